@@ -2,12 +2,12 @@
 
     OMP_NUM_THREADS=1 python benchmarks/analyst.py --runs 1000      # the table of analyst.md
 
-Each run draws rows from a known law, designs a channel on them, draws a release, and asks for the shares of towns, for
-the mean number of rooms of owners and others, and for the logistic regression of owning on rooms and town. Truth is
-the law. ``covered`` is the share of 95 % intervals that hold it, over runs and estimates; ``least`` and ``most`` are
-those of single estimates. ``as data`` treats released rows as rows of the source. ``told`` is the share of runs whose
-channel tells apart what the question needs; only they count. A table gives merged cells as one, whose truth is their
-sum. `coverage` returns the same as a DataFrame.
+Each run draws rows from a known distribution, designs a channel on them, draws a release, and asks for the shares of
+towns, for the mean number of rooms of owners and others, and for the logistic regression of owning on rooms and town.
+Truth is the distribution. ``covered`` is the share of 95 % intervals that hold it, over runs and estimates; ``least``
+and ``most`` are those of single estimates. ``as data`` treats released rows as rows of the source. ``told`` is the
+share of runs whose channel tells apart what the question needs; only they count. A table gives merged cells as one,
+whose truth is their sum. `coverage` returns the same as a DataFrame.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def released(
 
 
 def truths() -> dict[str, dict[str, float]]:
-    """Every figure under the law."""
+    """Every figure under the distribution."""
     cells = [(town, rooms) for town in range(len(TOWNS)) for rooms in ROOMS]
     share = np.array([TOWN_SHARES[town] / len(ROOMS) for town, _ in cells])
     rooms = np.array([rooms for _, rooms in cells])

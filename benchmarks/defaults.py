@@ -3,8 +3,8 @@
     python benchmarks/defaults.py                                          # the table of defaults.md
     python benchmarks/defaults.py --symbols 100 1000 --digests > here.txt  # then elsewhere, and compare the files
 
-Laws have skew, structured zeros and noise: P(x) falls as 1/rank, every symbol belongs to one of 20 regions, and a
-region may rule sensitive symbols out. Budgets are symmetric LIP. Each run is a process of its own that designs,
+Distributions have skew, structured zeros and noise: P(x) falls as 1/rank, every symbol belongs to one of 20 regions,
+and a region may rule sensitive symbols out. Budgets are symmetric LIP. Each run is a process of its own that designs,
 measures and ends; its memory is the peak of the whole process, its seconds those of the design. "auto" is `sz.compare`,
 which runs all that fit. Set OMP_NUM_THREADS=1.
 """
@@ -28,8 +28,8 @@ MECHANISMS = {kind.name: kind for kind in KINDS}
 REGIONS, RULED_OUT = 20, 0.15
 
 
-def law(n_x: int, n_s: int) -> sz.JointDistribution:
-    """A law of so many public and sensitive symbols, with structured zeros and skew."""
+def distribution(n_x: int, n_s: int) -> sz.JointDistribution:
+    """A distribution of so many public and sensitive symbols, with structured zeros and skew."""
     rng = np.random.default_rng([n_x, n_s])
     region = rng.integers(0, REGIONS, n_x)
     possible = rng.random((n_s, REGIONS)) > RULED_OUT
@@ -51,7 +51,7 @@ def digest(channel: sz.Channel) -> str:
 
 def run(n_x: int, n_s: int, eps: float, mechanism: str) -> dict[str, float | str]:
     """Design one channel and measure it."""
-    joint, budget = law(n_x, n_s), sz.LiftBudget.symmetric(eps)
+    joint, budget = distribution(n_x, n_s), sz.LiftBudget.symmetric(eps)
     wall, cpu = time.perf_counter(), time.process_time()
     if mechanism == "auto":
         best = sz.compare(joint, budget, output="label").recommended
@@ -63,7 +63,7 @@ def run(n_x: int, n_s: int, eps: float, mechanism: str) -> dict[str, float | str
     return {
         "mechanism": name,
         "kept": sz.normalized_utility(joint, channel),
-        "standing": channel.standing.words,
+        "optimality": channel.optimality.words,
         "wall": wall,
         "cpu": cpu,
         "gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
@@ -107,7 +107,7 @@ def main() -> None:
                     most_seconds, most_gib = max(most_seconds, found["cpu"]), max(most_gib, found["gib"])
                     print(
                         f"| {n_x} x {n_s} | {eps:g} | {found['mechanism']} | {found['kept']:.3f} | "
-                        f"{found['standing']} | {found['cpu']:.2f} | {found['wall']:.2f} | {found['gib']:.2f} |",
+                        f"{found['optimality']} | {found['cpu']:.2f} | {found['wall']:.2f} | {found['gib']:.2f} |",
                         flush=True,
                     )
     if not given.digests:

@@ -5,8 +5,8 @@
 The file is UCI Adult with a column ``split`` (train, test). Five choices of S and X, subset merging and random
 response within a lift budget, designed on the train rows, plainly and with ``confidence=0.95``. Largest and smallest
 log-lift are nats: under the train frequencies, under the test frequencies with the interval that holds for their
-source at 95 %, and at worst over the laws that the train rows allow at 95 %. NMI is I(X;Y)/H(X). `held_out_table`
-returns the same as a DataFrame.
+source at 95 %, and at worst over the distributions that the train rows allow at 95 %. NMI is I(X;Y)/H(X).
+`held_out_table` returns the same as a DataFrame.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@
 
 S is income; every column is a part of its own without a budget, merged by `SubsetMerging` and released as a label.
 Each table is fitted with the parts in three orders (given, reversed, rotated): "apart" is the largest difference of a
-share between them. The verdict is exact, from the joint law of everything that is released. Set OMP_NUM_THREADS=1.
+share between them. The verdict is exact, from the joint distribution of everything that is released. Set
+OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def main() -> None:
     print("|---" * 9 + "|")
     for n in given.columns:
         columns = list(COLUMNS[:n])
-        law = sz.JointDistribution.from_frame(df, ["income"], columns)
+        distribution = sz.JointDistribution.from_frame(df, ["income"], columns)
         for budget in given.budget:
             start = time.process_time()
             first = release(df, columns, budget)
@@ -50,7 +51,7 @@ def main() -> None:
             others = [shares(release(df, order, budget)) for order in (columns[::-1], columns[2:] + columns[:2])]
             apart = max(abs(other[name] - kept[name]) for other in others for name in columns)
             figures = first.report_.summary
-            whole = sz.normalized_utility(law, sz.subset_merging(law, budget))
+            whole = sz.normalized_utility(distribution, sz.subset_merging(distribution, budget))
             words = ", ".join(f"{name} {share:.2f}" for name, share in kept.items())
             mean, together = sum(kept.values()) / n, figures["normalized_utility"]
             print(

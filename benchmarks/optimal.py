@@ -2,9 +2,9 @@
 
     python benchmarks/optimal.py                       # the whole grid
     python benchmarks/optimal.py --n-x 200 --n-s 15 --eps 4 2 1 --gap 1e-6 --time-limit 120
-    python benchmarks/optimal.py --small               # 17 letters, 5 sensitive ones, ten laws a budget
+    python benchmarks/optimal.py --small               # 17 letters, 5 sensitive ones, ten distributions a budget
 
-Laws are uniform[0, 1] entries, normalised; budgets give half of eps to each side. Times are CPU seconds of one
+Distributions are uniform[0, 1] entries, normalised; budgets give half of eps to each side. Times are CPU seconds of one
 process; set OMP_NUM_THREADS=1. Enumeration is double description of all vertices of the polytope (pycddlib), then
 one linear program: the paper's way. pycddlib computes in doubles or, where it is built with GMP, in exact rationals; it
 gets all rows of the polytope or, which helps it, only those that some letter alone breaks. Results: optimal.md.
@@ -93,8 +93,8 @@ def enumerated_within(
     return found
 
 
-def small(n_laws: int, repeats: int) -> None:
-    """Laws of the paper's size: medians over the laws of the best of a few runs each, and of the ratios."""
+def small(n_distributions: int, repeats: int) -> None:
+    """Distributions of the paper's size: medians over them of the best of a few runs each, and of the ratios."""
     try:
         importlib.import_module("cdd.gmp")
         known = list(ARITHMETICS)
@@ -102,14 +102,14 @@ def small(n_laws: int, repeats: int) -> None:
         known = ["doubles"]
     ways = [(name, rows_given) for name in known for rows_given in ("all rows", "broken rows")]
     solve_optimal_random_response(make_joint(random_state=0), sz.LiftBudget.from_ldp(1))
-    print(f"Each way runs a law at least {repeats} times and for {_LEAST} s; the best run counts.\n")
+    print(f"Each way runs a distribution at least {repeats} times and for {_LEAST} s; the best run counts.\n")
     print("| eps | vertices | ours: ms |", *(f"{name}, {given}: ms | times | wrong |" for name, given in ways))
     print("|---" * (3 + 3 * len(ways)) + "|")
     for eps in (8, 4, 2, 1.5, 1):
         budget = sz.LiftBudget.from_ldp(eps)
         spent: dict[Any, list[float]] = {way: [] for way in ("ours", *ways)}
         wrong, sizes = dict.fromkeys(ways, 0), []
-        for seed in range(n_laws):
+        for seed in range(n_distributions):
             joint = make_joint(random_state=seed)
             response, seconds = best_of(repeats, solve_optimal_random_response, joint, budget)
             spent["ours"].append(seconds)
@@ -127,7 +127,7 @@ def small(n_laws: int, repeats: int) -> None:
 
 
 def grid(options: argparse.Namespace) -> None:
-    """One row a law and budget; enumeration is not tried again where it did not end with fewer letters."""
+    """One row a distribution and budget; enumeration is not tried again where it did not end with fewer letters."""
     solve_optimal_random_response(make_joint(random_state=0), sz.LiftBudget.from_ldp(1))
     print(f"What takes less than {_LEAST} s is run again, enumeration too; the best run counts.\n")
     print("| X | S | eps | optimal: s | NMI | gap | status | subset RR: s | NMI | paper's SRR: s | NMI "
@@ -168,8 +168,8 @@ def grid(options: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="only the comparison with enumeration in both arithmetics")
-    parser.add_argument("--laws", type=int, default=10, help="laws a budget, for --small")
-    parser.add_argument("--repeats", type=int, default=3, help="runs a law, at least, for --small")
+    parser.add_argument("--distributions", type=int, default=10, help="distributions a budget, for --small")
+    parser.add_argument("--repeats", type=int, default=3, help="runs a distribution, at least, for --small")
     parser.add_argument("--n-x", type=int, nargs="+", default=[17, 50, 200, 1000])
     parser.add_argument("--n-s", type=int, nargs="+", default=[5, 10, 15])
     parser.add_argument("--eps", type=float, nargs="+", default=[8, 4, 2, 1.5, 1])
@@ -182,7 +182,7 @@ def main() -> None:
     options = parser.parse_args()
     print("Ours has run once before it is measured: imports are not counted.")
     if options.small:
-        small(options.laws, options.repeats)
+        small(options.distributions, options.repeats)
     else:
         grid(options)
 

@@ -136,8 +136,10 @@ def variation(people: pd.DataFrame, released: pd.DataFrame) -> float:
     wide = GROUPS + 2
     found = []
     for i, j in itertools.combinations(range(one.shape[1]), 2):
-        laws = [np.bincount((c[:, i] + 1) * wide + c[:, j] + 1, minlength=wide**2) / len(c) for c in (one, other)]
-        found.append(np.abs(laws[0] - laws[1]).sum() / 2)
+        distributions = [
+            np.bincount((c[:, i] + 1) * wide + c[:, j] + 1, minlength=wide**2) / len(c) for c in (one, other)
+        ]
+        found.append(np.abs(distributions[0] - distributions[1]).sum() / 2)
     return float(np.mean(found))
 
 
@@ -183,8 +185,8 @@ def density(df: pd.DataFrame, sensitive: str, seed: int) -> tuple[float, float]:
     for rows in (people, reference):
         sanitizer = fitted(rows, sensitive, "model", seed)
         cells = sanitizer.tree_.assign({column: rows[column] for column in sanitizer.tree_.names})
-        law = np.bincount(cells, minlength=sanitizer.tree_.n_cells)[None] / len(cells)
-        of_models.append(log_density(sanitizer._release.printer, sanitizer.channel_.push(law)[0], asked))
+        distribution = np.bincount(cells, minlength=sanitizer.tree_.n_cells)[None] / len(cells)
+        of_models.append(log_density(sanitizer._release.printer, sanitizer.channel_.push(distribution)[0], asked))
         printed = sanitizer.transform(rows) if rows is people else rows.drop(columns=sensitive)
         of_printed.append(log_density(*modelled(printed), asked))
     is_member = np.arange(len(asked)) < min(ASKED, len(people))
@@ -231,12 +233,12 @@ def log_density(model: RowModel, p_y: np.ndarray, rows: pd.DataFrame) -> np.ndar
     total = (tables[0] * below[0]).sum(axis=(0, 2))
     is_used = (p_y > 0) & (total > 0)
     states, found = [], np.zeros((len(tables[0]), len(rows)))
-    for node, law in zip(model.nodes, tables, strict=True):
+    for node, distribution in zip(model.nodes, tables, strict=True):
         widest = max(node.columns, key=lambda column: rows[column.name].nunique())
         state, value = states_of(widest, rows[widest.name])
         states.append(state)
         given = states[node.parent] if node.parent >= 0 else np.zeros(len(rows), int)
-        found += np.log(np.maximum(law[:, given, state], 1e-12)) + value
+        found += np.log(np.maximum(distribution[:, given, state], 1e-12)) + value
     found = logsumexp(found, 0)
     of_cell = np.log(p_y[is_used] / total[is_used])
     tilts = [np.log(np.maximum(one[is_used], 1e-4)) for one in own]

@@ -1,11 +1,11 @@
-"""How often a channel breaks its budget under the law its table was drawn from, designed plainly and with confidence.
+"""How often a channel breaks its budget where its table was drawn from, designed plainly and with confidence.
 
     python benchmarks/robust.py                                  # the table of robust.md
     python benchmarks/robust.py --runs 5 --rows 1000 10000 --mechanisms watchdog
 
-Laws are uniform[0, 1] entries, normalised, |X| = 17, |S| = 5. Each run draws a law and n rows from it, designs on
-the counts, and measures under the law itself: a run is a violation when any released symbol is over its budget by
-more than 1e-9 nats. NMI is I(X;Y)/H(X) under the law. Set OMP_NUM_THREADS=1.
+Distributions are uniform[0, 1] entries, normalised, |X| = 17, |S| = 5. Each run draws a distribution and n rows from
+it, designs on the counts, and measures under the distribution itself: a run is a violation when any released symbol is
+over its budget by more than 1e-9 nats. NMI is I(X;Y)/H(X) under the distribution. Set OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -36,15 +36,17 @@ def run(
     """Violated, excess and NMI, plainly and with confidence, of each mechanism; shape (mechanisms, 2, 3)."""
     rng = np.random.default_rng([seed, n])
     cells = rng.random(shape)
-    law = sz.JointDistribution.from_matrix(cells / cells.sum())
-    counts = rng.multinomial(n, law.pmf.ravel()).reshape(shape)
+    distribution = sz.JointDistribution.from_matrix(cells / cells.sum())
+    counts = rng.multinomial(n, distribution.pmf.ravel()).reshape(shape)
     seen = np.flatnonzero(counts.sum(axis=0))
-    table = sz.joint.ContingencyTable(law.sensitive, law.public.take(seen), counts[:, seen], n).to_joint()
+    table = sz.joint.ContingencyTable(
+        distribution.sensitive, distribution.public.take(seen), counts[:, seen], n
+    ).to_joint()
     found = np.empty((len(mechanisms), 2, 3))
     for row, name in zip(found, mechanisms, strict=True):
         for cell, options in zip(row, ({}, {"confidence": confidence}), strict=True):
             channel = MECHANISMS[name](table, budget, **options)
-            true = sz.JointDistribution.from_matrix(law.pmf[:, seen] / law.pmf[:, seen].sum())
+            true = sz.JointDistribution.from_matrix(distribution.pmf[:, seen] / distribution.pmf[:, seen].sum())
             excess = float(budget.excess(true.release(channel)).max())
             cell[:] = excess > OVER, excess, sz.normalized_utility(true, channel)
     return found

@@ -3,7 +3,7 @@
     python benchmarks/robust_gaps.py                             # the table of robust.md
     python benchmarks/robust_gaps.py --shapes 5x17 --rows 1e4 --runs 3 --gap 1e-7
 
-Laws and counts are those of robust.py. Seconds are of one core. Set OMP_NUM_THREADS=1.
+Distributions and counts are those of robust.py. Seconds are of one core. Set OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ BUDGET = sz.LiftBudget(lower=1.0, upper=1.0)
 
 
 def counted(seed: int, n: int, shape: tuple[int, ...]) -> sz.JointDistribution:
-    """Frequencies of n rows of a law of uniform entries."""
+    """Frequencies of n rows of a distribution of uniform entries."""
     rng = np.random.default_rng([seed, n])
     cells = rng.random(shape)
-    law = sz.JointDistribution.from_matrix(cells / cells.sum())
-    counts = rng.multinomial(n, law.pmf.ravel()).reshape(shape)
+    distribution = sz.JointDistribution.from_matrix(cells / cells.sum())
+    counts = rng.multinomial(n, distribution.pmf.ravel()).reshape(shape)
     seen = np.flatnonzero(counts.sum(axis=0))
-    return sz.joint.ContingencyTable(law.sensitive, law.public.take(seen), counts[:, seen], n).to_joint()
+    return sz.joint.ContingencyTable(
+        distribution.sensitive, distribution.public.take(seen), counts[:, seen], n
+    ).to_joint()
 
 
 def run(joint: sz.JointDistribution, gap: float, **options: float) -> tuple[float, ...]:

@@ -185,7 +185,7 @@ def of_adult(path: str, seeds: int, max_cells: list[int | None]) -> None:
 
 
 def of_truth(samples: int) -> None:
-    """Releases of 20,000 rows of the sources of `simulated_tables.py`, held against the law of each."""
+    """Releases of 20,000 rows of the sources of `simulated_tables.py`, held against the distribution of each."""
     for n_s in (2, 3):
         over, kept = 0, []
         for seed in range(samples):
@@ -193,10 +193,10 @@ def of_truth(samples: int) -> None:
             secret_dp = SecretDP(EPS, DELTA, {"s": list(range(n_s))})
             fitted = TreeRandomResponse(OF_SOURCES, sensitive="s", confidence=0.95, secret_dp=secret_dp)
             fitted.fit(source.draw(20_000, np.random.default_rng(1000 + seed)))
-            law = source.cells(fitted.tree_) @ fitted.channel_.matrix
-            law = law[:, law.any(axis=0)]
-            p_s = law.sum(axis=1)
-            over += bool((OF_SOURCES.excess_of(law / p_s[:, None] / law.sum(axis=0), p_s) > 0).any())
+            distribution = source.cells(fitted.tree_) @ fitted.channel_.matrix
+            distribution = distribution[:, distribution.any(axis=0)]
+            p_s = distribution.sum(axis=1)
+            over += bool((OF_SOURCES.excess_of(distribution / p_s[:, None] / distribution.sum(axis=0), p_s) > 0).any())
             kept.append(fitted.report_.summary["mean_column_utility"])
         print(f"truth: {n_s} secrets, {over} of {samples} over; {np.mean(kept):.2f} kept", flush=True)
 

@@ -1,4 +1,4 @@
-"""How often a whole table's release is over its budget under the truth, from sources whose law is known.
+"""How often a whole table's release is over its budget under the truth, from sources whose distribution is known.
 
     python benchmarks/simulated_tables.py                                 # the table of simulated_tables.md
     python benchmarks/simulated_tables.py --rows 2000 --samples 50
@@ -31,7 +31,7 @@ ESTIMATORS = {"tree merging": TreeMerging, "tree random response": TreeRandomRes
 
 @dataclass(frozen=True)
 class Source:
-    """A law of S, of a hidden kind given S, and of each column given the kind."""
+    """A distribution of S, of a hidden kind given S, and of each column given the kind."""
 
     p_s: np.ndarray
     kind: np.ndarray
@@ -43,22 +43,26 @@ class Source:
         rng = np.random.default_rng(seed)
         p_s = 0.04 + (1 - 0.04 * n_s) * rng.dirichlet(np.full(n_s, 2.0))
         sizes = rng.integers(2, 13, COLUMNS)
-        laws = [rng.dirichlet(np.full(size, 1.5), KINDS) for size in sizes]
-        return cls(p_s, rng.dirichlet(np.full(KINDS, 1.0), n_s), laws)
+        distributions = [rng.dirichlet(np.full(size, 1.5), KINDS) for size in sizes]
+        return cls(p_s, rng.dirichlet(np.full(KINDS, 1.0), n_s), distributions)
 
     def draw(self, n: int, rng: np.random.Generator) -> pd.DataFrame:
         """Rows of the source; columns of even number are texts."""
         s = rng.choice(len(self.p_s), n, p=self.p_s)
         kind = (rng.random(n)[:, None] > self.kind.cumsum(axis=1)[s]).sum(axis=1)
         table: dict[str, Any] = {"s": s}
-        for j, law in enumerate(self.columns):
-            codes = np.minimum((rng.random(n)[:, None] > law.cumsum(axis=1)[kind]).sum(axis=1), law.shape[1] - 1)
-            table[f"x{j}"] = np.array([f"v{code}" for code in range(law.shape[1])])[codes] if j % 2 == 0 else codes
+        for j, distribution in enumerate(self.columns):
+            codes = np.minimum(
+                (rng.random(n)[:, None] > distribution.cumsum(axis=1)[kind]).sum(axis=1), distribution.shape[1] - 1
+            )
+            table[f"x{j}"] = (
+                np.array([f"v{code}" for code in range(distribution.shape[1])])[codes] if j % 2 == 0 else codes
+            )
         return pd.DataFrame(table)
 
     def cells(self, tree: sz.trees.Tree) -> np.ndarray:
         """P(s, cell), exactly, shape (n_s, n_cells): down the tree, what is left of each column's values."""
-        left = [np.ones(law.shape[1], bool) for law in self.columns]
+        left = [np.ones(distribution.shape[1], bool) for distribution in self.columns]
         sides = {j: self._sides(tree, j) for j in range(COLUMNS)}
         found = np.zeros((len(self.p_s), tree.n_cells))
         numbers = {int(node): cell for cell, node in enumerate(tree.cell_nodes)}
@@ -68,7 +72,8 @@ class Source:
             j = int(tree.column[node])
             if j < 0:
                 given_kind = np.prod(
-                    [law[:, own].sum(axis=1) for law, own in zip(self.columns, box, strict=True)], axis=0
+                    [distribution[:, own].sum(axis=1) for distribution, own in zip(self.columns, box, strict=True)],
+                    axis=0,
                 )
                 found[:, numbers[node]] = self.p_s * (self.kind @ given_kind)
                 continue

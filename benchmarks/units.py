@@ -3,13 +3,13 @@
     python benchmarks/units.py                   # 12 months, 20,000 people; 30 % and 3 % of the values change a month
     python benchmarks/units.py --months 24 --changing 0.03
 
-The law is known: a secret of two values, a public value of three or twelve, a start that depends on the secret, and
-changes to another value as likely as it is at the start. The same tables are released month by month by one channel
-(the optimal random response for one month within the budget), its symbols drawn anew every month, or kept, one a
-person and value; and through a unit ledger. What the symbols of the channel tell together is exact under the known
-law, for each person, by forward sums over the chain, of what is kept by enumeration of all histories (three values).
-What the ledger's releases tell is exact by counting the people; beside it stands what they tell under the known law,
-which the ledger does not know and does not promise.
+The distribution is known: a secret of two values, a public value of three or twelve, a start that depends on the
+secret, and changes to another value as likely as it is at the start. The same tables are released month by month by one
+channel (the optimal random response for one month within the budget), its symbols drawn anew every month, or kept, one
+a person and value; and through a unit ledger. What the symbols of the channel tell together is exact under the known
+distribution, for each person, by forward sums over the chain, of what is kept by enumeration of all histories (three
+values). What the ledger's releases tell is exact by counting the people; beside it stands what they tell under the
+known distribution, which the ledger does not know and does not promise.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ P_S = np.array([0.7, 0.3])
 P_X = np.array([[0.44, 0.36, 0.20], [0.27, 0.30, 0.43]])
 
 
-def law_of(values: int) -> np.ndarray:
+def distribution_of(values: int) -> np.ndarray:
     """P(x|s) at the start, shape (n_s, n_x)."""
     if values == P_X.shape[1]:
         return P_X
@@ -89,10 +89,10 @@ def lifts_anew(month: np.ndarray, step: np.ndarray, q: np.ndarray, symbols: np.n
 def lifts_kept(month: np.ndarray, step: np.ndarray, q: np.ndarray, symbols: np.ndarray) -> np.ndarray:
     """The same where they are kept: all histories, and all sequences of symbols."""
     months, (n_s, n_x) = len(symbols), month.shape
-    law = month
+    distribution = month
     for _ in range(months - 1):
-        law = np.einsum("s...x,sxy->s...xy", law, step)
-    told = permanent_release(law.reshape(n_s, -1), np.indices((n_x,) * months).reshape(months, -1).T, q)
+        distribution = np.einsum("s...x,sxy->s...xy", distribution, step)
+    told = permanent_release(distribution.reshape(n_s, -1), np.indices((n_x,) * months).reshape(months, -1).T, q)
     cells = np.zeros((n_s, *(q.shape[1],) * months))
     cells[:, *np.array(told.public.symbols).T] = told.pmf
     own = cells[:, *symbols]
@@ -108,7 +108,7 @@ def by_unit(
     budget: sz.LiftBudget,
     confidence: float | None = None,
 ) -> None:
-    """Release through a ledger, and print what it told by counting and under the known law."""
+    """Release through a ledger, and print what it told by counting and under the known distribution."""
     start = time.process_time()
     n, everybody = values.shape[1], np.arange(values.shape[1])
     group, told = np.zeros(n, int), {0: month}
@@ -139,7 +139,7 @@ def by_unit(
         kept(values, np.array(released)),
     )
     print(
-        f"    under the known law {own.min():.2f} to {own.max():.2f}, {over(own, budget):.2%} over; "
+        f"    under the known distribution {own.min():.2f} to {own.max():.2f}, {over(own, budget):.2%} over; "
         f"{report.n_groups} groups; {time.process_time() - start:.1f} s",
         flush=True,
     )
@@ -174,7 +174,7 @@ def main() -> None:
     for n_x in given.values:
         for changing in given.changing:
             print(f"{n_x} values, {changing:g} of them change a month")
-            p_x = law_of(n_x)
+            p_x = distribution_of(n_x)
             month, step = P_S[:, None] * p_x, changes(p_x, changing)
             s, values = people_of(p_x, step, given.people, given.months)
             q = sz.optimal_random_response(sz.JointDistribution.from_matrix(month), budget).matrix

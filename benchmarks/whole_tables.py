@@ -238,9 +238,10 @@ def rows_of(name: str, budget: sz.LiftBudget, rows: int | None) -> list[tuple[An
             info = [share for _, share in section[0].rows]
         else:
             joint, channel = sanitizer._joint, sanitizer.channel_
-            laws = sz.report.column_laws(joint)
+            distributions = sz.report.column_distributions(joint)
             shares = {
-                name: sz.report.kept_beyond_chance(np.rint(law * n).astype(int), channel) for name, law in laws.items()
+                name: sz.report.kept_beyond_chance(np.rint(distribution * n).astype(int), channel)
+                for name, distribution in distributions.items()
             }
             info = [shares.get(column, 0.0) for column in public]
         a, b = sanitizer.transform(first), sanitizer.transform(fresh)

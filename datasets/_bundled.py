@@ -1,4 +1,4 @@
-"""Tables that need no download: published contingency tables, one row a person, and those drawn from a known law.
+"""Tables that need no download: published contingency tables, one row a person, and draws from a known distribution.
 
 The counts are facts of the cited publications. Cells printed as zero are kept in the files, so that the
 structural zeros (no child among the crew, say) can be read there.
@@ -163,7 +163,7 @@ def _at_least(name: str, number: int, smallest: int) -> None:
 def make_joint(
     n_x: int = 17, n_s: int = 5, *, random_state: int | np.random.Generator | None = None
 ) -> JointDistribution:
-    """Random joint law: independent entries, uniform on [0, 1], divided by their sum.
+    """Random joint distribution: independent entries, uniform on [0, 1], divided by their sum.
 
     The generator of the lift papers. With 17 public and 5 sensitive symbols its largest log-lift lies between
     about 0.02 and 1.64 nats and its smallest between about -12 and -0.06.
@@ -207,12 +207,12 @@ def make_joint(
 def make_table(
     joint: JointDistribution, n_records: int, *, random_state: int | np.random.Generator | None = None
 ) -> pd.DataFrame:
-    """Rows drawn independently from a known joint law, as integer codes.
+    """Rows drawn independently from a known joint distribution, as integer codes.
 
     Parameters
     ----------
     joint : JointDistribution
-        The law of one row.
+        The distribution of one row.
     n_records : int
         Number of rows.
     random_state : int, numpy.random.Generator or None, default None

@@ -30,7 +30,8 @@ def load_survey() -> pd.DataFrame:
 
     Usual choice: `depression` is sensitive, everything else is public. The decision to take from a release is where a
     programme against sickness begins: people who work in shifts are ill more often, and so are those who are depressed,
-    of whom there are more among them. The rows are drawn independently from one law, so that `confidence=` holds.
+    of whom there are more among them. The rows are drawn independently from one distribution, so that `confidence=`
+    holds.
 
     Returns
     -------

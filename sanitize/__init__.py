@@ -1,6 +1,6 @@
 """Release tables without giving away their sensitive columns.
 
-``sanitize`` learns the joint law of sensitive and public columns, designs a privacy channel that keeps every
+``sanitize`` learns the joint distribution of sensitive and public columns, designs a privacy channel that keeps every
 released symbol within a budget on the lift P(s|y)/P(s), releases the public columns through it, and reports
 what leaks and what was kept. Levels are in nats; axes are in the order S (sensitive), X (public), Y (released).
 
@@ -11,15 +11,15 @@ Budgets
     LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget
 Tables and files
     audit, last_report, privatize_parquet, verify_parquet, suggest_budget, Policy, SavedRelease, Ledger, NoiseKey
-Laws, channels, reports
+Distributions, channels, reports
     JointDistribution, Channel, LeakageReport
-Mechanisms, from a law to a channel
+Mechanisms, from a distribution to a channel
     watchdog, subset_merging, subset_random_response, optimal_random_response, randomized_response,
     exponential_channel, gaussian_channel
 Lift and its measures, one value a symbol
     lift, log_lift, max_lift, min_lift, l1_lift, chi2_lift, alpha_lift, l1_lift_inverse, chi2_lift_inverse,
     alpha_lift_inverse
-Measures of a law, one value
+Measures of a distribution, one value
     mutual_information, total_variation, chi2_divergence, sibson_information, arimoto_information,
     maximal_leakage, max_information, ldp_epsilon, normalized_utility
 Notions of a channel

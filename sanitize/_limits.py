@@ -1,6 +1,7 @@
 """How large things may become: one number for each meaning, wherever that meaning is used."""
 
-# Cells of a law of (S, X), or of pairs of rows: a gigabyte. A law of more cells than rows says nothing anyway.
+# Cells of a distribution of (S, X), or of pairs of rows: a gigabyte. A distribution of more cells than rows says
+# nothing anyway.
 JOINT_CELLS = 1 << 27
 # Entries of a matrix, or of one stage, that somebody asks for by name: 256 MB of doubles. Larger ones are a mistake.
 DENSE_CELLS = 1 << 25

@@ -123,7 +123,7 @@ class Alphabet:
 
     @classmethod
     def of_size(cls, column: str, n: int) -> Alphabet:
-        """Alphabet of the integers 0 to n - 1, for laws that come without a table."""
+        """Alphabet of the integers 0 to n - 1, for distributions that come without a table."""
         return cls._of((column,), (pa.array(np.arange(n)),), np.arange(n, dtype=np.int32)[:, None])
 
     @classmethod

@@ -1,8 +1,9 @@
 """Conversions between (ε, δ)-closeness, divergence, total variation and mutual information [CY].
 
 P and Q are (ε, δ)-close when P(A) <= e**ε Q(A) + δ and Q(A) <= e**ε P(A) + δ for every event A. A channel is
-(ε, δ)-differentially private when the output laws of neighbouring inputs are (ε, δ)-close, so each statement on
-a pair of laws is one on channels. All in nats; what is promised is rounded up, by a few units of the last digits.
+(ε, δ)-differentially private when the output distributions of neighbouring inputs are (ε, δ)-close, so each statement
+on a pair of distributions is one on channels. All in nats; what is promised is rounded up, by a few units of the last
+digits.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ def approximate_dp_epsilon(eps: float, delta: float, to_delta: float) -> float:
 
 
 def kl_from_dp(eps: float) -> Bound:
-    """(ε, 0)-close laws have divergence at most ε tanh(ε/2), reached by randomized response [CY].
+    """(ε, 0)-close distributions have divergence at most ε tanh(ε/2), reached by randomized response [CY].
 
     Printed first as ε, true and loose; the printed tightest form ε (e**ε-1)(1-e**-ε)/(e**ε-e**-ε) is this one.
 
@@ -198,7 +199,7 @@ def total_variation_from_kl(divergence: float) -> float:
 
 
 def mutual_information_from_kl(divergence: float) -> float:
-    """Output laws within d of each other in divergence have I(X;Y) <= d for every prior [CY], valid and loose.
+    """Output distributions within d of each other in divergence have I(X;Y) <= d for every prior [CY], valid and loose.
 
     Examples
     --------
@@ -227,7 +228,7 @@ def mutual_information_from_dp(eps: float) -> float:
 
 
 def total_variation_from_mutual_information(information: float) -> Bound:
-    """Max over priors of I(X;Y) at most i implies TV <= 1 - 2 h_b^-1(log 2 - i) for all output laws [CY].
+    """Max over priors of I(X;Y) at most i implies TV <= 1 - 2 h_b^-1(log 2 - i) for all output distributions [CY].
 
     Reached by the binary symmetric channel; 1 from i = log 2 on. Printed beside it: √(2i), true and loose.
 
@@ -255,7 +256,7 @@ def mutual_information_from_total_variation(delta: float, n_inputs: int, n_outpu
     Parameters
     ----------
     delta : float
-        Largest total variation between two output laws, 0 to 1.
+        Largest total variation between two output distributions, 0 to 1.
     n_inputs, n_outputs : int
         Sizes of the alphabets of X and Y, >= 1.
 
@@ -277,7 +278,7 @@ def printed_mutual_information_from_total_variation(delta: float, n_inputs: int,
     Parameters
     ----------
     delta : float
-        Largest total variation between two output laws, 0 to 1.
+        Largest total variation between two output distributions, 0 to 1.
     n_inputs, n_outputs : int
         Sizes of the alphabets of X and Y, >= 1.
 

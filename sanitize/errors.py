@@ -59,11 +59,11 @@ class SanitizeError(Exception):
 
 
 class InvalidDistribution(SanitizeError, ValueError):
-    """A matrix is not a joint law: wrong shape, negative, not summing to one, or an empty margin."""
+    """A matrix is not a joint distribution: wrong shape, negative, not summing to one, or an empty margin."""
 
     @classmethod
     def expected_joint(cls, given: object) -> InvalidDistribution:
-        """Error for what was passed in place of a law."""
+        """Error for what was passed in place of a distribution."""
         return cls(
             f"expected a JointDistribution, got {type(given).__name__}; JointDistribution.from_matrix makes one of a "
             "matrix of probabilities (n_s, n_x), from_frame of a table"

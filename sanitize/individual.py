@@ -45,7 +45,7 @@ class IndividualCapacity(Bracketed):
     records : tuple of int
         The group I, counted from 0.
     prior : ndarray of shape (n_x,)
-        Law of the database.
+        Distribution of the database.
     """
 
     records: tuple[int, ...]
@@ -77,7 +77,7 @@ def individual_channel_capacity(
     [WXH Thm 3.1] it is the largest capacity of the channels that take, for each letter of X_I, one of the rows
     the databases with this letter have. Only the set of rows taken matters, so that equal rows are one, and the
     best set is found by branch and bound: the capacity of all rows still allowed bounds every choice among them,
-    and is the answer when its input law sits on rows that different letters can supply.
+    and is the answer when its input distribution sits on rows that different letters can supply.
     C_k <= min(k C_1, C_n) [WXH Lemma 4, Thm 6.1; C_n is `channel_capacity`].
 
     Parameters
@@ -128,16 +128,18 @@ def individual_channel_capacity(
     for records, databases in _groups(shape, group):
         offers = [np.unique(codes[line], return_index=True) for line in databases]
         # A group whose letters offer the same sets of rows as an earlier one's has the same capacity.
-        key = tuple(sorted(tuple(laws.tolist()) for laws, _ in offers))
+        key = tuple(sorted(tuple(distributions.tolist()) for distributions, _ in offers))
         if key in seen:
             continue
         seen.add(key)
-        found = best_selection(rows, [laws for laws, _ in offers], tol, max_nodes, best.lower)
+        found = best_selection(rows, [distributions for distributions, _ in offers], tol, max_nodes, best.lower)
         upper = max(upper, found.upper)
         if found.lower > best.lower:
             prior = np.zeros(len(matrix))
-            for line, (laws, first), law, weight in zip(databases, offers, found.laws, found.weights, strict=True):
-                prior[line[first[np.searchsorted(laws, law)]]] += weight
+            for line, (distributions, first), distribution, weight in zip(
+                databases, offers, found.distributions, found.weights, strict=True
+            ):
+                prior[line[first[np.searchsorted(distributions, distribution)]]] += weight
             best = IndividualCapacity(found.lower, found.upper, records, prior)
     return IndividualCapacity(best.lower, max(upper, best.lower), best.records, best.prior)
 
@@ -206,7 +208,7 @@ def mi_dp(
     Returns
     -------
     IndividualCapacity
-        Its prior is a product law that fixes all records but one.
+        Its prior is a product distribution that fixes all records but one.
 
     Raises
     ------
@@ -231,16 +233,16 @@ def mi_dp(
     upper, seen = 0.0, set()
     for records, databases in _groups(shape, 1):
         for column in databases.T:
-            laws, first = np.unique(codes[column], return_index=True)
-            key = tuple(laws.tolist())
+            distributions, first = np.unique(codes[column], return_index=True)
+            key = tuple(distributions.tolist())
             if key in seen:
                 continue
             seen.add(key)
-            found = solve(DenseKernel(rows[laws]), tol)
+            found = solve(DenseKernel(rows[distributions]), tol)
             upper = max(upper, found.upper)
             if found.lower > best.lower:
                 prior = np.zeros(len(matrix))
-                prior[column[first]] = found.law
+                prior[column[first]] = found.distribution
                 best = IndividualCapacity(found.lower, found.upper, records, prior)
     return IndividualCapacity(best.lower, max(upper, best.lower), best.records, best.prior)
 

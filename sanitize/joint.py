@@ -1,4 +1,4 @@
-"""Counts of (s, x), and the validated law P_SX."""
+"""Counts of (s, x), and the validated distribution P_SX."""
 
 from __future__ import annotations
 
@@ -154,7 +154,9 @@ class ContingencyTable:
         """Relative frequencies, after adding ``smoothing`` to every cell (a prior, not data)."""
         smoothing = required("smoothing", smoothing, "be a finite number >= 0", lambda given: 0 <= given < np.inf)
         if self.n == 0 or not self.counts.sum() > 0:
-            raise InvalidDistribution("the table has no rows (or only rows of weight 0), so there is no law to learn")
+            raise InvalidDistribution(
+                "the table has no rows (or only rows of weight 0), so there is no distribution to learn"
+            )
         counts = self.counts + smoothing
         rows, columns = counts.sum(axis=1) > 0, counts.sum(axis=0) > 0
         return JointDistribution(
@@ -167,7 +169,7 @@ class ContingencyTable:
 
 @dataclass(frozen=True, eq=False)
 class JointDistribution:
-    """Law of (S, X), or of (S, Y): non-negative, sums to 1, every symbol has positive probability.
+    """Distribution of (S, X), or of (S, Y): non-negative, sums to 1, every symbol has positive probability.
 
     Cells may be zero: an empty cell has lift 0 and log-lift -inf, which is a value like any other.
 
@@ -178,7 +180,7 @@ class JointDistribution:
     sensitive, public : Alphabet
         Symbols of the rows and columns.
     n : int, optional
-        Rows the law was counted from; None for a law known by itself.
+        Rows the distribution was counted from; None for a distribution known by itself.
 
     Examples
     --------
@@ -222,7 +224,7 @@ class JointDistribution:
 
     @classmethod
     def from_matrix(cls, pmf: ArrayLike) -> JointDistribution:
-        """Law from a matrix of probabilities (n_s, n_x); symbols are named by their positions."""
+        """Distribution from a matrix of probabilities (n_s, n_x); symbols are named by their positions."""
         matrix = doubles(
             pmf, InvalidDistribution("pmf must be a matrix of numbers (n_s, n_x), with rows of one length")
         )
@@ -238,7 +240,7 @@ class JointDistribution:
         public: Sequence[str] | str,
         weights: ArrayLike | None = None,
     ) -> JointDistribution:
-        """Empirical law of the columns of a table.
+        """Empirical distribution of the columns of a table.
 
         Parameters
         ----------
@@ -303,19 +305,19 @@ class JointDistribution:
         return _frozen(self.pmf / self.p_x)
 
     def release(self, channel: Channel) -> JointDistribution:
-        """Law of (S, Y) when X passes through a channel; released symbols that cannot occur are dropped."""
+        """Distribution of (S, Y) when X passes through a channel; released symbols that cannot occur are dropped."""
         if not hasattr(channel, "n_inputs"):
             raise InvalidChannel.no_channel(channel)
         if channel.n_inputs != len(self.public):
             raise InvalidChannel(
-                f"the channel takes {channel.n_inputs} symbols, the law has {len(self.public)} public symbols"
+                f"the channel takes {channel.n_inputs} symbols, the distribution has {len(self.public)} public symbols"
             )
         pmf, outputs = channel.push(self.pmf), channel.outputs
         occurs = pmf.sum(axis=0)
         if not occurs.all():
             kept = np.flatnonzero(occurs)
             pmf, outputs = pmf[:, kept], outputs.take(kept)
-        # Both laws are proved, and so is that one passes through the other.
+        # Both distributions are proved, and so is that one passes through the other.
         released = object.__new__(JointDistribution)
         vars(released).update(sensitive=self.sensitive, public=outputs, n=self.n)
         released._set(pmf, pmf.sum())
@@ -331,8 +333,8 @@ def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
     return array
 
 
-def check_law(joint: JointDistribution) -> JointDistribution:
-    """The law itself, or an error that says what was passed instead."""
+def check_distribution(joint: JointDistribution) -> JointDistribution:
+    """The distribution itself, or an error that says what was passed instead."""
     if not isinstance(joint, JointDistribution):
         raise InvalidDistribution.expected_joint(joint)
     return joint

@@ -1,6 +1,6 @@
 """The lift l(s, y) = P(s|y) / P(s), and every leakage of one released symbol.
 
-All functions take a law of (S, Y) and return one value a symbol y, in nats where they are logarithms. Zeros
+All functions take a distribution of (S, Y) and return one value a symbol y, in nats where they are logarithms. Zeros
 are values: an empty cell has lift 0, log-lift -inf and inverse lift +inf. References: [ZDS] sections II, VI.
 """
 
@@ -155,7 +155,7 @@ def alpha_lift(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, Y).
+        Distribution of (S, Y).
     alpha : float
         Order, greater than 1 (1 gives the value 1 for every symbol).
 

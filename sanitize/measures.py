@@ -1,6 +1,6 @@
 """Scalar leakages and utilities: averages of `sanitize.lift` under P_Y, in nats.
 
-Every leakage takes a law of (S, Y); `normalized_utility` takes the law of (S, X) and the channel.
+Every leakage takes a distribution of (S, Y); `normalized_utility` takes the distribution of (S, X) and the channel.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from scipy.special import entr, logsumexp, xlogy
 
 from sanitize.channel import ReducedChannel, check_channel
 from sanitize.errors import InvalidChannel
-from sanitize.joint import JointDistribution, check_law
+from sanitize.joint import JointDistribution, check_distribution
 from sanitize.lifts import check_alpha, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def sibson_information(joint: JointDistribution, alpha: float) -> float:
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, Y).
+        Distribution of (S, Y).
     alpha : float
         Order, at least 1.
 
@@ -107,7 +107,7 @@ def arimoto_information(joint: JointDistribution, alpha: float) -> float:
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, Y).
+        Distribution of (S, Y).
     alpha : float
         Order, at least 1.
 
@@ -119,7 +119,7 @@ def arimoto_information(joint: JointDistribution, alpha: float) -> float:
     [0.0863, 0.1533, 0.3365]
     """
     order = check_alpha(alpha)
-    check_law(joint)
+    check_distribution(joint)
     if math.isinf(order):
         return float(np.log(joint.pmf.max(axis=0).sum() / joint.p_s.max()))
     return _renyi_information(joint, order, np.log(joint.p_s))
@@ -173,12 +173,12 @@ def max_information(joint: JointDistribution) -> float:
 
 
 def ldp_epsilon(channel_or_joint: Channel | JointDistribution) -> float:
-    """Local differential privacy ε in nats: of X for a channel, of S for a law of (S, Y); inf beside a zero.
+    """Local differential privacy ε in nats: of X for a channel, of S for a distribution of (S, Y); inf beside a zero.
 
     Parameters
     ----------
     channel_or_joint : Channel or JointDistribution
-        For a channel the largest log P(y|x)/P(y|x'); for a law the largest log P(y|s)/P(y|s') [ZDS Def. 2].
+        For a channel the largest log P(y|x)/P(y|x'); for a distribution the largest log P(y|s)/P(y|s') [ZDS Def. 2].
 
     Examples
     --------
@@ -195,7 +195,7 @@ def ldp_epsilon(channel_or_joint: Channel | JointDistribution) -> float:
 
 
 def entropy(p: NDArray[np.float64]) -> float:
-    """Shannon entropy of a law in nats.
+    """Shannon entropy of a distribution in nats.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def utility(joint: JointDistribution, channel: Channel) -> float:
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, X); only the margin of X matters.
+        Distribution of (S, X); only the margin of X matters.
     channel : Channel
         From X to Y.
 
@@ -225,9 +225,9 @@ def utility(joint: JointDistribution, channel: Channel) -> float:
     0.6109
     """
     check_channel(channel)
-    if channel.n_inputs != len(check_law(joint).public):
+    if channel.n_inputs != len(check_distribution(joint).public):
         raise InvalidChannel(
-            f"the channel takes {channel.n_inputs} symbols, the law has {len(joint.public)} public symbols"
+            f"the channel takes {channel.n_inputs} symbols, the distribution has {len(joint.public)} public symbols"
         )
     reduced = ReducedChannel.of(channel)
     p_state = np.bincount(reduced.states, weights=joint.p_x)
@@ -243,7 +243,7 @@ def normalized_utility(joint: JointDistribution, channel: Channel) -> float:
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, X).
+        Distribution of (S, X).
     channel : Channel
         From X to Y.
 
@@ -255,7 +255,7 @@ def normalized_utility(joint: JointDistribution, channel: Channel) -> float:
     >>> normalized_utility(joint, Channel.identity(3))
     1.0
     """
-    return share_of_entropy(utility(joint, channel), check_law(joint).p_x)
+    return share_of_entropy(utility(joint, channel), check_distribution(joint).p_x)
 
 
 def share_of_entropy(kept: float, p: NDArray[np.float64]) -> float:
@@ -281,7 +281,7 @@ class Measure:
     unit : str
         ``nats`` or ``1`` (a pure number).
     kind : str
-        ``exact`` for the law stated, ``bound`` for a guarantee, ``estimate`` for a sample.
+        ``exact`` for the distribution stated, ``bound`` for a guarantee, ``estimate`` for a sample.
     before, after : float or None
         Value for the raw table and for the release; None where it does not apply or was not computed.
     bound : float or None

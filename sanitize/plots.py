@@ -1,6 +1,6 @@
-"""Pictures of laws on matplotlib axes; those of a release are at `LeakageReport.plot`.
+"""Pictures of distributions on matplotlib axes; those of a release are at `LeakageReport.plot`.
 
-They show the law as it is, sensitive symbols by name: they are for the eyes of those who may see the table.
+They show the distribution as it is, sensitive symbols by name: they are for the eyes of those who may see the table.
 matplotlib comes with ``pip install 'sanitize-tabular[plot]'``.
 """
 
@@ -25,7 +25,7 @@ def lift_map(joint: JointDistribution, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, X) or (S, Y). Of more than 40 symbols the riskiest 40 are shown.
+        Distribution of (S, X) or (S, Y). Of more than 40 symbols the riskiest 40 are shown.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -46,7 +46,7 @@ def lift_map(joint: JointDistribution, ax: Axes | None = None) -> Axes:
 
 
 def lift_histogram(joints: JointDistribution | Iterable[JointDistribution], ax: Axes | None = None) -> Axes:
-    """Histogram of the log max-lift and the log min-lift of the symbols of one or many laws [ZDS Fig. 1].
+    """Histogram of the log max-lift and the log min-lift of the symbols of one or many distributions [ZDS Fig. 1].
 
     Symbols beside an empty cell have a log min-lift of -inf: they are counted in the legend.
 

@@ -33,7 +33,7 @@ def kl(p, q) -> float:
 
 
 @st.composite
-def pairs_of_laws(draw):
+def pairs_of_distributions(draw):
     size = draw(st.integers(2, 5))
     cells = st.lists(st.floats(1e-3, 1), min_size=size, max_size=size)
     p, q = np.array(draw(cells)), np.array(draw(cells))
@@ -82,7 +82,7 @@ def test_cy_conversion_matches_the_printed_formula_in_high_precision(epsilon, de
         assert cv.approximate_dp_epsilon(epsilon, delta, found) == pytest.approx(to, rel=1e-6, abs=1e-9)
 
 
-@given(pairs_of_laws(), st.sampled_from([0.0, 0.1, 0.5, 1.0]), st.sampled_from([0.0, 0.05, 0.4]))
+@given(pairs_of_distributions(), st.sampled_from([0.0, 0.1, 0.5, 1.0]), st.sampled_from([0.0, 0.05, 0.4]))
 def test_cy_conversion_holds_for_all_pairs(pair, epsilon: float, to: float) -> None:
     p, q = pair
     delta = hockey_stick(p, q, epsilon)
@@ -112,7 +112,7 @@ def test_cy_kl_bound_is_attained_by_randomized_response_and_is_the_printed_tight
     assert bound.verdict == ("tight" if epsilon == 50 and bound.tight == 50 else "loose")
 
 
-@given(pairs_of_laws())
+@given(pairs_of_distributions())
 def test_cy_kl_and_pinsker_hold_for_all_pairs(pair) -> None:
     p, q = pair
     epsilon = float(np.abs(np.log(p / q)).max())
@@ -140,7 +140,7 @@ def capacity(rows: np.ndarray, steps: int = 3000) -> float:
     return float(p @ [kl(row, out) for row in rows])
 
 
-@given(pairs_of_laws(), pairs_of_laws())
+@given(pairs_of_distributions(), pairs_of_distributions())
 def test_cy_pairwise_divergence_bounds_information_and_information_bounds_variation(one, two) -> None:
     rows = np.array([*one, *two]) if len(one[0]) == len(two[0]) else np.array(one)
     information = capacity(rows, 200)

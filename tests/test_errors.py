@@ -18,7 +18,7 @@ from sanitize.errors import (
 
 MATRIX = [[0.4, 0.1], [0.1, 0.4]]
 TAIL = sz.budgets.CVaRLiftBudget(0.5, delta=0.1)
-OF_A_LAW = [
+OF_A_DISTRIBUTION = [
     sz.lift, sz.log_lift, sz.max_lift, sz.min_lift, sz.l1_lift,
     sz.lifts.max_log_lift, sz.lifts.min_log_lift, sz.lifts.ldp_ratio,
     sz.chi2_lift, sz.l1_lift_inverse, sz.chi2_lift_inverse, sz.mutual_information, sz.total_variation,
@@ -30,15 +30,15 @@ OF_A_LAW = [
     *(lambda joint, f=f: f(joint, 1.0) for f in (sz.optimal_random_response, sz.subset_random_response)),
     *(lambda joint, f=f: f(joint, TAIL) for f in (sz.mechanisms.tail_merging, sz.mechanisms.tail_random_response)),
     sz.LDPBudget(1.0).excess,
-    lambda law: sz.LeakageReport.measure(law, sz.Channel.identity(2)),
+    lambda distribution: sz.LeakageReport.measure(distribution, sz.Channel.identity(2)),
 ]  # fmt: skip
-LAW = sz.JointDistribution.from_matrix(MATRIX)
+DISTRIBUTION = sz.JointDistribution.from_matrix(MATRIX)
 OF_A_CHANNEL = [
     sz.ldp_epsilon,
-    LAW.release,
-    lambda channel: sz.measures.utility(LAW, channel),
-    lambda channel: sz.normalized_utility(LAW, channel),
-    lambda channel: sz.LeakageReport.measure(LAW, channel),
+    DISTRIBUTION.release,
+    lambda channel: sz.measures.utility(DISTRIBUTION, channel),
+    lambda channel: sz.normalized_utility(DISTRIBUTION, channel),
+    lambda channel: sz.LeakageReport.measure(DISTRIBUTION, channel),
 ]
 
 
@@ -71,8 +71,8 @@ def test_errors_survive_pickling_with_what_they_carry(error):
 @pytest.mark.parametrize(
     "given", [MATRIX, np.array(MATRIX), None, sz.Channel.identity(2)], ids=lambda g: type(g).__name__
 )
-@pytest.mark.parametrize("function", OF_A_LAW)
-def test_what_is_no_law_is_refused_with_the_way_to_make_one(function, given):
+@pytest.mark.parametrize("function", OF_A_DISTRIBUTION)
+def test_what_is_no_distribution_is_refused_with_the_way_to_make_one(function, given):
     with pytest.raises(InvalidDistribution, match=f"got {type(given).__name__}; .*from_matrix"):
         function(given)
 
@@ -105,7 +105,7 @@ def test_the_identity_needs_a_number_of_symbols(n):
 def test_orders_that_are_no_numbers_are_refused(alpha):
     for function in (sz.alpha_lift, sz.alpha_lift_inverse, sz.sibson_information, sz.arimoto_information):
         with pytest.raises(InvalidParameter, match="alpha must be at least 1"):
-            function(LAW, alpha)
+            function(DISTRIBUTION, alpha)
 
 
 @pytest.mark.parametrize("text", [None, 5, "", "null"])

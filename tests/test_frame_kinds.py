@@ -173,7 +173,7 @@ def test_chunked_and_sliced_arrow_tables_are_read_right():
     assert a["x"].to_pylist() == b["x"].to_pylist()
 
 
-# ------------------------------------------------------------------------------------- one law for all
+# ------------------------------------------------------------------------------------- one distribution for all
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ def brute_force(matrix, sizes, group=1):
 
 
 def information(matrix, prior, sizes, records):
-    """I(X_I; Y) from the joint law, entry by entry."""
+    """I(X_I; Y) from the joint distribution, entry by entry."""
     letters = {}
     for x, p, row in zip(databases(sizes), prior, matrix, strict=True):
         key = tuple(x[i] for i in records)
@@ -195,8 +195,8 @@ def test_the_bracket_covers_every_record(monkeypatch):
     found = iter([(0.1, 0.9, [0, 2]), (0.3, 0.5, [0, 1])])
 
     def search(*_):
-        lower, upper, laws = next(found)
-        return _selections.Selection(lower, upper, np.array(laws), np.array([0.5, 0.5]))
+        lower, upper, distributions = next(found)
+        return _selections.Selection(lower, upper, np.array(distributions), np.array([0.5, 0.5]))
 
     monkeypatch.setattr(individual, "best_selection", search)
     capacity = individual_channel_capacity([[0.1, 0.9], [0.2, 0.8], [0.3, 0.7], [0.4, 0.6]], 2, 2)

@@ -1,4 +1,4 @@
-"""Counts and laws: any table, any batches, the same numbers; nothing that is not a law gets through."""
+"""Counts and distributions: any table, any batches, the same numbers; nothing else gets through."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_counts_equal_a_loop_over_rows(frame):
 
 @pytest.mark.slow
 @given(strategies.frames())
-def test_the_law_equals_the_relative_frequencies(frame):
+def test_the_distribution_equals_the_relative_frequencies(frame):
     joint = JointDistribution.from_frame(frame, SENSITIVE, PUBLIC)
     frequency = Counter(rows_of(frame))
     for i, s in enumerate(joint.sensitive.symbols):
@@ -75,7 +75,7 @@ def test_the_law_equals_the_relative_frequencies(frame):
 
 @pytest.mark.slow
 @given(strategies.frames())
-def test_pandas_polars_pyarrow_and_columns_give_the_same_law(frame):
+def test_pandas_polars_pyarrow_and_columns_give_the_same_distribution(frame):
     joint = JointDistribution.from_frame(frame, SENSITIVE, PUBLIC)
     columns = {name: list(column) for name, column in zip(frame, zip(*rows_of(frame), strict=True), strict=True)}
     others = [
@@ -181,7 +181,7 @@ def test_columns_of_one_side_with_different_lengths_are_refused():
 
 
 @pytest.mark.parametrize("rows", [0, 2])
-def test_tables_without_weight_have_no_law(rows):
+def test_tables_without_weight_have_no_distribution(rows):
     table = {"s": ["a", "b"][:rows], "x": [1, 2][:rows]}
     with pytest.raises(InvalidDistribution, match="no rows"):
         JointDistribution.from_frame(table, "s", "x", weights=[0.0] * rows)
@@ -226,7 +226,7 @@ def test_each_side_needs_a_column(sensitive, public):
         ([[[1.0]]], "matrix"),
     ],
 )
-def test_matrices_that_are_not_laws_are_refused(pmf, message):
+def test_matrices_that_are_not_distributions_are_refused(pmf, message):
     with pytest.raises(InvalidDistribution, match=message):
         JointDistribution.from_matrix(pmf)
 
@@ -247,19 +247,19 @@ def test_margins_and_posterior_are_what_they_say(joint):
     assert_allclose(joint.posterior * joint.p_x, joint.pmf, atol=1e-15)
 
 
-def test_laws_are_frozen_after_every_kind_of_copy_and_do_not_share_the_callers_array():
+def test_distributions_are_frozen_after_every_kind_of_copy_and_do_not_share_the_callers_array():
     given_pmf = np.array([[0.25, 0.25], [0.25, 0.25]])
     joint = JointDistribution.from_matrix(given_pmf)
     given_pmf[0, 0] = 9
     assert joint.pmf[0, 0] == 0.25
-    for law in (joint, pickle.loads(pickle.dumps(joint)), copy.deepcopy(joint)):
+    for distribution in (joint, pickle.loads(pickle.dumps(joint)), copy.deepcopy(joint)):
         with pytest.raises(AttributeError):
-            law.pmf = given_pmf
-        for array in (law.pmf, law.p_s, law.p_x, law.posterior):
+            distribution.pmf = given_pmf
+        for array in (distribution.pmf, distribution.p_s, distribution.p_x, distribution.posterior):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 0
 
 
-def test_a_law_never_prints_its_probabilities():
+def test_a_distribution_never_prints_its_probabilities():
     joint = JointDistribution.from_frame({"s": ["flu", "none"], "x": ["A", "B"]}, "s", "x")
     assert repr(joint) == "JointDistribution(2 sensitive x 2 public symbols, n=2)"

@@ -33,8 +33,8 @@ def test_lifts_equal_the_fractions(joint):
 
 @given(strategies.joints())
 def test_extreme_lifts_equal_the_fractions(joint):
-    law = oracles.exact(joint.pmf)
-    top, bottom = oracles.max_lift(law), oracles.min_lift(law)
+    distribution = oracles.exact(joint.pmf)
+    top, bottom = oracles.max_lift(distribution), oracles.min_lift(distribution)
     close(sz.max_lift(joint), np.array(top, float))
     close(sz.min_lift(joint), np.array(bottom, float))
     close(sz.lifts.max_log_lift(joint), list(map(oracles.log, top)))
@@ -45,19 +45,19 @@ def test_extreme_lifts_equal_the_fractions(joint):
 @pytest.mark.slow
 @given(strategies.joints())
 def test_l1_and_chi2_lifts_equal_the_fractions(joint):
-    law = oracles.exact(joint.pmf)
-    close(sz.l1_lift(joint), oracles.per_symbol(oracles.l1_of, law))
-    close(sz.chi2_lift(joint), oracles.per_symbol(oracles.chi2_of, law))
-    close(sz.l1_lift_inverse(joint), oracles.per_symbol_inverse(oracles.l1_of, law))
-    close(sz.chi2_lift_inverse(joint), oracles.per_symbol_inverse(oracles.chi2_of, law))
+    distribution = oracles.exact(joint.pmf)
+    close(sz.l1_lift(joint), oracles.per_symbol(oracles.l1_of, distribution))
+    close(sz.chi2_lift(joint), oracles.per_symbol(oracles.chi2_of, distribution))
+    close(sz.l1_lift_inverse(joint), oracles.per_symbol_inverse(oracles.l1_of, distribution))
+    close(sz.chi2_lift_inverse(joint), oracles.per_symbol_inverse(oracles.chi2_of, distribution))
 
 
 @pytest.mark.slow
 @given(strategies.joints(), st.sampled_from(ORDERS))
 def test_alpha_lifts_equal_the_decimals(joint, alpha):
-    law = oracles.exact(joint.pmf)
-    close(sz.alpha_lift(joint, alpha), oracles.per_symbol(oracles.alpha_of, law, alpha))
-    close(sz.alpha_lift_inverse(joint, alpha), oracles.per_symbol_inverse(oracles.alpha_of, law, alpha))
+    distribution = oracles.exact(joint.pmf)
+    close(sz.alpha_lift(joint, alpha), oracles.per_symbol(oracles.alpha_of, distribution, alpha))
+    close(sz.alpha_lift_inverse(joint, alpha), oracles.per_symbol_inverse(oracles.alpha_of, distribution, alpha))
 
 
 @given(strategies.joints())
@@ -121,7 +121,7 @@ def test_data_processing_holds_for_the_worst_symbol_of_every_lift_measure(case):
     released = joint.release(channel)
     worst = {
         "max_lift": sz.max_lift,
-        "reciprocal of min_lift": lambda law: -sz.min_lift(law),
+        "reciprocal of min_lift": lambda distribution: -sz.min_lift(distribution),
         "ldp_ratio": sz.lifts.ldp_ratio,
         "l1": sz.l1_lift,
         "chi2": sz.chi2_lift,
@@ -129,8 +129,8 @@ def test_data_processing_holds_for_the_worst_symbol_of_every_lift_measure(case):
         "inverse chi2": sz.chi2_lift_inverse,
     }
     for alpha in ORDERS:
-        worst[f"alpha {alpha}"] = lambda law, a=alpha: sz.alpha_lift(law, a)
-        worst[f"inverse alpha {alpha}"] = lambda law, a=alpha: sz.alpha_lift_inverse(law, a)
+        worst[f"alpha {alpha}"] = lambda distribution, a=alpha: sz.alpha_lift(distribution, a)
+        worst[f"inverse alpha {alpha}"] = lambda distribution, a=alpha: sz.alpha_lift_inverse(distribution, a)
     for name, measure in worst.items():
         before = measure(joint).max()
         assert measure(released).max() <= before + NEVER_SMALLER * (1 + abs(before)), name

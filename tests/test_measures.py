@@ -26,8 +26,8 @@ MEASURES = {
     "maximal_leakage": sz.maximal_leakage,
     "max_information": sz.max_information,
     "ldp_epsilon": sz.ldp_epsilon,
-    **{f"sibson {a}": (lambda law, a=a: sz.sibson_information(law, a)) for a in ORDERS},
-    **{f"arimoto {a}": (lambda law, a=a: sz.arimoto_information(law, a)) for a in ORDERS},
+    **{f"sibson {a}": (lambda distribution, a=a: sz.sibson_information(distribution, a)) for a in ORDERS},
+    **{f"arimoto {a}": (lambda distribution, a=a: sz.arimoto_information(distribution, a)) for a in ORDERS},
 }
 
 
@@ -38,13 +38,13 @@ def close(fast, slow):
 @pytest.mark.slow
 @given(strategies.joints())
 def test_measures_equal_their_oracles(joint):
-    law = oracles.exact(joint.pmf)
-    close(sz.mutual_information(joint), oracles.mutual_information(law))
-    close(sz.total_variation(joint), float(oracles.total_variation(law)))
-    close(sz.chi2_divergence(joint), float(oracles.chi2_divergence(law)))
-    close(sz.maximal_leakage(joint), oracles.maximal_leakage(law))
-    close(sz.max_information(joint), oracles.max_information(law))
-    close(sz.ldp_epsilon(joint), oracles.ldp_of_joint(law))
+    distribution = oracles.exact(joint.pmf)
+    close(sz.mutual_information(joint), oracles.mutual_information(distribution))
+    close(sz.total_variation(joint), float(oracles.total_variation(distribution)))
+    close(sz.chi2_divergence(joint), float(oracles.chi2_divergence(distribution)))
+    close(sz.maximal_leakage(joint), oracles.maximal_leakage(distribution))
+    close(sz.max_information(joint), oracles.max_information(distribution))
+    close(sz.ldp_epsilon(joint), oracles.ldp_of_joint(distribution))
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ def close_figures():
     pyplot.close("all")
 
 
-def law(pmf: Any = PMF, s: Any = "ab", x: Any = "wxyz") -> sz.JointDistribution:
+def distribution(pmf: Any = PMF, s: Any = "ab", x: Any = "wxyz") -> sz.JointDistribution:
     pmf = np.asarray(pmf, dtype=float)
     return sz.JointDistribution(
         pmf,
@@ -40,7 +40,7 @@ def law(pmf: Any = PMF, s: Any = "ab", x: Any = "wxyz") -> sz.JointDistribution:
 
 
 def report(joint: Any = None, budget: Any = sz.LiftBudget(lower=1.0, upper=0.5)) -> LeakageReport:  # noqa: B008
-    joint = law() if joint is None else joint
+    joint = distribution() if joint is None else joint
     found = LeakageReport.measure(joint, sz.watchdog(joint, 0.3), budget, facts=ReleaseFacts(mechanism="watchdog"))
     return found.with_curve(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0, 0.5, 1]))
 
@@ -61,7 +61,7 @@ def test_lift_map_of_a_report_holds_the_log_lift_of_both_sides():
     gap = names.index("")
     before = {name: shown[:, i] for i, name in enumerate(names) if i < gap}
     for x, name in enumerate("wxyz"):
-        np.testing.assert_allclose(before[name], sz.log_lift(law())[:, x], atol=1e-12)
+        np.testing.assert_allclose(before[name], sz.log_lift(distribution())[:, x], atol=1e-12)
     np.testing.assert_allclose(shown[:, gap + 1 :], 0.0, atol=1e-12)
     assert set(names[gap + 1 :]) == {"{w, x}", "y", "z"}
     low, high = axes.images[0].get_clim()
@@ -70,7 +70,7 @@ def test_lift_map_of_a_report_holds_the_log_lift_of_both_sides():
 
 
 def test_no_plot_of_a_report_names_a_sensitive_symbol():
-    joint = law(s=["secretA", "secretB"])
+    joint = distribution(s=["secretA", "secretB"])
     for kind in KINDS:
         figure = report(joint).plot(kind).figure
         figure.canvas.draw()
@@ -82,7 +82,7 @@ def test_no_plot_of_a_report_names_a_sensitive_symbol():
 
 
 def test_ruled_out_cells_are_crosses_and_not_a_colour():
-    axes = sz.plots.lift_map(law([[0.5, 0.0], [0.25, 0.25]]))
+    axes = sz.plots.lift_map(distribution([[0.5, 0.0], [0.25, 0.25]]))
     assert np.ma.masked_invalid(axes.images[0].get_array()).mask.tolist() == [[False, True], [False, False]]
     cross = lines(axes)["-inf: ruled out"]
     assert (cross.get_xdata().tolist(), cross.get_ydata().tolist()) == ([1], [0])
@@ -91,7 +91,7 @@ def test_ruled_out_cells_are_crosses_and_not_a_colour():
 def test_many_symbols_are_cut_to_the_riskiest_and_the_title_says_so():
     rng = np.random.default_rng(0)
     pmf = rng.random((3, 100))
-    joint = law(pmf / pmf.sum(), s="abc", x=[f"x{i:03d}" for i in range(100)])
+    joint = distribution(pmf / pmf.sum(), s="abc", x=[f"x{i:03d}" for i in range(100)])
     axes = sz.plots.lift_map(joint)
     assert axes.get_title() == "riskiest 40 of 100 symbols"
     risk = np.abs(sz.log_lift(joint)).max(axis=0)
@@ -102,11 +102,11 @@ def test_many_symbols_are_cut_to_the_riskiest_and_the_title_says_so():
 
 
 def test_histogram_is_that_of_figure_1():
-    laws = [sz.datasets.make_joint(17, 5, random_state=seed) for seed in range(50)]
-    axes = sz.plots.lift_histogram(laws)
+    distributions = [sz.datasets.make_joint(17, 5, random_state=seed) for seed in range(50)]
+    axes = sz.plots.lift_histogram(distributions)
     low, high = axes.containers
     for group, measure in ((low, sz.lifts.min_log_lift), (high, sz.lifts.max_log_lift)):
-        values = np.concatenate([measure(joint) for joint in laws])
+        values = np.concatenate([measure(joint) for joint in distributions])
         edges = np.array([bar.get_x() for bar in group] + [group[-1].get_x() + group[-1].get_width()])
         counts = np.array([bar.get_height() for bar in group]) * np.diff(edges) * len(values)
         np.testing.assert_allclose(counts, np.histogram(values, edges)[0], atol=1e-6)
@@ -115,11 +115,11 @@ def test_histogram_is_that_of_figure_1():
 
 
 def test_histogram_counts_what_it_cannot_show():
-    axes = sz.plots.lift_histogram(law([[0.5, 0.0], [0.25, 0.25]]))
+    axes = sz.plots.lift_histogram(distribution([[0.5, 0.0], [0.25, 0.25]]))
     words = [text.get_text() for text in axes.get_legend().get_texts()]
     assert any("(1 at -inf not shown)" in word for word in words)
-    sz.plots.lift_histogram(law([[0.5, 0.0], [0.0, 0.5]]))  # nothing but -inf on one side
-    with pytest.raises(InvalidParameter, match="at least one law"):
+    sz.plots.lift_histogram(distribution([[0.5, 0.0], [0.0, 0.5]]))  # nothing but -inf on one side
+    with pytest.raises(InvalidParameter, match="at least one distribution"):
         sz.plots.lift_histogram([])
 
 
@@ -130,7 +130,7 @@ def test_histogram_of_a_report_draws_both_sides():
 
 
 def test_risk_shows_the_ends_of_each_symbol_and_the_limits():
-    joint = law()
+    joint = distribution()
     made = LeakageReport.measure(joint, sz.Channel.identity(4, joint.public), sz.LiftBudget(lower=1.0, upper=0.5))
     axes = made.plot("risk")
     rows = made.to_dict()["symbols"]
@@ -140,7 +140,7 @@ def test_risk_shows_the_ends_of_each_symbol_and_the_limits():
     limits = [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == "--"]
     assert limits == [-1.0, 0.5]
     assert axes.yaxis_inverted()
-    out = LeakageReport.measure(law([[0.5, 0.0], [0.25, 0.25]]), sz.Channel.identity(2)).plot("risk")
+    out = LeakageReport.measure(distribution([[0.5, 0.0], [0.25, 0.25]]), sz.Channel.identity(2)).plot("risk")
     assert len(lines(out)["-inf: ruled out"].get_xdata()) == 1
 
 
@@ -185,7 +185,7 @@ def test_every_kind_draws_on_axes_that_are_given_and_can_be_saved(kind, tmp_path
 @pytest.mark.parametrize("name", ["$x_{2", "\\alpha $", "\u202egnp", "n" * 10_000, "a\nb\x00"])
 @pytest.mark.filterwarnings("ignore:Glyph")  # the font may lack a letter
 def test_hostile_names_are_printed_as_they_are(kind, name, tmp_path):
-    joint = law(x=[f"{i}{name}" for i in range(4)])
+    joint = distribution(x=[f"{i}{name}" for i in range(4)])
     axes = report(joint).plot(kind)
     axes.figure.savefig(tmp_path / "plot.png")
     for text in axes.figure.findobj(matplotlib.text.Text):
@@ -194,11 +194,11 @@ def test_hostile_names_are_printed_as_they_are(kind, name, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_law_that_tells_nothing_can_be_drawn(tmp_path):
-    joint = law(np.full((2, 4), 0.125))
+def test_a_distribution_that_tells_nothing_can_be_drawn(tmp_path):
+    joint = distribution(np.full((2, 4), 0.125))
     for kind in KINDS:
         report(joint).plot(kind).figure.savefig(tmp_path / "plot.png")
-    one = law([[0.5], [0.5]])
+    one = distribution([[0.5], [0.5]])
     for kind in KINDS:
         report(one).plot(kind).figure.savefig(tmp_path / "plot.png")
 
@@ -206,7 +206,7 @@ def test_a_law_that_tells_nothing_can_be_drawn(tmp_path):
 def test_unknown_kinds_and_missing_curves_are_named():
     with pytest.raises(InvalidParameter, match=r"kind must be .*'pie'"):
         report().plot("pie")
-    bare = LeakageReport.measure(law(), sz.Channel.identity(4))
+    bare = LeakageReport.measure(distribution(), sz.Channel.identity(4))
     with pytest.raises(InvalidParameter, match="with_curve"):
         bare.plot("curve")
 

@@ -86,7 +86,7 @@ def test_power_at_every_frequency_is_no_more_than_the_bound_says(size, m):
 
 
 def test_power_of_segments_adds_up_as_exponential_power_does():
-    """Sums of 1, 4 and 16 exponential figures, whose tails are those of the gamma law."""
+    """Sums of 1, 4 and 16 exponential figures, whose tails are those of the gamma distribution."""
     from scipy.stats import gamma
 
     for n in (1, 4, 16):
@@ -110,14 +110,14 @@ HONEST = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "law"), HONEST)
-def test_random_orders_pass(n, law):
+@pytest.mark.parametrize(("n", "distribution"), HONEST)
+def test_random_orders_pass(n, distribution):
     """2,000 tables in all, at a rate of .05; of 200 more than 25 would have a chance below 1e-4."""
     alarms = 0
     for seed in range(200):
         order = SymbolOrder(n)
-        symbols = np.random.default_rng([n, len(law), seed]).choice(len(law), n, p=law)
-        order.add(0, symbols, np.arange(len(law)))
+        symbols = np.random.default_rng([n, len(distribution), seed]).choice(len(distribution), n, p=distribution)
+        order.add(0, symbols, np.arange(len(distribution)))
         found = order.findings(math.log(0.05))
         assert all(finding.log_chance > math.log(1e-6) for finding in found)
         alarms += bool(found)
@@ -213,19 +213,19 @@ def test_a_short_run_of_a_large_table_shows_in_small_blocks():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_a_place_tells_lies_between_the_law_of_all_rows_and_what_is_there(seed):
-    """Also where the intervals of many shares leave more or less than a law."""
+def test_what_a_place_tells_lies_between_the_distribution_of_all_rows_and_what_is_there(seed):
+    """Also where the intervals of many shares leave more or less than a distribution."""
     rng = np.random.default_rng(seed)
     for n_symbols in (2, 3, 8, 30):
         prior = rng.dirichlet(np.ones(n_symbols))
         counts = rng.multinomial(60, rng.dirichlet(np.full(n_symbols, 0.3), 50))
         telling = rng.random(counts.shape) < 0.6
-        laws = least_telling(counts, telling, prior, 1e-3)
+        distributions = least_telling(counts, telling, prior, 1e-3)
         low, high = clopper_pearson(counts, 60, 1e-3)
-        assert_allclose(laws.sum(axis=1), 1)
-        assert (laws >= 0).all()
-        assert (laws >= np.minimum(np.maximum(prior, low), counts / 60) - 1e-12)[telling].all()
-        assert (laws <= np.maximum(np.minimum(prior, high), counts / 60) + 1e-12)[telling].all()
+        assert_allclose(distributions.sum(axis=1), 1)
+        assert (distributions >= 0).all()
+        assert (distributions >= np.minimum(np.maximum(prior, low), counts / 60) - 1e-12)[telling].all()
+        assert (distributions <= np.maximum(np.minimum(prior, high), counts / 60) + 1e-12)[telling].all()
 
 
 def assembled(n: int, values: np.ndarray, cuts: list[int], *, backwards: bool = False) -> tuple:

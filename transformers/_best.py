@@ -42,9 +42,9 @@ class BestSanitizer(TupleParameters, Sanitizer):
         tuples: where a tree is chosen a model prints rows, and its cells have 20 rows and more.
     confidence : float, optional
         None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
-        rows are a sample: the budget holds for every law of the values seen that the counts allow at this confidence,
-        and the report is about all of them. Lift and LDP budgets only; not with weights, smoothing or learned bin
-        edges.
+        rows are a sample: the budget holds for every distribution of the values seen that the counts allow at this
+        confidence, and the report is about all of them. Lift and LDP budgets only; not with weights, smoothing or
+        learned bin edges.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey

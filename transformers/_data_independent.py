@@ -1,4 +1,4 @@
-"""Estimators whose channel no law of the data decides: randomized response, exponential and Gaussian channels."""
+"""Estimators whose channel does not look at the data: randomized response, exponential and Gaussian channels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sanitize.transformers._sanitizer import Sanitizer
 
 
 class RandomizedResponse(TupleParameters, Sanitizer):
-    """Keep each public symbol or replace it by a random one: ε-LDP whatever the law of the data [WXH §4.1].
+    """Keep each public symbol or replace it by a random one: ε-LDP whatever the distribution of the data [WXH §4.1].
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ class RandomizedResponse(TupleParameters, Sanitizer):
         Combinations of public values in fewer rows are pooled before the design: printed, they would be somebody's.
     confidence : float, optional
         None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
-        rows are a sample: the budget holds for every law of the values seen that the counts allow at this confidence,
-        and the report is about all of them. Not with weights, smoothing or learned bin edges.
-        The channel is the same: LDP of X bounds that of S under every law.
+        rows are a sample: the budget holds for every distribution of the values seen that the counts allow at this
+        confidence, and the report is about all of them. Not with weights, smoothing or learned bin edges.
+        The channel is the same: LDP of X bounds that of S under every distribution.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey
@@ -73,13 +73,13 @@ class ExponentialChannel(ExponentialChannelParameters, Sanitizer):
     """Replace a public symbol by one that is rarer the farther it is, within a capacity [WXH §4.3].
 
     The j-th nearest symbol has probability proportional to e^{-jλ}; λ is calibrated so that the capacity of the
-    channel, the most it can tell about X under any law, is within the budget. The law of the data plays no
-    part beyond the list of symbols.
+    channel, the most it can tell about X under any distribution, is within the budget. The distribution of the data
+    plays no part beyond the list of symbols.
 
     Parameters
     ----------
     budget : float or CapacityBudget
-        Capacity of the channel in nats: I(X;Y), and so I(S;Y), is at most this whatever the law. None, the
+        Capacity of the channel in nats: I(X;Y), and so I(S;Y), is at most this whatever the distribution. None, the
         default, raises at fit: there is no silent budget.
     distance : {"line", "circle", "hamming"}
         Between symbols in ascending order: along the line; around a circle (months, hours); or the number of
@@ -142,7 +142,7 @@ class GaussianChannel(GaussianChannelParameters, Sanitizer):
     ----------
     budget : float or CapacityBudget
         Capacity of the channel of all columns together, in nats, > 0: I(X;Y), and so I(S;Y), is at most this
-        whatever the law. None, the default, raises at fit: there is no silent budget.
+        whatever the distribution. None, the default, raises at fit: there is no silent budget.
     bounds : dict of column to (low, high), or one pair for all columns
         Range of each public column, from knowledge and not from the rows: the range of the rows is itself a
         fact about the most unusual of them. Values outside are clipped, and counted in the report.

@@ -15,8 +15,9 @@ class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type
     """Several groups of public columns, each through a channel of its own, and kept columns, under one budget.
 
     The verdict is about everything that is released together: every tuple of released symbols and kept values must be
-    within the joint budget, exactly, under the joint law of the table. Budgets of parts do not add up to a joint one:
-    two columns that tell little each can tell much together (`sanitize.accounting.independent_release_budget`).
+    within the joint budget, exactly, under the joint distribution of the table. Budgets of parts do not add up to a
+    joint one: two columns that tell little each can tell much together
+    (`sanitize.accounting.independent_release_budget`).
 
     A part with a budget is designed with it alone. Parts whose budget is None are designed after those, **given what
     all others release and the kept columns**, so that the joint budget is met: it can be whenever the kept columns and
@@ -64,7 +65,7 @@ class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type
 
     See Also
     --------
-    sanitize.accounting.joint_release : the joint law of releases that are there already.
+    sanitize.accounting.joint_release : the joint distribution of releases that are there already.
 
     Examples
     --------

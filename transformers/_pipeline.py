@@ -100,7 +100,7 @@ def audit_pipeline(df: Any, sensitive: tuple[str, ...], pipeline: Any) -> Leakag
     table = Table.of(df)
     found = _handed_out(pipeline, _as_fitted(pipeline, table), ())
     sanitized = {part.beside.column: part for part in found if isinstance(part, _Sanitized)}
-    if len(sanitized) > 1:  # whose noise may be the same: what they tell together is then another law
+    if len(sanitized) > 1:  # whose noise may be the same: what they tell together is then another distribution
         keys = [key for part in sanitized.values() if (key := key_of(part.own.random_state)) is not None]
         if len(set(keys)) < len(keys):
             raise InvalidParameter(
@@ -132,8 +132,8 @@ def audit_pipeline(df: Any, sensitive: tuple[str, ...], pipeline: Any) -> Leakag
 
 
 def _measured(counts: ContingencyTable, releases: Sequence[Beside], facts: ReleaseFacts | None = None) -> LeakageReport:
-    law = counts.to_joint()
-    return LeakageReport.measure(law, side_by_side(law.public, releases), facts=facts)
+    distribution = counts.to_joint()
+    return LeakageReport.measure(distribution, side_by_side(distribution.public, releases), facts=facts)
 
 
 def _alone(name: str, counts: ContingencyTable, part: _Sanitized | None) -> PartLeakage:

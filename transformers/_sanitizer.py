@@ -100,7 +100,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn the law of (S, X), design the channel and check it against the budget.
+        """Learn the distribution of (S, X), design the channel and check it against the budget.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         sensitive_features : array-like or frame of shape (n_rows,) or (n_rows, k), optional
             The sensitive columns when they come apart from X, which is one table then.
         sample_weight : array-like of shape (n_rows,), optional
-            Weight of each row in the law.
+            Weight of each row in the distribution.
 
         Returns
         -------
@@ -143,7 +143,9 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         recipe = self.recipe()
         spec, table = recipe.specification(), self._read(X, reset=True)
         if table.n_rows == 0:
-            raise ColumnError("Found array with 0 sample(s): the table has no rows, so there is no law to learn")
+            raise ColumnError(
+                "Found array with 0 sample(s): the table has no rows, so there is no distribution to learn"
+            )
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, np.empty(table.n_rows), ensure_non_negative=True)
@@ -159,7 +161,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         spec, first = recipe.specification(), next(batches, None)
         if first is None:
             raise ColumnError(
-                "the iterator has no tables, so there is no law to learn; an iterator can be used once only"
+                "the iterator has no tables, so there is no distribution to learn; an iterator can be used once only"
             )
         layout, _ = recipe.layout(self._read(first, reset=True))
         counted = (Counted.of(layout, Table.of(batch)) for batch in chain([first], batches))
@@ -203,7 +205,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         return attach_report(frame, replace(self.report_, facts=facts))
 
     def measure(self, X: Any, *, sensitive_features: Any = None, confidence: float = 0.95) -> LeakageReport:
-        """Leakage of the fitted channel under the law of other rows, for example held-out ones.
+        """Leakage of the fitted channel under the distribution of other rows, for example held-out ones.
 
         The figures are exact for the rows given and an estimate for the source they came from. Intervals (``low``
         and ``high`` of `Measure`) hold for the source, all at the same time and without asymptotics.

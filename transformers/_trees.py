@@ -24,7 +24,7 @@ class TreeSanitizer(Sanitizer):
     """Base of the estimators whose public symbols are the cells of a tree."""
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:  # type: ignore[override]
-        """Grow the tree, learn the law of (S, cell), design the channel and check it against the budget.
+        """Grow the tree, learn the distribution of (S, cell), design the channel and check it against the budget.
 
         Parameters
         ----------
@@ -54,7 +54,7 @@ class TreeSanitizer(Sanitizer):
         )
 
     def measure(self, X: Any, *, sensitive_features: Any = None, confidence: float = 0.95) -> LeakageReport:
-        """Leakage of the fitted channel under the law of other rows; see `Sanitizer.measure`.
+        """Leakage of the fitted channel under the distribution of other rows; see `Sanitizer.measure`.
 
         Raises
         ------

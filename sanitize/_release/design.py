@@ -30,7 +30,7 @@ from sanitize.report import (
     ReleaseFacts,
     Shortage,
     as_estimates,
-    column_laws,
+    column_distributions,
     measure_worst_case,
 )
 
@@ -51,23 +51,24 @@ MIN_COUNT = 10
 
 @dataclass(frozen=True)
 class Specification:
-    """How to get from a law to a channel.
+    """How to get from a distribution to a channel.
 
     Attributes
     ----------
     name : str
         Mechanism, for the report.
     mechanism : callable
-        From the law of (S, X) to the channel that is designed.
+        From the distribution of (S, X) to the channel that is designed.
     budget : Budget
-        What every printed symbol must meet, under the law that was learned.
+        What every printed symbol must meet, under the distribution that was learned.
     keeps_symbols : bool
         The mechanism's outputs are its inputs' symbols (randomized response), so nothing needs printing.
     output : {"resample", "label"}
     smoothing : float
     min_count : int
     target : str, optional
-        Public column that the mechanism shall keep, whose law given each public symbol it then gets as ``target``.
+        Public column that the mechanism shall keep, whose distribution given each public symbol it then gets as
+        ``target``.
     prints : bool
         What the mechanism releases is still to be printed (a joint release is made of parts that are).
     given : Channel, optional
@@ -75,8 +76,8 @@ class Specification:
     facts : ReleaseFacts
         What the report says beyond its numbers.
     confidence : float, optional
-        Meet the budget under every law that the counts allow at this confidence; the mechanism then gets the set
-        of these laws as ``confidence``.
+        Meet the budget under every distribution that the counts allow at this confidence; the mechanism then gets the
+        set of these distributions as ``confidence``.
     """
 
     name: str
@@ -100,7 +101,7 @@ class Design:
     Attributes
     ----------
     joint : JointDistribution
-        The law learned (private to whoever holds the table).
+        The distribution learned (private to whoever holds the table).
     channel : Channel
         From public symbols to what is printed.
     report : LeakageReport
@@ -117,7 +118,7 @@ class Design:
 def design(
     layout: Layout, table: ContingencyTable, spec: Specification, facts: ReleaseFacts, clipped: Mapping[str, int]
 ) -> Design:
-    """Learn the law, design the channel, measure it. The report is not yet required to be ok.
+    """Learn the distribution, design the channel, measure it. The report is not yet required to be ok.
 
     Parameters
     ----------
@@ -145,9 +146,9 @@ def design(
             "symbols under either)"
         )
     joint = table.to_joint(spec.smoothing)
-    laws = None if spec.confidence is None else ConfidenceSet.of(table, spec.confidence)
-    made, printing = channels_of(table, joint, spec, laws=laws)
-    channel = _composed(made, printing).with_standing(made.standing)
+    among = None if spec.confidence is None else ConfidenceSet.of(table, spec.confidence)
+    made, printing = channels_of(table, joint, spec, confidence=among)
+    channel = _composed(made, printing).with_optimality(made.optimality)
     rare, shortage = _too_rare(layout, table, spec)
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare)
     facts = replace(
@@ -159,24 +160,24 @@ def design(
         people=_of_people(layout, table, spec),
         shortage=shortage,
     )
-    report = LeakageReport.measure(joint, channel, spec.budget, facts=facts, confidence=laws)
+    report = LeakageReport.measure(joint, channel, spec.budget, facts=facts, confidence=among)
     risk = spec.budget.risk_of(lift(joint), joint.p_s)
     return Design(joint, channel, report, int(np.argmax(risk)))
 
 
 def priced(made: Design, table: ContingencyTable, spec: Specification) -> Design:
-    """The design with what confidence costs in its report: three more designs of the same law."""
+    """The design with what confidence costs in its report: three more designs of the same distribution."""
     if spec.confidence is None:
         return made
-    laws = ConfidenceSet.of(table, spec.confidence)
+    among = ConfidenceSet.of(table, spec.confidence)
 
-    def kept(among: ConfidenceSet | None) -> float:
-        return normalized_utility(made.joint, _composed(*channels_of(table, made.joint, spec, laws=among)))
+    def kept(confidence: ConfidenceSet | None) -> float:
+        return normalized_utility(made.joint, _composed(*channels_of(table, made.joint, spec, confidence=confidence)))
 
     plain = Measure("normalized_utility_plain", "share kept without confidence", "1", "exact", None, kept(None))
     more = (
         Measure(
-            f"normalized_utility_{k}x", f"share kept with {k} x the rows", "1", "estimate", None, kept(laws.scaled(k))
+            f"normalized_utility_{k}x", f"share kept with {k} x the rows", "1", "estimate", None, kept(among.scaled(k))
         )
         for k in (10, 100)  # to say what more rows would buy
     )
@@ -193,36 +194,40 @@ def channels_of(
     joint: JointDistribution,
     spec: Specification,
     given: JointDistribution | None = None,
-    laws: ConfidenceSet | None = None,
+    confidence: ConfidenceSet | None = None,
 ) -> tuple[Channel, Channel | None]:
     """Channel from public symbols to what the mechanism releases, and the one that prints it, if there is one.
 
-    ``given`` is the law that the mechanism shall see in place of ``joint``, with the same public symbols; ``laws`` is
-    the set of laws under all of which it shall meet its budget.
+    ``given`` is the distribution that the mechanism shall see in place of ``joint``, with the same public symbols;
+    ``confidence`` is the set of distributions under all of which it shall meet its budget.
     """
     one_of("output", spec.output, "resample", "label")
     rows = table.counts.sum(axis=0)[table.public.union(joint.public)[2]]
     pooled = _pool_rare(joint, rows, whole_number("min_count", spec.min_count, 0))
     if spec.given is not None:
         return given_channel(spec.given, joint, pooled, labels=spec.output == "label"), None
-    law = joint if given is None else given
+    distribution = joint if given is None else given
     if pooled is not None:
-        law = law.release(pooled)
+        distribution = distribution.release(pooled)
     settings: dict[str, Any] = {}
     if spec.target is not None:
-        of_columns = column_laws(joint)
+        of_columns = column_distributions(joint)
         if spec.target not in of_columns:
             raise ColumnError(
                 f"target must be one of the public columns {', '.join(map(repr, of_columns))}, got {spec.target!r}"
             )
         seen = of_columns[spec.target] if pooled is None else pooled.push(of_columns[spec.target])
         settings["target"] = seen / seen.sum(axis=0)  # P(t|x) of the symbols that the mechanism sees
-    if laws is not None:
-        settings["confidence"] = laws if pooled is None else laws.merged(pooled.stages[0].indices, pooled.outputs)
-    made = spec.mechanism(law, **settings)
-    channel = made.renamed(inputs=joint.public) if pooled is None else pooled.then(made).with_standing(made.standing)
+    if confidence is not None:
+        settings["confidence"] = (
+            confidence if pooled is None else confidence.merged(pooled.stages[0].indices, pooled.outputs)
+        )
+    made = spec.mechanism(distribution, **settings)
+    channel = (
+        made.renamed(inputs=joint.public) if pooled is None else pooled.then(made).with_optimality(made.optimality)
+    )
     if spec.keeps_symbols:
-        channel = channel.renamed(outputs=law.public)
+        channel = channel.renamed(outputs=distribution.public)
         printing = pooled
     else:
         printing = channel if spec.prints else None
@@ -298,27 +303,27 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
 
 
 def restrict(counts: ContingencyTable, channel: Channel, fallback: int) -> tuple[JointDistribution, Channel]:
-    """Law of other rows, and the channel on the symbols they hold; unseen symbols act like ``fallback``."""
-    law = counts.to_joint()
+    """Distribution of other rows, and the channel on the symbols they hold; unseen symbols act like ``fallback``."""
+    distribution = counts.to_joint()
     known = {symbol: code for code, symbol in enumerate(channel.inputs.symbols)}
-    inputs = np.array([known.get(symbol, fallback) for symbol in law.public.symbols])
+    inputs = np.array([known.get(symbol, fallback) for symbol in distribution.public.symbols])
     stages = (channel.stages[0].take(inputs), *channel.stages[1:])
-    return law, Channel(stages, law.public, channel.outputs)
+    return distribution, Channel(stages, distribution.public, channel.outputs)
 
 
 def held_out(counts: ContingencyTable, design: Design, confidence: float) -> LeakageReport:
-    """Leakage of a design under the counts of other rows, as estimates of the law behind them.
+    """Leakage of a design under the counts of other rows, as estimates of the distribution behind them.
 
     Intervals are left out where the worst case of the channel is too large to compute.
     """
-    law, channel = restrict(counts, design.channel, design.fallback)
-    # How good the design is was proved under the law of the fit.
-    facts = replace(design.report.facts, standing=None)
-    report = LeakageReport.measure(law, channel, design.report.budget, facts=facts)
-    laws = ConfidenceSet.of(counts, confidence)
-    if laws.work(channel) > MOST_ENTRIES:
+    distribution, channel = restrict(counts, design.channel, design.fallback)
+    # How good the design is was proved under the distribution of the fit.
+    facts = replace(design.report.facts, optimality=None)
+    report = LeakageReport.measure(distribution, channel, design.report.budget, facts=facts)
+    distributions = ConfidenceSet.of(counts, confidence)
+    if distributions.work(channel) > MOST_ENTRIES:
         return report
-    worst = laws.worst_case(channel)
+    worst = distributions.worst_case(channel)
     plain = tuple(measure for measure in report.measures if not measure.name.startswith("worst_"))
     lines = (*as_estimates(plain, worst, channel), *measure_worst_case(worst, report.budget))
     return replace(report, measures=lines, _worst=worst)

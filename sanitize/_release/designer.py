@@ -38,7 +38,8 @@ class Prepared(Generic[Report]):
     Attributes
     ----------
     release : Release
-        Without a law. It takes unseen symbols, because in the second pass they mean that the source has changed.
+        Without a distribution. It takes unseen symbols, because in the second pass they mean that the source has
+        changed.
     expected : ndarray of int, shape (n_x,)
         Rows of each input symbol of the channel, which the second pass must see again.
     words : RandomWords
@@ -174,7 +175,7 @@ class Designer(ABC):
         return self.report_
 
     def fitted_release(self) -> Release:
-        """What rows are released through, without the law it was designed from.
+        """What rows are released through, without the distribution it was designed from.
 
         Raises
         ------

@@ -108,7 +108,7 @@ class FirstPass:
         self.source.check(names)
         n = self.source.n_rows
         if n == 0:
-            raise InvalidDistribution("the table has no rows, so there is no law to learn")
+            raise InvalidDistribution("the table has no rows, so there is no distribution to learn")
         chosen = np.ones(n, bool)
         if n > most:
             chosen[:] = False

@@ -1,7 +1,7 @@
 """A channel that was designed before, in place of a design: of a release whose design a clock cut off.
 
-It is not trusted. Its law is measured like that of any design; what it may print is held against the table here,
-because no budget speaks of what a released symbol is called.
+It is not trusted. Its distribution is measured like that of any design; what it may print is held against the table
+here, because no budget speaks of what a released symbol is called.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | No
     given : Channel
         From public symbols to what is printed.
     joint : JointDistribution
-        Law of the table.
+        Distribution of the table.
     pooled : Channel or None
         Rare symbols made one, which the channel must take as one.
     labels : bool
@@ -40,33 +40,33 @@ def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | No
     """
     if given.inputs != joint.public:
         raise InvalidChannel("the channel is for other public symbols than those of the source")
-    made, law = given, joint
+    made, distribution = given, joint
     if pooled is not None:
         pool = pooled.stages[0].indices
         members = np.unique(pool, return_index=True)[1]
         if Channel((given.stages[0],)) != Channel((given.stages[0].take(members).take(pool),)):
             raise InvalidChannel("the channel tells rare symbols apart that min_count makes one")
-        law = joint.release(pooled)
-        made = Channel((given.stages[0].take(members), *given.stages[1:]), law.public, given.outputs)
+        distribution = joint.release(pooled)
+        made = Channel((given.stages[0].take(members), *given.stages[1:]), distribution.public, given.outputs)
     # A joint release prints tuples of its columns' values that no row has.
     prints_own = given.outputs.columns == given.inputs.columns and all(
         own.equals(level) for own, level in zip(given.outputs.levels, given.inputs.levels, strict=True)
     )
-    if not (_is_labelled(made, law) if labels else prints_own):
+    if not (_is_labelled(made, distribution) if labels else prints_own):
         raise InvalidChannel("the channel prints what is no public value of the source and no label that it earns")
     return given
 
 
-def _is_labelled(made: Channel, law: JointDistribution) -> bool:
+def _is_labelled(made: Channel, distribution: JointDistribution) -> bool:
     """Whether every label names the likeliest public symbols behind it, with their shares to a hundredth."""
     if made.n_outputs == 1:
         return made.outputs == Channel(made.stages, made.inputs).outputs
-    if made.outputs.columns != ("+".join(law.public.columns),):
+    if made.outputs.columns != ("+".join(distribution.public.columns),):
         return False
-    masses = sparse.csc_array(sparse.diags_array(law.p_x) @ made.sparse_matrix())
+    masses = sparse.csc_array(sparse.diags_array(distribution.p_x) @ made.sparse_matrix())
     masses.sort_indices()
     labels = [str(name) for name in made.outputs.symbols]
-    return all(map(_says_the_same, labels, response_names(law.public, masses)))
+    return all(map(_says_the_same, labels, response_names(distribution.public, masses)))
 
 
 def _says_the_same(label: str, earned: str) -> bool:

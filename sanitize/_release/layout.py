@@ -141,7 +141,7 @@ class Layout:
         return Columns(self, source, workers)
 
     def check_distinct(self, table: ContingencyTable) -> None:
-        """Refuse all columns that hold a different value in most rows: no law can be learned from them."""
+        """Refuse all columns that hold a different value in most rows: no distribution can be learned from them."""
         self.refuse_distinct({"sensitive": table.sensitive, "public": table.public}, int(table.n))
 
     @staticmethod
@@ -161,7 +161,7 @@ class Layout:
         listed = ", ".join(f"{kind} column {name!r}" for name, kind in found.items())
         tree = " A tree (tree-random-response) takes amounts as they are." if amounts else ""
         raise ColumnError(
-            f"a different value in most rows, so there is no law to learn: {listed}. Give bins to numbers and dates, "
+            f"a different value in most rows, so no joint can be learned: {listed}. Give bins to numbers and dates, "
             f"and leave out what names its row.{tree}",
             next(iter(found)) if len(found) == 1 else None,
         )
@@ -221,7 +221,7 @@ class TreeLayout(Layout):
         return super().numeric | {levels.name for levels in self.tree.columns if is_numeric(levels.values.type)}
 
     def bare(self) -> TreeLayout:
-        """The layout itself: it holds no law."""
+        """The layout itself: it holds no distribution."""
         return self
 
     def columns(self, source: Mapping[str, Any], workers: int = 1) -> Columns:

@@ -1,8 +1,9 @@
 """Whether a sequence of symbols stands in random order: in blocks, by periods and at distances.
 
 Every chance bounds that of a uniformly random order of the very rows that are there, whatever their number and
-frequencies. The rows of a symbol are then a random set A, of m of n rows. A law of sequences that gives weight w to an
-arrangement, and no less to one that is further from what is expected, has at most 1 / w of them: of (n choose m).
+frequencies. The rows of a symbol are then a random set A, of m of n rows. A distribution of sequences that gives weight
+w to an arrangement, and no less to one that is further from what is expected, has at most 1 / w of them: of (n choose
+m).
 
 * Blocks: each row is in A by itself, in a block of b rows with the share j / b and outside with (m - j) / (n - b). The
   same holds of A given the rows B of another symbol, and the rows that are k before B, or after it; and of every second
@@ -15,7 +16,7 @@ arrangement, and no less to one that is further from what is expected, has at mo
   e^(m |c|^2 / 4): where j is neither 0 nor L / 2, odd moments of a cosine over the segment are 0, and even ones at
   most 1 / 2. Averaged over a Gaussian c that bounds the mean of e^(a |z|^2 / m) by 1 / (1 - a), as if |z|^2 / m were
   exponential; at L / 2 half of it is. The rows not in A have the same |z|, and segments are independent given the rows
-  of each in A. Where m is about n / 2 the law of independent rows is sharper: the mean of e^(c . z) is at most
+  of each in A. Where m is about n / 2 the distribution of independent rows is sharper: the mean of e^(c . z) is at most
   e^(L |c|^2 / 16) [HOEF, (4.16)], over the chance that it gives to m.
 
 Chernoff's bound turns means into chances, and all tests share one rate of false alarms.
@@ -61,13 +62,13 @@ class Finding:
     where : str
     log_chance : float
         Log of a bound on the chance of what is as unlikely, in any of the tests of a sequence.
-    laws : ndarray of float, shape (n_symbols, n_places)
+    distributions : ndarray of float, shape (n_symbols, n_places)
         Of the symbols at places that the order tells.
     """
 
     where: str
     log_chance: float
-    laws: NDArray[np.float64]
+    distributions: NDArray[np.float64]
 
 
 def log_overlap(found: Numbers, a: Numbers, b: Numbers, n: Numbers) -> NDArray[np.float64]:
@@ -181,14 +182,14 @@ def _in_table(
     logs[far] = log_overlap(table[far], a[row, 0], b[symbol], n) + shared
     places = (logs < log_rate).any(axis=1)
     if places.any():
-        laws = least_telling(table[places], logs[places] < log_rate, prior, _INTERVAL / table.size)
-        yield Finding(where, float(logs.min()), laws.T)
+        distributions = least_telling(table[places], logs[places] < log_rate, prior, _INTERVAL / table.size)
+        yield Finding(where, float(logs.min()), distributions.T)
 
 
 def least_telling(
     counts: NDArray[np.int64], telling: NDArray[np.bool_], prior: NDArray[np.float64], level: float
 ) -> NDArray[np.float64]:
-    """Laws of places near that of all rows: shares of telling symbols, and of all others, are in their intervals."""
+    """Distributions of places near that of all rows: shares of telling symbols and of others are in their intervals."""
     others = np.where(telling, 0, prior)
     left = others.sum(axis=1, keepdims=True)
     told = np.where(telling, counts, 0)
@@ -205,7 +206,7 @@ def least_telling(
 
 @dataclass(frozen=True, eq=False)
 class _Waves:
-    """Rows by segments, the law of all rows, and the rate, shared by so many kinds of tests."""
+    """Rows by segments, the distribution of all rows, and the rate, shared by so many kinds of tests."""
 
     rows: NDArray[np.uint8]
     prior: NDArray[np.float64]
@@ -272,6 +273,6 @@ class _Waves:
         """That the share of a symbol changes so."""
         shares = np.clip(self.prior[symbol] + np.array(changes), 0, 1)
         others = np.where(np.arange(len(self.prior)) == symbol, 0, self.prior)
-        laws = others[:, None] * (1 - shares) / others.sum()
-        laws[symbol] = shares
-        return Finding(where, log_chance, laws)
+        distributions = others[:, None] * (1 - shares) / others.sum()
+        distributions[symbol] = shares
+        return Finding(where, log_chance, distributions)

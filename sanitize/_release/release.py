@@ -97,7 +97,7 @@ class Release:
     printer: Printer | None = None  # prints released symbols that stand for rows of several columns
 
     def bare(self) -> Release:
-        """The same release without the law that it was designed from: all that rows need."""
+        """The same release without the distribution that it was designed from: all that rows need."""
         return replace(
             self,
             layout=self.layout.bare(),
@@ -224,16 +224,16 @@ def warn_of_unseen(n_unseen: int, n_rows: int) -> None:
 
 
 def bare_design(channel: Channel, fallback: int = 0) -> Design:
-    """A channel to apply, without the law that it was designed from."""
-    law, report = _nothing_known()
-    return Design(law, channel, report, fallback)
+    """A channel to apply, without the distribution that it was designed from."""
+    distribution, report = _nothing_known()
+    return Design(distribution, channel, report, fallback)
 
 
 @cache
 def _nothing_known() -> tuple[JointDistribution, LeakageReport]:
-    """The law of one symbol, and what it tells."""
-    law = JointDistribution.from_matrix([[1.0]])
-    return law, LeakageReport.measure(law, Channel.identity(1))
+    """The distribution of one symbol, and what it tells."""
+    distribution = JointDistribution.from_matrix([[1.0]])
+    return distribution, LeakageReport.measure(distribution, Channel.identity(1))
 
 
 def no_mechanism(_: JointDistribution) -> Channel:

@@ -183,7 +183,7 @@ class OrderAudit:
             found = findings(blocks, order.size, rows, math.log(FALSE_ALARM / len(self.orders)))
             p_s = given @ blocks.sum(axis=0) / blocks.sum()
             for finding in found:
-                if (budget.excess_of(given @ finding.laws / p_s[:, None], p_s) > 0).any():
+                if (budget.excess_of(given @ finding.distributions / p_s[:, None], p_s) > 0).any():
                     raise RowOrderLeak(finding.where)
             if found:
                 notes.append(f"the rows keep their order, which depends on {column}")

@@ -1,7 +1,7 @@
-"""Walker's alias method in exact integers: a law cut into buckets of equal mass with at most two outputs each.
+"""Walker's alias method in exact integers: a distribution cut into buckets of equal mass with at most two outputs each.
 
-A law over k outputs gets 2**m >= k buckets. Random bits choose a bucket, and further ones are compared with its
-threshold, so that a draw costs the same whatever the law.
+A distribution over k outputs gets 2**m >= k buckets. Random bits choose a bucket, and further ones are compared with
+its threshold, so that a draw costs the same whatever the distribution.
 
 A table of dense rows has alias buckets as wide as the word that decides, so that they stay in the cache. Where every
 output has a bucket, the first output of bucket j is j, which need not be stored. A bucket is one number: leading bits

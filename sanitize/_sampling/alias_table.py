@@ -1,7 +1,8 @@
 """Draws from sparse rows: a word chooses a bucket of its row's alias table and one of the bucket's two outputs.
 
 The top m bits of the word choose the bucket, and the word is compared with the bucket's threshold. Where it ties
-with the threshold's leading bits, more bits decide, so that the drawn law is the integer law over 2**62.
+with the threshold's leading bits, more bits decide, so that the drawn distribution is the integer distribution over
+2**62.
 """
 
 from __future__ import annotations

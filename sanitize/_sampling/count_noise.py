@@ -1,4 +1,4 @@
-"""Noise on the counts of the secrets of each cell: its draws, and its law as certificates take it.
+"""Noise on the counts of the secrets of each cell: its draws, and its distribution as certificates take it.
 
 Rows of a cell are public, and one row's secret is the matter: if it is another one, two counts of one cell change by 1.
 
@@ -14,9 +14,9 @@ of them. What is left of independent draws on K counts is Z = z_s - Σ z / K, of
 ψ(t) = -log(1 - sinh²(t/2)/sinh²(r/2)) for |t| < r of geometric noise, as E exp(tz) = (1-a)²/((1-ae^t)(1-ae^-t)),
 a = e^-r, and (1-ae^t)(1-ae^-t) = (1-a)² - 4a sinh²(t/2); of the discrete Gaussian ψ(t) <= t²σ²/2 [CKS].
 
-Draws are of coins of exp(-γ) and by rejection [CKS]. Every comparison is one of whole numbers of any length, so the law
-is the one above itself and not a law of floating-point numbers close to it, whose last digits could tell what noise
-was added to.
+Draws are of coins of exp(-γ) and by rejection [CKS]. Every comparison is one of whole numbers of any length, so the
+distribution is the one above itself and not a distribution of floating-point numbers close to it, whose last digits
+could tell what noise was added to.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ class Geometric:
 
 @dataclass(frozen=True)
 class CountNoise:
-    """Noise on the counts of so many secrets of each cell, and the law of what is left when it adds up to 0 there."""
+    """Noise on the counts of so many secrets of each cell, and the distribution of the rest when it adds up to 0."""
 
-    law: Gaussian | Geometric
+    distribution: Gaussian | Geometric
     n_secrets: int
     of_rows: ClassVar[None] = None  # rows of each cell are known
 
@@ -101,31 +101,31 @@ class CountNoise:
     @property
     def once(self) -> bool:
         """Whether the noise on the second count is that on the first one with the other sign."""
-        return self.n_secrets == 2 and isinstance(self.law, Geometric)
+        return self.n_secrets == 2 and isinstance(self.distribution, Geometric)
 
     @property
     def variance(self) -> float:
         """Of the noise on one count."""
-        return self.law.variance * (1 if self.once else 1 - 1 / self.n_secrets)
+        return self.distribution.variance * (1 if self.once else 1 - 1 / self.n_secrets)
 
     @property
     def reach(self) -> float:
         """`log_mgf` is finite below it."""
-        return self.law.reach / (1 if self.once else 1 - 1 / self.n_secrets)
+        return self.distribution.reach / (1 if self.once else 1 - 1 / self.n_secrets)
 
     def draw(self, key: NoiseKey, n_cells: int) -> NDArray[np.int64]:
         """Noise on the counts of (secret, cell), before what it adds up to is taken off."""
         if self.once:
-            z = self.law.draw(key, n_cells)
+            z = self.distribution.draw(key, n_cells)
             return np.array([z, -z])
-        return self.law.draw(key, self.n_secrets * n_cells).reshape(self.n_secrets, n_cells)
+        return self.distribution.draw(key, self.n_secrets * n_cells).reshape(self.n_secrets, n_cells)
 
     def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """Upper bound of the log of E exp(tZ), of the noise on one count."""
         if self.once:
-            return self.law.log_mgf(t)
+            return self.distribution.log_mgf(t)
         k = self.n_secrets
-        return self.law.log_mgf((1 - 1 / k) * t) + (k - 1) * self.law.log_mgf(t / k)
+        return self.distribution.log_mgf((1 - 1 / k) * t) + (k - 1) * self.distribution.log_mgf(t / k)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Composition, group privacy, and what several releases tell together.
 
 Levels that bound every ratio P(y|x)/P(y|x') or every capacity add up over releases. Budgets on the lift of S do
-not: the joint lift of two releases is measured here from the joint law, and bounded where a theorem allows it.
+not: the joint lift of two releases is measured here from the joint distribution, and bounded where a theorem allows it.
 """
 
 from __future__ import annotations

@@ -33,16 +33,16 @@ class Balance:
     Attributes
     ----------
     b : float
-        Least entropy of the adversary's law of the table, in nats.
+        Least entropy of the adversary's distribution of the table, in nats.
     capacity_lower, capacity_upper : float
-        Bounds on C_1, the capacity against every law.
+        Bounds on C_1, the capacity against every distribution.
     restricted_lower, restricted_upper : float
-        Bounds on C_1^b, the capacity against laws of entropy at least b.
+        Bounds on C_1^b, the capacity against distributions of entropy at least b.
     free_entropy : float
-        b_0: largest entropy found among laws that reach C_1; g(b) = 0 for b <= b_0. Exact for one record up to
+        b_0: largest entropy found among distributions that reach C_1; g(b) = 0 for b <= b_0. Exact for one record up to
         the tolerance, from below for several.
     input : ndarray of shape (n_x,)
-        Law of the table with entropy >= b that leaks ``restricted_lower``.
+        Distribution of the table with entropy >= b that leaks ``restricted_lower``.
     """
 
     b: float
@@ -80,13 +80,13 @@ def balance_function(
     tol: float = 1e-9,
     starts: int = 16,
 ) -> Balance:
-    """g(b) = C_1 - C_1^b, with C_1^b = max I(X_i;Y) over records i and laws of the table with H(X) >= b.
+    """g(b) = C_1 - C_1^b, with C_1^b = max I(X_i;Y) over records i and distributions of the table with H(X) >= b.
 
     By definition a channel is (ε + g(b))-information private against everyone exactly if it is ε-private
     against adversaries who lack at least b nats about the table [WXH Def. 11, Lemma 1, Prop. 3]. The paper
     leaves its evaluation open. For one record it is a concave program, solved here with a certificate: for any
-    law q of Y, C^b <= max{Σ p D(W_x || q) : H(p) >= b}, a Gibbs law. For several records I(X_i;Y) is not
-    concave in the law of the table: ``restricted_lower`` comes from a search with many starts and
+    distribution q of Y, C^b <= max{Σ p D(W_x || q) : H(p) >= b}, a Gibbs distribution. For several records I(X_i;Y) is
+    not concave in the distribution of the table: ``restricted_lower`` comes from a search with many starts and
     ``restricted_upper`` from a Lagrange bound; they may stay apart. In practice g is 0 unless b is within a few
     nats of log|X|.
 
@@ -95,7 +95,7 @@ def balance_function(
     channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
         P(y|x). With ``sizes``, row x is the table (x_1, ..., x_n) in C order, the last record fastest.
     b : float
-        Entropy in nats, between 0 and log n_x; within 1e-14 of log n_x only the uniform law is left.
+        Entropy in nats, between 0 and log n_x; within 1e-14 of log n_x only the uniform distribution is left.
     sizes : sequence of int, optional
         Letters of each record; their product is n_x. Without it the table is one record.
     tol : float
@@ -138,51 +138,51 @@ def balance_function(
     b = required("b", b, legal, lambda given: 0 <= given <= largest + SAME)
     if len(records) > 1:
         return _several_records(matrix, records, b, tol, starts)
-    laws, where, counts = distinct_rows(matrix)
+    distributions, where, counts = distinct_rows(matrix)
     share = counts / len(matrix)
-    open_ = restricted_capacity(laws, share, math.inf, min(tol, 1e-12))
-    held = restricted_capacity(laws, share, math.log(len(matrix)) - b, tol)
-    widest = widest_input(laws, share, open_.p)
+    open_ = restricted_capacity(distributions, share, math.inf, min(tol, 1e-12))
+    held = restricted_capacity(distributions, share, math.log(len(matrix)) - b, tol)
+    widest = widest_input(distributions, share, open_.p)
     free = math.log(len(matrix)) - divergence_from(widest, share)
     upper = max(held.lower, min(held.upper, open_.upper))
     return Balance(b, open_.lower, open_.upper, held.lower, upper, free, (held.p / counts)[where])
 
 
 def _several_records(matrix: NDArray[np.float64], sizes: tuple[int, ...], b: float, tol: float, starts: int) -> Balance:
-    laws, _, counts = distinct_rows(matrix)
+    distributions, _, counts = distinct_rows(matrix)
     slack = math.log(len(matrix)) - b
-    whole = restricted_capacity(laws, counts / len(matrix), slack, tol).upper
+    whole = restricted_capacity(distributions, counts / len(matrix), slack, tol).upper
     capacity = individual_channel_capacity(matrix, sizes=sizes, tol=tol)
     upper = free = 0.0
-    leaked, law = -1.0, np.full(len(matrix), 1 / len(matrix))
+    leaked, distribution = -1.0, np.full(len(matrix), 1 / len(matrix))
     seen: set[bytes] = set()
     for i in range(len(sizes)):
         record = Record.of(matrix, sizes, i)
-        part = record.laws.tobytes() + record.counts.tobytes()
+        part = record.distributions.tobytes() + record.counts.tobytes()
         if part in seen:  # records that play the same part leak the same
             continue
         seen.add(part)
         masses = search(record, slack, starts, tol)
         found = float(record.information(masses))
         if found > leaked:
-            leaked, law = found, record.law(masses)
+            leaked, distribution = found, record.distribution(masses)
         bound = lagrange_bound(record, slack, masses, max(tol, 1e-9))
         upper = max(upper, found, min(capacity.upper, whole, bound))
         free = max(free, _free_entropy(record, capacity.lower - tol))
     leaked = max(leaked, 0.0)
-    return Balance(b, capacity.lower, capacity.upper, leaked, upper, free, law)
+    return Balance(b, capacity.lower, capacity.upper, leaked, upper, free, distribution)
 
 
 def _free_entropy(record: Record, capacity: float) -> float:
-    """Largest entropy found among laws with I(X_i;Y) >= capacity that use one group a letter [WXH Thm 3.1]."""
+    """Largest entropy found among distributions with I(X_i;Y) >= capacity that use one group a letter [WXH Thm 3.1]."""
     largest = 0.0
     choices = [np.flatnonzero(count > 0) for count in record.counts]
     letters = np.arange(len(choices))
     for selection in itertools.islice(itertools.product(*choices), 4096):
-        laws, counts = record.laws[letters, selection], record.counts[letters, selection]
+        distributions, counts = record.distributions[letters, selection], record.counts[letters, selection]
         share = counts / counts.sum()
-        reached = restricted_capacity(laws, share, math.inf, 1e-11)
+        reached = restricted_capacity(distributions, share, math.inf, 1e-11)
         if reached.lower >= capacity:
-            widest = widest_input(laws, share, reached.p)
+            widest = widest_input(distributions, share, reached.p)
             largest = max(largest, math.log(counts.sum()) - divergence_from(widest, share))
     return largest

@@ -1,9 +1,9 @@
-"""Bounds on max I(X_i;Y) over laws of a whole table with entropy at least b.
+"""Bounds on max I(X_i;Y) over distributions of a whole table with entropy at least b.
 
-Given the letter a of one record, the rest of the table only matters through the law of Y it leads to: the
-databases with the same law form a group, and a law X is (mass of each letter) times (law r over the groups of
-that letter), uniform within a group, which adds log of its size to the entropy. I(X_i;Y) is not concave in X,
-so a search gives a lower bound and a Lagrange function an upper bound.
+Given the letter a of one record, the rest of the table only matters through the distribution of Y it leads to: the
+databases with the same distribution form a group, and a distribution X is (mass of each letter) times (distribution r
+over the groups of that letter), uniform within a group, which adds log of its size to the entropy. I(X_i;Y) is not
+concave in X, so a search gives a lower bound and a Lagrange function an upper bound.
 """
 
 from __future__ import annotations
@@ -19,51 +19,53 @@ from scipy.special import softmax, xlogy
 
 from sanitize.accounting._balance_one import NO_SLACK, relative_entropies
 
-# A letter, the law of Y of a mixture of its groups, and how far the mixture is from the even one.
+# A letter, the distribution of Y of a mixture of its groups, and how far the mixture is from the even one.
 _Cut = tuple[int, NDArray[np.float64], float]
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What one record can do to Y: for each of its letters the laws within reach, and how often each occurs.
+    """What one record can do to Y: for each of its letters the distributions within reach, and how often each occurs.
 
     Attributes
     ----------
-    laws : ndarray of shape (k, m, n_y)
-        Laws of Y, one a group of databases; letters with fewer than m groups repeat one with count 0.
+    distributions : ndarray of shape (k, m, n_y)
+        Distributions of Y, one a group of databases; letters with fewer than m groups repeat one with count 0.
     counts : ndarray of shape (k, m)
     groups : ndarray of int, shape (n_x,)
         Flat position (letter, group) of each database.
     """
 
-    laws: NDArray[np.float64]
+    distributions: NDArray[np.float64]
     counts: NDArray[np.float64]
     groups: NDArray[np.intp]
 
     @classmethod
     def of(cls, matrix: NDArray[np.float64], sizes: Sequence[int], record: int) -> Record:
-        """Group the databases of a channel (n_x, n_y) by the letter of one record and by their law of Y."""
+        """Group the databases of a channel (n_x, n_y) by the letter of one record and by their distribution of Y."""
         letter = np.indices(sizes)[record].reshape(-1)
         found = [
             np.unique(matrix[letter == a], axis=0, return_inverse=True, return_counts=True)
             for a in range(sizes[record])
         ]
-        m = max(len(laws) for laws, _, _ in found)
-        laws = np.stack([np.concatenate([each, np.repeat(each[:1], m - len(each), axis=0)]) for each, _, _ in found])
+        m = max(len(distributions) for distributions, _, _ in found)
+        distributions = np.stack(
+            [np.concatenate([each, np.repeat(each[:1], m - len(each), axis=0)]) for each, _, _ in found]
+        )
         counts = np.stack([np.pad(number.astype(np.float64), (0, m - len(number))) for _, _, number in found])
         groups = np.empty(len(matrix), np.intp)
         for a, (_, where, _) in enumerate(found):
             groups[letter == a] = a * m + where.reshape(-1)
-        return cls(laws, counts, groups)
+        return cls(distributions, counts, groups)
 
     def information(self, masses: NDArray[np.float64]) -> NDArray[np.float64]:
         """I(X_i;Y) in nats of masses of the groups, shape (..., k, m)."""
-        joint = np.einsum("...am,amy->...ay", masses, self.laws)
+        joint = np.einsum("...am,amy->...ay", masses, self.distributions)
         total = xlogy(joint, joint).sum(axis=(-2, -1))
         return np.asarray(total - sum(_negentropy(joint.sum(axis=axis)) for axis in (-2, -1)))
 
-    def law(self, masses: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Law of the whole table, shape (n_x,)."""
+    def distribution(self, masses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Distribution of the whole table, shape (n_x,)."""
         shares = np.divide(masses, self.counts, out=np.zeros_like(masses), where=self.counts > 0)
         return np.asarray(shares.reshape(-1)[self.groups])
 
@@ -72,7 +74,7 @@ def search(record: Record, slack: float, starts: int, tol: float) -> NDArray[np.
     """Masses (k, m) within ``slack`` nats of full entropy and large I(X_i;Y): alternating maximisation.
 
     With the posterior of X_i fixed, the bound H(X_i) + E log posterior on the information is concave in X and
-    its maximum under the entropy constraint is a Gibbs law in two levels, up to one multiplier s.
+    its maximum under the entropy constraint is a Gibbs distribution in two levels, up to one multiplier s.
     """
     steps = 500
     even = record.counts / record.counts.sum()
@@ -101,11 +103,11 @@ def search(record: Record, slack: float, starts: int, tol: float) -> NDArray[np.
 
     before = np.full(len(masses), -1.0)
     for step in range(steps):
-        joint = np.einsum("tam,amy->tay", masses, record.laws)
+        joint = np.einsum("tam,amy->tay", masses, record.distributions)
         with np.errstate(divide="ignore", invalid="ignore"):
             # A pair of probability 0 that the step could open again weighs like the smallest double.
             posterior = np.where(joint > 0, np.log(joint / joint.sum(axis=1, keepdims=True)), -745.0)
-        scores = np.einsum("amy,tay->tam", record.laws, posterior)
+        scores = np.einsum("amy,tay->tam", record.distributions, posterior)
         low, high = np.full(len(masses), -16.0), np.full(len(masses), 18.0)
         narrow = gibbs(scores, low)
         for _ in range(28):
@@ -128,31 +130,31 @@ def search(record: Record, slack: float, starts: int, tol: float) -> NDArray[np.
 def lagrange_bound(record: Record, slack: float, masses: NDArray[np.float64], tol: float) -> float:
     """Upper bound on max I(X_i;Y) over D(X||u) <= slack; inf where a letter has too many groups to search.
 
-    u is the uniform law of the table and slack what H(X) may lack of log|X|. For every law q of Y
+    u is the uniform distribution of the table and slack what H(X) may lack of log|X|. For every distribution q of Y
     and every s > 0 the bound is s log(mean_a exp(V_a / s)) + s slack, V_a the largest D(rW_a || q) - s D(r||u_a)
-    over laws r of the groups of letter a. It is convex in (q, s) and minimised by cutting planes whose cuts are
-    maximisers r; every V_a is bounded by branch and bound, so each round's value is a bound.
+    over distributions r of the groups of letter a. It is convex in (q, s) and minimised by cutting planes whose cuts
+    are maximisers r; every V_a is bounded by branch and bound, so each round's value is a bound.
     """
     # Groups of one letter that the branch and bound still splits well.
     if (record.counts > 0).sum(axis=1).max() > 4:
         return math.inf
     if slack <= NO_SLACK:
         return float(record.information(record.counts / record.counts.sum()))
-    seen = record.laws.sum(axis=(0, 1)) > 0
+    seen = record.distributions.sum(axis=(0, 1)) > 0
     letters = [
-        (laws[count > 0][:, seen], count[count > 0] / count.sum())
-        for laws, count in zip(record.laws, record.counts, strict=True)
+        (distributions[count > 0][:, seen], count[count > 0] / count.sum())
+        for distributions, count in zip(record.distributions, record.counts, strict=True)
     ]
-    q = np.einsum("am,amy->y", masses, record.laws)[seen] + 1e-4
+    q = np.einsum("am,amy->y", masses, record.distributions)[seen] + 1e-4
     # The best multiplier grows as 1/sqrt(slack); the program sees it in units of that.
     unit = max(1.0, 1 / math.sqrt(2 * slack))
     q, s, best, model = q / q.sum(), 0.3 * unit, math.inf, -math.inf
     cuts: list[_Cut] = []
     for _ in range(40):
         tops = np.empty(len(letters))
-        for a, (laws, share) in enumerate(letters):
-            tops[a], r = _best_mixture(laws, share, q, s, tol / 10)
-            cuts.append((a, r @ laws, float(relative_entropies(r, share))))
+        for a, (distributions, share) in enumerate(letters):
+            tops[a], r = _best_mixture(distributions, share, q, s, tol / 10)
+            cuts.append((a, r @ distributions, float(relative_entropies(r, share))))
         best = min(best, _log_mean(tops, s) + s * slack)
         if best - model < tol:
             break
@@ -216,22 +218,22 @@ def _model(
         )
         if found.success:
             break
-    law = np.clip(found.x[:n_y], low[:n_y], high[:n_y])
-    return float(found.fun), law / law.sum(), unit * float(np.clip(found.x[n_y], low[n_y], high[n_y]))
+    distribution = np.clip(found.x[:n_y], low[:n_y], high[:n_y])
+    return float(found.fun), distribution / distribution.sum(), unit * float(np.clip(found.x[n_y], low[n_y], high[n_y]))
 
 
 def _best_mixture(
-    laws: NDArray[np.float64], share: NDArray[np.float64], q: NDArray[np.float64], s: float, tol: float
+    distributions: NDArray[np.float64], share: NDArray[np.float64], q: NDArray[np.float64], s: float, tol: float
 ) -> tuple[float, NDArray[np.float64]]:
-    """Upper bound on max_r D(r laws || q) - s D(r || share) within tol, and a mixture r close to it.
+    """Upper bound on max_r D(r distributions || q) - s D(r || share) within tol, and a mixture r close to it.
 
     Branch and bound on simplices: the first term is convex, so at most its affine interpolation; the second is
     concave, so at most its tangent at the centre. Both are affine, hence largest at a corner.
     """
-    m = len(laws)
+    m = len(distributions)
 
     def divergence(r: NDArray[np.float64]) -> NDArray[np.float64]:
-        u = r @ laws
+        u = r @ distributions
         return np.asarray(_negentropy(u) - u @ np.log(q))
 
     cells = np.eye(m)[None]

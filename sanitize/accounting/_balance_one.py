@@ -1,7 +1,7 @@
 """Largest I(X;Y) of a channel when the entropy of X is bounded below: one concave program, with a certificate.
 
 Equal rows of the channel are one letter with a share u(x) of the alphabet, so that log|X| - H(X) is the
-divergence of the law p of the letters from u; ``slack`` = log|X| - b is how large that divergence may be.
+divergence of the distribution p of the letters from u; ``slack`` = log|X| - b is how large that divergence may be.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from scipy.special import xlog1py, xlogy
 
 from sanitize._tolerances import SMALLEST_POSITIVE
 
-# Below this slack the only law that doubles can tell from the others is u itself.
+# Below this slack the only distribution that doubles can tell from the others is u itself.
 NO_SLACK = 1e-14
 _NEWTON_STEPS = 60
 
 
 @dataclass(frozen=True)
 class RestrictedCapacity:
-    """Bounds on max I(X;Y), in nats, and the law of the letters that reaches the lower one."""
+    """Bounds on max I(X;Y), in nats, and the distribution of the letters that reaches the lower one."""
 
     lower: float
     upper: float
@@ -35,14 +35,14 @@ def distinct_rows(
     matrix: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.int64]]:
     """Distinct rows (k, n_y) of a channel, the number of each row among them, and how often each occurs."""
-    laws, where, counts = np.unique(matrix, axis=0, return_inverse=True, return_counts=True)
-    return laws, where.reshape(-1), counts
+    pmfs, where, counts = np.unique(matrix, axis=0, return_inverse=True, return_counts=True)
+    return pmfs, where.reshape(-1), counts
 
 
-def divergences(laws: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+def divergences(pmfs: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
     """D(W_x || q) of each row in nats; q positive where any row is."""
-    ratio = np.divide(laws, q, out=np.ones_like(laws), where=laws > 0)
-    return np.asarray(xlogy(laws, ratio).sum(axis=1))
+    ratio = np.divide(pmfs, q, out=np.ones_like(pmfs), where=pmfs > 0)
+    return np.asarray(xlogy(pmfs, ratio).sum(axis=1))
 
 
 def relative_entropies(p: NDArray[np.float64], share: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -53,12 +53,12 @@ def relative_entropies(p: NDArray[np.float64], share: NDArray[np.float64]) -> ND
 
 
 def divergence_from(p: NDArray[np.float64], share: NDArray[np.float64]) -> float:
-    """D(p || u) of one law."""
+    """D(p || u) of one distribution."""
     return float(relative_entropies(p, share))
 
 
 def gibbs_bound(values: NDArray[np.float64], share: NDArray[np.float64], slack: float) -> float:
-    """max{p·D : D(p||u) <= slack} from above: s log Σ u exp(D/s) + s slack at the Gibbs law p ∝ u exp(D/s).
+    """max{p·D : D(p||u) <= slack} from above: s log Σ u exp(D/s) + s slack at the Gibbs distribution p ∝ u exp(D/s).
 
     Any s > 0 gives a valid bound, so the accuracy of the root only matters for its tightness.
     """
@@ -83,38 +83,38 @@ def gibbs_bound(values: NDArray[np.float64], share: NDArray[np.float64], slack: 
 
 
 def restricted_capacity(
-    laws: NDArray[np.float64], share: NDArray[np.float64], slack: float, tol: float
+    pmfs: NDArray[np.float64], share: NDArray[np.float64], slack: float, tol: float
 ) -> RestrictedCapacity:
     """Largest I(p, W) subject to D(p||u) <= slack, by a logarithmic barrier and Newton steps.
 
-    Each p gives the lower bound I(p, W), and its output law q = pW the upper bound of `gibbs_bound`.
+    Each p gives the lower bound I(p, W), and its output distribution q = pW the upper bound of `gibbs_bound`.
     """
-    laws = laws[:, laws.sum(axis=0) > 0]
-    k = len(laws)
+    pmfs = pmfs[:, pmfs.sum(axis=0) > 0]
+    k = len(pmfs)
     if slack >= -math.log(share.min()):
         slack = math.inf
     p = share.copy()
-    barrier = 0.1 * max(_information(p, laws), 1e-3)
+    barrier = 0.1 * max(_information(p, pmfs), 1e-3)
     lower = upper = -math.inf
     while True:
         if slack > NO_SLACK and k > 1:
-            p = _centred(p, laws, share, slack, barrier)
-        lower = _information(p, laws)
-        bound = max(lower, gibbs_bound(divergences(laws, p @ laws), share, slack))
+            p = _centred(p, pmfs, share, slack, barrier)
+        lower = _information(p, pmfs)
+        bound = max(lower, gibbs_bound(divergences(pmfs, p @ pmfs), share, slack))
         upper = bound if math.isinf(upper) else min(upper, bound)
         barrier *= 0.1
         if upper - lower <= tol or barrier < 1e-14 or slack <= NO_SLACK or k == 1:
             return RestrictedCapacity(lower, upper, p)
 
 
-def widest_input(laws: NDArray[np.float64], share: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Law of largest entropy among those with the output law of p.
+def widest_input(pmfs: NDArray[np.float64], share: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Distribution of largest entropy among those with the output distribution of p.
 
-    Starting from the centre of the laws that reach a capacity, this is the widest of them: D(p||u) is minimised
-    over p + the null space of the rows, restricted to the letters that p uses.
+    Starting from the centre of the distributions that reach a capacity, this is the widest of them: D(p||u) is
+    minimised over p + the null space of the rows, restricted to the letters that p uses.
     """
     used = np.flatnonzero(p > 1e-7)
-    free = null_space(np.column_stack([laws[used], np.ones(len(used))]).T, rcond=1e-7)
+    free = null_space(np.column_stack([pmfs[used], np.ones(len(used))]).T, rcond=1e-7)
     v = p[used] / p[used].sum()
     for _ in range(_NEWTON_STEPS if free.size else 0):
         gradient = free.T @ (np.log(v / share[used]) + 1)
@@ -133,12 +133,12 @@ def widest_input(laws: NDArray[np.float64], share: NDArray[np.float64], p: NDArr
     return widest
 
 
-def _information(p: NDArray[np.float64], laws: NDArray[np.float64]) -> float:
-    return max(0.0, float(p @ divergences(laws, p @ laws)))
+def _information(p: NDArray[np.float64], pmfs: NDArray[np.float64]) -> float:
+    return max(0.0, float(p @ divergences(pmfs, p @ pmfs)))
 
 
 def _centred(
-    p: NDArray[np.float64], laws: NDArray[np.float64], share: NDArray[np.float64], slack: float, barrier: float
+    p: NDArray[np.float64], pmfs: NDArray[np.float64], share: NDArray[np.float64], slack: float, barrier: float
 ) -> NDArray[np.float64]:
     """Maximum of I(p) + μ (log(slack - D(p||u)) + Σ log p); Newton steps in relative changes of p."""
 
@@ -147,12 +147,12 @@ def _centred(
 
     def objective(p: NDArray[np.float64]) -> float:
         left = room(p)
-        return -math.inf if left <= 0 else _information(p, laws) + barrier * (math.log(left) + np.log(p / share).sum())
+        return -math.inf if left <= 0 else _information(p, pmfs) + barrier * (math.log(left) + np.log(p / share).sum())
 
     for _ in range(_NEWTON_STEPS):
-        q = p @ laws
-        slope = p * divergences(laws, q) + barrier
-        scaled = p[:, None] * laws
+        q = p @ pmfs
+        slope = p * divergences(pmfs, q) + barrier
+        scaled = p[:, None] * pmfs
         curvature = (scaled / q) @ scaled.T
         curvature[np.diag_indices_from(curvature)] += barrier
         if math.isfinite(slack):

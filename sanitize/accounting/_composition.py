@@ -98,16 +98,16 @@ def compose(*channels: Channel | ArrayLike | Any) -> NDArray[np.float64]:
     array([[0.9, 0. , 0.1, 0. ],
            [0.1, 0.1, 0.4, 0.4]])
 
-    On laws of large entropy the sum needs the balance functions too: x_1 + x_2 and x_1 + x_2 + x_3 (mod 2) tell
-    nothing about x_3 each when the bits are uniform, and all of it together.
+    On distributions of large entropy the sum needs the balance functions too: x_1 + x_2 and x_1 + x_2 + x_3 (mod 2)
+    tell nothing about x_3 each when the bits are uniform, and all of it together.
 
     >>> from sanitize.joint import JointDistribution
     >>> from sanitize.measures import mutual_information
     >>> bits = np.indices((2, 2, 2)).reshape(3, 8)
     >>> two, three = np.eye(2)[bits[:2].sum(axis=0) % 2], np.eye(2)[bits.sum(axis=0) % 2]
     >>> def leak(channel):
-    ...     law = np.stack([channel[bits[2] == s].sum(axis=0) for s in (0, 1)]) / 8
-    ...     return mutual_information(JointDistribution.from_matrix(law[:, law.sum(axis=0) > 0]))
+    ...     distribution = np.stack([channel[bits[2] == s].sum(axis=0) for s in (0, 1)]) / 8
+    ...     return mutual_information(JointDistribution.from_matrix(distribution[:, distribution.sum(axis=0) > 0]))
     >>> [round(leak(channel), 4) for channel in (two, three, compose(two, three))]
     [0.0, 0.0, 0.6931]
     """

@@ -29,7 +29,7 @@ class ComputationalBalance:
     Attributes
     ----------
     b : float
-        Least entropy of the adversary's law of the table, in nats.
+        Least entropy of the adversary's distribution of the table, in nats.
     balances : tuple of Balance
         Of each reader by itself.
     unbounded_lower, unbounded_upper : float
@@ -43,7 +43,7 @@ class ComputationalBalance:
 
     @property
     def capacity_lower(self) -> float:
-        """Lower bound on C_1c: the most that a reader of the class learns, whatever the law."""
+        """Lower bound on C_1c: the most that a reader of the class learns, whatever the distribution."""
         return max(one.capacity_lower for one in self.balances)
 
     @property
@@ -53,7 +53,7 @@ class ComputationalBalance:
 
     @property
     def restricted_lower(self) -> float:
-        """Lower bound on C_1c^b: the same over laws of entropy at least b."""
+        """Lower bound on C_1c^b: the same over distributions of entropy at least b."""
         return max(one.restricted_lower for one in self.balances)
 
     @property
@@ -96,10 +96,10 @@ def computational_balance_function(
 
     The paper bounds adversaries by asymptotic complexity, which no table has. Its finite counterpart is a class of
     readers: an adversary sees Y only through one of them, and the effective information I_c(X_i;Y) is the most that a
-    reader passes on, the V-information of the predictors that look through it. The effective entropy of a law is its
-    entropy, as every law of X is a constant prediction [WXH Def. 22]. Then C_1c^b is the largest C_1^b of a reader's
-    channel, and a channel that is ε-private against the class on laws of entropy at least b is (ε + g_c(b))-private
-    against it on all laws and (ε + g_c(b) + τ)-private against everyone [WXH Prop. 8].
+    reader passes on, the V-information of the predictors that look through it. The effective entropy of a distribution
+    is its entropy, as every distribution of X is a constant prediction [WXH Def. 22]. Then C_1c^b is the largest C_1^b
+    of a reader's channel, and a channel that is ε-private against the class on distributions of entropy at least b is
+    (ε + g_c(b))-private against it on all distributions and (ε + g_c(b) + τ)-private against everyone [WXH Prop. 8].
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The joint lift of several released columns, from the joint law of S and all of them."""
+"""The joint lift of several released columns, from the joint distribution of S and all of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sanitize.joint import JointDistribution
 # Code of the column in every symbol, symbols of the column, and their alphabet where there is one.
 _Column = tuple[NDArray[np.intp], int, Alphabet | None]
 
-# Released tuples that fit in memory, cells of a law kept as a dense tensor, and those worked on at once.
+# Released tuples that fit in memory, cells of a distribution kept as a dense tensor, and those worked on at once.
 _MAX_OUTPUTS = 1 << 20
 
 
@@ -52,19 +52,19 @@ class SequentialLift:
 
 
 def joint_release(
-    law: JointDistribution | ArrayLike, channels: Sequence[Channel | ArrayLike | Any]
+    distribution: JointDistribution | ArrayLike, channels: Sequence[Channel | ArrayLike | Any]
 ) -> JointDistribution:
-    """Law of (S, (Y_1, ..., Y_d)) when each column passes through a channel of its own.
+    """Distribution of (S, (Y_1, ..., Y_d)) when each column passes through a channel of its own.
 
     P(s, y_1, ..., y_d) = Σ P(s, x_1, ..., x_d) Π_j P(y_j | x_j), exactly; every measure and budget applies to the
-    result. Budgets on the lift do not add up over columns, so this is the figure to look at. The law is one tensor
-    that is contracted a column at a time; where it would be too large, the distinct rows of the data are summed.
+    result. Budgets on the lift do not add up over columns, so this is the figure to look at. The distribution is one
+    tensor that is contracted a column at a time; where it would be too large, the distinct rows of the data are summed.
 
     Parameters
     ----------
-    law : JointDistribution or array-like of shape (n_s, n_x1, ..., n_xd)
-        Joint law of S and the columns. In a JointDistribution the columns of X are the d columns; count it from
-        a table with ``JointDistribution.from_frame(df, sensitive, public=[...])``.
+    distribution : JointDistribution or array-like of shape (n_s, n_x1, ..., n_xd)
+        Joint distribution of S and the columns. In a JointDistribution the columns of X are the d columns; count it
+        from a table with ``JointDistribution.from_frame(df, sensitive, public=[...])``.
     channels : sequence of d channels
         Arrays, Channel objects or fitted estimators. The inputs of channel j are the symbols of column j that
         occur, ascending and with missing last; a Channel whose inputs carry the column's name is matched by symbol.
@@ -77,7 +77,7 @@ def joint_release(
     Raises
     ------
     InvalidDistribution
-        If the law is not one.
+        If the distribution is not one.
     InvalidChannel
         If a channel is not row-stochastic or does not fit its column.
     InvalidParameter
@@ -88,20 +88,20 @@ def joint_release(
     Two fair bits and their sum modulo 2: either column alone tells nothing, both tell all.
 
     >>> from sanitize.lifts import max_log_lift
-    >>> law = np.zeros((2, 2, 2))
-    >>> law[[0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 0, 1]] = 0.25
-    >>> max_log_lift(joint_release(law, [np.eye(2), np.ones((2, 1))])).round(4)
+    >>> distribution = np.zeros((2, 2, 2))
+    >>> distribution[[0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 0, 1]] = 0.25
+    >>> max_log_lift(joint_release(distribution, [np.eye(2), np.ones((2, 1))])).round(4)
     array([0., 0.])
-    >>> max_log_lift(joint_release(law, [np.eye(2), np.eye(2)])).round(4)
+    >>> max_log_lift(joint_release(distribution, [np.eye(2), np.eye(2)])).round(4)
     array([0.6931, 0.6931, 0.6931, 0.6931])
     """
     given = listed("channels", channels)
     columns: list[_Column]
-    if isinstance(law, JointDistribution):
-        pmf, sensitive, n = law.pmf, law.sensitive, law.n
-        columns = _columns_of(law.public)
+    if isinstance(distribution, JointDistribution):
+        pmf, sensitive, n = distribution.pmf, distribution.sensitive, distribution.n
+        columns = _columns_of(distribution.public)
     else:
-        tensor = tensor_of(law)
+        tensor = tensor_of(distribution)
         kept = np.flatnonzero(tensor.reshape(len(tensor), -1).sum(axis=0))
         sensitive, n = Alphabet.of_size("s", len(tensor)), None
         pmf = tensor.reshape(len(tensor), -1)[:, kept]
@@ -114,21 +114,21 @@ def joint_release(
     kernels = [_rows(channel, *column, j + 1) for j, (channel, column) in enumerate(zip(given, columns, strict=True))]
     shape = tuple(kernel.shape[1] for _, kernel in kernels)
     check_outputs(shape)
-    return law_of_tuples(_contracted(pmf, kernels), shape, sensitive, n)
+    return distribution_of_tuples(_contracted(pmf, kernels), shape, sensitive, n)
 
 
 def check_outputs(shape: tuple[int, ...]) -> None:
-    """Whether the law of tuples with so many symbols in each place fits in memory."""
+    """Whether the distribution of tuples with so many symbols in each place fits in memory."""
     if math.prod(shape) > _MAX_OUTPUTS:
         raise InvalidParameter(
             f"channels release {math.prod(shape)} tuples, more than {_MAX_OUTPUTS}; measure fewer at once"
         )
 
 
-def law_of_tuples(
+def distribution_of_tuples(
     released: NDArray[np.float64], shape: tuple[int, ...], sensitive: Alphabet, n: int | None = None
 ) -> JointDistribution:
-    """Law of S and the tuples of output numbers that can occur, from all of them in lexicographic order."""
+    """Distribution of S and the tuples of output numbers that can occur, from all of them in lexicographic order."""
     kept = np.flatnonzero(released.sum(axis=0))
     numbers = np.stack(np.unravel_index(kept, shape), axis=1)
     symbols = numbers[:, 0].tolist() if len(shape) == 1 else [tuple(row) for row in numbers.tolist()]
@@ -139,7 +139,7 @@ def law_of_tuples(
 def _contracted(
     pmf: NDArray[np.float64], kernels: Sequence[tuple[NDArray[np.intp], NDArray[np.float64]]]
 ) -> NDArray[np.float64]:
-    """Law of S and the released tuples, shape (n_s, product of the n_y), from the law of S and the data's tuples."""
+    """Distribution of S and the released tuples, shape (n_s, product of the n_y), from that of S and the tuples."""
     inputs = [len(kernel) for _, kernel in kernels]
     if len(pmf) * math.prod(inputs) <= CHANNEL_CELLS:
         cells = np.zeros((len(pmf), math.prod(inputs)))
@@ -161,15 +161,15 @@ def _contracted(
     return released
 
 
-def sequential_log_lift(law: ArrayLike) -> SequentialLift:
+def sequential_log_lift(distribution: ArrayLike) -> SequentialLift:
     """Split of the joint log-lift: log l(s, y_1, y_2) = log l(s, y_1) + log l(s, y_2 | y_1).
 
     If the second release meets a lift budget conditionally on every y_1, budgets add (`sequential_budget`).
 
     Parameters
     ----------
-    law : array-like of shape (n_s, n_y1, n_y2)
-        Joint law P(s, y_1, y_2); every s has positive probability.
+    distribution : array-like of shape (n_s, n_y1, n_y2)
+        Joint distribution P(s, y_1, y_2); every s has positive probability.
 
     Returns
     -------
@@ -178,22 +178,22 @@ def sequential_log_lift(law: ArrayLike) -> SequentialLift:
     Raises
     ------
     InvalidDistribution
-        If the law is not one, has another number of axes, or some s has probability 0.
+        If the distribution is not one, has another number of axes, or some s has probability 0.
 
     Examples
     --------
-    >>> law = np.zeros((2, 2, 2))
-    >>> law[[0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 0, 1]] = 0.25
-    >>> split = sequential_log_lift(law)
+    >>> distribution = np.zeros((2, 2, 2))
+    >>> distribution[[0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 0, 1]] = 0.25
+    >>> split = sequential_log_lift(distribution)
     >>> split.first.round(4).tolist(), float(split.second.max().round(4))
     ([[0.0, 0.0], [0.0, 0.0]], 0.6931)
     """
-    tensor = tensor_of(law)
+    tensor = tensor_of(distribution)
     if tensor.ndim != 3:
-        raise InvalidDistribution(f"law must have the axes S, Y1, Y2, got {tensor.ndim} axes")
+        raise InvalidDistribution(f"distribution must have the axes S, Y1, Y2, got {tensor.ndim} axes")
     p_s = tensor.sum(axis=(1, 2))
     if not p_s.all():
-        raise InvalidDistribution("law: some sensitive symbol has probability 0; drop it")
+        raise InvalidDistribution("distribution: some sensitive symbol has probability 0; drop it")
     with np.errstate(divide="ignore", invalid="ignore"):
         before = tensor.sum(axis=2) / tensor.sum(axis=(0, 2))
         first = np.log(before / p_s[:, None])
@@ -206,15 +206,15 @@ def sequential_log_lift(law: ArrayLike) -> SequentialLift:
     )
 
 
-def conditional_dependence(law: ArrayLike) -> float:
+def conditional_dependence(distribution: ArrayLike) -> float:
     """γ = max |log P(x_1, ..., x_d | s) / Π_j P(x_j | s)| over cells whose columns each can occur with s, in nats.
 
     Columns that are each ε_j-LDP with respect to S are together (Σ ε_j + 2γ)-LDP: see `sensitive_ldp_composition`.
 
     Parameters
     ----------
-    law : array-like of shape (n_s, n_x1, ..., n_xd)
-        Joint law of S and d >= 1 columns.
+    distribution : array-like of shape (n_s, n_x1, ..., n_xd)
+        Joint distribution of S and d >= 1 columns.
 
     Returns
     -------
@@ -224,14 +224,14 @@ def conditional_dependence(law: ArrayLike) -> float:
     Raises
     ------
     InvalidDistribution
-        If the law is not one.
+        If the distribution is not one.
 
     Examples
     --------
     >>> round(conditional_dependence([[[0.2, 0.05], [0.05, 0.2]], [[0.125, 0.125], [0.125, 0.125]]]), 4)   # ln 2.5
     0.9163
     """
-    tensor = tensor_of(law)
+    tensor = tensor_of(distribution)
     worst = 0.0
     for row in tensor:
         total = row.sum()
@@ -247,15 +247,17 @@ def conditional_dependence(law: ArrayLike) -> float:
     return worst
 
 
-def tensor_of(law: ArrayLike) -> NDArray[np.float64]:
-    """A law of S and columns, checked, as probabilities that add up to 1."""
-    tensor = doubles(law, InvalidDistribution("law must be an array of probabilities (n_s, n_x1, ..., n_xd)"))
+def tensor_of(distribution: ArrayLike) -> NDArray[np.float64]:
+    """A distribution of S and columns, checked, as probabilities that add up to 1."""
+    tensor = doubles(
+        distribution, InvalidDistribution("distribution must be an array of probabilities (n_s, n_x1, ..., n_xd)")
+    )
     if tensor.ndim < 2 or not tensor.size:
-        raise InvalidDistribution(f"law must have the axes S, X1, ..., with entries, got shape {tensor.shape}")
+        raise InvalidDistribution(f"distribution must have the axes S, X1, ..., with entries, got shape {tensor.shape}")
     if not np.isfinite(tensor).all() or (tensor < 0).any():
-        raise InvalidDistribution("law must be finite and >= 0")
+        raise InvalidDistribution("distribution must be finite and >= 0")
     if abs(tensor.sum() - 1) > PROBABILITY_SUM:
-        raise InvalidDistribution(f"law must sum to 1, got {tensor.sum():.12g}")
+        raise InvalidDistribution(f"distribution must sum to 1, got {tensor.sum():.12g}")
     return np.asarray(tensor / tensor.sum())
 
 

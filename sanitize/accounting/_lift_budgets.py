@@ -43,8 +43,8 @@ def independent_release_budget(first: LiftBudget, second: LiftBudget) -> LiftBud
     * E[l_1 l_2] >= 1 - min((1-a_1)(1-a_2), (b_1-1)(b_2-1)), which bounds the lift from above,
     * E[l_1 l_2] <= 1 + min((1-a_1)(b_2-1), (1-a_2)(b_1-1)), which bounds it from below,
 
-    both attained by two-point laws. For two ε-LIP outputs the upper end is 3ε - ln(2 - e^-ε), a supremum that is
-    approached as the share of the worst s vanishes, and the lower end 2ε + ln(e^ε - 1 + e^-ε), attained: at ε = 1
+    both attained by two-point distributions. For two ε-LIP outputs the upper end is 3ε - ln(2 - e^-ε), a supremum that
+    is approached as the share of the worst s vanishes, and the lower end 2ε + ln(e^ε - 1 + e^-ε), attained: at ε = 1
     2.510 and 2.735 instead of 2. Without independence given S the two budgets say nothing: two fair bits each
     tell nothing about their sum modulo 2, and together all.
 
@@ -153,7 +153,7 @@ def private_mean_tail(half_range: float, eps: float, tau: float, balance: float 
     """Pr[|W - μ| >= τ] for W = mean of n rows + Gaussian noise of variance N, in the limit of n [WXH Prop. 4].
 
     N = T²/(e^{2(ε+δ)} - 1) makes W ε-information private against adversaries for whom the channel is
-    (b, δ)-balanced. **Corrected:** W tends to μ + noise in law, so the limit is 2Q(τ/√N); the printed N/τ² is
+    (b, δ)-balanced. **Corrected:** W tends to μ + noise in distribution, so the limit is 2Q(τ/√N); the printed N/τ² is
     Chebyshev's bound, and the variance of W tends to N, not to 0. N itself is more than needed, since the
     capacity of a channel with bounded input is below ½ log(1 + T²/N) [WXH Cor. 6, corrected].
 

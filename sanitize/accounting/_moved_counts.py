@@ -2,11 +2,11 @@
 
 A row that moves from one count to another changes two counts, by -1 and +1. With independent noise Z of
 P(z) ∝ exp(-z²/2σ²) on both, what is seen is o_1 = n_1 + z_1 and o_2 = n_2 + z_2, or, after the move,
-n_1 - 1 + (z_1 + 1) and n_2 + 1 + (z_2 - 1); both laws have one normalization, as the move is by whole numbers. So the
-privacy loss is ((z_1 + 1)² - z_1² + (z_2 - 1)² - z_2²) / 2σ² = (1 + D)/σ², D = z_1 - z_2, and
-δ(ε) = E max(0, 1 - exp(ε - (1 + D)/σ²)) exactly [CKS]. The other direction has the same law, as D is symmetric.
-P(D = d) ∝ exp(-d²/4σ²) Σ_z exp(-(z + d/2)²/σ²): a discrete Gaussian of variance parameter 2σ², times one factor for
-even and another for odd d.
+n_1 - 1 + (z_1 + 1) and n_2 + 1 + (z_2 - 1); both distributions have one normalization, as the move is by whole numbers.
+So the privacy loss is ((z_1 + 1)² - z_1² + (z_2 - 1)² - z_2²) / 2σ² = (1 + D)/σ², D = z_1 - z_2, and
+δ(ε) = E max(0, 1 - exp(ε - (1 + D)/σ²)) exactly [CKS]. The other direction has the same distribution, as D is
+symmetric. P(D = d) ∝ exp(-d²/4σ²) Σ_z exp(-(z + d/2)²/σ²): a discrete Gaussian of variance parameter 2σ², times one
+factor for even and another for odd d.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sanitize.errors import InvalidParameter
 # Noise levels are multiples of 1/64, so that exact samplers take them as they are.
 _PER_UNIT = 64
 _LARGEST_SIGMA = 1e3
-# Standard deviations beyond which the law of D holds less than 1e-300.
+# Standard deviations beyond which the distribution of D holds less than 1e-300.
 _REACH = 38.0
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize.accounting._joint_release import check_outputs, law_of_tuples, tensor_of
+from sanitize.accounting._joint_release import check_outputs, distribution_of_tuples, tensor_of
 from sanitize.alphabet import Alphabet
 from sanitize.channel import channel_matrix
 from sanitize.errors import InvalidDistribution, InvalidParameter
@@ -21,22 +21,24 @@ if TYPE_CHECKING:
 _BLOCK_PAIRS = 1 << 20
 
 
-def permanent_release(law: ArrayLike, histories: ArrayLike, channel: Channel | ArrayLike | Any) -> JointDistribution:
-    """Law of (S, (Y_1, ..., Y_T)) when a unit answers with y_t = F(x_t), F(v) drawn from P(y|v) once a unit and value.
+def permanent_release(
+    distribution: ArrayLike, histories: ArrayLike, channel: Channel | ArrayLike | Any
+) -> JointDistribution:
+    """P(S, (Y_1, ..., Y_T)) when a unit answers with y_t = F(x_t), F(v) drawn from P(y|v) once a unit and value.
 
     P(s, y_1, ..., y_T) = Σ P(s, x_1, ..., x_T) Π P(y_v | v) over the histories in which equal values have equal
     symbols, the product being over the different values v of a history. So rows, months or files of a value that was
     released before tell nothing new by themselves. But that a symbol changes says for certain that the value did, so
-    no level of the channel bounds what changing values tell: this law does, and every measure and budget applies to
-    it. With noise drawn anew for each value it is `joint_release` that applies.
+    no level of the channel bounds what changing values tell: this distribution does, and every measure and budget
+    applies to it. With noise drawn anew for each value it is `joint_release` that applies.
 
     Symbols that are kept link the rows of a unit, wherever they are released, and whoever has the key that F is drawn
     from can undo it.
 
     Parameters
     ----------
-    law : array-like of shape (n_s, n_histories)
-        Joint law of a unit's sensitive symbol and its history.
+    distribution : array-like of shape (n_s, n_histories)
+        Joint distribution of a unit's sensitive symbol and its history.
     histories : array-like of int, shape (n_histories, T)
         Codes of the values of each history, no two of which are equal, in the order in which they are released.
     channel : Channel, array or fitted estimator
@@ -50,11 +52,11 @@ def permanent_release(law: ArrayLike, histories: ArrayLike, channel: Channel | A
     Raises
     ------
     InvalidDistribution
-        If the law is not one.
+        If the distribution is not one.
     InvalidChannel
         If the channel is not row-stochastic.
     InvalidParameter
-        If the histories do not fit the law or the channel, or the released tuples are too many.
+        If the histories do not fit the distribution or the channel, or the released tuples are too many.
 
     Examples
     --------
@@ -71,21 +73,21 @@ def permanent_release(law: ArrayLike, histories: ArrayLike, channel: Channel | A
 
     Whether it stays may tell everything, however noisy the channel:
 
-    >>> law = [[0.25, 0.25, 0.0, 0.0], [0.0, 0.0, 0.25, 0.25]]
-    >>> max_log_lift(permanent_release(law, [[0, 0], [1, 1], [0, 1], [1, 0]], flip)).round(4)
+    >>> distribution = [[0.25, 0.25, 0.0, 0.0], [0.0, 0.0, 0.25, 0.25]]
+    >>> max_log_lift(permanent_release(distribution, [[0, 0], [1, 1], [0, 1], [1, 0]], flip)).round(4)
     array([0.3747, 0.6931, 0.6931, 0.3747])
     """
     kernel = channel_matrix(channel, "channel")
-    pmf, codes = tensor_of(law), np.asarray(histories)
+    pmf, codes = tensor_of(distribution), np.asarray(histories)
     if pmf.ndim != 2:
-        raise InvalidDistribution(f"law must have the axes S and history, got {pmf.ndim} axes")
+        raise InvalidDistribution(f"distribution must have the axes S and history, got {pmf.ndim} axes")
     n_x, n_y = kernel.shape
     if codes.ndim != 2 or not codes.size or codes.dtype.kind not in "iu" or len(codes) != pmf.shape[1]:
         raise InvalidParameter(f"histories must be whole numbers of shape ({pmf.shape[1]}, T), got {codes.shape}")
     if codes.min() < 0 or codes.max() >= n_x:
         raise InvalidParameter(f"histories must be codes of the {n_x} symbols that the channel takes")
     if len(np.unique(codes, axis=0)) < len(codes):
-        raise InvalidParameter("histories must be different from each other; add up the law of equal ones")
+        raise InvalidParameter("histories must be different from each other; add up the distribution of equal ones")
     length = codes.shape[1]
     check_outputs((n_y,) * length)
     released = np.zeros((len(pmf), n_y**length))
@@ -95,7 +97,7 @@ def permanent_release(law: ArrayLike, histories: ArrayLike, channel: Channel | A
         history, weight, sequence = _answers(codes[rows], kernel)
         for own, mass in zip(released, pmf[:, rows], strict=True):
             own += np.bincount(sequence, mass[history] * weight, len(own))
-    return law_of_tuples(released, (n_y,) * length, Alphabet.of_size("s", len(pmf)))
+    return distribution_of_tuples(released, (n_y,) * length, Alphabet.of_size("s", len(pmf)))
 
 
 def _answers(

@@ -1,9 +1,9 @@
 """Released rows as codes: what went through the channel, by scores, and what was kept, as it is.
 
-The mean of scores of released symbols is the share of an input cell, whatever the law of X. With K the channel and h a
-function of X, a score g with K g = h has E[g(Y) | X] = h(X): its mean over released rows is unbiased for the mean of h
-over the rows that were released, for any table, and for the law they were drawn from. Such a g exists exactly where h
-is orthogonal to every change v of P_X that leaves P_Y as it is (v K = 0).
+The mean of scores of released symbols is the share of an input cell, whatever the distribution of X. With K the channel
+and h a function of X, a score g with K g = h has E[g(Y) | X] = h(X): its mean over released rows is unbiased for the
+mean of h over the rows that were released, for any table, and for the distribution they were drawn from. Such a g
+exists exactly where h is orthogonal to every change v of P_X that leaves P_Y as it is (v K = 0).
 """
 
 from __future__ import annotations

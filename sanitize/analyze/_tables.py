@@ -32,9 +32,9 @@ def table(
 
     Counts of released rows tell of Y; this undoes the channel. Cells that the channel merges are given as one, named
     in braces: nothing in the release tells them apart. Columns that were kept as they are may stand beside released
-    ones. An interval covers the share in the law that the rows were drawn from, however the channel was designed, also
-    on these very rows; of the table itself the error is no larger. Rows that held a value unknown at fit were released
-    as another symbol, and count as that one.
+    ones. An interval covers the share in the distribution that the rows were drawn from, however the channel was
+    designed, also on these very rows; of the table itself the error is no larger. Rows that held a value unknown at fit
+    were released as another symbol, and count as that one.
 
     Parameters
     ----------

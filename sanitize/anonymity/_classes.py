@@ -44,7 +44,7 @@ class ClassCounts:
         return self.counts / self.counts.sum(axis=0)
 
     @property
-    def law(self) -> JointDistribution:
+    def distribution(self) -> JointDistribution:
         """Relative frequencies of (value, class)."""
         return JointDistribution.from_matrix(self.counts / self.counts.sum())
 

@@ -102,7 +102,7 @@ def delta_disclosure(
     one_of("absent", absent, "infinite", "ignore")
     largest = 0.0
     for column in class_counts(table, quasi_identifiers, sensitive, others):
-        lifts = lift(column.law)
+        lifts = lift(column.distribution)
         if absent == "ignore":
             lifts = lifts[lifts > 0]
         largest = max(largest, math.inf if (lifts == 0).any() else float(np.abs(np.log(lifts)).max()))
@@ -137,7 +137,7 @@ def beta_likeness(
     (2.0102, 2.0102)
     """
     columns = class_counts(table, quasi_identifiers, sensitive, others)
-    return max(float(lift(column.law).max()) - 1 for column in columns)
+    return max(float(lift(column.distribution).max()) - 1 for column in columns)
 
 
 def enhanced_beta_likeness(
@@ -174,9 +174,9 @@ def enhanced_beta_likeness(
     """
     worst = 0.0
     for column in class_counts(table, quasi_identifiers, sensitive, others):
-        law = column.law
-        gains = lift(law).max(axis=1) - 1
+        distribution = column.distribution
+        gains = lift(distribution).max(axis=1) - 1
         # The share 1 gains nothing; rounding must not make a breach of it.
-        limit = -np.log(law.p_s) * (1 + 1e-12) + 1e-12
+        limit = -np.log(distribution.p_s) * (1 + 1e-12) + 1e-12
         worst = max(worst, math.inf if (gains > limit).any() else float(gains.max()))
     return worst

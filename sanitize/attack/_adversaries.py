@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sanitize.attack._features import Features
 
 Rows: TypeAlias = "NDArray[np.int64]"
-Law: TypeAlias = "NDArray[np.float64]"
+Distribution: TypeAlias = "NDArray[np.float64]"
 
 
 def released_anew(sanitizer: Any, table: Any) -> Any:
@@ -48,17 +48,17 @@ class Secrets:
         self.weights = np.ones(len(codes)) if weights is None else weights
         self.n_s = n_s
 
-    def prior(self, train: Rows) -> Law:
+    def prior(self, train: Rows) -> Distribution:
         """Best constant prediction from some rows: their frequencies, half a row added to each symbol."""
         counts = np.bincount(self.codes[train], self.weights[train], self.n_s) + 0.5
         return counts / counts.sum()
 
 
-def predict(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
+def predict(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distribution:
     """What an adversary who learned from ``train`` believes about the rows ``test``, shape (n_test, n_s).
 
     A share 1 / (n_train + 1) of the prior is mixed in, so that no belief is 0: the loss stays finite and the
-    prediction a law, which clipping would not give.
+    prediction a distribution, which clipping would not give.
     """
     prior = secrets.prior(train)
     beliefs = (_mixture if estimator is None else _fitted(estimator))(seen, secrets, train, test)
@@ -72,17 +72,17 @@ def threads_for(estimator: Any) -> AbstractContextManager[Any]:
 
 
 def check_estimator(estimator: Any) -> None:
-    """Refuse what cannot predict a law of S."""
+    """Refuse what cannot predict a distribution of S."""
     if estimator is not None and not all(hasattr(estimator, name) for name in ("fit", "predict_proba", "get_params")):
         raise InvalidParameter(
             f"estimator must be a scikit-learn classifier with predict_proba, got {type(estimator).__name__}"
         )
 
 
-def _fitted(estimator: Any) -> Callable[[Features, Secrets, Rows, Rows], Law]:
+def _fitted(estimator: Any) -> Callable[[Features, Secrets, Rows, Rows], Distribution]:
     """Adversary that uses a classifier."""
 
-    def beliefs(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
+    def beliefs(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distribution:
         weighted = secrets.given is not None and has_fit_parameter(estimator, "sample_weight")
         extra = {"sample_weight": secrets.weights[train]} if weighted else {}
         with warnings.catch_warnings():
@@ -97,18 +97,18 @@ def _fitted(estimator: Any) -> Callable[[Features, Secrets, Rows, Rows], Law]:
 
 def classified(
     model: Any, x: NDArray[Any], y: NDArray[np.int32], tested: NDArray[Any], n: int, **extra: NDArray[np.float64]
-) -> Law:
+) -> Distribution:
     """Probability of each of ``n`` codes for the tested rows by a classifier of its own, shape (n_tested, n)."""
-    law, present = np.zeros((len(tested), n)), np.unique(y)
+    distribution, present = np.zeros((len(tested), n)), np.unique(y)
     if len(present) == 1:  # most classifiers refuse to learn from one class
-        law[:, present] = 1
-        return law
+        distribution[:, present] = 1
+        return distribution
     fitted = clone(model).fit(x, y, **extra)
-    law[:, fitted.classes_] = fitted.predict_proba(tested)
-    return law
+    distribution[:, fitted.classes_] = fitted.predict_proba(tested)
+    return distribution
 
 
-def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
+def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distribution:
     """Frequencies of S beside each tuple, shrunk to the prior as strongly as the rows left out one by one ask."""
     prior = secrets.prior(train)
     cells, codes, weights = seen.cells[train], secrets.codes[train], secrets.weights[train]
@@ -131,19 +131,19 @@ def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
     return ((counts + strength * prior) / (totals[:, None] + strength))[seen.cells[test]]
 
 
-def _tree(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
+def _tree(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distribution:
     """Frequencies in the leaves of a tree, each shrunk to the prior by a few rows."""
     prior = 4.0
     leaf = max(10, len(train) // 200)
     tree = DecisionTreeClassifier(max_leaf_nodes=64, min_samples_leaf=leaf, random_state=0)
     tree.fit(seen.matrix[train], secrets.codes[train], sample_weight=secrets.weights[train])
     size = tree.tree_.weighted_n_node_samples[tree.apply(seen.matrix[test])][:, None]
-    law = np.zeros((len(test), secrets.n_s))
-    law[:, tree.classes_] = tree.predict_proba(seen.matrix[test])
-    return (size * law + prior * secrets.prior(train)) / (size + prior)
+    distribution = np.zeros((len(test), secrets.n_s))
+    distribution[:, tree.classes_] = tree.predict_proba(seen.matrix[test])
+    return (size * distribution + prior * secrets.prior(train)) / (size + prior)
 
 
-def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
+def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distribution:
     """Mixture of simple adversaries; their shares are the likeliest on a quarter of the rows kept from them.
 
     A mixture loses little to the best of them and, unlike a choice, does not change much with the rows. The prior
@@ -151,7 +151,7 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
     """
     # Coefficients up to which Newton steps beat quasi-Newton ones.
     small = seen.matrix.shape[1] * secrets.n_s <= 512
-    adversaries: list[Callable[[Features, Secrets, Rows, Rows], Law]] = [
+    adversaries: list[Callable[[Features, Secrets, Rows, Rows], Distribution]] = [
         lambda seen, secrets, train, test: np.tile(secrets.prior(train), (len(test), 1)),
         _fitted(LogisticRegression(solver="newton-cholesky" if small else "lbfgs", tol=1e-3, max_iter=500)),
         _tree,
@@ -171,8 +171,8 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Law:
         if not blame.sum() > 0:  # all held-out rows have weight 0
             break
         shares = blame / blame.sum()
-    laws = [beliefs(seen, secrets, train, test) for beliefs in adversaries]
-    return np.tensordot(shares, laws, axes=1)
+    distributions = [beliefs(seen, secrets, train, test) for beliefs in adversaries]
+    return np.tensordot(shares, distributions, axes=1)
 
 
 def area(scores: NDArray[Any], positive: NDArray[np.bool_]) -> tuple[float, NDArray[np.float64]]:

@@ -1,4 +1,4 @@
-"""The best adversary there is: she knows the law and the channel, and sees one released symbol."""
+"""The best adversary there is: she knows the distribution and the channel, and sees one released symbol."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class BayesAttack(Told):
     def summary(self) -> tuple[str, ...]:
         """The result in sentences that name no symbol."""
         return (
-            f"The best possible adversary, who knows the law and the channel, guesses the sensitive columns right in "
+            f"The best possible adversary, who knows the joint and the channel, guesses the sensitive columns right in "
             f"{percent(self.accuracy)} of rows, against {percent(self.prior_accuracy)} without the release; a released "
             f"value is worth {figure(self.information)} nats to her",
         )
@@ -102,7 +102,7 @@ def bayes(joint: JointDistribution, channel: Channel | None = None) -> BayesAtta
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, X), or of (S, Y) when there is no channel.
+        Distribution of (S, X), or of (S, Y) when there is no channel.
     channel : Channel, optional
         From X to what is released.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sanitize.report import LeakageReport
 
 Verdict = Literal["consistent", "exceeds", "differs"]
-# The false-alarm rate is shared equally by the gain, the accuracy and the law.
+# The false-alarm rate is shared equally by the gain, the accuracy and the distribution.
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Comparison(Told):
     ----------
     verdict : {"consistent", "exceeds", "differs"}
         ``exceeds``: the adversary learned more than the report allows anybody to. ``differs``: she did not, but
-        the rows do not follow the law that the report measured, so its figures are not theirs.
+        the rows do not follow the distribution that the report measured, so its figures are not theirs.
     false_alarm : float
         Largest chance of any verdict but ``consistent`` for a release that does what its report says.
     information, least_information : float
@@ -48,9 +48,9 @@ class Comparison(Told):
         I(S;Y) of the report, plus the ``bias`` that an estimate may have.
     accuracy, reported_accuracy : float
         Share of rows guessed right, and the best there can be by the report.
-    law_excess : float or None
-        Evidence against the law in nats beyond what chance allows; above 0 the rows do not follow it. None where
-        the released symbols could not be matched with those of the report.
+    distribution_excess : float or None
+        Evidence against the distribution in nats beyond what chance allows; above 0 the rows do not follow it. None
+        where the released symbols could not be matched with those of the report.
     outside : tuple of str
         Columns she saw that the report does not measure.
     """
@@ -62,7 +62,7 @@ class Comparison(Told):
     reported_information: float
     accuracy: float
     reported_accuracy: float
-    law_excess: float | None
+    distribution_excess: float | None
     outside: tuple[str, ...]
 
     @property
@@ -81,7 +81,7 @@ class Comparison(Told):
         head = {
             "consistent": "The released rows are consistent with their report",
             "exceeds": "THE RELEASED ROWS LEAK MORE THAN THEIR REPORT SAYS",
-            "differs": "THE RELEASED ROWS DO NOT FOLLOW THE LAW OF THEIR REPORT",
+            "differs": "THE RELEASED ROWS DO NOT FOLLOW THE DISTRIBUTION OF THEIR REPORT",
         }[self.verdict]
         return (f"{head} (false alarms: at most {self.false_alarm:g}): {found}{beside}",)
 
@@ -107,8 +107,8 @@ def check(
 
     Three tests share the false-alarm rate. The gain of the trained adversary must not exceed I(S;Y), nor her
     accuracy that of the Bayes adversary. And in the rows of each sensitive symbol every released symbol must
-    occur about as often as the channel says: this catches a sampler that draws from another law, also where that
-    law leaks no more.
+    occur about as often as the channel says: this catches a sampler that draws from another distribution, also where
+    that distribution leaks no more.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def check(
 
     Notes
     -----
-    The test of the law is exact for any number of rows: given S, the count of a released symbol is a sum of
+    The test of the distribution is exact for any number of rows: given S, the count of a released symbol is a sum of
     independent indicators, so a share q instead of p in m rows has probability at most exp(-m KL(q||p)) [HOEF]; all
     cells and both sides are covered by Bonferroni. The accuracy is held to the same bound as if folds were
     independent, and the gain to a normal limit as in `infer`; both hold for many rows. There are no weights:
@@ -182,7 +182,7 @@ def check(
 
 
 def _compare(
-    report: LeakageReport, attack: InferenceAttack, law_excess: float | None, false_alarm: float
+    report: LeakageReport, attack: InferenceAttack, distribution_excess: float | None, false_alarm: float
 ) -> Comparison:
     share = false_alarm / 3  # of each of three tests
     best = bayes(report._after).accuracy
@@ -191,7 +191,7 @@ def _compare(
     surprise = attack.n_rows * float(_kl(np.array(attack.accuracy), np.array(min(best, 1.0))))
     exceeds = least > allowed or (attack.accuracy > best and surprise > np.log(1 / share))
     verdict: Verdict = "exceeds" if exceeds else "consistent"
-    if not exceeds and law_excess is not None and law_excess > 0:
+    if not exceeds and distribution_excess is not None and distribution_excess > 0:
         verdict = "differs"
     measured = {*report._after.public.columns}
     return Comparison(
@@ -202,7 +202,7 @@ def _compare(
         reported_information=allowed,
         accuracy=attack.accuracy,
         reported_accuracy=best,
-        law_excess=law_excess,
+        distribution_excess=distribution_excess,
         outside=tuple(name for name in attack.columns if name not in measured),
     )
 

@@ -202,10 +202,10 @@ def _compared(
     if part.aligned and given.n_rows == raw.n_rows:
         if is_printed:
             x_given = np.column_stack([x_given, y_given])
-        law, fold = np.empty((len(y), answers.n)), folds_of(y, np.arange(len(y)), cv, random_state)
+        distribution, fold = np.empty((len(y), answers.n)), folds_of(y, np.arange(len(y)), cv, random_state)
         for k in range(cv):
-            law[fold == k] = classified(model, x_given[fold != k], y[fold != k], x_given[fold == k], answers.n)
-        own = _areas(law, y)
+            distribution[fold == k] = classified(model, x_given[fold != k], y[fold != k], x_given[fold == k], answers.n)
+        own = _areas(distribution, y)
     return _Compared(question, tuple(names), areas, own)
 
 
@@ -268,18 +268,18 @@ def _check_columns(table: Table, names: Sequence[str], where: str) -> None:
             raise ColumnError(f"{where} has no column {name!r}; it has {shown}", name)
 
 
-def _areas(law: NDArray[np.float64], y: NDArray[np.int32]) -> NDArray[np.float64]:
+def _areas(distribution: NDArray[np.float64], y: NDArray[np.int32]) -> NDArray[np.float64]:
     """One number a row, whose mean is the AUC and whose spread over √n is its standard error [DDC].
 
     Σ over answers c of the share of c times AUC_c + (V - AUC_c) n / n_c: V is, for a row with c, the share of rows
     without it that the model puts below, and for a row without, the share of rows with c above.
     """
-    law = law.round(12)  # so that the last digits break no tie
+    distribution = distribution.round(12)  # so that the last digits break no tie
     n, found, total = len(y), np.zeros(len(y)), 0.0
-    for c, n_c in enumerate(np.bincount(y, minlength=law.shape[1])):
+    for c, n_c in enumerate(np.bincount(y, minlength=distribution.shape[1])):
         if not 0 < n_c < n:
             continue
-        auc, owed = area(law[:, c], y == c)
+        auc, owed = area(distribution[:, c], y == c)
         found += n_c * (auc + n * owed)
         total += n_c
     return found / total if total else np.full(n, 0.5)

@@ -122,7 +122,7 @@ def infer(
             model[test] = predict(estimator, seen, secrets, train, test)
             base[test] = secrets.prior(train)
     losses, prior_losses = -np.log(model[truth, codes]), -np.log(base[truth, codes])
-    right, prior_right = ((law.argmax(axis=1) == codes).astype(float) for law in (model, base))
+    right, prior_right = ((distribution.argmax(axis=1) == codes).astype(float) for distribution in (model, base))
     score = Score(secrets.weights, unit, fold)
     gain, error = score.of(prior_losses - losses)
     z = NormalDist().inv_cdf((1 + confidence) / 2)

@@ -185,13 +185,13 @@ def _lift_of_groups(released: Any, beside: Beside, level: float, rng: np.random.
         return None
     secrets = Secrets(codes.astype(np.int32), None, beside.n_secrets)
     with threads_for(None):
-        law = predict(None, features_of(Table.of(released), None, with_position=True), secrets, *halves)
+        distribution = predict(None, features_of(Table.of(released), None, with_position=True), secrets, *halves)
     truth = codes[halves[1]]
     sizes = sorted({max(_FEWEST, int(share * len(truth))) for share in _GROUPS})
     tests = beside.n_secrets * len(sizes)
     most = clopper_pearson(np.bincount(truth, minlength=beside.n_secrets), len(truth), level / beside.n_secrets)[1]
     best = 0.0
     for s in range(beside.n_secrets):
-        hits = np.cumsum((truth == s)[np.argsort(-law[:, s], kind="stable")])[np.array(sizes) - 1]
+        hits = np.cumsum((truth == s)[np.argsort(-distribution[:, s], kind="stable")])[np.array(sizes) - 1]
         best = max(best, float((clopper_pearson(hits, sizes, level / tests)[0] / most[s]).max()))
     return best

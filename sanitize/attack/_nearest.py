@@ -190,8 +190,8 @@ def _secrets(searched: _Search, others: Rows, targets: Sequence[Rows], found: Se
         return None
     weights = counts.sum(axis=0)[asked] / counts[:, asked].sum()
     sides = []
-    for law, symbols in zip(beliefs, truth, strict=True):
-        aucs, owed = zip(*(area(law[:, s], symbols == s) for s in asked), strict=True)
+    for distribution, symbols in zip(beliefs, truth, strict=True):
+        aucs, owed = zip(*(area(distribution[:, s], symbols == s) for s in asked), strict=True)
         sides.append((float(weights @ aucs), weights @ np.array(owed)))
     fewest = np.minimum(counts, len(truth[0]) - counts)[:, asked].min(axis=0)
     return Measured.of("secret", sides, float((weights / fewest).max()))

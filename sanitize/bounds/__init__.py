@@ -1,7 +1,7 @@
 """Theorems that convert one notion into another, with their corrections.
 
 A channel that meets a lift budget meets bounds on every averaged leakage too. The lifts of one symbol lie in
-[a, b] = [e**-lower, e**upper] and average to 1 under P_S, so the extremes are two-point laws; the bounds here
+[a, b] = [e**-lower, e**upper] and average to 1 under P_S, so the extremes are two-point distributions; the bounds here
 are the suprema over all priors. They replace printed statements of [ZDS Prop. 1, 3, 5], several of which fail
 when a + b < 2 (or 1/a + 1/b < 2), the first being the regime the paper recommends. Each function of one measure
 returns a `Bound` with both numbers and its verdict on the printed one.

@@ -101,7 +101,7 @@ def max_lift_from_alpha(bound: float, share: float, alpha: float) -> Bound:
     order, rest = alpha - 1, math.log1p(-share)
 
     def above(t: float) -> float:
-        # The α-lift of the two-letter law with lifts e**t and (1 - P e**t)/(1 - P), as a logarithm over α - 1.
+        # The α-lift of the two-letter distribution with lifts e**t and (1 - P e**t)/(1 - P), as a logarithm over α - 1.
         other = math.log(-math.expm1(t - cap)) - rest if t < cap else -math.inf
         mean = share * excess(t, alpha) + (1 - share) * excess(other, alpha)
         return math.log1p(order * mean) / order - alpha / order * math.log(bound)

@@ -1,6 +1,6 @@
 """What a lift budget implies for the measures of 1/l, which bound the min-lift [ZDS §VI-A].
 
-1 - 1/l flattens out above 1, so for the ℓ1- and χ²-inverse the worst law puts its upper point t where the
+1 - 1/l flattens out above 1, so for the ℓ1- and χ²-inverse the worst distribution puts its upper point t where the
 chord from a touches the curve, if that comes before b.
 """
 
@@ -104,9 +104,9 @@ def alpha_lift_inverse_bound(lower: float, upper: float, alpha: float) -> Bound:
         return Bound(1.0, exp(lower))
     if a == 0 or math.isinf(alpha):
         return Bound(exp(lower), exp(lower))
-    law = TwoPoint.of(lower, upper)
-    high = math.log(law.p) - alpha * upper if law.p else -math.inf
-    return Bound(exp(float(np.logaddexp(high, math.log(law.q) + alpha * lower)) / alpha), exp(lower))
+    distribution = TwoPoint.of(lower, upper)
+    high = math.log(distribution.p) - alpha * upper if distribution.p else -math.inf
+    return Bound(exp(float(np.logaddexp(high, math.log(distribution.q) + alpha * lower)) / alpha), exp(lower))
 
 
 def _ends(lower: float, upper: float) -> tuple[float, float, float, float]:

@@ -1,8 +1,8 @@
 """What a lift budget implies: the supremum of every measure, by its name and beside the bound that [ZDS] prints.
 
 Let a = e**-lower, b = e**upper. The lifts of one symbol lie in [a, b] and average to 1 under P_S (those of one
-s average to 1 under P_Y), so the largest mean of f(l) is the concave envelope of f on [a, b], taken at 1: a law
-on two lifts. It is reached, hence every bound here is a supremum over all priors and channels.
+s average to 1 under P_Y), so the largest mean of f(l) is the concave envelope of f on [a, b], taken at 1: a
+distribution on two lifts. It is reached, hence every bound here is a supremum over all priors and channels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Bound:
     Attributes
     ----------
     tight : float
-        Supremum (infimum for a lower bound) over all laws that meet the premise.
+        Supremum (infimum for a lower bound) over all distributions that meet the premise.
     printed : float
         The bound as published.
     side : {"upper", "lower"}
@@ -42,7 +42,7 @@ class Bound:
 
     @property
     def verdict(self) -> Literal["tight", "loose", "false"]:
-        """What the printed bound is for these numbers; ``false`` when some law breaks it."""
+        """What the printed bound is for these numbers; ``false`` when some distribution breaks it."""
         if self.tight == self.printed or math.isclose(self.tight, self.printed, rel_tol=SAME):
             return "tight"
         holds = self.printed > self.tight if self.side == "upper" else self.printed < self.tight
@@ -51,7 +51,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class TwoPoint:
-    """The law on the lifts a and b with mean 1: weights p on b and q on a, and the products pb and qa."""
+    """The distribution on the lifts a and b with mean 1: weights p on b and q on a, and the products pb and qa."""
 
     p: float
     q: float
@@ -260,19 +260,21 @@ def _deviation(lower: float, upper: float) -> float:
 
 
 def _information(lower: float, upper: float, alpha: float) -> float:
-    """Logarithm of E[l**α]/(α-1) of the two-point law, E[l log l] at α = 1."""
+    """Logarithm of E[l**α]/(α-1) of the two-point distribution, E[l log l] at α = 1."""
     if min(lower, upper) == 0:
         return 0.0
     if math.isinf(alpha) or math.isinf(upper):
         return upper
-    law, order = TwoPoint.of(lower, upper), alpha - 1
+    distribution, order = TwoPoint.of(lower, upper), alpha - 1
     if alpha * upper <= LARGEST_EXPONENT:
-        mean = law.p * excess(upper, alpha) + law.q * excess(-lower, alpha)
+        mean = distribution.p * excess(upper, alpha) + distribution.q * excess(-lower, alpha)
     elif order * upper <= LARGEST_EXPONENT:
-        mean = law.pb * _growth(upper, order) + (law.qa * _growth(-lower, order) if law.qa else 0.0)
+        mean = distribution.pb * _growth(upper, order) + (
+            distribution.qa * _growth(-lower, order) if distribution.qa else 0.0
+        )
     else:
-        low = math.log(law.qa) - order * lower if law.qa else -math.inf
-        return float(np.logaddexp(math.log(law.pb) + order * upper, low)) / order
+        low = math.log(distribution.qa) - order * lower if distribution.qa else -math.inf
+        return float(np.logaddexp(math.log(distribution.pb) + order * upper, low)) / order
     return math.log1p(order * mean) / order if order else mean
 
 

@@ -27,8 +27,8 @@ class CapacityBudget:
     """Capacity of the channel from X to Y at most ``nats``: information privacy for every prior [WXH Def. 6].
 
     A capacity is a figure of the whole channel, not of one released symbol, so a report measures it from the
-    channel itself: the upper end max_x KL(P(y|x) || q) of a certified bracket, for the best output law q
-    found. By data processing I(S;Y) is then at most ``nats`` whatever S and its law. Every released symbol
+    channel itself: the upper end max_x KL(P(y|x) || q) of a certified bracket, for the best output distribution q
+    found. By data processing I(S;Y) is then at most ``nats`` whatever S and its distribution. Every released symbol
     carries the same excess.
 
     Parameters
@@ -80,7 +80,7 @@ class CapacityBudget:
 
 @runtime_checkable
 class ChannelBudget(Protocol):
-    """A budget that also limits a figure of the whole channel, such as a capacity, which no law of (S, Y) tells."""
+    """A budget that also limits a figure of the whole channel, such as a capacity, which P_SY does not tell."""
 
     def measure_channel(self, channel: Channel) -> Measure:
         """The figure and what is allowed."""

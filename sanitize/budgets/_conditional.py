@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class ConditionalBudget:
     """An inner budget on (b, y) for every b that is released already, whatever b was, as a budget on y alone.
 
-    It drives any mechanism that asks a `Budget`: the mechanism is given the law of ((s, b), X), takes the pairs for
-    its sensitive symbols, and every lift of (s, b) at y tells P(s, b | y), from which the lift of s at (b, y) is
-    P(s, b | y) / (P(b | y) P(s)). The excess of y is the largest of the inner budget's over all b that occur with y.
+    It drives any mechanism that asks a `Budget`: the mechanism is given the distribution of ((s, b), X), takes the
+    pairs for its sensitive symbols, and every lift of (s, b) at y tells P(s, b | y), from which the lift of s at (b, y)
+    is P(s, b | y) / (P(b | y) P(s)). The excess of y is the largest of the inner budget's over all b that occur with y.
     Merging all of X makes y a constant, so y adds nothing to b: within the budget if what is released already is.
 
     Attributes
@@ -43,7 +43,7 @@ class ConditionalBudget:
     shape: tuple[int, int]
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
-        """Inner excess of the riskiest b at each released symbol, shape (n_y,), for a law of ((s, b), Y)."""
+        """Inner excess of the riskiest b at each released symbol, shape (n_y,), for a distribution of ((s, b), Y)."""
         return self.excess_of(lift(released), released.p_s)
 
     def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -66,9 +66,9 @@ class ConditionalBudget:
         worst = np.empty(lifts.shape[1])
         for start in range(0, lifts.shape[1], step):
             columns = slice(start, start + step)
-            law = np.zeros((n_s * n_b, len(worst[columns])))
-            law[self.cells] = lifts[:, columns] * p_pairs[:, None]  # P(s, b | y)
-            by_s = law.reshape(n_s, -1)
+            distribution = np.zeros((n_s * n_b, len(worst[columns])))
+            distribution[self.cells] = lifts[:, columns] * p_pairs[:, None]  # P(s, b | y)
+            by_s = distribution.reshape(n_s, -1)
             together = by_s.sum(axis=0)  # P(b | y)
             occurs = together > 0
             found = np.full(len(occurs), -np.inf)
@@ -80,20 +80,20 @@ class ConditionalBudget:
 def conditional_budget(
     cells: NDArray[np.float64], public: Alphabet, budget: Budget
 ) -> tuple[JointDistribution, ConditionalBudget]:
-    """Law of ((s, b), X) and the budget for it, from P(s, b, x), shape (n_s, n_b, n_x)."""
+    """Distribution of ((s, b), X) and the budget for it, from P(s, b, x), shape (n_s, n_b, n_x)."""
     n_s, n_b, n_x = cells.shape
     rows = cells.reshape(-1, n_x)
     occur = np.flatnonzero(rows.any(axis=1))
-    law = JointDistribution(rows[occur], Alphabet.of_size("sensitive and released before", len(occur)), public)
-    return law, ConditionalBudget(budget, occur, (n_s, n_b))
+    distribution = JointDistribution(rows[occur], Alphabet.of_size("sensitive and released before", len(occur)), public)
+    return distribution, ConditionalBudget(budget, occur, (n_s, n_b))
 
 
 @dataclass(frozen=True, eq=False)
 class ReferredBudget:
-    """An inner budget on P(s|y)/P(s) where P(s) is another law's, for mechanisms that are given a group alone.
+    """An inner budget on P(s|y)/P(s) where P(s) is another distribution's, for mechanisms that are given a group alone.
 
-    What is told is held against everybody's secrets: P(s|y, group)/P(s), for a law of (S, Y) in one group. Merging all
-    symbols of the group need not be within it: what the group tells is counted too.
+    What is told is held against everybody's secrets: P(s|y, group)/P(s), for a distribution of (S, Y) in one group.
+    Merging all symbols of the group need not be within it: what the group tells is counted too.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class ReferredBudget:
     prior : ndarray of shape (n_s,)
         P(s) that lifts are held against.
     present : ndarray of int
-        Sensitive symbols that the law of the group has, in its order; the others are ruled out there.
+        Sensitive symbols that the distribution of the group has, in its order; the others are ruled out there.
     """
 
     inner: Budget

@@ -101,8 +101,8 @@ def nats_of(budget: float) -> float:
 def check_kind(budget: Budget, owner: str = "random response") -> LiftBudget | LDPBudget:
     """The budget, if it bounds every lift or every ratio of two; refused otherwise.
 
-    Π is a polytope with lift rows for these alone, and of these alone the worst case over a set of laws is known
-    exactly.
+    Π is a polytope with lift rows for these alone, and of these alone the worst case over a set of distributions is
+    known exactly.
     """
     if not isinstance(budget, (LiftBudget, LDPBudget)):
         raise InvalidBudget(

@@ -2,8 +2,8 @@
 
 The best input is discrete with few points (Smith 1971). A convex program on a grid of inputs finds where they
 lie, or, for large amplitudes, what is known of their shape; Newton on the optimality conditions D(x) = C, D'(x) = 0
-moves them to their exact places, where D(x) = KL(N(x, 1) || q). Whatever these steps do, any input law p proves
-I(p) <= C <= max_x D(x).
+moves them to their exact places, where D(x) = KL(N(x, 1) || q). Whatever these steps do, any input distribution p
+proves I(p) <= C <= max_x D(x).
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _guessed(line: HalfLine, known: AmplitudeCapacity | None) -> Iterator[Amplit
 
 
 def known_values_capacity(points: ArrayLike, tol: float = 1e-9) -> AmplitudeCapacity:
-    """Capacity max I(X; X + Z) over laws on k known points, Z standard normal, in nats; at most log k.
+    """Capacity max I(X; X + Z) over distributions on k known points, Z standard normal, in nats; at most log k.
 
     Parameters
     ----------
@@ -179,11 +179,11 @@ def known_values_capacity(points: ArrayLike, tol: float = 1e-9) -> AmplitudeCapa
         raise InvalidParameter(f"{len(x)} points this far apart need too many output cells; take fewer points")
     rows = density_at(nodes - centred[:, None]) * _FINE_STEP
     bracket = solve(DenseKernel(rows / rows.sum(axis=1, keepdims=True)), tol)
-    return AmplitudeCapacity(bracket.lower, bracket.upper, x, bracket.law)
+    return AmplitudeCapacity(bracket.lower, bracket.upper, x, bracket.distribution)
 
 
 def _searched(line: HalfLine) -> Iterator[AmplitudeCapacity]:
-    """Brackets from ever better starting points: the peaks of D for the best law on a finite set.
+    """Brackets from ever better starting points: the peaks of D for the best distribution on a finite set.
 
     The set is a grid at first; then the points that carried mass, and the peaks they gave.
     """
@@ -193,8 +193,8 @@ def _searched(line: HalfLine) -> Iterator[AmplitudeCapacity]:
     for _ in range(8):
         both = np.concatenate([-points[:0:-1], points])  # points[0] is 0
         rows = density_at(nodes - both[:, None])
-        law = solve(DenseKernel(rows / rows.sum(axis=1, keepdims=True)), 1e-10).law
-        folded = law[len(points) - 1 :] + law[len(points) - 1 :: -1]
+        distribution = solve(DenseKernel(rows / rows.sum(axis=1, keepdims=True)), 1e-10).distribution
+        folded = distribution[len(points) - 1 :] + distribution[len(points) - 1 :: -1]
         folded[0] /= 2
         used = folded > 1e-9
         masses = folded[used] / folded[used].sum()

@@ -1,7 +1,7 @@
 """Capacity of a finite channel: a few multiplicative steps, then Newton on the inputs that matter.
 
-With q = pW and D(x) = KL(W_x || q), every input law p brackets the capacity: the mean of D under p is I(p), and
-I(p) <= C <= max_x D(x). Blahut and Arimoto's update p <- p e^D needs thousands of passes to close that gap. Here
+With q = pW and D(x) = KL(W_x || q), every input distribution p brackets the capacity: the mean of D under p is I(p),
+and I(p) <= C <= max_x D(x). Blahut and Arimoto's update p <- p e^D needs thousands of passes to close that gap. Here
 lengthened updates only find which inputs carry mass; a primal-dual interior point then solves the concave problem
 on those inputs, and any other input whose D exceeds I(p) joins them. The bracket is always over all inputs.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sanitize.channel import ReducedChannel
 
-# Up to this many inputs the interior point starts at once, from the uniform law.
+# Up to this many inputs the interior point starts at once, from the uniform distribution.
 _FEW_INPUTS = 128
 _SCOUTING_STEPS = 30
 # Where too many inputs stay near the top for Newton, scouting goes on, and after that the bracket says how far it came.
@@ -106,24 +106,24 @@ class ChainKernel:
 
 @dataclass(frozen=True)
 class Bracket:
-    """An input law p with the certificate it gives: lower = I(p) <= C <= upper = max_x KL(W_x || pW).
+    """An input distribution p with the certificate it gives: lower = I(p) <= C <= upper = max_x KL(W_x || pW).
 
-    The law and its divergences hold one entry for each input of the kernel.
+    The distribution and its divergences hold one entry for each input of the kernel.
     """
 
-    law: NDArray[np.float64]
+    distribution: NDArray[np.float64]
     divergences: NDArray[np.float64]
     steps: int
 
     @property
     def lower(self) -> float:
-        """I(p), attained by the law."""
-        used = self.law > 0
-        return max(0.0, float(self.law[used] @ self.divergences[used]))
+        """I(p), attained by the distribution."""
+        used = self.distribution > 0
+        return max(0.0, float(self.distribution[used] @ self.divergences[used]))
 
     @property
     def upper(self) -> float:
-        """Radius of the rows around pW, which no input law exceeds."""
+        """Radius of the rows around pW, which no input distribution exceeds."""
         return max(self.lower, float(self.divergences.max()))
 
     @property
@@ -133,7 +133,7 @@ class Bracket:
 
 
 def solve(kernel: Kernel, tol: float) -> Bracket:
-    """Input law whose bracket is at most ``tol`` wide, or as narrow as doubles and size allow."""
+    """Input distribution whose bracket is at most ``tol`` wide, or as narrow as doubles and size allow."""
     n = kernel.n_inputs
     p = np.full(n, 1 / n)
     current = best = Bracket(p, kernel.divergences(p), 1)
@@ -147,7 +147,7 @@ def solve(kernel: Kernel, tol: float) -> Bracket:
             if _fits(kernel, len(inputs)):
                 break
     while best.gap > tol and _fits(kernel, len(inputs)):
-        start = np.maximum(current.law[inputs], 1e-3 / len(inputs))
+        start = np.maximum(current.distribution[inputs], 1e-3 / len(inputs))
         weights, steps = _interior_point(DenseKernel(kernel.rows(inputs)), start / start.sum(), tol / 2)
         p = np.zeros(n)
         p[inputs] = weights
@@ -164,10 +164,10 @@ def solve(kernel: Kernel, tol: float) -> Bracket:
 def _candidates(kernel: Kernel, bracket: Bracket) -> NDArray[np.intp]:
     """Inputs that may carry mass at the optimum; some optimum needs no more of them than there are outputs."""
     near = bracket.divergences > bracket.lower - bracket.gap
-    inputs = np.flatnonzero(near | (bracket.law > 1e-3 / kernel.n_inputs))
+    inputs = np.flatnonzero(near | (bracket.distribution > 1e-3 / kernel.n_inputs))
     most = 2 * kernel.n_outputs + _NEWCOMERS
     if len(inputs) > most:
-        inputs = np.sort(inputs[np.argsort(-bracket.law[inputs], kind="stable")[:most]])
+        inputs = np.sort(inputs[np.argsort(-bracket.distribution[inputs], kind="stable")[:most]])
     return inputs
 
 
@@ -182,7 +182,7 @@ def _scout(kernel: Kernel, current: Bracket, best: Bracket, tol: float, steps: i
     for _ in range(steps):
         d = current.divergences
         # A floor on the iterate keeps every reachable output reached.
-        logs = np.log(np.maximum(current.law, 1e-200)) + length * (d - d.max())
+        logs = np.log(np.maximum(current.distribution, 1e-200)) + length * (d - d.max())
         p = np.exp(logs - logs.max())
         p /= p.sum()
         trial = Bracket(p, kernel.divergences(p), current.steps + 1)

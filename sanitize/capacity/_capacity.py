@@ -42,37 +42,37 @@ class Bracketed(float):
 
 
 class Capacity(Bracketed):
-    """Bracket of a channel's capacity, with the input law that attains its lower end.
+    """Bracket of a channel's capacity, with the input distribution that attains its lower end.
 
     Attributes
     ----------
     lower : float
-        I(X;Y) in nats under ``input_law``; the capacity is at least this.
+        I(X;Y) in nats under ``input_distribution``; the capacity is at least this.
     upper : float
-        Largest KL divergence of a row from the output law, in nats; the capacity is at most this.
-    input_law : ndarray of shape (n_x,)
-        Law of X.
+        Largest KL divergence of a row from the output distribution, in nats; the capacity is at most this.
+    input_distribution : ndarray of shape (n_x,)
+        Distribution of X.
     iterations : int
         Passes over the channel plus Newton steps.
     """
 
-    input_law: NDArray[np.float64]
+    input_distribution: NDArray[np.float64]
     iterations: int
 
-    def __new__(cls, lower: float, upper: float, input_law: NDArray[np.float64], iterations: int) -> Self:
+    def __new__(cls, lower: float, upper: float, input_distribution: NDArray[np.float64], iterations: int) -> Self:
         """Bracket with its certificate."""
         made = super().__new__(cls, lower, upper)
-        made.input_law, made.iterations = input_law, iterations
+        made.input_distribution, made.iterations = input_distribution, iterations
         return made
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        return self.lower, self.upper, self.input_law, self.iterations
+        return self.lower, self.upper, self.input_distribution, self.iterations
 
 
 def channel_capacity(channel: Channel | ArrayLike | Any, tol: float = 1e-9) -> Capacity:
     """C = max over P_X of I(X;Y), in nats, between two certified ends.
 
-    For any input law, I(X;Y) <= C <= max_x KL(P(y|x) || P(y)): the ends need no trust in the solver. This is
+    For any input distribution, I(X;Y) <= C <= max_x KL(P(y|x) || P(y)): the ends need no trust in the solver. This is
     the largest Shannon leakage of X over all priors, hence of any S with S - X - Y [WXH Def. 5, n = 1].
 
     Parameters
@@ -100,14 +100,14 @@ def channel_capacity(channel: Channel | ArrayLike | Any, tol: float = 1e-9) -> C
     >>> capacity = channel_capacity(z_channel)
     >>> round(float(capacity), 6), capacity.gap <= 1e-9   # ln(5/4)
     (0.223144, True)
-    >>> capacity.input_law.round(4)
+    >>> capacity.input_distribution.round(4)
     array([0.6, 0.4])
     """
     tol = check_tol(tol)
     channel = getattr(channel, "channel_", channel)
     if not isinstance(channel, Channel):
         found = solve(DenseKernel(channel_matrix(channel)), tol)
-        return Capacity(found.lower, found.upper, found.law, found.steps)
+        return Capacity(found.lower, found.upper, found.distribution, found.steps)
     reduced = ReducedChannel.of(channel)
     sizes = np.bincount(reduced.states)
     if not reduced.stages:  # Y determines the state: noiseless
@@ -119,7 +119,7 @@ def channel_capacity(channel: Channel | ArrayLike | Any, tol: float = 1e-9) -> C
         kernel = DenseKernel(kernel.rows(np.arange(kernel.n_inputs)))
     found = solve(kernel, tol)
     # Inputs that are told apart by nothing share their state's mass equally.
-    return Capacity(found.lower, found.upper, (found.law / sizes)[reduced.states], found.steps)
+    return Capacity(found.lower, found.upper, (found.distribution / sizes)[reduced.states], found.steps)
 
 
 def dp_information_bound(eps: float) -> float:

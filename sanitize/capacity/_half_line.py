@@ -37,16 +37,16 @@ _MASSES = (
 
 @dataclass(frozen=True, eq=False)
 class AmplitudeCapacity:
-    """Capacity of a Gaussian channel of noise variance 1, in nats, with an input law that certifies it.
+    """Capacity of a Gaussian channel of noise variance 1, in nats, with an input distribution that certifies it.
 
     Attributes
     ----------
     value : float
-        I(X;Y) for the law below: attained, so a lower bound of the capacity.
+        I(X;Y) for the distribution below: attained, so a lower bound of the capacity.
     upper : float
         max_x KL(N(x, 1) || q) over all legal inputs: an upper bound of the capacity.
     points, weights : ndarray of shape (k,)
-        The input law, ascending.
+        The input distribution, ascending.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class AmplitudeCapacity:
 
 @dataclass(frozen=True, eq=False)
 class HalfLine:
-    """Quadrature of even functions: nodes y >= 0 and inputs u >= 0, each standing for the pair +-u.
+    """Quadrature of even functions: nodes y >= 0 and inputs u >= 0, each optimality for the pair +-u.
 
     The output density is q(y) = phi(y) S(y), S(y) = sum_k w_k e^{-u_k^2/2} cosh(u_k y), so that
     D(u) = u^2/2 - E log S(u + Z): nothing cancels, however small the amplitude.
@@ -137,7 +137,7 @@ class HalfLine:
         return places, heights
 
     def certify(self, u: NDArray[np.float64], w: NDArray[np.float64]) -> AmplitudeCapacity:
-        """Bracket that an input law on +-u gives: the mean and the maximum of D."""
+        """Bracket that an input distribution on +-u gives: the mean and the maximum of D."""
         log_s = self.log_s(u, w)
         value = float(w @ self.divergence(u, log_s))
         upper = max(value, float(self.peaks(log_s)[1].max()))
@@ -192,7 +192,7 @@ def refined(
 
 
 def folded(bracket: AmplitudeCapacity) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Points u >= 0 of a symmetric law, each standing for +-u, and their masses."""
+    """Points u >= 0 of a symmetric distribution, each optimality for +-u, and their masses."""
     u = bracket.points[bracket.points >= 0]
     return u, bracket.weights[-len(u) :] * np.where(u > 0, 2, 1)
 
@@ -203,7 +203,7 @@ def density_at(z: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def starts_from_shape(amplitude: float) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Points u >= 0, each standing for +-u, and masses near those of the best input; the likeliest count first."""
+    """Points u >= 0, each optimality for +-u, and masses near those of the best input; the likeliest count first."""
     closer = 0.993  # further in, each spacing is about this share of the one before
     edge = 8.0  # closer to the end than this nothing is moved to make room
     spacings, masses = list(_SPACINGS), list(_MASSES)

@@ -1,8 +1,9 @@
-"""The best channel among those that take one law for each symbol from a set of its own.
+"""The best channel among those that take one distribution for each symbol from a set of its own.
 
-Capacity depends on the set of laws taken alone and grows with it. So the capacity of the union of what all
-symbols may still take bounds every choice, and a choice attains it when different symbols can supply the laws that
-carry mass: a matching of laws to symbols. Otherwise one symbol's set is split in two and both halves are searched.
+Capacity depends on the set of distributions taken alone and grows with it. So the capacity of the union of what all
+symbols may still take bounds every choice, and a choice attains it when different symbols can supply the distributions
+that carry mass: a matching of distributions to symbols. Otherwise one symbol's set is split in two and both halves are
+searched.
 """
 
 from __future__ import annotations
@@ -22,24 +23,26 @@ Offers = tuple[NDArray[np.intp], ...]
 class Selection:
     """The best choice found and the bracket of the best possible one.
 
-    ``laws`` and ``weights`` hold the law of each symbol and the symbol's probability. They are empty when
-    nothing above the incumbent was found.
+    ``distributions`` and ``weights`` hold the distribution of each symbol and the symbol's probability. They are empty
+    when nothing above the incumbent was found.
     """
 
     lower: float
     upper: float
-    laws: NDArray[np.intp]
+    distributions: NDArray[np.intp]
     weights: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """Sets still allowed, the capacity of their union, and the choice its input law suggests."""
+    """Sets still allowed, the capacity of their union, and the choice its input distribution suggests."""
 
     offers: Offers
     upper: float
     choice: Selection
-    split: tuple[int, int, int] | None  # a symbol, its law, and a heavier law that it would have to supply too
+    split: (
+        tuple[int, int, int] | None
+    )  # a symbol, its distribution, and a heavier distribution that it would have to supply too
 
 
 def best_selection(
@@ -53,7 +56,7 @@ def best_selection(
     while True:
         for part in waiting:
             # Letters with exchanged sets make the same channels.
-            key = tuple(sorted(laws.tobytes() for laws in part))
+            key = tuple(sorted(distributions.tobytes() for distributions in part))
             if key in seen:
                 continue
             seen.add(key)
@@ -73,32 +76,38 @@ def best_selection(
             upper = max(upper, node.upper)
             waiting = []
         else:
-            # The sets with one symbol's split into the laws nearer to one law and those nearer to another.
-            symbol, law, other = node.split
+            # The sets with one symbol's split into the distributions nearer to one distribution and those nearer to
+            # another.
+            symbol, distribution, other = node.split
             allowed, roots = node.offers[symbol], np.sqrt(rows)
-            to_law, to_other = (np.square(roots[allowed] - roots[one]).sum(axis=1) for one in (law, other))
-            near = to_law < to_other
-            near[allowed == law], near[allowed == other] = True, False
+            to_distribution, to_other = (
+                np.square(roots[allowed] - roots[one]).sum(axis=1) for one in (distribution, other)
+            )
+            near = to_distribution < to_other
+            near[allowed == distribution], near[allowed == other] = True, False
             halves, before, after = (allowed[near], allowed[~near]), node.offers[:symbol], node.offers[symbol + 1 :]
             waiting = [(*before, half, *after) for half in halves]
-    return Selection(best.lower, max(best.lower, upper), best.laws, best.weights)
+    return Selection(best.lower, max(best.lower, upper), best.distributions, best.weights)
 
 
 def _examine(rows: NDArray[np.float64], offers: Offers, tol: float) -> _Node:
-    laws = np.unique(np.concatenate(offers))
-    relaxed = solve(DenseKernel(rows[laws]), tol)
-    weight = dict(zip(laws.tolist(), relaxed.law.tolist(), strict=True))
-    by_weight = sorted(weight, key=lambda law: -weight[law])
+    distributions = np.unique(np.concatenate(offers))
+    relaxed = solve(DenseKernel(rows[distributions]), tol)
+    weight = dict(zip(distributions.tolist(), relaxed.distribution.tolist(), strict=True))
+    by_weight = sorted(weight, key=lambda distribution: -weight[distribution])
     supplied, missing = _match(by_weight, offers)
-    # A symbol without a law of its own takes any it may; a law taken twice adds nothing and costs nothing.
+    # A symbol without a distribution of its own takes any it may; a distribution taken twice adds nothing and costs
+    # nothing.
     taken = np.array([supplied.get(symbol, int(offers[symbol][0])) for symbol in range(len(offers))], np.intp)
     if missing is None:
-        weights = np.array([weight[law] if symbol in supplied else 0.0 for symbol, law in enumerate(taken.tolist())])
+        weights = np.array(
+            [weight[distribution] if symbol in supplied else 0.0 for symbol, distribution in enumerate(taken.tolist())]
+        )
         return _Node(offers, relaxed.upper, Selection(relaxed.lower, relaxed.upper, taken, weights), None)
     distinct, first = np.unique(taken, return_index=True)
     found = solve(DenseKernel(rows[distinct]), tol)
     weights = np.zeros(len(offers))
-    weights[first] = found.law
+    weights[first] = found.distribution
     able = [symbol for symbol, allowed in enumerate(offers) if missing in allowed]
     symbol = max(able, key=lambda a: weight[supplied[a]])
     choice = Selection(found.lower, found.upper, taken, weights)
@@ -106,19 +115,22 @@ def _examine(rows: NDArray[np.float64], offers: Offers, tol: float) -> _Node:
 
 
 def _match(by_weight: list[int], offers: Offers) -> tuple[dict[int, int], int | None]:
-    """Law of each symbol in a matching that favours heavy laws, and the heaviest law it cannot place."""
+    """Distribution of each symbol in a matching that favours heavy ones, and the heaviest that it cannot place."""
     sets = [frozenset(allowed.tolist()) for allowed in offers]
-    able = {law: [symbol for symbol, allowed in enumerate(sets) if law in allowed] for law in by_weight}
+    able = {
+        distribution: [symbol for symbol, allowed in enumerate(sets) if distribution in allowed]
+        for distribution in by_weight
+    }
     supplied: dict[int, int] = {}
 
-    def place(law: int, tried: set[int]) -> bool:
-        for symbol in able[law]:
+    def place(distribution: int, tried: set[int]) -> bool:
+        for symbol in able[distribution]:
             if symbol not in tried:
                 tried.add(symbol)
                 if symbol not in supplied or place(supplied[symbol], tried):
-                    supplied[symbol] = law
+                    supplied[symbol] = distribution
                     return True
         return False
 
-    left_out = [law for law in by_weight if not place(law, set())]
+    left_out = [distribution for distribution in by_weight if not place(distribution, set())]
     return supplied, left_out[0] if left_out else None

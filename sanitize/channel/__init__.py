@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sanitize.channel._channel import BEST as BEST
 from sanitize.channel._channel import HEURISTIC as HEURISTIC
-from sanitize.channel._channel import Channel, Standing
+from sanitize.channel._channel import Channel, Optimality
 from sanitize.channel._channel import ChannelForm as ChannelForm
 from sanitize.channel._channel import Status as Status
 from sanitize.channel._channel import check_channel as check_channel
@@ -15,4 +15,4 @@ from sanitize.channel._stage import Stage as Stage
 from sanitize.channel._tuple_channel import tuple_channel as tuple_channel
 from sanitize.channel._tuples import Tuples as Tuples
 
-__all__ = ["Channel", "Standing"]
+__all__ = ["Channel", "Optimality"]

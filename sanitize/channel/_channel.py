@@ -32,7 +32,7 @@ Status = Literal["optimal", "within", "cut short", "heuristic"]
 
 
 @dataclass(frozen=True)
-class Standing:
+class Optimality:
     """What is proved of the utility of a designed channel.
 
     Attributes
@@ -48,11 +48,11 @@ class Standing:
     --------
     >>> import sanitize as sz
     >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
-    >>> sz.optimal_random_response(joint, 0.3).standing.words
+    >>> sz.optimal_random_response(joint, 0.3).optimality.words
     'optimal'
-    >>> sz.subset_merging(joint, 0.3).standing.words
+    >>> sz.subset_merging(joint, 0.3).optimality.words
     'optimal among mergings'
-    >>> sz.watchdog(joint, 0.3).standing.words
+    >>> sz.watchdog(joint, 0.3).optimality.words
     'a heuristic: how far from the best is not known'
     """
 
@@ -62,7 +62,7 @@ class Standing:
 
     @property
     def words(self) -> str:
-        """The standing in words: optimal, within so many nats of the optimum, cut short, or a heuristic."""
+        """The optimality in words: optimal, within so many nats of the optimum, cut short, or a heuristic."""
         among = f" among {self.among}" if self.among else ""
         if self.status == "optimal":
             return f"optimal{among}"
@@ -74,8 +74,8 @@ class Standing:
         return within if self.status == "within" else f"cut short, {within}"
 
 
-HEURISTIC = Standing("heuristic")
-BEST = Standing("optimal", 0.0)
+HEURISTIC = Optimality("heuristic")
+BEST = Optimality("optimal", 0.0)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -83,7 +83,7 @@ class Channel:
     """Privacy channel P_{Y|X}: a chain of sparse row-stochastic stages, applied first to last.
 
     The probabilities of every stage are integers over 2**62 that sum exactly. What a report measures and what
-    `sample` draws is the law of these integers. A chain keeps memory linear in the symbols where the product
+    `sample` draws is the distribution of these integers. A chain keeps memory linear in the symbols where the product
     would be a dense square: randomized response and in-group resampling are two short stages.
 
     Attributes
@@ -91,7 +91,7 @@ class Channel:
     stages : tuple of Stage
     inputs, outputs : Alphabet
         Symbols of X and of Y.
-    standing : Standing or None
+    optimality : Optimality or None
         What is proved of the utility of a designed channel; no part of the kernel, so equality and JSON pass over it.
 
     Examples
@@ -107,7 +107,7 @@ class Channel:
     stages: tuple[Stage, ...]
     inputs: Alphabet
     outputs: Alphabet
-    standing: Standing | None
+    optimality: Optimality | None
 
     def __init__(
         self, stages: tuple[Stage, ...], inputs: Alphabet | None = None, outputs: Alphabet | None = None
@@ -133,7 +133,7 @@ class Channel:
                     fused[-1] = Stage.deterministic(stage.indices[fused[-1].indices], stage.n_outputs)
                     continue
             fused.append(stage)
-        vars(self).update(stages=tuple(fused), inputs=inputs, outputs=outputs, standing=None)
+        vars(self).update(stages=tuple(fused), inputs=inputs, outputs=outputs, optimality=None)
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:
@@ -195,7 +195,7 @@ class Channel:
         return product_of(self.stages)
 
     def push(self, pmf: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Law of (anything, Y) from the law of (anything, X), shape (..., n_x) to (..., n_y)."""
+        """Distribution of (anything, Y) from the distribution of (anything, X), shape (..., n_x) to (..., n_y)."""
         for stage in self.stages:
             pmf = stage.push(pmf)
         return pmf
@@ -208,12 +208,12 @@ class Channel:
 
     def renamed(self, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:
         """Same kernel with other symbols."""
-        return Channel(self.stages, inputs or self.inputs, outputs or self.outputs).with_standing(self.standing)
+        return Channel(self.stages, inputs or self.inputs, outputs or self.outputs).with_optimality(self.optimality)
 
-    def with_standing(self, standing: Standing | None) -> Channel:
+    def with_optimality(self, optimality: Optimality | None) -> Channel:
         """Same kernel and symbols, with what its designer proved of it."""
         made = Channel(self.stages, self.inputs, self.outputs)
-        object.__setattr__(made, "standing", standing)
+        object.__setattr__(made, "optimality", optimality)
         return made
 
     def reversed(self, p_x: NDArray[np.float64]) -> Channel:
@@ -238,7 +238,7 @@ class Channel:
     def sample(
         self, codes: ArrayLike, rng: Randomness = None, *, start: int = 0, out: NDArray[Any] | None = None
     ) -> NDArray[Any]:
-        """Released symbol of each row, drawn from exactly the law that reports measure.
+        """Released symbol of each row, drawn from exactly the distribution that reports measure.
 
         Parameters
         ----------
@@ -281,9 +281,9 @@ class Channel:
         """The kernel and its symbols as text; also written to ``path``, readable by its owner only, if one is given.
 
         What is read back draws the same symbols from the same key. Whoever analyses a release needs this
-        (`sanitize.analyze`). It holds no row and no P_SX, but it was designed from that law: in-group resampling tells
-        P_X, and merged or noised symbols tell which were risky. Budgets hold against who knows it: they are promised
-        for an adversary who knows P_SX and the channel.
+        (`sanitize.analyze`). It holds no row and no P_SX, but it was designed from that distribution: in-group
+        resampling tells P_X, and merged or noised symbols tell which were risky. Budgets hold against who knows it:
+        they are promised for an adversary who knows P_SX and the channel.
         """
         text = json.dumps(plain(self.form()))
         written(text + "\n", path)

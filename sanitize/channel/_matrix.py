@@ -27,7 +27,7 @@ from sanitize.errors import InvalidChannel, InvalidParameter
 def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") -> NDArray[np.float64]:
     """P(y|x) as a dense matrix (n_x, n_y) whose rows sum to 1.
 
-    An array keeps its own floating-point entries, however small; a Channel gives the law it samples.
+    An array keeps its own floating-point entries, however small; a Channel gives the distribution it samples.
 
     Parameters
     ----------

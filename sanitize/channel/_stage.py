@@ -1,6 +1,6 @@
 """One sparse row-stochastic stage whose probabilities are integers over 2**62.
 
-The integers are the law: the report, the budget check and the sampler read the same ones. A float64
+The integers are the distribution: the report, the budget check and the sampler read the same ones. A float64
 probability above 2**-10 is such an integer exactly; smaller ones move by at most 2**-63, and a positive
 probability never becomes zero nor a zero positive, so the support is kept.
 """
@@ -158,7 +158,7 @@ class Stage:
         return self.weights / SCALE
 
     def push(self, pmf: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Law of (anything, output) from the law of (anything, input), shape (k, n_inputs) to (k, n_outputs)."""
+        """Distribution of (anything, output) from that of (anything, input), shape (k, n_inputs) to (k, n_outputs)."""
         k = len(pmf)
         if self.is_deterministic:
             terms, outputs = pmf, self.indices

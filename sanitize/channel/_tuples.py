@@ -1,6 +1,6 @@
 """Stages that draw one part of a tuple, given its own symbol only, while the others pass through.
 
-A stage has the integers of that part's own stage, so the law of the whole tuple is exact.
+A stage has the integers of that part's own stage, so the distribution of the whole tuple is exact.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ confidence = 0.95             # for the source of the rows; take it out where th
 # min_count = 10              # pool public values in fewer rows; with less, rows of single people are printed
 """
 _TREE = f"""\
-# So many columns have combinations of values with fewer than {TUPLE_ROWS} rows each, and no law of them can be learned.
-# A tree over all columns finds groups of rows that are alike.
+# So many columns have combinations of values with fewer than {TUPLE_ROWS} rows each, and no distribution of them can be
+# learned. A tree over all columns finds groups of rows that are alike.
 mechanism = "tree-random-response"  # or tree-merging
 confidence = 0.95                   # for the source of the rows; take it out where the rows are everybody
 # output = "label"                  # print intervals and sets of values; by default rows drawn from a model
@@ -89,7 +89,7 @@ class _Survey:
 
     @property
     def needs_bins(self) -> bool:
-        """Whether it has so many numbers or dates that no law of them can be learned."""
+        """Whether it has so many numbers or dates that no distribution of them can be learned."""
         return (self.numeric or self.dated) and self.n_values > MANY_NUMBERS
 
     def look(self, column: Any, held: set[Any], most: int) -> None:
@@ -182,5 +182,5 @@ def _words(survey: _Survey, n_rows: int, wide: list[_Survey]) -> str:
         told.append("needs bins")
     elif survey.distinct and not survey.needs_bins:
         where = "most rows" if survey.n_rows == n_rows else f"most of the first {survey.n_rows} rows"
-        told.append(f"a different value in {where}: no law can be learned")
+        told.append(f"a different value in {where}: no distribution can be learned")
     return ", ".join(told)

@@ -1,7 +1,8 @@
-"""Laws that a table of counts allows, and what a channel leaks at worst under any of them.
+"""Distributions that a table of counts allows, and what a channel leaks at worst under any of them.
 
-A channel designed for the frequencies of a sample sits on the edge of its budget, and exceeds it under the law the
-rows were drawn from. Here is the set of laws that the counts allow, and a channel's exact worst case over it.
+A channel designed for the frequencies of a sample sits on the edge of its budget, and exceeds it under the distribution
+the rows were drawn from. Here is the set of distributions that the counts allow, and a channel's exact worst case over
+it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from sanitize.confidence._boxes import check_confidence as check_confidence
 from sanitize.confidence._boxes import clopper_pearson as clopper_pearson
 from sanitize.confidence._boxes import excess_of as excess_of
-from sanitize.confidence._boxes import least_law as least_law
+from sanitize.confidence._boxes import least_distribution as least_distribution
 from sanitize.confidence._boxes import lift_bounds as lift_bounds
 from sanitize.confidence._boxes import moved as moved
 from sanitize.confidence._boxes import ratio_bounds as ratio_bounds
@@ -17,7 +18,7 @@ from sanitize.confidence._boxes import released_bounds as released_bounds
 from sanitize.confidence._boxes import rows_to_tell_two as rows_to_tell_two
 from sanitize.confidence._confidence_set import MOST_ENTRIES as MOST_ENTRIES
 from sanitize.confidence._confidence_set import ConfidenceSet, WorstCase, worst_case_lift
-from sanitize.confidence._confidence_set import laws_of as laws_of
+from sanitize.confidence._confidence_set import distributions_of as distributions_of
 from sanitize.confidence._confidence_set import level_of_each as level_of_each
 from sanitize.confidence._intervals import intervals as intervals
 from sanitize.confidence._repeats import REPEATED as REPEATED

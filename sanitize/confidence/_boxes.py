@@ -1,9 +1,9 @@
-"""Boxes of laws that whole counts allow, from exact binomial intervals; extremes of p(y|s) and of the lift over them.
+"""Distributions that counts allow, from exact binomial intervals; extremes of p(y|s) and of the lift over them.
 
-Extremes are found by greedy filling, on arrays only. A law within ``lower <= p <= upper, sum p = 1`` that makes a mean
-of given values smallest puts the lower bounds everywhere and fills what is left into the smallest values first (a
-fractional knapsack); near a center it moves what may be moved from one end of the values to the other. Every extreme
-is attained by a law.
+Extremes are found by greedy filling, on arrays only. A distribution within ``lower <= p <= upper, sum p = 1`` that
+makes a mean of given values smallest puts the lower bounds everywhere and fills what is left into the smallest values
+first (a fractional knapsack); near a center it moves what may be moved from one end of the values to the other. Every
+extreme is attained by a distribution.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def clopper_pearson(counts: ArrayLike, n: ArrayLike, level: float) -> tuple[NDAr
 
 
 def _quantile(a: Numbers, b: Numbers, tail: float, *, above: bool) -> Numbers:
-    """Where the beta law with these parameters has a tail of this chance below, or above."""
+    """Where the beta distribution with these parameters has a tail of this chance below, or above."""
     found, left = np.empty(a.shape), np.ones(a.shape, bool)
     # A share near 1 is that of the others near 0.
     for few, many, other in ((a, b, False), (b, a, True)):
@@ -85,7 +85,7 @@ def _quantile(a: Numbers, b: Numbers, tail: float, *, above: bool) -> Numbers:
 def _by_newton(a: Numbers, b: Numbers, tail: float, *, above: bool) -> tuple[Numbers, NDArray[np.bool_]]:
     """The same by steps on the logarithm of the tail, which is concave, and where they have come to rest.
 
-    They start at an approximation by the normal law [Abramowitz and Stegun 1964, 26.5.22].
+    They start at an approximation by the normal distribution [Abramowitz and Stegun 1964, 26.5.22].
     """
     short = 1e-6  # a step so short, in standard deviations, squares to less than a last digit.
     sign = -1 if above else 1
@@ -138,8 +138,8 @@ def rows_to_tell_two(lower: float, upper: float, level: float) -> int:
 def total_variation_radius(k: int, n: ArrayLike, level: float) -> NDArray[np.float64]:
     """Total variation within which frequencies of n rows over k symbols are, but for probability ``level``.
 
-    The smaller of two bounds that hold for every law: a union of Hoeffding bounds over the 2^k - 2 proper subsets
-    [WOS03], and the mean deviation, at most sqrt((k-1)/n)/2, plus a bounded-differences term [McD89].
+    The smaller of two bounds that hold for every distribution: a union of Hoeffding bounds over the 2^k - 2 proper
+    subsets [WOS03], and the mean deviation, at most sqrt((k-1)/n)/2, plus a bounded-differences term [McD89].
 
     Examples
     --------
@@ -161,7 +161,7 @@ def check_confidence(confidence: float) -> float:
 
 
 def whole_counts(counts: ContingencyTable | JointDistribution) -> tuple[NDArray[np.int64], JointDistribution]:
-    """Counts (n_s, n_x) of the symbols that occur, and their law."""
+    """Counts (n_s, n_x) of the symbols that occur, and their distribution."""
     if isinstance(counts, ContingencyTable):
         joint = counts.to_joint()
         table = counts.counts
@@ -172,7 +172,7 @@ def whole_counts(counts: ContingencyTable | JointDistribution) -> tuple[NDArray[
         joint = counts
         if joint.n is None:
             raise InvalidDistribution(
-                "this law does not say how many rows it was counted from, so nothing is known about its error; "
+                "this distribution does not say how many rows it was counted from, so its error is unknown; "
                 "count it from a table (JointDistribution.from_frame) or give n"
             )
         cells = joint.pmf * joint.n
@@ -185,8 +185,8 @@ def whole_counts(counts: ContingencyTable | JointDistribution) -> tuple[NDArray[
 def least_mean(
     values: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Smallest mean of each column of values, shape (k, m), over laws between lower and upper, shape (k,)."""
-    return np.asarray((values * least_law(values, lower, upper)).sum(axis=0))
+    """Smallest mean of each column of values, shape (k, m), over distributions between lower and upper, shape (k,)."""
+    return np.asarray((values * least_distribution(values, lower, upper)).sum(axis=0))
 
 
 def most_mean(
@@ -196,10 +196,10 @@ def most_mean(
     return -least_mean(-values, lower, upper)
 
 
-def least_law(
+def least_distribution(
     values: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Laws between lower and upper, shape (k,), that make the mean of each column of values (k, m) smallest."""
+    """Distributions between lower and upper, shape (k,), with the smallest mean of each column of values (k, m)."""
     order = np.argsort(values, axis=0, kind="stable")
     filled = np.minimum(np.cumsum((upper - lower)[order], axis=0), 1 - lower.sum())
     extra = np.empty_like(values)
@@ -214,7 +214,7 @@ def released_bounds(
     distance: NDArray[np.float64],
     matrix: sparse.csc_array,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Smallest and largest p(y|s) over the laws P(.|s) near a center, shapes (n_s, n_y).
+    """Smallest and largest p(y|s) over the distributions P(.|s) near a center, shapes (n_s, n_y).
 
     The largest value moves probability from the letters of the smallest P(y|x) to those of the largest, until the
     two meet, a bound is reached, or ``distance`` has been moved.
@@ -222,7 +222,7 @@ def released_bounds(
     Parameters
     ----------
     center, up, down : ndarray of shape (n_s, n_x)
-        A law of X for each s, and how much each of its entries may grow and shrink.
+        A distribution of X for each s, and how much each of its entries may grow and shrink.
     distance : ndarray of shape (n_s,)
         How much may be moved in all: the total variation from the center.
     matrix : sparse array of shape (n_x, n_y)
@@ -265,7 +265,7 @@ def least_near(
     down: NDArray[np.float64],
     distance: float,
 ) -> float:
-    """Smallest mean of values, shape (k,), over the laws near one center; see `released_bounds`."""
+    """Smallest mean of values, shape (k,), over the distributions near one center; see `released_bounds`."""
     order = np.argsort(values, kind="stable")
     change = _moved(values[order, None], up[None, order, None], down[None, order, None], np.array([distance]))
     return float(center @ values + change[0, 0])
@@ -282,9 +282,10 @@ def _moved(
 
 
 def moved(grow: NDArray[np.float64], shrink: NDArray[np.float64], distance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Change of each law, shape (n_s, k, m), when all that may move goes from its last entries to its first.
+    """Change of each distribution, shape (n_s, k, m), when all that may move goes from its last entries to its first.
 
-    Entries may grow and shrink by so much, and laws move by at most ``distance``, shape (n_s,), in total variation.
+    Entries may grow and shrink by so much, and distributions move by at most ``distance``, shape (n_s,), in total
+    variation.
     """
     growing = np.cumsum(grow, axis=1)
     shrinking = np.cumsum(shrink[:, ::-1], axis=1)

@@ -1,7 +1,8 @@
-"""Laws that a table of counts allows, and what a channel leaks at worst under any of them.
+"""Distributions that a table of counts allows, and what a channel leaks at worst under any of them.
 
-A channel designed for the frequencies of a sample sits on the edge of its budget, and exceeds it under the law the
-rows were drawn from. Here is the set of laws that the counts allow, and a channel's exact worst case over it.
+A channel designed for the frequencies of a sample sits on the edge of its budget, and exceeds it under the distribution
+the rows were drawn from. Here is the set of distributions that the counts allow, and a channel's exact worst case over
+it.
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ MOST_ENTRIES = 1 << 28
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceSet:
-    """Laws of (S, X) that counts of n independent rows allow, at a level of confidence.
+    """Distributions of (S, X) that counts of n independent rows allow, at a level of confidence.
 
     P(s) and every P(x|s) lie in Clopper-Pearson intervals [CP34], and every P(.|s) within a total variation of the
     frequencies that bounds the error of all groups of x at once [WOS03]. All hold at the same time (Bonferroni over
     the n_s + n_s n_x intervals and n_s distances, in equal shares): with probability at least ``confidence`` over
-    the rows, the law they were drawn from is in the set, if the symbols that occur are all there are. Nothing ties the
-    parts of different s together, so the set is all combinations of its parts.
+    the rows, the distribution they were drawn from is in the set, if the symbols that occur are all there are. Nothing
+    ties the parts of different s together, so the set is all combinations of its parts.
 
-    The symbols are taken as known beforehand: the set speaks of laws on the symbols that occur. Of a source with many
-    symbols that no row has, intervals of those that were seen are too few to share the level among, and miss more often
-    than is said. Weighted or smoothed counts are refused, because they are not counts of independent rows.
+    The symbols are taken as known beforehand: the set speaks of distributions on the symbols that occur. Of a source
+    with many symbols that no row has, intervals of those that were seen are too few to share the level among, and miss
+    more often than is said. Weighted or smoothed counts are refused, because they are not counts of independent rows.
 
     Parameters
     ----------
@@ -73,10 +74,10 @@ class ConfidenceSet:
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
     >>> joint = sz.JointDistribution.from_frame(df, "survived", "class")
-    >>> laws = ConfidenceSet.of(joint, 0.95)
-    >>> laws.contains(joint)
+    >>> distributions = ConfidenceSet.of(joint, 0.95)
+    >>> distributions.contains(joint)
     True
-    >>> laws.center[0].round(3), laws.upper[0].round(3), laws.distance.round(3)
+    >>> distributions.center[0].round(3), distributions.upper[0].round(3), distributions.distance.round(3)
     (array([0.082, 0.112, 0.354, 0.452]), array([0.104, 0.137, 0.391, 0.489]), array([0.052, 0.076]))
     """
 
@@ -93,21 +94,21 @@ class ConfidenceSet:
 
     @classmethod
     def of(cls, counts: ContingencyTable | JointDistribution, confidence: float) -> ConfidenceSet:
-        """Set of the laws that counts allow.
+        """Set of the distributions that counts allow.
 
         Parameters
         ----------
         counts : ContingencyTable or JointDistribution
             Whole counts, or relative frequencies of ``n`` rows. Symbols without rows are left out.
         confidence : float
-            Least probability, over the rows, that the set holds their law; 0 < confidence < 1.
+            Least probability, over the rows, that the set holds their distribution; 0 < confidence < 1.
 
         Raises
         ------
         InvalidParameter
             If confidence is no such number, or the counts are weighted or smoothed.
         InvalidDistribution
-            If the law does not say how many rows it was counted from.
+            If the distribution does not say how many rows it was counted from.
         """
         cells, joint = whole_counts(counts)
         return cls._of_counts(cells, check_confidence(confidence), joint.sensitive, joint.public)
@@ -137,9 +138,9 @@ class ConfidenceSet:
         return int(self.counts.sum())
 
     def contains(self, joint: JointDistribution) -> bool:
-        """Whether a law on the same symbols is in the set, up to rounding."""
+        """Whether a distribution on the same symbols is in the set, up to rounding."""
         if joint.pmf.shape != self.lower.shape:
-            raise InvalidDistribution(f"the set is of laws of shape {self.lower.shape}, got {joint.pmf.shape}")
+            raise InvalidDistribution(f"the set is of distributions of shape {self.lower.shape}, got {joint.pmf.shape}")
         given = joint.pmf / joint.p_s[:, None]
         cells = (given >= self.lower - BUDGET) & (given <= self.upper + BUDGET)
         far = np.abs(given - self.center).sum(axis=1) / 2 <= self.distance + BUDGET
@@ -147,7 +148,7 @@ class ConfidenceSet:
         return bool(cells.all() and far.all() and prior.all())
 
     def merged(self, labels: NDArray[np.integer], public: Alphabet) -> ConfidenceSet:
-        """Set of the laws of (S, group of X), exactly, whatever chose the groups: bounds of a group are sums."""
+        """Set of the distributions of (S, group of X), exactly, whoever chose them: bounds of a group are sums."""
         first = np.eye(len(public))[np.asarray(labels)]
         whole = (self.counts @ first).astype(np.int64)
         return ConfidenceSet(
@@ -211,17 +212,17 @@ class ConfidenceSet:
 
 @dataclass(frozen=True, eq=False)
 class WorstCase:
-    """Extremes of what each released symbol tells, over a set of laws. Each is attained by a law of the set.
+    """Extremes of what each released symbol tells, over a set of distributions. Each is attained by one of them.
 
     Attributes
     ----------
     least_lift, most_lift : ndarray of shape (n_s, n_y)
-        Smallest and largest lift l(s, y) of any law of the set.
+        Smallest and largest lift l(s, y) of any distribution of the set.
     ldp_ratio : ndarray of shape (n_y,)
         Largest p(y|s) / p(y|s').
     low, high : ndarray of shape (n_s, n_y)
         Smallest and largest p(y|s).
-    laws : ConfidenceSet
+    distributions : ConfidenceSet
     released : Alphabet
         Symbols y that can occur.
     """
@@ -231,7 +232,7 @@ class WorstCase:
     ldp_ratio: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    laws: ConfidenceSet
+    distributions: ConfidenceSet
     released: Alphabet
 
     @property
@@ -250,7 +251,7 @@ class WorstCase:
         return logs(self.ldp_ratio)
 
     def excess(self, budget: Budget) -> NDArray[np.float64]:
-        """Nats above a lift or LDP budget of each released symbol under the worst law, shape (n_y,)."""
+        """Nats above a lift or LDP budget of each released symbol under the worst distribution, shape (n_y,)."""
         return excess_of(self.least_lift, self.most_lift, self.ldp_ratio, budget)
 
 
@@ -262,12 +263,12 @@ def level_of_each(n_s: int, n_x: int, confidence: float) -> float:
 def worst_case_lift(
     counts: ContingencyTable | JointDistribution | ConfidenceSet, channel: Channel, confidence: float = 0.95
 ) -> WorstCase:
-    """Exact largest and smallest log-lift of a channel over all laws that the counts allow.
+    """Exact largest and smallest log-lift of a channel over all distributions that the counts allow.
 
     However the channel was designed: with probability at least ``confidence`` over the rows, no released symbol's
-    lift leaves these bounds under the law they were drawn from, if the symbols that occur are all it has. Given the set
-    the bounds are exact: p(y|s) is extreme where probability is moved greedily from one end of P(y|x) to the other, and
-    the lift then is the ratio of a number and a linear function of P(s).
+    lift leaves these bounds under the distribution they were drawn from, if the symbols that occur are all it has.
+    Given the set the bounds are exact: p(y|s) is extreme where probability is moved greedily from one end of P(y|x) to
+    the other, and the lift then is the ratio of a number and a linear function of P(s).
 
     Parameters
     ----------
@@ -298,16 +299,16 @@ def worst_case_lift(
     >>> sz.lifts.max_log_lift(joint.release(channel)).round(3), worst.max_log_lift.round(3)
     (array([0.488, 0.1  , 0.116]), array([0.695, 0.183, 0.189]))
     """
-    laws = counts if isinstance(counts, ConfidenceSet) else ConfidenceSet.of(counts, confidence)
-    return laws.worst_case(channel)
+    distributions = counts if isinstance(counts, ConfidenceSet) else ConfidenceSet.of(counts, confidence)
+    return distributions.worst_case(channel)
 
 
-def laws_of(joint: JointDistribution, confidence: float | ConfidenceSet) -> ConfidenceSet:
-    """Laws that a mechanism designs for: those given, or those that the frequencies of ``joint.n`` rows allow."""
+def distributions_of(joint: JointDistribution, confidence: float | ConfidenceSet) -> ConfidenceSet:
+    """Distributions that a mechanism designs for: those given, or all that frequencies of ``joint.n`` rows allow."""
     if not isinstance(confidence, ConfidenceSet):
         return ConfidenceSet.of(joint, confidence)
     if confidence.lower.shape != joint.pmf.shape:
         raise InvalidDistribution(
-            f"the confidence set is of laws of shape {confidence.lower.shape}, the law has shape {joint.pmf.shape}"
+            f"the confidence set has the shape {confidence.lower.shape}, the distribution {joint.pmf.shape}"
         )
     return confidence

@@ -1,4 +1,4 @@
-"""Intervals of measures over a set of laws: every law of the set has its figures inside.
+"""Intervals of measures over a set of distributions: every distribution of the set has its figures inside.
 
 They hold at the same time, at the confidence of the set, without asymptotics. Those of the lifts and of local DP
 end in the exact worst case; the others are bounds that need not be attained.
@@ -24,7 +24,7 @@ Interval = tuple[float, float]
 
 
 def intervals(worst: WorstCase, channel: Channel) -> dict[str, Interval]:
-    """Interval of each measure of the released law, by the measure's name in reports.
+    """Interval of each measure of the released distribution, by the measure's name in reports.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def intervals(worst: WorstCase, channel: Channel) -> dict[str, Interval]:
         Extremes of the channel over the set.
     channel : Channel
     """
-    least, most, laws = worst.least_lift, worst.most_lift, worst.laws
-    box = (laws.prior_lower, laws.prior_upper)
+    least, most, distributions = worst.least_lift, worst.most_lift, worst.distributions
+    box = (distributions.prior_lower, distributions.prior_upper)
     # Of each |l - 1|, and of its square: 0 is possible where the lift may be 1.
     far = np.maximum(most - 1, 1 - least)
     near = np.maximum(np.maximum(least - 1, 1 - most), 0.0)
@@ -72,7 +72,7 @@ def _most_information(worst: WorstCase) -> float:
 
     D is a sum of convex functions of each p(y|s), which lie below their chords between the two ends of p(y|s).
     """
-    laws = worst.laws
+    distributions = worst.distributions
     q = (worst.low + worst.high).mean(axis=0) / 2
     q = q / q.sum()
     divergence = np.empty(len(worst.low))
@@ -80,7 +80,7 @@ def _most_information(worst: WorstCase) -> float:
         bottom, top = xlogy(low, low / q), xlogy(high, high / q)
         slope = _slope(bottom, top, low, high)
         divergence[s] = (bottom - slope * low).sum() + most_mean(slope[:, None], low, high)[0]
-    return float(most_mean(divergence[:, None], laws.prior_lower, laws.prior_upper)[0])
+    return float(most_mean(divergence[:, None], distributions.prior_lower, distributions.prior_upper)[0])
 
 
 def _least_information(worst: WorstCase, channel: Channel) -> float:
@@ -88,19 +88,24 @@ def _least_information(worst: WorstCase, channel: Channel) -> float:
 
     The right-hand side is linear in each P(.|s) and concave in P(s), where the entropy lies above its chord.
     """
-    laws = worst.laws
-    joint = channel.push(laws.counts / laws.n)
-    guess = joint + 1 / laws.n  # no guess of 0, which a law of the set might prove wrong
+    distributions = worst.distributions
+    joint = channel.push(distributions.counts / distributions.n)
+    guess = joint + 1 / distributions.n  # no guess of 0, which a distribution of the set might prove wrong
     told = np.asarray(channel.sparse_matrix() @ np.log(guess / guess.sum(axis=0)).T)
     gain = np.array(
         [
             least_near(values, center, upper - center, center - lower, distance)
             for values, center, lower, upper, distance in zip(
-                told.T, laws.center, laws.lower, laws.upper, laws.distance, strict=True
+                told.T,
+                distributions.center,
+                distributions.lower,
+                distributions.upper,
+                distributions.distance,
+                strict=True,
             )
         ]
     )
-    low, high = laws.prior_lower, laws.prior_upper
+    low, high = distributions.prior_lower, distributions.prior_upper
     slope = _slope(entr(low), entr(high), low, high)
     least = least_mean((slope + gain)[:, None], low, high)[0]
     return float((entr(low) - slope * low).sum() + least)

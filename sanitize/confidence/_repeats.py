@@ -1,7 +1,7 @@
-"""Whether rows repeat as independent draws of some law can.
+"""Whether rows repeat as independent draws of some distribution can.
 
-Of n independent draws, n itself drawn from a Poisson law, each value x is there N times, of a Poisson law with a mean
-of its own and independently of all others. Whatever the mean is, for k >= 2
+Of n independent draws, n itself drawn from a Poisson distribution, each value x is there N times, of a Poisson
+distribution with a mean of its own and independently of all others. Whatever the mean is, for k >= 2
 
 * P(N = k - 1) P(N = k + 1) = k / (k + 1) P(N = k)², so a P(N = k - 1) + a' P(N = k + 1) >= u P(N = k) with
   u = 2 √(a a' k / (k + 1)): k - 1 and k + 1 copies are about as frequent as k of them;
@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-_ALARM = 1e-6  # probability that independent rows of any law are said to repeat too often
+_ALARM = 1e-6  # probability that independent rows of any distribution are said to repeat too often
 _BETS = 0.95 * 0.5 ** np.arange(10)
 REPEATED = (
     "rows repeat exactly, far more often than independent draws do, and confidence= is about independent rows: drop "
@@ -29,7 +29,7 @@ REPEATED = (
 
 
 def repeats_too_often(counts: NDArray[np.int64]) -> bool:
-    """Whether rows are there several times as independent draws of no law are, but with probability 1e-6.
+    """Whether rows are there several times as independent draws of no distribution are, but with probability 1e-6.
 
     A table that holds all its rows twice is found, or one of 3,000 with some 400 of them twice. Copies that look like
     draws, as those of a bootstrap do, cannot be told from draws by anybody.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sanitize.ledger._book import Entry as Entry
 from sanitize.ledger._dp_ledger import DPLedger
-from sanitize.ledger._joint_law import CountedElsewhere as CountedElsewhere
-from sanitize.ledger._joint_law import Tally as Tally
+from sanitize.ledger._joint_distribution import CountedElsewhere as CountedElsewhere
+from sanitize.ledger._joint_distribution import Tally as Tally
 from sanitize.ledger._ledger import Ledger
 from sanitize.ledger._ledger import as_ledger as as_ledger
 from sanitize.ledger._unit_ledger import UnitLedger

@@ -91,9 +91,9 @@ class Counting:
             return nobody if is_stale else nobody + 1
         counts = cell_counts(own, secret, len(seen), len(self.reference))
         present = np.flatnonzero(counts.any(axis=1))
-        law = JointDistribution.from_matrix(counts[present] / len(secret))
+        distribution = JointDistribution.from_matrix(counts[present] / len(secret))
         within = ReferredBudget(self.budget, self.reference / self.reference.sum(), present)
-        found = subset_merging(law, within, effort=_EFFORT).stages[0].indices
+        found = subset_merging(distribution, within, effort=_EFFORT).stages[0].indices
         blocks = _at_least(found, counts.sum(axis=0), self.least)[own] + 1
         return nobody if is_stale and blocks.max() == 1 else blocks
 

@@ -14,7 +14,7 @@ from sanitize._sampling.noise import key_of
 from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
 from sanitize.ledger._book import Book, Entry, keyed_digest, locked, place_of, stamp
-from sanitize.ledger._joint_law import together
+from sanitize.ledger._joint_distribution import together
 from sanitize.ledger._unit_ledger import UnitLedger
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ class Ledger:
 
     Every release of the same rows draws fresh noise, so each one tells more, and budgets of releases do not add up.
     The ledger keeps the channel of every release. A new one is measured together with all of them: the joint
-    frequencies of S and all columns, contracted with every channel, give the law of everything that was and would be
-    handed out. Only where that law is too large to write down, channels with a finite local DP of X are counted by it
-    instead: such levels add up, whatever the law [WXH Thm 7.1]. Rows count as linked across releases; where every
-    release is shuffled they are not, and the figure is more than what is told.
+    frequencies of S and all columns, contracted with every channel, give the distribution of everything that was and
+    would be handed out. Only where that distribution is too large to write down, channels with a finite local DP of X
+    are counted by it instead: such levels add up, whatever the distribution [WXH Thm 7.1]. Rows count as linked across
+    releases; where every release is shuffled they are not, and the figure is more than what is told.
 
     The file is for the owner of the table only (mode 0600). It holds the channels, from which the frequencies of the
     public columns follow, no rows, and of the counts a keyed digest. Two processes cannot both spend what is left: the
@@ -126,7 +126,7 @@ class Ledger:
         InvalidParameter
             If the noise may be that of a recorded release: its key or seed, or any Generator.
         ColumnError
-            If the joint law is too large to measure and no theorem bounds it.
+            If the joint distribution is too large to measure and no theorem bounds it.
         """
         refuse_noisy(sanitizer, _NO_LEDGER)
         book = Book.read(self.path)
@@ -164,7 +164,7 @@ class Ledger:
         InvalidParameter
             If the noise may be that of a recorded release.
         ColumnError
-            If the joint law is too large to measure and no theorem bounds it.
+            If the joint distribution is too large to measure and no theorem bounds it.
         """
         return self._spend(rows, sanitizer, key)[1]
 

@@ -176,7 +176,7 @@ class UnitBook:
     least : int
         Units of a group.
     confidence : float or None
-        Of the promise for the law that the units are drawn from; None where it is for these units.
+        Of the promise for the distribution that the units are drawn from; None where it is for these units.
     key : NoiseKey
     secrets : ndarray of uint8, shape (n_s, 16)
         Digest of each secret of the first release.
@@ -259,10 +259,10 @@ class UnitBook:
         return float(np.log(np.maximum(size / self.least, 1.0)).mean())
 
     def _information(self) -> float:
-        law = np.zeros((self.sizes.shape[1], len(self.sizes)))
-        np.add.at(law, (self.secret, self.group), 1 / len(self.group))
+        distribution = np.zeros((self.sizes.shape[1], len(self.sizes)))
+        np.add.at(distribution, (self.secret, self.group), 1 / len(self.group))
         # A difference of entropies may be less than 0 by a rounding.
-        return max(entropy(law.sum(axis=1)) + entropy(law.sum(axis=0)) - entropy(law), 0.0)
+        return max(entropy(distribution.sum(axis=1)) + entropy(distribution.sum(axis=0)) - entropy(distribution), 0.0)
 
     # --------------------------------------------------------------------------------------------- file
 

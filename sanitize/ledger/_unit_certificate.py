@@ -1,4 +1,4 @@
-"""Groups that are within the budget under the law that units are drawn from, by what units apart prove of them.
+"""Groups that are within the budget in the source that units are drawn from, by what units apart prove of them.
 
 A fifth of the units, taken by their keyed digests, choose the channel and the blocks into which a group is to be
 split. What the others show decides whether it is: exact intervals of the shares of secrets in each block, against

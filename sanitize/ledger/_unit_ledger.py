@@ -50,15 +50,15 @@ class UnitLedger:
     Where there is no such block, a row repeats what the group was printed before, and is withheld if there is nothing
     to repeat, or if fewer than ``min_units`` units have so many rows. So for any unit, at any time, the secrets of all
     units that were released the same, held against the shares of the first release, are within the budget: for these
-    units, in exact counts, whatever the law by which values change.
+    units, in exact counts, whatever the distribution by which values change.
 
     The file is for the owner of the table only (mode 0600). It holds the key of the draws, digests of units under that
     key, and what group and secret each has: as much as the table itself, so keep it where the table is kept.
 
-    With ``confidence`` this holds, at that confidence and for all releases together, also under the law that units are
-    drawn from independently, whatever it is: a fifth of the units, by their keyed digests, choose the channel (that of
-    the sanitizer's recipe on their rows) and the blocks, and the others have to prove each block. Rows of one unit need
-    not be independent. Choose the sanitizer before you look at what is told by `check`.
+    With ``confidence`` this holds, at that confidence and for all releases together, also under the distribution that
+    units are drawn from independently, whatever it is: a fifth of the units, by their keyed digests, choose the channel
+    (that of the sanitizer's recipe on their rows) and the blocks, and the others have to prove each block. Rows of one
+    unit need not be independent. Choose the sanitizer before you look at what is told by `check`.
 
     Not covered: that a unit is in a table, when, and with how many rows, which the released tables show; and what is
     released without the ledger. It holds for these units, and promises nothing of the source they were drawn from.
@@ -74,8 +74,8 @@ class UnitLedger:
     min_units : int
         Least units that are released the same, of a new file.
     confidence : float, optional
-        Between 0 and 1, of a new file: the budget also holds under the law that the units are drawn from, see below.
-        It takes a `LiftBudget`, an `LDPBudget` or a number.
+        Between 0 and 1, of a new file: the budget also holds under the distribution that the units are drawn from, see
+        below. It takes a `LiftBudget`, an `LDPBudget` or a number.
 
     Attributes
     ----------

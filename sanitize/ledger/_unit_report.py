@@ -65,7 +65,7 @@ class UnitReport:
     min_units : int
         Least units that may be released the same.
     confidence : float or None
-        With which the budget also holds under the law that the units are drawn from.
+        With which the budget also holds under the distribution that the units are drawn from.
     n_units, n_groups, least_units : int
         Units known; groups of units that were released the same; units of the least group when it was made.
     least_log_lift, largest_log_lift : float

@@ -174,9 +174,9 @@ def _with_values(book: UnitBook, channel: Channel) -> tuple[UnitBook, NDArray[np
 def _log_lifts(rows: NDArray[np.float64]) -> tuple[float, float]:
     """The least and the largest log-lift of a symbol, held against the shares of the rows."""
     there, seen = rows.any(axis=1), rows.any(axis=0)
-    law = rows[there][:, seen] / rows.sum()
+    distribution = rows[there][:, seen] / rows.sum()
     with np.errstate(divide="ignore"):
-        lifts = np.log(law / law.sum(axis=0) / law.sum(axis=1, keepdims=True))
+        lifts = np.log(distribution / distribution.sum(axis=0) / distribution.sum(axis=1, keepdims=True))
     return float(lifts.min()), float(lifts.max())
 
 

@@ -13,8 +13,9 @@ from sanitize._checks import positive, required
 class Effort:
     """Units of work that a search may spend, and those it has.
 
-    The same law, budget and effort are the same steps on one kind of machine, so they give the same channel; on another
-    the last digits of linear algebra may decide between two vertices. Who asks for a time limit gives that up.
+    The same distribution, budget and effort are the same steps on one kind of machine, so they give the same channel;
+    on another the last digits of linear algebra may decide between two vertices. Who asks for a time limit gives that
+    up.
 
     Attributes
     ----------

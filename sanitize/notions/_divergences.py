@@ -1,6 +1,6 @@
-"""Divergences of many pairs of laws at once: rows of P against rows of Q, shapes (n_pairs, n_y) to (n_pairs,).
+"""Divergences of many pairs of distributions at once: rows of P against rows of Q, shapes (n_pairs, n_y) to (n_pairs,).
 
-Both arguments hold probability rows; an output that neither law reaches adds nothing.
+Both arguments hold probability rows; an output that neither distribution reaches adds nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def epsilon_at(p: NDArray[np.float64], q: NDArray[np.float64], delta: float) -> 
 
 
 def renyi(p: NDArray[np.float64], q: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
-    """Rényi divergence D_α(P || Q) for α in (0, inf]; 0 for equal laws, inf where P leaves the support of Q."""
+    """Rényi divergence D_α(P || Q) for α in (0, inf]; 0 where they are equal, inf where P leaves the support of Q."""
     ratio = log_ratios(p, q)
     # Above this order the divergence is the largest log-ratio to the last digit.
     if alpha > 1e18:

@@ -190,7 +190,7 @@ def identifiability(prior: ArrayLike, channel: Channel | ArrayLike | Any, neighb
     Parameters
     ----------
     prior : array-like of shape (n_x,)
-        Law of X.
+        Distribution of X.
     channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
     neighbours : array-like of int, shape (n_pairs, 2), optional
         Pairs of inputs, such as `hamming_neighbours(n, m)` for databases; None for all pairs (one record).
@@ -203,7 +203,7 @@ def identifiability(prior: ArrayLike, channel: Channel | ArrayLike | Any, neighb
     Raises
     ------
     InvalidDistribution, InvalidChannel, InvalidParameter
-        If the prior is no law, the channel no kernel, they do not fit, or a pair is no pair.
+        If the prior is no distribution, the channel no kernel, they do not fit, or a pair is no pair.
 
     Examples
     --------
@@ -212,11 +212,11 @@ def identifiability(prior: ArrayLike, channel: Channel | ArrayLike | Any, neighb
     (1.0986, 2.4849)
     """
     matrix = channel_matrix(channel)
-    law = probabilities(prior)
-    if len(law) != len(matrix):
-        raise InvalidParameter(f"prior has {len(law)} entries, expected one for each of {len(matrix)} inputs")
+    distribution = probabilities(prior)
+    if len(distribution) != len(matrix):
+        raise InvalidParameter(f"prior has {len(distribution)} entries, expected one for each of {len(matrix)} inputs")
     with np.errstate(divide="ignore"):
-        return _spread(np.log(law)[:, None] + np.log(matrix), neighbours)
+        return _spread(np.log(distribution)[:, None] + np.log(matrix), neighbours)
 
 
 def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
@@ -225,7 +225,7 @@ def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
     Parameters
     ----------
     prior : array-like of shape (n_x,)
-        Law of X.
+        Distribution of X.
     neighbours : array-like of int, shape (n_pairs, 2), optional
         Pairs of inputs, such as `hamming_neighbours(n, m)`; None for all pairs.
 
@@ -237,7 +237,7 @@ def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
     Raises
     ------
     InvalidDistribution, InvalidParameter
-        If the prior is no law, or a pair is no pair.
+        If the prior is no distribution, or a pair is no pair.
 
     Examples
     --------

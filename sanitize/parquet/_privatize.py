@@ -155,7 +155,7 @@ def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Cal
     """What records a release while it is written; ledgers are loaded only where there is one."""
     if not isinstance(sanitizer, Designer):
         raise InvalidParameter(
-            "a saved release does not know the law that a ledger adds up; fit a sanitizer on these rows, or leave "
+            "a saved release does not know the joint that a ledger adds up; fit a sanitizer on these rows, or leave "
             "the ledger out"
         )
     from sanitize.ledger import as_ledger

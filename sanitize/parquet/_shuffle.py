@@ -101,9 +101,10 @@ def compositions(counts: Counts, generator: np.random.Generator, sizes: Iterable
 def arranged(counts: NDArray[np.integer[Any]], generator: np.random.Generator) -> NDArray[Any]:
     """Codes with these counts in random order, each order as likely as any other.
 
-    Independent draws of one law come in any order alike, whatever the law, and so they do when it is known how often
-    each code came up. So most places get independent draws, of a law that leaves some places open and no code more
-    often than it is there (all are drawn again if one is); what is left goes to the open places in random order.
+    Independent draws of one distribution come in any order alike, whatever the distribution, and so they do when it is
+    known how often each code came up. So most places get independent draws, of a distribution that leaves some places
+    open and no code more often than it is there (all are drawn again if one is); what is left goes to the open places
+    in random order.
     """
     n_codes, n_rows = len(counts), int(counts.sum())
     codes = np.arange(n_codes + 1, dtype=np.min_scalar_type(n_codes))

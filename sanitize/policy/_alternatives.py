@@ -75,7 +75,7 @@ class Drafts:
         return tuple(name for name in family if name != self.own and self._is_quick(name))
 
     @property
-    def is_of_one_law(self) -> bool:
+    def is_of_one_distribution(self) -> bool:
         """Whether all designs are of the same symbols; every budget grows another tree."""
         return self.own not in TREES
 
@@ -300,7 +300,7 @@ class Drafts:
     def _is_quick(self, name: str) -> bool:
         if not name.endswith("response") or name in (*TREES, "randomized-response"):
             return True
-        # A search that is quick enough to be made for every budget; under a confidence it is over many laws.
+        # A search that is quick enough to be made for every budget; under a confidence it is over many distributions.
         return self.n_symbols <= (20 if self._is_robust else 50)
 
     @property

@@ -158,7 +158,9 @@ _SETTINGS = {
         "File of the ancestors of each value of a column, nearest first, with semicolons; relative to this file.",
         *TREES,
     ),
-    "confidence": _maybe(_INSIDE, "Hold the budget for every law in a confidence set of this level.", *_LIFT_FAMILY),
+    "confidence": _maybe(
+        _INSIDE, "Hold the budget for every distribution in a confidence set of this level.", *_LIFT_FAMILY
+    ),
     "secret_dp": _maybe(
         _SECRET_DP,
         "Differential privacy of each row's secret, of noisy counts: { eps = 1.0, delta = 1e-6 }; needs confidence.",

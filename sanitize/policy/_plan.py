@@ -187,7 +187,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
                 step(name)
         changes = _changes(drafts, first)
     curves = drafts.curves()
-    if curves and not is_joint(drafts.policy) and drafts.is_of_one_law:
+    if curves and not is_joint(drafts.policy) and drafts.is_of_one_distribution:
         report = report.with_curve(curves[0])
     recommended, better = drafts.recommended(), _better(drafts)
     is_said = len(drafts.within) == 1 or policy.channels[0].mechanism == AUTO  # which has a comparison of its own

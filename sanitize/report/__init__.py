@@ -8,7 +8,7 @@ from __future__ import annotations
 from sanitize.report._audience import Audience as Audience
 from sanitize.report._axes import draw_histogram as draw_histogram
 from sanitize.report._axes import draw_lift as draw_lift
-from sanitize.report._columns import column_laws as column_laws
+from sanitize.report._columns import column_distributions as column_distributions
 from sanitize.report._columns import kept_beyond_chance as kept_beyond_chance
 from sanitize.report._columns import kept_of_columns as kept_of_columns
 from sanitize.report._columns import with_columns as with_columns
@@ -18,11 +18,11 @@ from sanitize.report._dossier import dossier as dossier
 from sanitize.report._dossier import to_markdown as to_markdown
 from sanitize.report._dossier import to_page as to_page
 from sanitize.report._facts import SEEDED_NOTE as SEEDED_NOTE
+from sanitize.report._facts import OptimalityForm as OptimalityForm
 from sanitize.report._facts import PartLeakage as PartLeakage
 from sanitize.report._facts import ReleaseFacts
 from sanitize.report._facts import Section as Section
 from sanitize.report._facts import Shortage as Shortage
-from sanitize.report._facts import StandingForm as StandingForm
 from sanitize.report._four_tests import Judgement as Judgement
 from sanitize.report._four_tests import Pair as Pair
 from sanitize.report._headline import ALONE as ALONE

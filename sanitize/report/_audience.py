@@ -30,7 +30,7 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
         **{name: document[name] for name in ("schema", "version", "library_version")},
         "audience": "public",
         "verdict": verdict
-        | {"worst_excess": rounded(verdict["worst_excess"]), "standing": published(verdict["standing"])},
+        | {"worst_excess": rounded(verdict["worst_excess"]), "optimality": published(verdict["optimality"])},
         "origin": None if document["origin"] is None else document["origin"] | {"table": None, "policy": None},
         "columns": document["columns"],
         "kept": [

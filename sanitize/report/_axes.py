@@ -43,7 +43,7 @@ def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
 
 
 def draw_lift(joint: JointDistribution, ax: Axes | None) -> Axes:
-    """Heat map of the log-lift of a law, sensitive symbols by name."""
+    """Heat map of the log-lift of a distribution, sensitive symbols by name."""
     logs = log_lift(joint)
     order = np.sort(np.argsort(-np.abs(logs).max(axis=0), kind="stable")[:N_SHOWN])
     axes = new_axes(ax, height=1.6 + 0.3 * len(logs))
@@ -83,14 +83,14 @@ def draw_heat(axes: Axes, logs: NDArray[np.float64], names: Sequence[str]) -> No
 def draw_histogram(
     joints: Iterable[JointDistribution], ax: Axes | None, *, label: str = "", filled: bool = True
 ) -> Axes:
-    """Density of the max- and the min-log-lift of the symbols of some laws [ZDS Fig. 1]."""
-    laws = list(joints)
-    if not laws:
-        raise InvalidParameter("a histogram needs at least one law")
+    """Density of the max- and the min-log-lift of the symbols of some distributions [ZDS Fig. 1]."""
+    distributions = list(joints)
+    if not distributions:
+        raise InvalidParameter("a histogram needs at least one distribution")
     axes = new_axes(ax)
     both = (
-        ("log min-lift", np.concatenate([min_log_lift(law) for law in laws]), ORANGE, "//"),
-        ("log max-lift", np.concatenate([max_log_lift(law) for law in laws]), BLUE, "\\\\"),
+        ("log min-lift", np.concatenate([min_log_lift(distribution) for distribution in distributions]), ORANGE, "//"),
+        ("log max-lift", np.concatenate([max_log_lift(distribution) for distribution in distributions]), BLUE, "\\\\"),
     )
     for name, values, color, hatch in both:
         seen = values[np.isfinite(values)]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Report = TypeVar("Report")  # a `LeakageReport`, whose file imports this one
 
-# Released symbols of each symbol, on average, up to which laws are released as sparse ones.
+# Released symbols of each symbol, on average, up to which distributions are released as sparse ones.
 _FEW_ENTRIES = 8
 
 
@@ -52,7 +52,7 @@ class KeptColumn:
 def kept_columns(joint: JointDistribution, channel: Channel, after: JointDistribution) -> tuple[KeptColumn, ...]:
     """What the channel keeps of each public column; none where that would be much work.
 
-    ``after`` is the law of (S, Y).
+    ``after`` is the distribution of (S, Y).
     """
     shares = _each(joint, channel)
     if len(joint.public.columns) == 1:
@@ -68,9 +68,9 @@ def largest_alone(joint: JointDistribution, column: str) -> float | None:
     if column not in joint.public.columns:
         return None
     codes = np.unique(joint.public.codes[:, joint.public.columns.index(column)], return_inverse=True)[1]
-    law = np.stack([np.bincount(codes, row) for row in joint.pmf])
-    seen = law.sum(axis=0) > 0
-    lifts = law[:, seen] / (joint.p_s[:, None] * law.sum(axis=0)[seen])
+    distribution = np.stack([np.bincount(codes, row) for row in joint.pmf])
+    seen = distribution.sum(axis=0) > 0
+    lifts = distribution[:, seen] / (joint.p_s[:, None] * distribution.sum(axis=0)[seen])
     return float(np.log(lifts.max()))
 
 
@@ -83,35 +83,35 @@ def _each(joint: JointDistribution, channel: Channel) -> Iterator[KeptColumn]:
         return
     for name, of_column, n in zip(joint.public.columns, codes, n_levels, strict=True):
         before = np.bincount(of_column * reduced.n_states + reduced.states, joint.p_x, n * reduced.n_states)
-        law: NDArray[np.float64] = before.reshape(n, reduced.n_states).astype(np.float64)
+        distribution: NDArray[np.float64] = before.reshape(n, reduced.n_states).astype(np.float64)
         for stage in reduced.stages:
-            law = stage.push(law)
-        yield KeptColumn(name, _share(law))
+            distribution = stage.push(distribution)
+        yield KeptColumn(name, _share(distribution))
 
 
 def _share(released: NDArray[np.float64] | sparse.csr_array) -> float:
-    """I(X_j;Y) / H(X_j), between 0 and 1, of the law of (X_j, Y); 1 where the column is constant."""
+    """I(X_j;Y) / H(X_j), between 0 and 1, of the distribution of (X_j, Y); 1 where the column is constant."""
     p_x = np.asarray(released.sum(axis=1))
     together = released.ravel() if isinstance(released, np.ndarray) else released.data
     return share_of_entropy(entropy(p_x) + entropy(released.sum(axis=0)) - entropy(together), p_x)
 
 
-def column_laws(joint: JointDistribution) -> dict[str, NDArray[np.float64]]:
-    """Law of (X_j, X) of each column X_j of the public symbols X, shape (n_levels, n_x).
+def column_distributions(joint: JointDistribution) -> dict[str, NDArray[np.float64]]:
+    """Distribution of (X_j, X) of each column X_j of the public symbols X, shape (n_levels, n_x).
 
     Examples
     --------
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
     >>> joint = sz.JointDistribution.from_frame(df, "survived", ["class", "sex"])
-    >>> {name: law.shape for name, law in column_laws(joint).items()}
+    >>> {name: distribution.shape for name, distribution in column_distributions(joint).items()}
     {'class': (4, 8), 'sex': (2, 8)}
     """
     found = {}
     for name, codes in zip(joint.public.columns, joint.public.codes.T, strict=True):
-        law = np.zeros((int(codes.max()) + 1, len(codes)))
-        law[codes, np.arange(len(codes))] = joint.p_x
-        found[name] = law[law.any(axis=1)]
+        distribution = np.zeros((int(codes.max()) + 1, len(codes)))
+        distribution[codes, np.arange(len(codes))] = joint.p_x
+        found[name] = distribution[distribution.any(axis=1)]
     return found
 
 
@@ -146,15 +146,15 @@ def dealt(counts: sparse.csr_array) -> NDArray[np.intp]:
     return np.random.default_rng(13).permutation(np.repeat(np.arange(counts.shape[1]), counts.sum(axis=0)))
 
 
-def _released(law: sparse.csr_array, channel: Channel) -> NDArray[np.float64] | sparse.csr_array:
-    """Law of (X_j, Y) from that of (X_j, X), sparse where the channel mixes few symbols."""
+def _released(distribution: sparse.csr_array, channel: Channel) -> NDArray[np.float64] | sparse.csr_array:
+    """Distribution of (X_j, Y) from that of (X_j, X), sparse where the channel mixes few symbols."""
     most = _FEW_ENTRIES * channel.n_inputs
     made = channel.stages[0].probabilities
     for stage in channel.stages[1:]:
         if np.diff(stage.indptr)[made.indices].sum() > most:
-            return channel.push(law.toarray())
+            return channel.push(distribution.toarray())
         made = made @ stage.probabilities
-    return law @ made if len(made.indices) <= most else channel.push(law.toarray())
+    return distribution @ made if len(made.indices) <= most else channel.push(distribution.toarray())
 
 
 # Pairs that are listed one by one.

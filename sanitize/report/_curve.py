@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from sanitize._formatting import Number
     from sanitize.measures import Measure
 
-# Measures that the law alone decides, before any release.
-_OF_THE_LAW = ("mutual_information", "max_log_lift", "min_log_lift")
+# Measures that the distribution alone decides, before any release.
+_OF_THE_DISTRIBUTION = ("mutual_information", "max_log_lift", "min_log_lift")
 # Cells of the bar of a utility of 1.
 _BAR = 20
 
@@ -226,8 +226,8 @@ def _numbers(budget: Budget | float) -> dict[str, float]:
     return {name: float(value) for name, value in bounds_of(budget).items() if isinstance(value, Real)}
 
 
-def check_same_law(curve: TradeoffCurve, measures: Sequence[Measure]) -> None:
-    """Refuse a curve whose law has another I(S;X), or other extremes of the lift, than that of a report."""
+def check_same_distribution(curve: TradeoffCurve, measures: Sequence[Measure]) -> None:
+    """Refuse a curve whose distribution has another I(S;X), or other extremes of the lift, than that of a report."""
     if not isinstance(curve, TradeoffCurve):
         raise InvalidParameter(
             f"with_curve takes a TradeoffCurve, got {type(curve).__name__}; "
@@ -237,10 +237,10 @@ def check_same_law(curve: TradeoffCurve, measures: Sequence[Measure]) -> None:
     for point in curve.points:
         for measure in point.measures:
             before, own = measure.before, here.get(measure.name)
-            if measure.name not in _OF_THE_LAW or before is None or own is None:
+            if measure.name not in _OF_THE_DISTRIBUTION or before is None or own is None:
                 continue
             if not math.isclose(before, own, rel_tol=1e-6, abs_tol=1e-9):
                 raise InvalidParameter(
                     "this curve is of another table than the report, or of other columns or bins of it: make it of the "
-                    "same law, sanitize.suggestion.tradeoff_curve(joint, mechanism, budgets)"
+                    "same distribution, sanitize.suggestion.tradeoff_curve(joint, mechanism, budgets)"
                 )

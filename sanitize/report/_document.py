@@ -17,7 +17,7 @@ from sanitize._version import __version__
 from sanitize.budgets import budget_to_dict, budget_words
 from sanitize.lifts import log_lift
 from sanitize.report._audience import check_audience, publish, warnings_of_facts
-from sanitize.report._facts import SEEDED_NOTE, findings_sections, parts_section, standing_to
+from sanitize.report._facts import SEEDED_NOTE, findings_sections, optimality_to, parts_section
 from sanitize.report._headline import VERDICT_TOLERANCE, with_headline
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             "state": report.state,
             "useless": report.useless,
             "lack": None if report.lack is None else plain(report.lack),
-            # Whether there are rows behind the law, which may then be a sample.
+            # Whether there are rows behind the distribution, which may then be a sample.
             "counted": report.n_rows is not None,
             "budget": None if report.budget is None else budget_to_dict(report.budget),
             "allowed": budget_words(report.budget),
@@ -168,10 +168,10 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             "tolerance": VERDICT_TOLERANCE,
             "mechanism": facts.mechanism,
             "output": facts.output,
-            "standing": standing_to(facts.standing),
+            "optimality": optimality_to(facts.optimality),
             "seeded": facts.seeded,
             "refuted": report._refuted,
-            # What the verdict claims: the frequencies of these rows (null), or every law they allow.
+            # What the verdict claims: the frequencies of these rows (null), or every distribution they allow.
             "confidence": report.confidence,
             # Beside the verdict on symbols, what holds of people.
             "people": facts.people,
@@ -188,7 +188,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
         },
         "measures": [_exact(vars(measure)) for measure in report.measures],
         "kept": [_exact(vars(column)) for column in report.kept],
-        # The law is one of cells of a tree: "before" is then of cells as well, which hide rows already.
+        # The distribution is one of cells of a tree: "before" is then of cells as well, which hide rows already.
         "of_cells": report._of_cells,
         "sections": [
             {

@@ -178,9 +178,9 @@ def _identifiability(document: dict[str, Any], material: Material) -> Chapter:
 
 def _mitigation(document: dict[str, Any], material: Material) -> Chapter:
     verdict = document["verdict"]
-    standing = f", {verdict['standing']['words']}" if verdict["standing"] else ""
+    optimality = f", {verdict['optimality']['words']}" if verdict["optimality"] else ""
     parts: list[Words | Rows | Blank] = [
-        Words(f"Mechanism: {verdict['mechanism']}{standing}. Printed as: {verdict['output']}."),
+        Words(f"Mechanism: {verdict['mechanism']}{optimality}. Printed as: {verdict['output']}."),
         Words(f"{utility_words(document)}."),
         Rows(("Column", "Kept"), tuple((kept["column"], percent(float(kept["share"]))) for kept in document["kept"])),
         Rows(

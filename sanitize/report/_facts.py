@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from sanitize._files.declared import Declared, NonNegative, plain, require
 from sanitize._formatting import exact
-from sanitize.channel import Standing, Status
+from sanitize.channel import Optimality, Status
 from sanitize.report._headline import PROMISES
 
 # Rows that leave a certificate next to nothing, of every secret or of a rare one, and about how many it takes if known.
@@ -62,7 +62,7 @@ class ReleaseFacts:
         Public columns that were put in bins before anything was counted: raw figures are of the bins.
     secret_dp, record_dp : pair of float or None
         (eps, delta) of each row's secret, where the counts of secrets hold noise, or of whole rows, where all do.
-    standing : Standing or None
+    optimality : Optimality or None
         What is proved of the utility of the design; by default what the channel brings along.
     people : str
         What holds of the people whose rows these are, beside what holds of released symbols: a sentence, with no figure
@@ -82,7 +82,7 @@ class ReleaseFacts:
     binned: tuple[str, ...] = ()
     secret_dp: tuple[float, float] | None = None
     record_dp: tuple[float, float] | None = None
-    standing: Standing | None = None
+    optimality: Optimality | None = None
     people: str = ""
     recorded: int | None = None
     shortage: Shortage = None
@@ -202,7 +202,7 @@ def parts_section(parts: Sequence[PartLeakage]) -> tuple[Section, ...]:
     return (Section("parts", "Parts", words, heads, rows, public=True),)
 
 
-class StandingForm(Declared, frozen=True):
+class OptimalityForm(Declared, frozen=True):
     """Status, gap in nats, what it is the best of, and all that in words, which are those that the gap calls for."""
 
     status: Status
@@ -211,29 +211,29 @@ class StandingForm(Declared, frozen=True):
     words: str
 
     def __post_init__(self) -> None:
-        require(self.words == self.standing.words, "contradict the gap", "words")
+        require(self.words == self.optimality.words, "contradict the gap", "words")
 
     @property
-    def standing(self) -> Standing:
+    def optimality(self) -> Optimality:
         """The same without the words."""
-        return Standing(self.status, self.gap, self.among)
+        return Optimality(self.status, self.gap, self.among)
 
     @classmethod
-    def of(cls, standing: Standing | None) -> StandingForm | None:
-        """Form of a standing; None where nothing is known."""
-        if standing is None:
+    def of(cls, optimality: Optimality | None) -> OptimalityForm | None:
+        """Form of an optimality; None where nothing is known."""
+        if optimality is None:
             return None
-        gap = exact(standing.gap)
-        return cls(standing.status, gap if isinstance(gap, float) else None, standing.among, standing.words)
+        gap = exact(optimality.gap)
+        return cls(optimality.status, gap if isinstance(gap, float) else None, optimality.among, optimality.words)
 
 
-def standing_to(standing: Standing | None) -> dict[str, Any] | None:
+def optimality_to(optimality: Optimality | None) -> dict[str, Any] | None:
     """The form as a dictionary."""
-    return plain(StandingForm.of(standing))
+    return plain(OptimalityForm.of(optimality))
 
 
 def published(state: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The standing for anybody: its gap has four digits, as all figures have, and is rounded up."""
+    """The optimality for anybody: its gap has four digits, as all figures have, and is rounded up."""
     if state is None or state["gap"] is None:
         return state
-    return standing_to(Standing(state["status"], float(f"{state['gap'] * 1.0005:.4g}"), state["among"]))
+    return optimality_to(Optimality(state["status"], float(f"{state['gap'] * 1.0005:.4g}"), state["among"]))

@@ -18,7 +18,7 @@ from sanitize.report._html import environment
 from sanitize.report._text import WIDTH, clip
 
 SCHEMA, VERSION = "sanitize/judgement", 1
-Standing = Literal["more", "a little more", "no more", "open"]
+Optimality = Literal["more", "a little more", "no more", "open"]
 
 # Title, question, and what is found of people and of outsiders.
 _WORDS = {
@@ -68,7 +68,7 @@ _WORDS = {
 # Figures that begin at guessing, and those of what is guessed right of anybody.
 _RANKED, _INFERRED = ("secret", "membership"), ("secret", "read off")
 _GROUPS = "groups of rows that tell a secret"
-_STANDINGS: dict[Standing, str] = {
+_OPTIMALITY: dict[Optimality, str] = {
     "more": "More than outsiders.",
     "a little more": "A little more than outsiders.",
     "no more": "No more than outsiders.",
@@ -103,7 +103,7 @@ class Pair:
     n: int
 
     @property
-    def standing(self) -> Standing | None:
+    def optimality(self) -> Optimality | None:
         """How people fare beside outsiders, surely; None without outsiders.
 
         ``more``: by more than is allowed. ``a little more``: there is a difference, which may be what is allowed. ``no
@@ -118,8 +118,8 @@ class Pair:
 
     @property
     def verdict(self) -> str:
-        """The standing in words; nothing without outsiders."""
-        return "" if self.standing is None else _STANDINGS[self.standing]
+        """The optimality in words; nothing without outsiders."""
+        return "" if self.optimality is None else _OPTIMALITY[self.optimality]
 
     @property
     def difference(self) -> str:
@@ -128,7 +128,7 @@ class Pair:
             return ""
         low, high = map(of_100, self.interval)
         told = f"Difference {of_100(self.people - self.outsiders)} ({low} to {high})."
-        if self.standing != "no more":
+        if self.optimality != "no more":
             return told
         like = "This is what is true of people like these; the" if self.name in _INFERRED else "The"
         return f"{told} {like} table added nothing measurable."
@@ -143,7 +143,7 @@ class Pair:
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         title, question, *_ = _WORDS[self.name]
-        told = {name: getattr(self, name) for name in ("standing", "verdict", "difference", "words")}
+        told = {name: getattr(self, name) for name in ("optimality", "verdict", "difference", "words")}
         return {"title": title, "question": question, **vars(self), **told, "ranked": self.name in _RANKED}
 
 
@@ -192,7 +192,7 @@ class Judgement(Told):
         """What refutes the release, in words; nothing without outsiders."""
         if self.n_outsiders is None:
             return ()
-        found = [_WORDS[pair.name][0].lower() for pair in self.pairs if pair.standing == "more"]
+        found = [_WORDS[pair.name][0].lower() for pair in self.pairs if pair.optimality == "more"]
         over = self.lift is not None and self.at_most is not None and self.lift > self.at_most
         return (*found, _GROUPS) if over else tuple(found)
 

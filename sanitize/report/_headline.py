@@ -96,7 +96,7 @@ def headline(document: dict[str, Any]) -> str:
             return f"{words}: an attack on the released rows refutes it"
         return f"{words}: over budget, nothing may be released"
     if verdict["state"] == "rows" and not verdict["counted"]:
-        words = "HOLDS FOR THE STATED LAW ONLY"
+        words = "HOLDS FOR THE STATED DISTRIBUTION ONLY"
     if synthetic(document):
         return SYNTHETIC.upper()
     return f"{words}, but {_little(document)}" if verdict["useless"] else words
@@ -214,14 +214,14 @@ def excess_of(measure: dict[str, Any]) -> float:
 
 def _source(document: dict[str, Any]) -> str:
     share = 100 * float(document["verdict"]["confidence"])
-    # What is certified symbol by symbol needs no set of laws, which knows no other values.
+    # What is certified symbol by symbol needs no set of distributions, which knows no other values.
     if_whole = ", if it has no other values" if _worst(document) else ""
     return f"The limit holds for whatever these rows were drawn from{if_whole} ({share:.4g} % sure)."
 
 
 def _rows(document: dict[str, Any]) -> str:
     if not document["verdict"]["counted"]:
-        return "The limit holds if the law is as stated; how far the truth may differ from it is not known."
+        return "The limit holds if the distribution is as stated; how far the truth may differ from it is not known."
     words, found = "The limit holds if these rows are everybody", _worst(document)
     beyond = [measure for measure in found.values() if excess_of(measure) > VERDICT_TOLERANCE]
     # Of other budgets the extremes of the lifts and their ratio have implied bounds alone.
@@ -250,7 +250,7 @@ def _refused(document: dict[str, Any]) -> str:
 
 
 def _worst(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Worst case over the laws that the rows allow; nothing where it was not computed."""
+    """Worst case over the distributions that the rows allow; nothing where it was not computed."""
     return {measure["name"]: measure for measure in document["measures"] if of_source(measure)}
 
 

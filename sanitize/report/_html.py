@@ -66,12 +66,12 @@ def page_of(document: dict[str, Any], *, whole: bool = True) -> str:
 def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
     """What the release is of and how it was made, as far as it is known: name and words."""
     verdict, origin = document["verdict"], document["origin"] or {}
-    standing = f" ({verdict['standing']['words']})" if verdict["standing"] else ""
+    optimality = f" ({verdict['optimality']['words']})" if verdict["optimality"] else ""
     printed = {"resample": "values of the same columns", "label": "labels of groups"}
     found = [
         ("Rows", str(document.get("n_rows") or "")),
         ("Policy", origin.get("policy")),
-        ("Mechanism", verdict["mechanism"] + standing),
+        ("Mechanism", verdict["mechanism"] + optimality),
         ("Printed as", printed.get(verdict["output"], verdict["output"])),
         ("Made by", f"sanitize {document['library_version']}"),
         ("Released file", origin.get("digest")),

@@ -16,10 +16,10 @@ import numpy as np
 from sanitize._version import __version__
 from sanitize.budgets import ChannelBudget
 from sanitize.errors import BudgetExceeded, InvalidParameter
-from sanitize.joint import JointDistribution, check_law
+from sanitize.joint import JointDistribution, check_distribution
 from sanitize.lifts import lift
 from sanitize.report._columns import kept_columns
-from sanitize.report._curve import check_same_law
+from sanitize.report._curve import check_same_distribution
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
 from sanitize.report._headline import short
 from sanitize.report._saved import SavedReport
@@ -70,12 +70,12 @@ class LeakageReport(Verdict, ReportViews):
         facts: ReleaseFacts | None = None,
         confidence: float | ConfidenceSet | None = None,
     ) -> LeakageReport:
-        """Measure what the channel's output tells about S under a law.
+        """Measure what the channel's output tells about S under a distribution.
 
         Parameters
         ----------
         joint : JointDistribution
-            Law of (S, X).
+            Distribution of (S, X).
         channel : Channel
             From X to what is printed.
         budget : Budget, optional
@@ -83,10 +83,10 @@ class LeakageReport(Verdict, ReportViews):
         facts : ReleaseFacts, optional
             Mechanism, warnings and so on.
         confidence : float or ConfidenceSet, optional
-            Judge every law of the symbols seen that the counts allow, not the frequencies alone; None claims the rows
-            are everybody.
+            Judge every distribution of the symbols seen that the counts allow, not the frequencies alone; None claims
+            the rows are everybody.
         """
-        after, facts = check_law(joint).release(channel), facts or ReleaseFacts()
+        after, facts = check_distribution(joint).release(channel), facts or ReleaseFacts()
         lines, over = measure_all(joint, after, channel, budget), -math.inf
         if isinstance(budget, ChannelBudget):
             whole = budget.measure_channel(channel)
@@ -99,14 +99,14 @@ class LeakageReport(Verdict, ReportViews):
             measures=lines,
             budget=budget,
             # How good the channel is known to be, where its designer said so.
-            facts=replace(facts, standing=channel.standing) if facts.standing is None else facts,
+            facts=replace(facts, optimality=channel.optimality) if facts.optimality is None else facts,
             sensitive=joint.sensitive.columns,
             public=joint.public.columns,
             n_rows=joint.n,
             _before=joint,
             _after=after,
             _channel_excess=over,
-            confidence=None if worst is None or confidence is None else worst.laws.confidence,
+            confidence=None if worst is None or confidence is None else worst.distributions.confidence,
             _worst=worst,
             kept=kept_columns(joint, channel, after),
         )
@@ -150,7 +150,7 @@ class LeakageReport(Verdict, ReportViews):
         """The report of the best of several releases, whose certificates hold together at this confidence."""
         if self._worst is None:
             return replace(self, confidence=confidence)
-        worst = replace(self._worst, laws=replace(self._worst.laws, confidence=confidence))
+        worst = replace(self._worst, distributions=replace(self._worst.distributions, confidence=confidence))
         lines = {line.name: line for line in measure_worst_case(worst, self.budget)}
         measures = tuple(lines.get(line.name, line) for line in self.measures)
         return replace(self, measures=measures, confidence=confidence, _worst=worst)
@@ -195,7 +195,7 @@ class LeakageReport(Verdict, ReportViews):
             If the curve was made of another table, or of other columns of it.
         """
         self._no_second_look()
-        check_same_law(curve, self.measures)
+        check_same_distribution(curve, self.measures)
         return replace(self, curve=curve)
 
     def beside(self, rows: JointDistribution) -> LeakageReport:
@@ -252,7 +252,7 @@ class LeakageReport(Verdict, ReportViews):
         """Read a report back from the text that `to_json` gave.
 
         What comes back can be printed in every way a report can, and cannot be measured again: a saved report
-        holds figures, not the law.
+        holds figures, not the distribution.
 
         Raises
         ------

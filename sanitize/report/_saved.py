@@ -27,7 +27,7 @@ from sanitize.errors import InvalidParameter, SanitizeError, SourceError
 from sanitize.measures import Kind, Measure
 from sanitize.report._audience import Audience, check_audience, publish, warnings_of_facts
 from sanitize.report._document import SCHEMA, VERSION
-from sanitize.report._facts import StandingForm
+from sanitize.report._facts import OptimalityForm
 from sanitize.report._headline import (
     VERDICT_TOLERANCE,
     Lack,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _MOST_BYTES = 1 << 28
 # Room for rounding in the public document, of a figure beside its bound.
 _ROUNDING = 1e-3
-# Mechanisms that certify symbol by symbol, where others have a worst case over a set of laws.
+# Mechanisms that certify symbol by symbol, where others have a worst case over a set of distributions.
 _CERTIFIED = ("tree merging", "tree random response")
 
 
@@ -110,7 +110,7 @@ _VERDICT = form(
     budget=dict[str, Finite | str] | None,
     worst_excess=_FIGURE,
     tolerance=Number,
-    standing=StandingForm | None,
+    optimality=OptimalityForm | None,
     confidence=Share | None,
     recorded=Count | None,
 )
@@ -118,7 +118,7 @@ _PAIR = form(
     **dict.fromkeys(("name", "title", "question", "verdict", "difference", "words"), str),
     people=Share,
     outsiders=Share | None,
-    standing=Literal["more", "a little more", "no more", "open"] | None,
+    optimality=Literal["more", "a little more", "no more", "open"] | None,
     ranked=bool,
 )
 _JUDGEMENT = form(
@@ -165,7 +165,7 @@ _FORMS = {
 
 @dataclass(frozen=True, eq=False)
 class SavedReport(ReportViews):
-    """A report as it was saved: figures without the law they were measured on. Frozen.
+    """A report as it was saved: figures without the distribution they were measured on. Frozen.
 
     Build it with `LeakageReport.from_json`. It is checked for form and for contradictions, not for truth: whoever
     can write the file can write another verdict.
@@ -220,8 +220,8 @@ class SavedReport(ReportViews):
         """The figures of the release by name, with the verdict; no symbols and no counts."""
         verdict = self._saved["verdict"]
         values = {m["name"]: None if m["after"] is None else float(m["after"]) for m in self._saved["measures"]}
-        standing = verdict["standing"] or {"words": None, "gap": None}
-        found = {"status": standing["words"], "gap": standing["gap"]}
+        optimality = verdict["optimality"] or {"words": None, "gap": None}
+        found = {"status": optimality["words"], "gap": optimality["gap"]}
         return {"ok": self.ok, "mechanism": verdict["mechanism"], "budget": verdict["allowed"], **found, **values}
 
     def to_frame(self, table: Literal["measures", "symbols"] = "measures") -> pd.DataFrame:

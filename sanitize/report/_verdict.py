@@ -1,4 +1,4 @@
-"""The figures of a release, from the law and the channel's matrix alone, and whether it is within its budget."""
+"""The figures of a release, from P_SX and the channel's matrix alone, and whether it is within its budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from sanitize import measures
 from sanitize.bounds import implied_bounds
 from sanitize.budgets import Budget, check_kind
-from sanitize.confidence import ConfidenceSet, intervals, laws_of
+from sanitize.confidence import ConfidenceSet, distributions_of, intervals
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.lifts import chi2_lift, l1_lift, max_log_lift, min_log_lift
 from sanitize.measures import Measure
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # Confidence of the worst case that a report adds when none was asked for, where that is little work.
 USUAL_CONFIDENCE = 0.95
-# What a law tells of S: label, unit, and how it is measured.
+# What a distribution tells of S: label, unit, and how it is measured.
 _LEAKAGE: dict[str, tuple[str, str, Callable[[JointDistribution], float]]] = {
     "max_log_lift": ("largest log-lift of any symbol", "nats", lambda j: max_log_lift(j).max()),
     "min_log_lift": ("smallest log-lift of any symbol", "nats", lambda j: min_log_lift(j).min()),
@@ -54,7 +54,7 @@ _LEAKAGE: dict[str, tuple[str, str, Callable[[JointDistribution], float]]] = {
 def measure_all(
     before: JointDistribution, after: JointDistribution, channel: Channel, budget: Budget | None
 ) -> tuple[Measure, ...]:
-    """Every measure of the raw and of the released law."""
+    """Every measure of the raw and of the released distribution."""
     bounds = implied_bounds(budget)
     lines = [
         Measure(name, label, unit, "exact", float(of(before)), float(of(after)), bounds.get(name))
@@ -76,7 +76,7 @@ def measure_all(
 
 
 def measured_before(found: tuple[Measure, ...], raw: JointDistribution) -> tuple[Measure, ...]:
-    """The same lines with what another law tells of S as what there was before."""
+    """The same lines with what another distribution tells of S as what there was before."""
     return tuple(
         replace(line, before=float(_LEAKAGE[line.name][2](raw))) if line.name in _LEAKAGE else line for line in found
     )
@@ -88,22 +88,22 @@ def worst_case_of(
     confidence: float | ConfidenceSet | None,
     budget: Budget | None,
 ) -> WorstCase | None:
-    """Worst case over the laws that the counts allow; None where nobody asked and it is unknown or much work."""
+    """Worst case over the distributions that the counts allow; None where nobody asked and it is unknown or costly."""
     if confidence is not None:
         if budget is not None:
             check_kind(budget, "confidence=")
-        return laws_of(joint, confidence).worst_case(channel)
+        return distributions_of(joint, confidence).worst_case(channel)
     try:
-        laws = ConfidenceSet.of(joint, USUAL_CONFIDENCE)
-    except (InvalidDistribution, InvalidParameter):  # no rows to speak of: a law known by itself, or weighted
+        distributions = ConfidenceSet.of(joint, USUAL_CONFIDENCE)
+    except (InvalidDistribution, InvalidParameter):  # no rows to speak of: a distribution known by itself, or weighted
         return None
-    return laws.worst_case(channel) if laws.work(channel) <= 1 << 23 else None
+    return distributions.worst_case(channel) if distributions.work(channel) <= 1 << 23 else None
 
 
 def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure, ...]:
-    """Figures that hold for every law of the set; what the budget allows is the same for all laws."""
+    """Figures that hold for every distribution of the set; what the budget allows is the same for all distributions."""
     bounds = implied_bounds(budget)
-    level = f"worst case at {100 * worst.laws.confidence:.4g} %"
+    level = f"worst case at {100 * worst.distributions.confidence:.4g} %"
     figures = {
         "max_log_lift": ("max log-lift", worst.max_log_lift.max()),
         "min_log_lift": ("min log-lift", worst.min_log_lift.min()),
@@ -116,7 +116,7 @@ def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure
 
 
 def as_estimates(measures: tuple[Measure, ...], worst: WorstCase, channel: Channel) -> tuple[Measure, ...]:
-    """Figures of a sample, as estimates of the law behind it, with intervals where there are sound ones."""
+    """Figures of a sample, as estimates of the distribution behind it, with intervals where there are sound ones."""
     known = intervals(worst, channel)
     found = []
     for measure in measures:
@@ -130,7 +130,7 @@ def as_estimates(measures: tuple[Measure, ...], worst: WorstCase, channel: Chann
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What was measured of a release, against its budget, with the laws it was measured on."""
+    """What was measured of a release, against its budget, with the distributions it was measured on."""
 
     measures: tuple[Measure, ...]
     budget: Budget | None
@@ -179,9 +179,9 @@ class Verdict:
     def state(self) -> State:
         """What the verdict claims, in one word.
 
-        ``"source"``: every law that the counts allow at `confidence` is within the budget. ``"rows"``: the table's own
-        frequencies are (or the law as stated), and as a sample the table may be off. ``"refused"``: not `ok`.
-        ``"audit"``: there is no budget, and nothing is claimed.
+        ``"source"``: every distribution that the counts allow at `confidence` is within the budget. ``"rows"``: the
+        table's own frequencies are (or the distribution as stated), and as a sample the table may be off.
+        ``"refused"``: not `ok`. ``"audit"``: there is no budget, and nothing is claimed.
         """
         return state_of(ok=self.ok, has_budget=self.budget is not None, confidence=self.confidence)
 
@@ -209,7 +209,7 @@ class Verdict:
 
     @property
     def guesses(self) -> Section:
-        """How often whoever knows the law finds the one of two people with the secret, by raw and released rows."""
+        """How often whoever knows P_SX finds the one of two people with the secret, by raw and released rows."""
         raw = "by the cells of the raw rows" if self._of_cells else "by the raw rows"
         words = "Of two people, one with a secret and one without, the one is found so often, of 100; 50 is guessing."
         heads = ("The secret is found", "of 100")
@@ -224,8 +224,10 @@ class Verdict:
         short, a heuristic), and ``gap`` in nats; None where there was nothing to search for, or no bound is known.
         """
         values: dict[str, Any] = {measure.name: measure.after for measure in self.measures}
-        standing = self.facts.standing
-        found = {"status": None, "gap": None} if standing is None else {"status": standing.words, "gap": standing.gap}
+        optimality = self.facts.optimality
+        found = (
+            {"status": None, "gap": None} if optimality is None else {"status": optimality.words, "gap": optimality.gap}
+        )
         return {"ok": self.ok, "mechanism": self.facts.mechanism, "budget": repr(self.budget), **found, **values}
 
     @property
@@ -282,11 +284,11 @@ class Verdict:
         return rows + [{"column": name, "role": "kept as it is"} for name in self.facts.kept]
 
 
-def _found(law: JointDistribution) -> float:
+def _found(distribution: JointDistribution) -> float:
     """Of 100 pairs, one with a secret and one without, those whose order by P(s|y) is right, a tie counting half."""
     right = 0.0
-    for p_s, row in zip(law.p_s, law.pmf, strict=True):
-        groups = np.unique((row / law.p_x).round(12), return_inverse=True)[1]  # last digits break no tie
-        own, others = np.bincount(groups, row), np.bincount(groups, law.p_x - row)
+    for p_s, row in zip(distribution.p_s, distribution.pmf, strict=True):
+        groups = np.unique((row / distribution.p_x).round(12), return_inverse=True)[1]  # last digits break no tie
+        own, others = np.bincount(groups, row), np.bincount(groups, distribution.p_x - row)
         right += p_s * (own @ (others.cumsum() - others / 2)) / (p_s * (1 - p_s)) if p_s < 1 else 0.5
     return round(100 * float(right), 1)

@@ -1,7 +1,7 @@
-"""A fitted release without the law it was fitted on: saved as JSON, read back, applied to new rows.
+"""A fitted release without the distribution it was fitted on: saved as JSON, read back, applied to new rows.
 
 What is saved is what a new file needs: the channel, the roles of the columns, bins, the budget and the public
-figures of the fit. The law of (S, X), counts and keys are not. The channel does tell some of P_X: a released
+figures of the fit. The distribution of (S, X), counts and keys are not. The channel does tell some of P_X: a released
 symbol is printed as a public one with the frequencies of its group. A tree tells more: its thresholds, and the rows
 that it prints from. Whoever may write to the saved text decides what is released by it, so keep it like code.
 """

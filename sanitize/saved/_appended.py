@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sanitize._release.first_pass import RowOrder
     from sanitize.report import Audience, LeakageReport
 
-LAW = "the law of the rows that the channel was fitted on"
+DISTRIBUTION = "the distribution of the rows that the channel was fitted on"
 
 
 class SavedText(Protocol):
@@ -94,12 +94,12 @@ class AppendedReport:
     @property
     def headline(self) -> str:
         """What the verdict is about, or that the new rows contradict it."""
-        return "HOLDS FOR THE LAW OF THE FIT" if self.ok else "OVER BUDGET ON THE NEW ROWS"
+        return "HOLDS FOR THE DISTRIBUTION OF THE FIT" if self.ok else "OVER BUDGET ON THE NEW ROWS"
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The figures of the fit by name, and under which law they hold."""
-        return {**self.saved.summary, "ok": self.ok, "kept": self.kept, "law": LAW}
+        """The figures of the fit by name, and under which distribution they hold."""
+        return {**self.saved.summary, "ok": self.ok, "kept": self.kept, "distribution": DISTRIBUTION}
 
     def to_dict(self, *, audience: Audience = "internal") -> dict[str, Any]:
         """The report as plain values; the public one holds no counts."""
@@ -109,7 +109,7 @@ class AppendedReport:
             "version": 1,
             "library_version": __version__,
             "audience": audience,
-            "law": LAW,
+            "distribution": DISTRIBUTION,
             "saved_release": state["sha256"],
             "mechanism": state["mechanism"],
             "budget": state["budget"],
@@ -138,7 +138,7 @@ class AppendedReport:
             f"budget: {saved.budget!r}",
             f"largest log-lift {_shown(saved, 'max_log_lift')}, smallest {_shown(saved, 'min_log_lift')} nats, "
             f"share of information kept {_shown(saved, 'normalized_utility')}",
-            f"These figures hold under {LAW}; they are what the saved text says.",
+            f"These figures hold under {DISTRIBUTION}; they are what the saved text says.",
             f"The channel that was applied keeps {self.kept:.4g} of the information of the new rows.",
         ]
         if audience == "internal":
@@ -146,7 +146,7 @@ class AppendedReport:
             lines.append(f"The saved text holds {saved.contents}.")
         lines += [f"! {note}" for note in self._warnings(audience)]
         if self.held_out is None:
-            lines += ["The new rows have no sensitive columns, so nothing is known of their own law.", ALONE]
+            lines += ["The new rows have no sensitive columns, so nothing is known of their own distribution.", ALONE]
         else:
             lines += ["", "Held out: the same channel under the frequencies of the new rows", ""]
             lines.append(self.held_out.to_text(audience=audience))
@@ -179,7 +179,7 @@ def footer_of(report: AppendedReport, order: RowOrder) -> bytes:
         "mechanism": saved.mechanism,
         "budget": repr(saved.budget),
         "within_budget": report.ok,
-        "law": LAW,
+        "distribution": DISTRIBUTION,
         "saved_release": saved.fingerprint,
         **{
             name: str(rounded(exact(figures.get(name))))

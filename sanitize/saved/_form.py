@@ -13,7 +13,7 @@ from sanitize.budgets import BUDGETS
 from sanitize.channel import ChannelForm
 from sanitize.errors import InvalidParameter
 from sanitize.printing import Printer, PrintTable
-from sanitize.report import MeasureForm, StandingForm
+from sanitize.report import MeasureForm, OptimalityForm
 from sanitize.trees import Tree
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class SavedForm(Declared, frozen=True, eq=False):
     channel: ChannelForm
     tree: Tree | None
     printer: Printer | None
-    standing: StandingForm | None
+    optimality: OptimalityForm | None
     figures: tuple[MeasureForm, ...]
     warnings: tuple[str, ...]
     secret_dp: tuple[_Level, _Delta] | None

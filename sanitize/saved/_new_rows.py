@@ -147,9 +147,9 @@ class NewRows:
     def kept(self) -> float:
         """Share of the information of these rows that the channel keeps, from how often they hold each symbol."""
         held = np.flatnonzero(self.seen)
-        law = JointDistribution.from_matrix(self.seen[None, held] / self.seen.sum())
+        distribution = JointDistribution.from_matrix(self.seen[None, held] / self.seen.sum())
         stages = (self.channel.stages[0].take(held), *self.channel.stages[1:])
-        return float(normalized_utility(law, Channel(stages, law.public, self.channel.outputs)))
+        return float(normalized_utility(distribution, Channel(stages, distribution.public, self.channel.outputs)))
 
     def held_out(self, mechanism: str, output: str, budget: Budget) -> tuple[LeakageReport | None, tuple[str, ...]]:
         """Leakage of the channel under the frequencies of these rows, if they tell S, and what is to be said of it.

@@ -1,7 +1,7 @@
-"""A fitted release without the law it was fitted on: saved as JSON, read back, applied to new rows.
+"""A fitted release without the distribution it was fitted on: saved as JSON, read back, applied to new rows.
 
 What is saved is what a new file needs: the channel, the roles of the columns, bins, the budget and the public
-figures of the fit. The law of (S, X), counts and keys are not. The channel does tell some of P_X: a released
+figures of the fit. The distribution of (S, X), counts and keys are not. The channel does tell some of P_X: a released
 symbol is printed as a public one with the frequencies of its group. A tree tells more: its thresholds, and the rows
 that it prints from. Whoever may write to the saved text decides what is released by it, so keep it like code.
 """
@@ -26,7 +26,7 @@ from sanitize._version import __version__
 from sanitize.binning import AnyBins, is_numeric
 from sanitize.budgets import budget_from_dict, budget_to_dict
 from sanitize.errors import InvalidParameter, SanitizeError
-from sanitize.report import MeasureForm, StandingForm
+from sanitize.report import MeasureForm, OptimalityForm
 from sanitize.saved._appended import AppendedReport, footer_of
 from sanitize.saved._form import Damaged, SavedForm, check_fit, contents_of, own_budget
 from sanitize.saved._new_rows import NewRows
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SavedRelease:
-    """A fitted release as a value that can be kept: everything new rows need, and not the law it was fitted on.
+    """A fitted release as a value that can be kept: everything new rows need, and not what it was fitted on.
 
     Make one with `SavedRelease.of`, keep it with `to_json`, and hand it to `privatize_parquet` in place of a
-    sanitizer: no row of the new file is used to fit. Its verdict holds under the law of the rows that it was
+    sanitizer: no row of the new file is used to fit. Its verdict holds under the distribution of the rows that it was
     fitted on; new rows that hold the sensitive columns too are measured as held-out rows. Values that were not
     there at fit are refused and nothing is written.
 
@@ -64,9 +64,9 @@ class SavedRelease:
         ``resample``, ``label`` or, of a whole table, ``model``.
     budget : Budget
     channel : Channel
-        From public symbols to what is printed; its ``standing`` is what was proved of the design, its gap rounded up.
+        From public symbols to what is printed; its ``optimality`` is what was proved of the design, its gap rounded up.
     figures : tuple of Measure
-        Leakage and utility under the law of the fit, rounded like those of a public report.
+        Leakage and utility under the distribution of the fit, rounded like those of a public report.
     warnings : tuple of str
         What the public report of the fit warned of.
     secret_dp, record_dp : pair of float or None
@@ -109,7 +109,9 @@ class SavedRelease:
         release = sanitizer.fitted_release()
         # A saved release draws its own noise, so the seed of the sanitizer is not its own.
         public = sanitizer.report_.with_key().to_dict(audience="public")
-        standing = public["verdict"]["standing"] and read(StandingForm, public["verdict"]["standing"]).standing
+        optimality = (
+            public["verdict"]["optimality"] and read(OptimalityForm, public["verdict"]["optimality"]).optimality
+        )
         for name, bins in release.layout.bins.items():
             if type(bins) not in get_args(AnyBins):
                 raise InvalidParameter(f"the bins of column {name!r} are not the library's own and cannot be saved")
@@ -117,7 +119,7 @@ class SavedRelease:
             release.spec.name,
             cast("Output", sanitizer.report_.facts.output),
             own_budget(release.spec.budget),
-            release.design.channel.with_standing(standing),
+            release.design.channel.with_optimality(optimality),
             tuple(read(MeasureForm, line).measure() for line in public["measures"]),
             tuple(public["warnings"]),
             sanitizer.report_.facts.secret_dp,
@@ -148,8 +150,10 @@ class SavedRelease:
     def summary(self) -> dict[str, Any]:
         """The figures of the fit by name, with the verdict."""
         values: dict[str, Any] = {measure.name: measure.after for measure in self.figures}
-        standing = self.channel.standing
-        found = {"status": None, "gap": None} if standing is None else {"status": standing.words, "gap": standing.gap}
+        optimality = self.channel.optimality
+        found = (
+            {"status": None, "gap": None} if optimality is None else {"status": optimality.words, "gap": optimality.gap}
+        )
         return {"ok": True, "mechanism": self.mechanism, "budget": repr(self.budget), **found, **values}
 
     @cached_property
@@ -237,7 +241,7 @@ class SavedRelease:
             self.channel.form(),
             bare_tree(layout),
             self._printer,
-            StandingForm.of(self.channel.standing),
+            OptimalityForm.of(self.channel.optimality),
             tuple(map(MeasureForm.of, self.figures)),
             self.warnings,
             self.secret_dp,
@@ -249,8 +253,8 @@ class SavedRelease:
     def _from_text(cls, text: str | bytes) -> SavedRelease:
         try:
             form = unsealed(SavedForm, text)
-            layout, standing = form.layout(), None if form.standing is None else form.standing.standing
-            channel = form.channel.channel().with_standing(standing)
+            layout, optimality = form.layout(), None if form.optimality is None else form.optimality.optimality
+            channel = form.channel.channel().with_optimality(optimality)
             check_fit(layout, channel, form.printer, form.output)
             return cls(
                 form.mechanism,

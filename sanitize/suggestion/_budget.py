@@ -109,11 +109,11 @@ class _Trials:
     def judge(self, grid: list[float], *, until: bool) -> list[bool]:
         """Whether each budget of the grid fulfils the wish.
 
-        Some mechanisms, such as randomized response, want budgets beyond the log-lifts of the law: the largest is
-        doubled as long as more may be kept and the last one does not judge as ``until``.
+        Some mechanisms, such as randomized response, want budgets beyond the log-lifts of the distribution: the largest
+        is doubled as long as more may be kept and the last one does not judge as ``until``.
         """
         judged = [self.fulfils(eps) for eps in grid]
-        # How often the largest budget is doubled where a mechanism wants more than the log-lifts of the law.
+        # How often the largest budget is doubled where a mechanism wants more than the log-lifts of the distribution.
         for _ in range(6):
             if judged[-1] is until or self.utility(grid[-1]) >= 1 - BUDGET or not grid[-1] > 0:
                 break
@@ -161,9 +161,9 @@ def suggest_budget(
     """Budget that keeps enough of X, or that leaks little enough about S; give one of the two wishes.
 
     Mechanisms that search are not monotone: the design for a looser budget may keep less. So budgets are tried and
-    their channels measured: 0, quantiles of the log-lifts of the law (where symbols become low-risk) and a geometric
-    grid up to the budget at which every symbol that can be low-risk is, doubled up to six times where that may help;
-    then the interval before the answer is halved 20 times.
+    their channels measured: 0, quantiles of the log-lifts of the distribution (where symbols become low-risk) and a
+    geometric grid up to the budget at which every symbol that can be low-risk is, doubled up to six times where that
+    may help; then the interval before the answer is halved 20 times.
     What is returned is the tightest (for ``target_utility``) or the most useful (for ``max_leakage``) budget among
     those tried, and its figures are those of its own channel (differences up to 1e-12, rounding, count as met). In the
     curve every other budget has the most useful of its own channel and those for tighter budgets.
@@ -174,16 +174,16 @@ def suggest_budget(
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, X); of a table, `JointDistribution.from_frame`.
+        Distribution of (S, X); of a table, `JointDistribution.from_frame`.
     target_utility : float, optional
         Share of the information in X to keep at least, I(X;Y) / H(X), between 0 and 1.
     max_leakage : float, optional
         Most that ``measure`` may be, >= 0.
     mechanism : callable
-        From a law and a budget to a channel.
+        From a distribution and a budget to a channel.
     measure : callable
-        Leakage of a law of (S, Y), used by ``max_leakage``: by default `mutual_information`, an average; to limit
-        the worst case give for example ``lambda joint: sz.lifts.max_log_lift(joint).max()``.
+        Leakage of a distribution of (S, Y), used by ``max_leakage``: by default `mutual_information`, an average; to
+        limit the worst case give for example ``lambda joint: sz.lifts.max_log_lift(joint).max()``.
     family : callable
         From a number of nats to a `Budget` that allows more as the number grows: by default symmetric local
         information privacy; `LDPBudget` and ``lambda eps: LiftBudget.from_ldp(eps, 0.65)`` are others.

@@ -1,4 +1,4 @@
-"""The privacy-utility curve of a mechanism on a law: what each budget leaks and keeps, measured."""
+"""The privacy-utility curve of a mechanism on a distribution: what each budget leaks and keeps, measured."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def tradeoff_curve(joint: JointDistribution, mechanism: Mechanism, budgets: Iter
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, X).
+        Distribution of (S, X).
     mechanism : callable
-        From the law and a budget to a channel, such as `subset_merging`. The channel itself is measured;
+        From the distribution and a budget to a channel, such as `subset_merging`. The channel itself is measured;
         an estimator with ``output="resample"`` draws from it once more, which changes nothing for merging and
         can only lower the figures of a random response.
     budgets : iterable of Budget or float

@@ -1,4 +1,4 @@
-"""Which mechanism: all that fit a law, side by side within one budget, and the one that keeps most."""
+"""Which mechanism: all that fit a distribution, side by side within one budget, and the one that keeps most."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sanitize._formatting import box, percent, times
 from sanitize._tolerances import BUDGET
 from sanitize.budgets import LDPBudget, LiftBudget, as_budget
 from sanitize.errors import InvalidParameter
-from sanitize.joint import JointDistribution, check_law
+from sanitize.joint import JointDistribution, check_distribution
 from sanitize.mechanisms import optimal_random_response, subset_merging, subset_random_response, watchdog
 from sanitize.report import LeakageReport, ReleaseFacts, Section
 
@@ -32,7 +32,7 @@ class Kind:
     name : str
         As reports say it.
     function : callable
-        From a law and a budget to a channel.
+        From a distribution and a budget to a channel.
     most : int
         Public symbols up to which its default effort ends within about half a minute.
     least : int
@@ -79,7 +79,7 @@ class Compared:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Mechanisms on one law and within one budget, the simplest first. Frozen; ``print`` gives its table.
+    """Mechanisms on one distribution and within one budget, the simplest first. Frozen; ``print`` gives its table.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ def compare(
     output: Literal["resample", "label"] = "resample",
     effort: float | None = None,
 ) -> Comparison:
-    """Design with every mechanism that fits the law, and say which one keeps most within the budget.
+    """Design with every mechanism that fits the distribution, and say which one keeps most within the budget.
 
     Merging always fits; random responses fit lift and LDP budgets and up to some thousand combinations of public
     values. The same data, budget and effort give the same recommendation.
@@ -134,7 +134,7 @@ def compare(
     Parameters
     ----------
     data : JointDistribution or DataFrame
-        Law of (S, X), or a table with the columns named.
+        Distribution of (S, X), or a table with the columns named.
     budget : Budget or float
         A number is symmetric local information privacy (LIP) in nats.
     sensitive, public : str or list of str, optional
@@ -154,7 +154,7 @@ def compare(
     InvalidBudget
         If there is no budget or it is not one.
     InvalidParameter
-        If columns are named for a law, or none is for a table, or release is another word.
+        If columns are named for a distribution, or none is for a table, or release is another word.
 
     Examples
     --------
@@ -170,8 +170,10 @@ def compare(
     budget = as_budget(budget)
     if isinstance(data, JointDistribution):
         if sensitive is not None or public is not None:
-            raise InvalidParameter("sensitive and public name columns of a table; a law has its own, so leave them out")
-        joint = check_law(data)
+            raise InvalidParameter(
+                "sensitive and public name columns of a table; a distribution has its own, so leave them out"
+            )
+        joint = check_distribution(data)
     elif sensitive is None:
         raise InvalidParameter("compare needs a JointDistribution, or a table with sensitive= (and public=)")
     else:
@@ -183,7 +185,7 @@ def compare(
         channel = kind.function(joint, budget, **_settings(kind, effort))
         printed = channel if output == "label" else channel.then(channel.reversed(joint.p_x))
         facts = ReleaseFacts(mechanism=kind.name, output=output)
-        report = LeakageReport.measure(joint, printed.with_standing(channel.standing), budget, facts=facts)
+        report = LeakageReport.measure(joint, printed.with_optimality(channel.optimality), budget, facts=facts)
         found.append(Compared(kind.name, channel, report.require()))
     return Comparison(budget, tuple(found))
 

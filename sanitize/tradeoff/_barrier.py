@@ -5,8 +5,8 @@ its gradient G at any channel bounds it from below at every other, F(p') >= <G, 
 cost at most D has less than Σ_x min_y (G + λ cost) - λD. The inverse of a column's Hessian, a diagonal less one
 product, is known; a step costs one linear system in the inputs.
 
-An information, of a law p > 0, has a ``value`` F, the level in ``nats`` that F stands for, a ``nat``, the least F that
-is worth one, a ``gradient`` G, shape (n_x, n_y), and a ``curvature`` (h, v): column y of the Hessian is
+An information, of a distribution p > 0, has a ``value`` F, the level in ``nats`` that F stands for, a ``nat``, the
+least F that is worth one, a ``gradient`` G, shape (n_x, n_y), and a ``curvature`` (h, v): column y of the Hessian is
 diag(h) - h p v' / (v'p).
 """
 

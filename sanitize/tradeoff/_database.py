@@ -19,7 +19,7 @@ from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.notions import hamming_neighbours, prior_ratio
 from sanitize.tradeoff._prior import PriorDP
 from sanitize.tradeoff._shells import level_at, mean_distance, symmetric
-from sanitize.tradeoff._tradeoff import PrivacyInterval, Tradeoff, laws_of, level_of, single_law
+from sanitize.tradeoff._tradeoff import PrivacyInterval, Tradeoff, distributions_of, level_of, single_distribution
 
 Vector = NDArray[np.float64]
 
@@ -28,24 +28,24 @@ class _Database(Tradeoff):
     """Families with a closed form for distortions up to `largest`; beyond, their functions raise InvalidParameter."""
 
     n_records: int
-    _laws: Vector  # one axis a record after that of the priors
+    _distributions: Vector  # one axis a record after that of the priors
 
-    def _take(self, laws: Vector) -> None:
-        n, size = whole_number("n_records", self.n_records, 1), laws.shape[1]
+    def _take(self, distributions: Vector) -> None:
+        n, size = whole_number("n_records", self.n_records, 1), distributions.shape[1]
         m = round(size ** (1 / n))
         if m < 2 or m**n != size:
             raise InvalidDistribution(f"prior must have m ** n_records entries, m >= 2 and n_records={n}, got {size}")
-        vars(self).update(n_records=n, _laws=laws.reshape(len(laws), *[m] * n))
+        vars(self).update(n_records=n, _distributions=distributions.reshape(len(distributions), *[m] * n))
 
     @property
     def _n_symbols(self) -> int:
-        return self._laws.shape[-1]
+        return self._distributions.shape[-1]
 
     @property
     def threshold(self) -> float:
         """ε~_X: least ε at which e**(-ε d(x,y))/(1 + (m-1)e**-ε)**n is a posterior of the prior [WYZ §3].
 
-        That is, the channel with these rows, inverted, maps the prior to a law. For n = 1 it is
+        That is, the channel with these rows, inverted, maps the prior to a distribution. For n = 1 it is
         log(1/min p - m + 1). The feasible levels are an interval [ε~_X, inf), because the kernels form a semigroup;
         so a bisection finds its end. ε~_X >= ε_X; inf without full support. Of several priors the least.
         """
@@ -53,7 +53,7 @@ class _Database(Tradeoff):
 
     @cached_property
     def _thresholds(self) -> list[float]:
-        return [_threshold(law) for law in self._laws]
+        return [_threshold(distribution) for distribution in self._distributions]
 
     @property
     def largest(self) -> float:
@@ -96,11 +96,11 @@ class _OnePrior(_Database):
     n_records: int = 1
 
     def __post_init__(self) -> None:
-        self._take(single_law(self.prior)[None])
+        self._take(single_distribution(self.prior)[None])
 
     def _matrix(self, distortion: float) -> Vector:
         kernel, level = super()._matrix(distortion), self._level(distortion)
-        mixture = np.maximum(_weights(self._laws[0], level), 0.0).ravel()
+        mixture = np.maximum(_weights(self._distributions[0], level), 0.0).ravel()
         if math.isinf(level) or not mixture.any():
             return kernel  # the identity; or a uniform prior at no privacy loss at all
         weighted = kernel * (mixture / mixture.sum())
@@ -118,7 +118,7 @@ class DatabaseIdentifiability(_OnePrior):
     Parameters
     ----------
     prior : array-like of shape (m**n,)
-        Law of the database.
+        Distribution of the database.
     n_records : int
         Records n.
 
@@ -142,7 +142,7 @@ class DatabaseIdentifiability(_OnePrior):
         level = level_at(self._within(distortion), self.n_records, self._n_symbols)
         if level >= self.threshold:
             return PrivacyInterval(level, level)
-        return PrivacyInterval(max(level, _ratio(self._laws[0])), self.threshold)
+        return PrivacyInterval(max(level, _ratio(self._distributions[0])), self.threshold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +154,7 @@ class DatabaseMutualInformation(_OnePrior):
     Parameters
     ----------
     prior : array-like of shape (m**n,)
-        Law of the database.
+        Distribution of the database.
     n_records : int
         Records n.
 
@@ -168,7 +168,7 @@ class DatabaseMutualInformation(_OnePrior):
     def _told(self, distortion: float) -> float:
         share = distortion / self.n_records
         noise = self.n_records * float(entr(share) + entr(1 - share)) + distortion * math.log(self._n_symbols - 1)
-        return max(0.0, float(entr(self._laws).sum()) - noise)
+        return max(0.0, float(entr(self._distributions).sum()) - noise)
 
     def _privacy(self, distortion: float) -> float:
         return self._told(self._known(distortion))
@@ -192,7 +192,7 @@ class DatabaseDP(_Database):
     Parameters
     ----------
     priors : array-like of shape (m**n,) or (k, m**n)
-        Law of the database, or laws of which any may hold.
+        Distribution of the database, or distributions of which any may hold.
     n_records : int
         Records n.
 
@@ -209,7 +209,7 @@ class DatabaseDP(_Database):
     n_records: int = 1
 
     def __post_init__(self) -> None:
-        self._take(laws_of(self.priors))
+        self._take(distributions_of(self.priors))
 
     def _known(self, distortion: float) -> float:
         if math.isinf(self.threshold):  # some databases need no telling apart; h^-1(0) need not be the value
@@ -225,51 +225,51 @@ class DatabaseDP(_Database):
         """
         distortion = self._within(distortion)
         level = level_at(distortion, self.n_records, self._n_symbols)
-        laws = zip(self._laws, self._thresholds, strict=True)
-        each = [self._bounds(distortion, level, *law) for law in laws]
+        distributions = zip(self._distributions, self._thresholds, strict=True)
+        each = [self._bounds(distortion, level, *distribution) for distribution in distributions]
         lower = max(one.lower for one in each)
         return each[0] if len(each) == 1 else PrivacyInterval(lower, max(lower, level))
 
-    def _bounds(self, distortion: float, level: float, law: Vector, threshold: float) -> PrivacyInterval:
+    def _bounds(self, distortion: float, level: float, distribution: Vector, threshold: float) -> PrivacyInterval:
         n = self.n_records
-        constant = sum(1 - float(law.sum(axis=tuple(set(range(n)) - {i})).max()) for i in range(n))
+        constant = sum(1 - float(distribution.sum(axis=tuple(set(range(n)) - {i})).max()) for i in range(n))
         if distortion >= constant:
             return PrivacyInterval(0.0, 0.0)
         if level >= threshold or level == 0:
             return PrivacyInterval(level, level)
         if n == 1:
-            value = PriorDP(law).privacy(distortion)
+            value = PriorDP(distribution).privacy(distortion)
             return PrivacyInterval(value, value)
-        return PrivacyInterval(max(level - _ratio(law), 0.0), level)
+        return PrivacyInterval(max(level - _ratio(distribution), 0.0), level)
 
 
-def _threshold(law: Vector) -> float:
+def _threshold(distribution: Vector) -> float:
     """ε~_X of a prior with one axis a record."""
-    least = float(law.min())
+    least = float(distribution.min())
     if least == 0:
         return math.inf
-    if law.ndim == 1:
-        return max(0.0, math.log1p(max(0.0, 1 - len(law) * least) / least))
-    low = _ratio(law)
-    if _weights(law, low).min() >= 0:
+    if distribution.ndim == 1:
+        return max(0.0, math.log1p(max(0.0, 1 - len(distribution) * least) / least))
+    low = _ratio(distribution)
+    if _weights(distribution, low).min() >= 0:
         return low
     high = low + 1.0
-    while _weights(law, high).min() < 0:
+    while _weights(distribution, high).min() < 0:
         low, high = high, 2 * high
     while (middle := (low + high) / 2) not in (low, high):
-        low, high = (low, middle) if _weights(law, middle).min() >= 0 else (middle, high)
+        low, high = (low, middle) if _weights(distribution, middle).min() >= 0 else (middle, high)
     return high
 
 
-def _ratio(law: Vector) -> float:
+def _ratio(distribution: Vector) -> float:
     """ε_X of a prior with one axis a record."""
-    return prior_ratio(law.ravel(), hamming_neighbours(law.ndim, len(law)))
+    return prior_ratio(distribution.ravel(), hamming_neighbours(distribution.ndim, len(distribution)))
 
 
-def _weights(law: Vector, level: float) -> Vector:
-    """The prior taken back through the kernel of level ε, up to a positive factor: a law iff all entries are >= 0."""
-    ratio, gap, m = math.exp(-level), -math.expm1(-level), len(law)
-    for axis in range(law.ndim):
-        # (1 + (m-1) r) I - r J, with 1 + (m-1) r = (1 - r) + m r: uniform laws lose nothing to cancellation.
-        law = gap * law + ratio * (m * law - law.sum(axis=axis, keepdims=True))
-    return law
+def _weights(distribution: Vector, level: float) -> Vector:
+    """The prior taken back through the kernel of level ε, up to a positive factor: one iff all entries are >= 0."""
+    ratio, gap, m = math.exp(-level), -math.expm1(-level), len(distribution)
+    for axis in range(distribution.ndim):
+        # (1 + (m-1) r) I - r J, with 1 + (m-1) r = (1 - r) + m r: uniform distributions lose nothing to cancellation.
+        distribution = gap * distribution + ratio * (m * distribution - distribution.sum(axis=axis, keepdims=True))
+    return distribution

@@ -30,20 +30,20 @@ _RELATIVE, _ABSOLUTE = 1e-15, 4.5e-16
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Laws and distortions in units: the least distortion of a row taken off, the largest made 1.
+    """Distributions and distortions in units: the least distortion of a row taken off, the largest made 1.
 
     Attributes
     ----------
-    laws : ndarray of shape (k, n_x)
+    distributions : ndarray of shape (k, n_x)
     d : ndarray of shape (n_x, n_y)
         From 0 to 1; a 0 in every row.
     unit : float
         The distortion that 1 stands for.
     floor : ndarray of shape (k,)
-        What the noiseless choice costs under each law, in units.
+        What the noiseless choice costs under each distribution, in units.
     """
 
-    laws: Vector
+    distributions: Vector
     d: Vector
     unit: float
     floor: Vector
@@ -51,19 +51,19 @@ class Problem:
     @property
     def constants(self) -> Vector:
         """Cost above the floor of releasing y whatever x is, shape (k, n_y)."""
-        return self.laws @ self.d
+        return self.distributions @ self.d
 
     def costs(self) -> Vector:
         """Cost of each cell, shape (k, n_x, n_y)."""
-        return self.laws[:, :, None] * self.d
+        return self.distributions[:, :, None] * self.d
 
     def spent(self, channel: Vector) -> float:
-        """Distortion of a channel above the floor, the largest over the laws, in units."""
-        return float((self.laws @ (self.d * channel).sum(axis=1)).max())
+        """Distortion of a channel above the floor, the largest over the distributions, in units."""
+        return float((self.distributions @ (self.d * channel).sum(axis=1)).max())
 
     def distortion(self, channel: Vector) -> float:
         """Distortion of a channel as it was asked for."""
-        return self.unit * float((self.floor + self.laws @ (self.d * channel).sum(axis=1)).max())
+        return self.unit * float((self.floor + self.distributions @ (self.d * channel).sum(axis=1)).max())
 
 
 class Program:
@@ -91,7 +91,7 @@ class Program:
         self._totals.add(variables, coefficients, total)
 
     def worst(self, variables: Index, costs: Vector) -> tuple[Index, Vector]:
-        """What to minimise for the least of the largest cost under any law, a row of ``costs`` each, in units."""
+        """What to minimise for the least of the largest cost under any source, a row of ``costs`` each, in units."""
         worst, shape = self.new(1), (len(costs), 1)
         table = np.hstack([np.broadcast_to(variables, costs.shape), np.broadcast_to(worst, shape)])
         self.require(table, np.hstack([costs / (costs.max() or 1.0), np.full(shape, -1.0)]))
@@ -142,18 +142,18 @@ class _Rows:
         return sparse.csr_array((values, (rows, columns)), shape=(self._size, n_variables)), np.concatenate(self._right)
 
 
-def problem_of(laws: Vector, distances: ArrayLike) -> Problem:
-    """Laws (k, n_x) and distortions (n_x, n_y) that fit together, in units."""
+def problem_of(distributions: Vector, distances: ArrayLike) -> Problem:
+    """Distributions (k, n_x) and distortions (n_x, n_y) that fit together, in units."""
     d = doubles(distances, InvalidParameter("distances must be a matrix of numbers"))
-    if d.ndim != 2 or not d.size or d.shape[0] != laws.shape[1]:
+    if d.ndim != 2 or not d.size or d.shape[0] != distributions.shape[1]:
         raise InvalidParameter(
-            f"distances must have shape (n_x, n_y) with n_x={laws.shape[1]} as the prior, got {d.shape}"
+            f"distances must have shape (n_x, n_y) with n_x={distributions.shape[1]} as the prior, got {d.shape}"
         )
     if not np.isfinite(d).all() or (d < 0).any():
         raise InvalidParameter("distances must have finite entries >= 0")
     least = d.min(axis=1)
     unit = float((d - least[:, None]).max()) or 1.0
-    return Problem(laws, (d - least[:, None]) / unit, unit, laws @ (least / unit))
+    return Problem(distributions, (d - least[:, None]) / unit, unit, distributions @ (least / unit))
 
 
 def both_ways(neighbours: ArrayLike | None, size: int) -> NDArray[np.intp]:
@@ -202,7 +202,7 @@ def measured_maximal_leakage(channel: Vector) -> float:
 
 
 def constant(channel: Vector) -> bool:
-    """Whether all inputs release the very same law."""
+    """Whether all inputs release the very same distribution."""
     return bool((channel == channel[0]).all())
 
 

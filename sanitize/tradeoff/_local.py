@@ -24,17 +24,17 @@ _FIXED_POINTS, _SETTLED = 200, 1e-14
 
 
 def best_constant(problem: Problem) -> Vector:
-    """The law of Y, released whatever x is, of the least largest cost; shape (n_x, n_y)."""
+    """The distribution of Y, released whatever x is, of the least largest cost; shape (n_x, n_y)."""
     constants = problem.constants
-    law = np.zeros(constants.shape[1])
+    distribution = np.zeros(constants.shape[1])
     if len(constants) == 1:
-        law[constants[0].argmin()] = 1.0
+        distribution[constants[0].argmin()] = 1.0
     else:
         program = Program(np.ones((1, constants.shape[1]), dtype=bool))
         worst = program.worst(program.cells[0], constants)
         program.balance(program.cells, 1.0, 1.0)
-        law = normalised(program.shares(program.least(*worst)))[0]
-    return np.tile(law, (problem.d.shape[0], 1))
+        distribution = normalised(program.shares(program.least(*worst)))[0]
+    return np.tile(distribution, (problem.d.shape[0], 1))
 
 
 def sharp_part(problem: Problem, eps: float) -> Vector:
@@ -87,8 +87,8 @@ def _worth_it(problem: Problem, odds: float) -> NDArray[np.bool_]:
 
 
 def identifiable_part(problem: Problem, eps: float) -> Vector:
-    """U(x, y) of the optimal ε-identifiable joint law U + e**-ε L_y, L_y >= max_x U(x, y) / (1 - e**-ε)."""
-    p, d = problem.laws[0], problem.d
+    """U(x, y) of the optimal ε-identifiable joint distribution U + e**-ε L_y, L_y >= max_x U(x, y) / (1 - e**-ε)."""
+    p, d = problem.distributions[0], problem.d
     shrink, gap = math.exp(-eps), -math.expm1(-eps)
     n_x, n_y = d.shape
     every = d.sum(axis=0)
@@ -118,8 +118,8 @@ def identifiable_part(problem: Problem, eps: float) -> Vector:
 
 
 def identifiable(problem: Problem, part: Vector, eps: float) -> Vector:
-    """Channel of an ε-identifiable joint law close to U + e**-ε L, its rows brought back to the prior."""
-    p = problem.laws[0]
+    """Channel of an ε-identifiable joint distribution close to U + e**-ε L, its rows brought back to the prior."""
+    p = problem.distributions[0]
     settled = _settled(p, part, eps) if eps > 0 else None
     if settled is not None:
         return normalised(settled / p[:, None])
@@ -146,7 +146,7 @@ def _settled(p: Vector, part: Vector, eps: float) -> Vector | None:
 
 
 def filled_up(problem: Problem, joint: Vector, eps: float, weights: Vector, steps: Vector) -> Vector:
-    """Channel of a nearly private law, made private.
+    """Channel of a nearly private distribution, made private.
 
     Its cells are raised to what their neighbours demand. As much of that is taken as leaves each input a rest that
     is private too; all the rests go to one output.
@@ -180,7 +180,7 @@ def steps_between(pairs: NDArray[np.intp], size: int) -> Vector:
 
 
 def proposed(problem: Problem, weights: Vector, eps: float, pairs: NDArray[np.intp]) -> Vector:
-    """Cheapest joint law w(x) p(y|x) with w(x) p(y|x) <= e**ε w(x') p(y|x') for neighbours, to a solver's tolerance."""
+    """Cheapest joint w(x) p(y|x) with w(x) p(y|x) <= e**ε w(x') p(y|x') for neighbours, to a solver's tolerance."""
     steps, liked = steps_between(pairs, len(weights)), problem.d == 0
     # Steps from each input to the nearest one that likes the output; 0 where there is none.
     away = np.stack([steps[:, liked[:, y]].min(axis=1, initial=np.inf) for y in range(liked.shape[1])], axis=1)
@@ -192,6 +192,6 @@ def proposed(problem: Problem, weights: Vector, eps: float, pairs: NDArray[np.in
         np.stack([np.exp(np.minimum(excess, 0.0)), -np.exp(np.minimum(-excess, 0.0))], axis=-1).reshape(-1, 2),
     )
     program.balance(program.cells, np.exp(logs), 1.0)
-    costs = (problem.costs() * np.exp(logs)).reshape(len(problem.laws), -1)
+    costs = (problem.costs() * np.exp(logs)).reshape(len(problem.distributions), -1)
     values = program.least(*program.worst(program.cells.ravel(), costs))
     return weights[:, None] * normalised(program.shares(values) * np.exp(logs))

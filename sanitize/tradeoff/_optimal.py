@@ -57,9 +57,9 @@ from sanitize.tradeoff._outputs import (
 from sanitize.tradeoff._tradeoff import (
     OptimalChannel,
     Tradeoff,
-    laws_of,
+    distributions_of,
     least_argument,
-    single_law,
+    single_distribution,
 )
 
 Vector = NDArray[np.float64]
@@ -75,10 +75,10 @@ class _Program(Tradeoff):
     neighbours: ArrayLike | None = None
     _problem: Problem
 
-    def _pose(self, laws: Vector) -> None:
-        vars(self)["_problem"] = problem_of(laws, self.distances)
+    def _pose(self, distributions: Vector) -> None:
+        vars(self)["_problem"] = problem_of(distributions, self.distances)
         if self.neighbours is not None:
-            vars(self)["neighbours"] = pairs_of(self.neighbours, laws.shape[1])
+            vars(self)["neighbours"] = pairs_of(self.neighbours, distributions.shape[1])
 
     @cached_property
     def _pairs(self) -> NDArray[np.intp]:
@@ -134,7 +134,7 @@ class OptimalDP(_Program):
     Parameters
     ----------
     priors : array-like of shape (n_x,) or (k, n_x)
-        Law of X, or every extreme law of the source set: the largest of their distortions counts.
+        Distribution of X, or every extreme distribution of the source set: the largest of their distortions counts.
     distances : array-like of shape (n_x, n_y)
         Finite distortions d(x, y) >= 0.
     delta : float
@@ -159,7 +159,7 @@ class OptimalDP(_Program):
     neighbours: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        self._pose(laws_of(self.priors))
+        self._pose(distributions_of(self.priors))
         vars(self)["delta"] = number("delta", self.delta, 0, 1)
 
     def _at_level(self, level: float) -> OptimalChannel:
@@ -197,7 +197,7 @@ class OptimalIdentifiability(_Program):
     Parameters
     ----------
     prior : array-like of shape (n_x,)
-        Law of X, all entries positive.
+        Distribution of X, all entries positive.
     distances : array-like of shape (n_x, n_y)
         Finite distortions d(x, y) >= 0.
     neighbours : array-like of int, shape (n_pairs, 2), optional
@@ -215,29 +215,29 @@ class OptimalIdentifiability(_Program):
     neighbours: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        self._pose(single_law(self.prior)[None])
-        if (self._problem.laws == 0).any():
+        self._pose(single_distribution(self.prior)[None])
+        if (self._problem.distributions == 0).any():
             raise InvalidDistribution(
                 "prior must have positive entries: beside a letter of probability 0 no finite level holds"
             )
 
     def _at_level(self, level: float) -> OptimalChannel:
         above = 1e-9  # how far above ε the level of a channel may be stated where it cannot be repaired
-        problem, law = self._problem, self._problem.laws[0]
-        least = prior_ratio(law, self.neighbours)
+        problem, distribution = self._problem, self._problem.distributions[0]
+        least = prior_ratio(distribution, self.neighbours)
         if level < least * (1 - SAME) - SAME:
             raise InvalidParameter(
                 f"level must be at least {least:.12g}, what the prior alone tells apart, got {level:.12g}"
             )
-        measure = partial(measured_identifiability, law, neighbours=self.neighbours)
-        steps = steps_between(self._pairs, len(law))
+        measure = partial(measured_identifiability, distribution, neighbours=self.neighbours)
+        steps = steps_between(self._pairs, len(distribution))
         if self.neighbours is None:
             part = identifiable_part(problem, level)
             joint = with_floor(part, level)
             held = within(lambda target: identifiable(problem, part, target), level, measure)
         else:
-            joint = proposed(problem, law, level, self._pairs)
-            held = within(lambda target: filled_up(problem, joint, target, law, steps), level, measure)
+            joint = proposed(problem, distribution, level, self._pairs)
+            held = within(lambda target: filled_up(problem, joint, target, distribution, steps), level, measure)
         # Where the prior alone takes up the whole level nothing can be repaired; the level stated is the one measured.
         plain = normalised(demanded(joint, level, steps))
         spent = problem.spent(plain)
@@ -257,7 +257,7 @@ class OptimalMaxInformation(_Program):
     Parameters
     ----------
     prior : array-like of shape (n_x,)
-        Law of X.
+        Distribution of X.
     distances : array-like of shape (n_x, n_y)
         Finite distortions d(x, y) >= 0.
 
@@ -272,12 +272,12 @@ class OptimalMaxInformation(_Program):
     distances: ArrayLike
 
     def __post_init__(self) -> None:
-        self._pose(single_law(self.prior)[None])
+        self._pose(single_distribution(self.prior)[None])
 
     def _at_level(self, level: float) -> OptimalChannel:
         problem = self._problem
         channel = least_informative(problem, level) if level > 0 else best_constant(problem)
-        measure = partial(measured_max_information, problem.laws[0])
+        measure = partial(measured_max_information, problem.distributions[0])
         return self._stated(within(partial(held_to_outputs, problem, channel), level, measure))
 
 
@@ -294,7 +294,7 @@ class OptimalSibson(_Program):
     Parameters
     ----------
     priors : array-like of shape (n_x,), or (k, n_x) for α = inf
-        Law of X, or every extreme law of the source set: the distortion holds under each.
+        Distribution of X, or every extreme distribution of the source set: the distortion holds under each.
     distances : array-like of shape (n_x, n_y)
         Finite distortions d(x, y) >= 0.
     alpha : float
@@ -318,7 +318,7 @@ class OptimalSibson(_Program):
 
     def __post_init__(self) -> None:
         vars(self).update(alpha=number("alpha", self.alpha, 1, math.inf), tol=number("tol", self.tol, 1e-13, 1))
-        self._pose(laws_of(self.priors) if self.alpha == math.inf else single_law(self.priors)[None])
+        self._pose(distributions_of(self.priors) if self.alpha == math.inf else single_distribution(self.priors)[None])
 
     def _at_level(self, level: float) -> OptimalChannel:
         problem = self._problem
@@ -334,15 +334,15 @@ class OptimalSibson(_Program):
         least = problem.unit * float(problem.floor.max())
         limits = number("distortion", distortion, least * (1 - SAME), math.inf) / problem.unit - problem.floor
         limits, channel = np.maximum(limits, 0.0), best_constant(problem)
-        if (problem.laws @ (problem.d * channel).sum(axis=1) <= limits).all():
+        if (problem.distributions @ (problem.d * channel).sum(axis=1) <= limits).all():
             return self._stated((channel, 0.0))
         if self.alpha == math.inf:
             single = len(limits) == 1
             channel = least_leakage(problem, float(limits[0])) if single else least_leakage_of_many(problem, limits)
             return self._stated((channel, measured_maximal_leakage(channel)))
-        law, channel = problem.laws[0], np.zeros_like(problem.d)
-        kept = law > 0
-        p = law[kept] / law[kept].sum()
+        distribution, channel = problem.distributions[0], np.zeros_like(problem.d)
+        kept = distribution > 0
+        p = distribution[kept] / distribution[kept].sum()
         information = MutualInformation(p) if self.alpha == 1 else SibsonNorm(p, self.alpha)
         # Gap that is sought, in nats; how much of it doubles can prove differs between machines, so less is asked.
         gap = min(self.tol, 1e-9) * information.nat
@@ -351,5 +351,5 @@ class OptimalSibson(_Program):
         if value - information.nats(max(found.lower, 0.0)) > self.tol:
             raise InvalidParameter(f"tol must be one that doubles can prove at this distortion, got {self.tol:g}")
         channel[kept] = found.channel
-        channel[~kept, int((law[kept] @ found.channel).argmax())] = 1.0
+        channel[~kept, int((distribution[kept] @ found.channel).argmax())] = 1.0
         return self._stated((channel, rounded_up(value)))

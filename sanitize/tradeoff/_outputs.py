@@ -24,7 +24,7 @@ _TOLERANCE = 1e-9
 
 
 def least_leakage(problem: Problem, limit: float) -> Vector:
-    """Channel of the least Σ_y max_x p(y|x) whose cost above the floor is at most the limit under its one law.
+    """Channel of the least Σ_y max_x p(y|x) whose cost above the floor is at most the limit under its one distribution.
 
     The trade-off is a polygon. Each of its edges has a slope, at which a program without limits, in costs of the
     order of 1, finds both of its ends; the answer lies on the edge over the limit.
@@ -65,7 +65,7 @@ def _corner(costs: Vector, slope: float) -> Vector:
 
 
 def least_leakage_of_many(problem: Problem, limits: Vector) -> Vector:
-    """The same for several laws, each with its limit, as one program."""
+    """The same for several distributions, each with its limit, as one program."""
     costs = problem.costs()
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(costs == 0, 0.0, costs / limits[:, None, None])
@@ -81,7 +81,7 @@ def least_leakage_of_many(problem: Problem, limits: Vector) -> Vector:
         program.require(program.cells[x, y][None], row[None], unit)
     channel = normalised(program.shares(program.least(top, np.ones(len(top)))))
     # Whatever the tolerance spent too much is given back to the noiseless choice.
-    spent = (problem.laws * (problem.d * channel).sum(axis=1)).sum(axis=1)
+    spent = (problem.distributions * (problem.d * channel).sum(axis=1)).sum(axis=1)
     over = spent > limits
     kept = float((limits[over] / spent[over]).min()) * (1 - 1e-15) if over.any() else 1.0
     nearest = np.zeros_like(channel)
@@ -95,7 +95,7 @@ def least_informative(problem: Problem, eps: float) -> Vector:
     Only inputs with P(x) < e**-ε are bound at all. They may use an output as far as others carry mass e**-ε to it.
     In units of e**-ε those masses, and what is opened, are of the order of 1.
     """
-    p, d = problem.laws[0], problem.d
+    p, d = problem.distributions[0], problem.d
     weights = math.exp(eps) * p
     bound, nearest, n_y = weights < 1, d.argmin(axis=1), d.shape[1]
     saved = np.einsum("b,bxy->xy", weights[bound], np.maximum(d[bound][:, nearest, None] - d[bound][:, None, :], 0.0))
@@ -124,7 +124,7 @@ def least_informative(problem: Problem, eps: float) -> Vector:
 
 def held_to_outputs(problem: Problem, channel: Vector, eps: float) -> Vector:
     """Rows that tell more than ε of their input blended with p_Y, each as little as needed."""
-    p, growth = problem.laws[0], math.exp(eps)
+    p, growth = problem.distributions[0], math.exp(eps)
     held = channel
     for _ in range(20):
         marginal = p @ held
@@ -183,7 +183,7 @@ class _Relaxed:
         self.shrink, self.delta = math.exp(-eps), delta
         self.program = Program(np.ones(problem.d.shape, dtype=bool))
         self.program.balance(self.program.cells, 1.0, 1.0)
-        costs = problem.costs().reshape(len(problem.laws), -1)
+        costs = problem.costs().reshape(len(problem.distributions), -1)
         self.worst = self.program.worst(self.program.cells.ravel(), costs)
 
     def forbid(self, pairs: NDArray[np.intp], events: NDArray[np.bool_]) -> None:

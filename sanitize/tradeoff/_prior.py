@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sanitize._checks import listed, number, probabilities, whole_number
 from sanitize._limits import DENSE_CELLS
 from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.tradeoff._tradeoff import Tradeoff, laws_of, level_of
+from sanitize.tradeoff._tradeoff import Tradeoff, distributions_of, level_of
 
 Vector = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ class PriorDP(Tradeoff):
     Parameters
     ----------
     prior : array-like of shape (m,)
-        Law of one record, in any order; zeros allowed.
+        Distribution of one record, in any order; zeros allowed.
     delta : float
         δ by event, from 0 to 1.
     n_records : int
@@ -53,10 +53,10 @@ class PriorDP(Tradeoff):
     _tails: Vector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        law, n = probabilities(self.prior), whole_number("n_records", self.n_records, 1)
-        vars(self).update(prior=law, delta=number("delta", self.delta, 0, 1), n_records=n)
-        vars(self)["_order"] = likeliest_first(law)
-        vars(self)["_tails"] = tails_of(law[self._order])
+        distribution, n = probabilities(self.prior), whole_number("n_records", self.n_records, 1)
+        vars(self).update(prior=distribution, delta=number("delta", self.delta, 0, 1), n_records=n)
+        vars(self)["_order"] = likeliest_first(distribution)
+        vars(self)["_tails"] = tails_of(distribution[self._order])
 
     def _privacy(self, distortion: float) -> float:
         distortion /= self.n_records
@@ -101,7 +101,7 @@ class RecordsDP(Tradeoff):
     Parameters
     ----------
     priors : sequence of n array-likes
-        Law of each record; alphabets may differ.
+        Distribution of each record; alphabets may differ.
     delta : float
         δ by event, from 0 to 1.
 
@@ -119,7 +119,7 @@ class RecordsDP(Tradeoff):
     def __post_init__(self) -> None:
         vars(self)["_records"] = [PriorDP(prior, self.delta) for prior in listed("priors", self.priors)]
         if not self._records:
-            raise InvalidDistribution("priors must hold the law of at least one record")
+            raise InvalidDistribution("priors must hold the distribution of at least one record")
 
     @property
     def n_records(self) -> int:
@@ -149,7 +149,7 @@ class PriorMaximalLeakage(Tradeoff):
     Parameters
     ----------
     priors : array-like of shape (m,) or (k, m)
-        Law of the record, or laws that one order of the letters sorts all (Class II) [ZB Def. 1].
+        Distribution of the record, or distributions that one order of the letters sorts all (Class II) [ZB Def. 1].
 
     Examples
     --------
@@ -167,11 +167,13 @@ class PriorMaximalLeakage(Tradeoff):
     _tails: list[Vector] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        laws = laws_of(self.priors)
+        distributions = distributions_of(self.priors)
         # The letters are ranked as the whole set ranks them, whatever ties one prior has.
-        order = likeliest_first(laws.sum(axis=0))
-        ranked = laws[:, order]
-        vars(self).update(priors=laws, _order=order, _tails=[tails_of(law) for law in ranked])
+        order = likeliest_first(distributions.sum(axis=0))
+        ranked = distributions[:, order]
+        vars(self).update(
+            priors=distributions, _order=order, _tails=[tails_of(distribution) for distribution in ranked]
+        )
         if (np.diff(ranked, axis=1) > 0).any():
             raise InvalidDistribution("priors must be sorted by one common order of the letters (Class II)")
 
@@ -233,7 +235,7 @@ def likeliest_first(masses: Vector) -> NDArray[np.intp]:
 
 
 def tails_of(ranked: Vector) -> Vector:
-    """T_k = Σ_{i>k} P_i for k = 0..m, of a law sorted from its likeliest letter."""
+    """T_k = Σ_{i>k} P_i for k = 0..m, of a distribution sorted from its likeliest letter."""
     tails = np.zeros(len(ranked) + 1)
     tails[:-1] = np.cumsum(ranked[::-1])[::-1]
     return tails

@@ -1,7 +1,7 @@
-"""Databases under the Hamming distance: distances, shells, the symmetric channel, and laws that leak least on shells.
+"""Databases under the Hamming distance: distances, shells, the symmetric channel, and what leaks least on shells.
 
 What a symmetric channel tells is a function of how much probability it puts on each shell of databases at distance
-j. The best law is uniform on a ball (order inf), or g_j ~ (1 - kj)_+**(1/(α-1)) on the shells (order α).
+j. The best distribution is uniform on a ball (order inf), or g_j ~ (1 - kj)_+**(1/(α-1)) on the shells (order α).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sanitize._limits import DENSE_CELLS
 from sanitize.errors import InvalidParameter
 from sanitize.tradeoff._tradeoff import root_between
 
-Law = tuple[float, float, "NDArray[np.float64]"]
+Distribution = tuple[float, float, "NDArray[np.float64]"]
 
 
 class Ball:
@@ -68,7 +68,7 @@ def distance_of_ball(log_height: float, n: int, m: int) -> float:
 
 
 class ShellPath:
-    """The path of optimal shell laws, from no distortion to the uniform law, for 1 < α < inf.
+    """The path of optimal shell distributions, from no distortion to the uniform distribution, for 1 < α < inf.
 
     A point is (J, r): shells 0..J carry weight, 1 - kJ = e**((α-1) r). So 1 - kj = 1 - j(1 - e**((α-1)r))/J is free
     of cancellation inside, and the last shell has weight e**r however small 1 - kJ is.
@@ -79,7 +79,7 @@ class ShellPath:
         self.log_sizes = np.array([math.log(size) for size in shell_sizes(n, m)])
         self.log_total = n * math.log(m)
 
-    def law(self, last: int, r: float) -> Law:
+    def distribution(self, last: int, r: float) -> Distribution:
         """Distortion, information and log g_j at a point of the path."""
         slope = -math.expm1(self.order * r) / last
         log_g = np.full(self.n + 1, -np.inf)
@@ -91,17 +91,19 @@ class ShellPath:
         information = self.log_total - log_z + math.log1p(-slope * distortion) / self.order
         return distortion, max(0.0, information), log_g - log_z
 
-    def at(self, above: Callable[[Law], float]) -> Law:
+    def at(self, above: Callable[[Distribution], float]) -> Distribution:
         """Point where a function that grows with the distortion crosses 0."""
-        # The law with shells below J only grows with J; J = 1 is no distortion.
-        low = 1 + bisect_left(range(2, self.n + 1), x=True, key=lambda last: above(self.law(last, -math.inf)) >= 0)
+        # The distribution with shells below J only grows with J; J = 1 is no distortion.
+        low = 1 + bisect_left(
+            range(2, self.n + 1), x=True, key=lambda last: above(self.distribution(last, -math.inf)) >= 0
+        )
         # The piece ends at k = 1/(J+1), before r = 0 unless it is the last; the root lies within it all the same.
         start = -1.0
-        while above(self.law(low, start)) > 0:
+        while above(self.distribution(low, start)) > 0:
             start *= 2
-        if above(self.law(low, 0.0)) <= 0:
-            return self.law(low, 0.0)
-        return self.law(low, root_between(lambda r: above(self.law(low, r)), start, 0.0))
+        if above(self.distribution(low, 0.0)) <= 0:
+            return self.distribution(low, 0.0)
+        return self.distribution(low, root_between(lambda r: above(self.distribution(low, r)), start, 0.0))
 
 
 def hamming_distances(n_records: int, n_symbols: int) -> NDArray[np.int64]:

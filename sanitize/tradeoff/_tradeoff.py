@@ -26,7 +26,7 @@ class Tradeoff(ABC):
     """A family of privacy-distortion functions: one source set, notion of privacy and measure of distortion.
 
     Distortion is expected under the prior, the worst one of a source set; levels are in nats. What is out of its
-    range raises InvalidParameter, and a prior that is no law InvalidDistribution.
+    range raises InvalidParameter, and a prior that is no distribution InvalidDistribution.
 
     Examples
     --------
@@ -104,20 +104,22 @@ class OptimalChannel:
     matrix: Vector
 
 
-def laws_of(priors: ArrayLike) -> Vector:
-    """One law (m,) or several (k, m), as rows."""
-    table = doubles(priors, InvalidDistribution("prior must be one law (m,) or several (k, m) of numbers"))
+def distributions_of(priors: ArrayLike) -> Vector:
+    """One distribution (m,) or several (k, m), as rows."""
+    table = doubles(priors, InvalidDistribution("prior must be one distribution (m,) or several (k, m) of numbers"))
     if table.ndim not in (1, 2) or not table.size:
-        raise InvalidDistribution(f"prior must be one law (m,) or several (k, m), got shape {table.shape}")
+        raise InvalidDistribution(f"prior must be one distribution (m,) or several (k, m), got shape {table.shape}")
     return np.array([probabilities(row, "every prior" if len(table) > 1 else "prior") for row in np.atleast_2d(table)])
 
 
-def single_law(prior: ArrayLike) -> Vector:
-    """The only law (m,)."""
-    laws = laws_of(prior)
-    if len(laws) > 1:
-        raise InvalidDistribution(f"prior must be one law of shape (m,), got {len(laws)} laws")
-    return laws[0]
+def single_distribution(prior: ArrayLike) -> Vector:
+    """The only distribution (m,)."""
+    distributions = distributions_of(prior)
+    if len(distributions) > 1:
+        raise InvalidDistribution(
+            f"prior must be one distribution of shape (m,), got {len(distributions)} distributions"
+        )
+    return distributions[0]
 
 
 def level_of(value: Callable[[float], float], target: float) -> float:

@@ -1,4 +1,4 @@
-"""Source sets whose convex hull holds the uniform law (Class I): privacy of n records at distortion D [ZB §III].
+"""Source sets whose convex hull holds the uniform source (Class I): privacy of n records at distortion D [ZB §III].
 
 The formulas are exact for these sets, and bounds from above for any prior: the mechanisms behind them are
 symmetric, so their distortion is D whatever the prior is.
@@ -200,7 +200,7 @@ class UniformSibson(_UniformOfOrder):
         return ShellPath(self.n_records, self.n_symbols, self.alpha)
 
     def _loss(self, level: float) -> float:
-        """What m-ary randomized response on every record tells under the uniform law; for α > 1 on one record."""
+        """What m-ary randomized response on every record tells of a uniform source; for α > 1 on one record."""
         m, ratio, order = self.n_symbols, math.exp(-level), self.alpha - 1
         spread = 1 + (m - 1) * ratio
         gain = math.log1p((m - 1) * -math.expm1(-level) / spread)  # log(m c), c the probability to keep
@@ -220,7 +220,11 @@ class UniformSibson(_UniformOfOrder):
             return Ball(distortion, self.n_records, self.n_symbols).leakage
         if math.isinf(level):
             return self.n_records * math.log(self.n_symbols)
-        return self._loss(level) if self._symmetric else self._path.at(lambda law: law[0] - distortion)[1]
+        return (
+            self._loss(level)
+            if self._symmetric
+            else self._path.at(lambda distribution: distribution[0] - distortion)[1]
+        )
 
     def _distortion(self, level: float) -> float:
         most = self.n_records * math.log(self.n_symbols)
@@ -230,7 +234,7 @@ class UniformSibson(_UniformOfOrder):
             return distance_of_ball(level - most, self.n_records, self.n_symbols)
         if self._symmetric or level == 0:
             return super()._distortion(level)
-        return self._path.at(lambda law: level - law[1])[0]
+        return self._path.at(lambda distribution: level - distribution[1])[0]
 
     def _matrix(self, distortion: float) -> NDArray[np.float64]:
         level = self._level(distortion)
@@ -239,7 +243,7 @@ class UniformSibson(_UniformOfOrder):
         heights = (
             Ball(distortion, self.n_records, self.n_symbols).heights
             if math.isinf(self.alpha)
-            else np.exp(self._path.at(lambda law: law[0] - distortion)[2])
+            else np.exp(self._path.at(lambda distribution: distribution[0] - distortion)[2])
         )
         return isotropic(heights, self.n_records, self.n_symbols)
 
@@ -247,8 +251,8 @@ class UniformSibson(_UniformOfOrder):
 def max_information_bound(distortion: float, n_symbols: int, least_share: float) -> float:
     """Max-information of the symmetric channel on one record: log((1-D)/(q + p0(1-D-q))), q = D/(m-1) [ZB Thm 7.3].
 
-    An upper bound on the least one for a prior whose smallest entry is p0 (exact for the uniform law, p0 = 1/m);
-    `OptimalMaxInformation` has the exact figure for a known prior.
+    An upper bound on the least one for a prior whose smallest entry is p0 (exact for the uniform distribution, p0 =
+    1/m); `OptimalMaxInformation` has the exact figure for a known prior.
 
     Parameters
     ----------

@@ -76,8 +76,8 @@ class GrownTree:
         counts = cell_counts(alike, secrets, int(alike.max()) + 1, n_secrets)
         return counts[:, counts.any(axis=0)]
 
-    def law(self, name: str) -> NDArray[np.float64]:
-        """Law of (X_j, cell) of a column X_j over all rows, shape (n_levels, n_cells)."""
+    def distribution(self, name: str) -> NDArray[np.float64]:
+        """Distribution of (X_j, cell) of a column X_j over all rows, shape (n_levels, n_cells)."""
         j = self.tree.names.index(name)
         counts = cell_counts(self.cells, self._levels[j], self.tree.n_cells, self._columns[j].n_levels)
         return counts[counts.any(axis=1)] / len(self.cells)

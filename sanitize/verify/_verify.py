@@ -23,10 +23,10 @@ from sanitize.errors import (
 from sanitize.policy import Policy
 from sanitize.printing import RowModel
 from sanitize.saved import Receipt, SavedRelease
-from sanitize.verify._again import design_check, designed, drawn_again
 from sanitize.verify._canonical import form_checks, write_canonical
 from sanitize.verify._papers import check_papers
 from sanitize.verify._printed import printed_types, stored_type
+from sanitize.verify._replay import design_check, designed, drawn_again
 from sanitize.verify._rows import check_rows
 from sanitize.verify._verification import Check, Verification
 

@@ -186,7 +186,7 @@ def test_one_record_against_direct_optimisation(channel, share):
 
 @settings(max_examples=25)
 @given(kernels(), st.integers(0, 2**32 - 1))
-def test_gibbs_bound_holds_for_every_output_law(channel, seed):
+def test_gibbs_bound_holds_for_every_output_distribution(channel, seed):
     """C^b <= max{sum p D(W_x||q) : H(p) >= b} for any q, not only the best."""
     rng = np.random.default_rng(seed)
     channel = channel[:, channel.sum(axis=0) > 0]
@@ -214,7 +214,7 @@ def test_wxh_lemma_1_balance_function_is_non_decreasing(channel, shares):
 @settings(max_examples=20)
 @given(kernels(), SHARES, st.floats(0, 1))
 def test_wxh_proposition_3_budget_against_everyone(channel, share, epsilon):
-    """Private at ε against laws of entropy >= b exactly if private at ε + g(b) against all."""
+    """Private at ε against distributions of entropy >= b exactly if private at ε + g(b) against all."""
     balance = balance_function(channel, share * math.log(len(channel)))
     if abs(balance.restricted_lower - epsilon) > 1e-7:
         restricted = balance.restricted_upper <= epsilon
@@ -223,7 +223,7 @@ def test_wxh_proposition_3_budget_against_everyone(channel, share, epsilon):
 
 
 def test_repeated_letters_only_add_entropy():
-    """Rows with the same law are one letter of larger entropy."""
+    """Rows with the same distribution are one letter of larger entropy."""
     once, twice = (
         balance_function(Z_CHANNEL, 0.68),
         balance_function(np.repeat(Z_CHANNEL, 7, axis=0), 0.68 + math.log(7)),
@@ -233,7 +233,7 @@ def test_repeated_letters_only_add_entropy():
     assert_allclose(entropy(twice.input), entropy(once.input) + math.log(7), atol=1e-6)
 
 
-def test_free_entropy_is_the_largest_among_many_optimal_laws():
+def test_free_entropy_is_the_largest_among_many_optimal_distributions():
     """Two pairs of opposite rows reach the capacity in any proportion; the widest weighs them by their counts."""
     pairs = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]]) / 2
     balance = balance_function(pairs[[0, 0, 0, 1, 1, 1, 2, 3]], 0.0)
@@ -328,7 +328,7 @@ def test_lagrange_bound_closes_what_was_left_open_for_the_noisy_sum_of_three():
 
 
 def record_information(p, channel, n, i):
-    """I(X_i;Y) of a law of n bits, by its definition."""
+    """I(X_i;Y) of a distribution of n bits, by its definition."""
     bits = np.indices((2,) * n).reshape(n, -1)[i]
     joint = np.stack([p[bits == a] @ channel[bits == a] for a in (0, 1)])
     return float(xlogy(joint, joint).sum() - sum(xlogy(m, m).sum() for m in (joint.sum(axis=0), joint.sum(axis=1))))
@@ -337,7 +337,7 @@ def record_information(p, channel, n, i):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_several_records_against_direct_search(seed):
-    """No law of the table beats the upper bound, and the lower bound is not beaten by a local search."""
+    """No distribution of the table beats the upper bound, and the lower bound is not beaten by a local search."""
     rng = np.random.default_rng(seed)
     channel = rng.dirichlet(np.full(2 + seed % 2, 0.4), 4)
     b = (0.6, 0.9, 0.97, 0.3)[seed] * 2 * LN2
@@ -359,7 +359,16 @@ def test_several_records_against_direct_search(seed):
         )
         p = np.maximum(found.x, 0) / np.maximum(found.x, 0).sum()
         mixed = [t * p + (1 - t) / 4 for t in (1.0, 1 - 1e-6, 0.99, 0.9)]
-        best = max([best, *(record_information(law, channel, 2, i) for law in mixed if entropy(law) >= b)])
+        best = max(
+            [
+                best,
+                *(
+                    record_information(distribution, channel, 2, i)
+                    for distribution in mixed
+                    if entropy(distribution) >= b
+                ),
+            ]
+        )
     assert best <= balance.restricted_upper + 1e-9
     assert best <= balance.restricted_lower + 1e-5
 
@@ -397,7 +406,7 @@ def test_results_are_plain_numbers(sizes):
 
 
 @pytest.mark.slow
-def test_letters_with_many_laws_still_get_a_bound():
+def test_letters_with_many_distributions_still_get_a_bound():
     channel = np.random.default_rng(3).dirichlet(np.ones(3), 12)
     balance = balance_function(channel, 2.2, sizes=(2, 6), starts=4)
     assert 0 < balance.restricted_lower <= balance.restricted_upper <= balance.capacity_upper + 1e-12

@@ -8,7 +8,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from accounting_cases import FLIP, LN2, SEEDS, XOR, full_kernel, information, random_kernel, record_law
+from accounting_cases import FLIP, LN2, SEEDS, XOR, full_kernel, information, random_kernel, record_distribution
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -41,35 +41,37 @@ from sanitize.notions import global_dp
 
 
 def two_tables(p, first, second):
-    """Law of (x_1^1, x_1^2, y^1, y^2) for two people with bits, and of the pieces of Lemma 6."""
+    """Distribution of (x_1^1, x_1^2, y^1, y^2) for two people with bits, and of the pieces of Lemma 6."""
     # axes: x_1^1 x_2^1 x_1^2 x_2^2
     table = p.reshape(2, 2, 2, 2)
     return np.einsum("abcd,abu,cdv->acuv", table, first.reshape(2, 2, -1), second.reshape(2, 2, -1))
 
 
-def lemma_6(law, weight):
+def lemma_6(distribution, weight):
     """Right side of (160)-(161), the last term weighed by p(x_1^1, y^1) or as printed by p(x_1^1) p(y^1)."""
-    own = information(law.sum(axis=(1, 3)))
-    cross = sum(law[a].sum() * information(law[a].sum(axis=2) / law[a].sum()) for a in (0, 1))
+    own = information(distribution.sum(axis=(1, 3)))
+    cross = sum(
+        distribution[a].sum() * information(distribution[a].sum(axis=2) / distribution[a].sum()) for a in (0, 1)
+    )
     later = 0.0
-    for u in range(law.shape[2]):
-        chance = law[:, :, u].sum()
+    for u in range(distribution.shape[2]):
+        chance = distribution[:, :, u].sum()
         if chance == 0:
             continue
-        later += chance * information(law[:, :, u].sum(axis=1) / chance)
+        later += chance * information(distribution[:, :, u].sum(axis=1) / chance)
         for a in (0, 1):
-            here = law[a, :, u].sum()
+            here = distribution[a, :, u].sum()
             if here > 0:
-                share = here if weight == "joint" else law[a].sum() * chance
-                later += share * information(law[a, :, u] / here)
+                share = here if weight == "joint" else distribution[a].sum() * chance
+                later += share * information(distribution[a, :, u] / here)
     return own + cross + later
 
 
 @given(SEEDS)
 def test_wxh_lemma_6_holds_with_the_joint_weight(seed):
     rng = np.random.default_rng(seed)
-    law = two_tables(rng.dirichlet(np.full(16, 0.5)), random_kernel(rng, 4, 2), random_kernel(rng, 4, 2))
-    assert_allclose(information(law.reshape(4, -1)), lemma_6(law, "joint"), atol=1e-9)
+    distribution = two_tables(rng.dirichlet(np.full(16, 0.5)), random_kernel(rng, 4, 2), random_kernel(rng, 4, 2))
+    assert_allclose(information(distribution.reshape(4, -1)), lemma_6(distribution, "joint"), atol=1e-9)
 
 
 def test_wxh_lemma_6_is_misprinted():
@@ -79,10 +81,10 @@ def test_wxh_lemma_6_is_misprinted():
         table[a, 0, c, a] = 1 / 4
     first = np.eye(2)[[0, 0, 1, 1]]
     second = np.eye(3)[[0, 2, 1, 2]]  # the partner's record in table 2 copies x_1^1 and hides x_1^2
-    law = two_tables(table.ravel(), first, second)
-    true = information(law.reshape(4, -1))
-    assert_allclose(true, lemma_6(law, "joint"))
-    assert abs(lemma_6(law, "printed") - true) > 0.1
+    distribution = two_tables(table.ravel(), first, second)
+    true = information(distribution.reshape(4, -1))
+    assert_allclose(true, lemma_6(distribution, "joint"))
+    assert abs(lemma_6(distribution, "printed") - true) > 0.1
 
 
 @pytest.mark.slow
@@ -91,13 +93,15 @@ def test_wxh_lemma_7_an_output_depends_on_its_own_table(seed):
     """p(y^1|x^1,x^2) = p(y^1|x^1) and p(y^1|x^2) = Σ p(y^1|x^1) p(x^1|x^2)."""
     rng = np.random.default_rng(seed)
     first, second, p = full_kernel(rng, 3, 2), full_kernel(rng, 4, 2), rng.dirichlet(np.ones(12)).reshape(3, 4)
-    law = np.einsum("ab,au,bv->abuv", p, first, second).sum(axis=3)
-    assert_allclose(law / law.sum(axis=2, keepdims=True), np.repeat(first[:, None], 4, axis=1), atol=1e-9)
-    across = law.sum(axis=0) / p.sum(axis=0)[:, None]  # P(y^1|x^2)
+    distribution = np.einsum("ab,au,bv->abuv", p, first, second).sum(axis=3)
+    assert_allclose(
+        distribution / distribution.sum(axis=2, keepdims=True), np.repeat(first[:, None], 4, axis=1), atol=1e-9
+    )
+    across = distribution.sum(axis=0) / p.sum(axis=0)[:, None]  # P(y^1|x^2)
     assert_allclose(across, (p / p.sum(axis=0)).T @ first, atol=1e-9)
     # So what the first answer tells of the second table is what mixtures of its rows carry, whatever joins them.
     found = general_composition(first, second, (3,), (4,))
-    assert information(law.sum(axis=0)) <= found.cross[1] + 1e-9
+    assert information(distribution.sum(axis=0)) <= found.cross[1] + 1e-9
     at_once = max(float(channel_capacity(first[list(rows)])) for rows in itertools.combinations(range(3), 2))
     assert_allclose(general_composition(first, second[:2], (3,), (2,)).cross[1], at_once, atol=1e-8)
     assert_allclose(found.own, [float(channel_capacity(first)), float(channel_capacity(second))], atol=1e-8)
@@ -138,10 +142,10 @@ def test_wxh_proposition_5_equal_tables_are_basic_composition(seed):
     table = np.zeros((2, 2, 2, 2))
     for x, (a, b) in enumerate(itertools.product((0, 1), repeat=2)):
         table[a, b, a, b] = p[x]
-    law = two_tables(table.ravel(), first, second)
-    pair = information(law.reshape(4, -1))
-    assert_allclose([information(law.sum(axis=axis).reshape(2, -1)) for axis in (0, 1)], pair, atol=1e-9)
-    assert_allclose(information(record_law(p, compose(first, second), (2, 2), (0,))), pair, atol=1e-9)
+    distribution = two_tables(table.ravel(), first, second)
+    pair = information(distribution.reshape(4, -1))
+    assert_allclose([information(distribution.sum(axis=axis).reshape(2, -1)) for axis in (0, 1)], pair, atol=1e-9)
+    assert_allclose(information(record_distribution(p, compose(first, second), (2, 2), (0,))), pair, atol=1e-9)
 
 
 @settings(max_examples=30)
@@ -195,7 +199,7 @@ def test_excess_of_many_parts_tends_to_the_whole_record():
 def test_parallel_composition_fails_with_correlated_records():
     """x_2 = x_1: two answers about one bit, though each part answers about its own record."""
     equal = np.array([0.5, 0, 0, 0.5])
-    leak = information(record_law(equal, np.kron(FLIP, FLIP), (2, 2), (0,)))
+    leak = information(record_distribution(equal, np.kron(FLIP, FLIP), (2, 2), (0,)))
     assert leak > parallel_composition([FLIP, FLIP], [(2,), (2,)]).claimed + 0.1
 
 
@@ -263,7 +267,7 @@ def test_private_mean_tail_beyond_doubles():
 
 
 def v_entropy(joint, predictors):
-    """Least expected log-loss of S over a family of maps y -> law of S."""
+    """Least expected log-loss of S over a family of maps y -> distribution of S."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return min(float(-np.where(joint > 0, joint * np.log(predictor), 0).sum()) for predictor in predictors)
 
@@ -411,16 +415,18 @@ def test_channels_that_do_not_fit_are_refused():
         joint_release(XOR, [np.full((2, 2000), 1 / 2000)] * 2)
 
 
-@pytest.mark.parametrize("law", [[[0.5, 0.6]], [[-0.1, 1.1]], [[math.nan, 1.0]], [1.0], [["a"]], np.zeros((0, 2))])
 @pytest.mark.parametrize(
-    "measure", [sequential_log_lift, conditional_dependence, lambda law: joint_release(law, [FLIP])]
+    "distribution", [[[0.5, 0.6]], [[-0.1, 1.1]], [[math.nan, 1.0]], [1.0], [["a"]], np.zeros((0, 2))]
 )
-def test_what_is_no_law_is_refused(law, measure):
-    with pytest.raises(InvalidDistribution, match="law must"):
-        measure(law)
+@pytest.mark.parametrize(
+    "measure", [sequential_log_lift, conditional_dependence, lambda distribution: joint_release(distribution, [FLIP])]
+)
+def test_what_is_no_distribution_is_refused(distribution, measure):
+    with pytest.raises(InvalidDistribution, match="distribution must"):
+        measure(distribution)
 
 
-def test_laws_of_the_wrong_kind_are_refused():
+def test_distributions_of_the_wrong_kind_are_refused():
     with pytest.raises(InvalidDistribution, match="axes S, Y1, Y2"):
         sequential_log_lift([[0.5, 0.5]])
     with pytest.raises(InvalidDistribution, match="probability 0"):

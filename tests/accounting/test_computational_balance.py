@@ -1,4 +1,4 @@
-"""Balance functions of bounded adversaries: by enumeration of readers and laws, and as thresholds [WXH Def. 22-24]."""
+"""Balance functions of bounded adversaries: by enumeration of readers and sources, and as thresholds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from accounting_cases import LN2, full_kernel, information, record_law
+from accounting_cases import LN2, full_kernel, information, record_distribution
 from numpy.testing import assert_allclose
 from scipy.special import entr
 
@@ -17,7 +17,7 @@ from sanitize.errors import InvalidChannel, InvalidParameter
 from sanitize.individual import individual_channel_capacity
 
 BINARY = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
-LAWS = np.linspace(0, 1, 4001)[1:-1]
+DISTRIBUTIONS = np.linspace(0, 1, 4001)[1:-1]
 
 
 def maps(n, k):
@@ -25,20 +25,20 @@ def maps(n, k):
     return [np.eye(k)[list(labels)] for labels in itertools.product(range(k), repeat=n)]
 
 
-def told(channel, readers, laws):
-    """The most that a reader learns of one bit, over some laws of it."""
-    p = np.stack([laws, 1 - laws], axis=1)
+def told(channel, readers, distributions):
+    """The most that a reader learns of one bit, over some distributions of it."""
+    p = np.stack([distributions, 1 - distributions], axis=1)
     seen = (channel @ reader for reader in readers)
     return max(float((entr(p @ one).sum(axis=1) - p @ entr(one).sum(axis=1)).max()) for one in seen)
 
 
 @pytest.mark.parametrize("b", [0.0, 0.5, 0.65, LN2])
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_wxh_definition_24_is_the_best_reader_and_the_worst_law(b, k):
-    """Every map of three outputs to k values, and every law of one bit on a grid."""
+def test_wxh_definition_24_is_the_best_reader_and_the_worst_distribution(b, k):
+    """Every map of three outputs to k values, and every distribution of one bit on a grid."""
     found = computational_balance_function(BINARY, b, readers=k)
-    wide = LAWS[entr(LAWS) + entr(1 - LAWS) >= b - 1e-9]
-    capacity, restricted = (told(BINARY, maps(3, k), laws) for laws in (LAWS, wide))
+    wide = DISTRIBUTIONS[entr(DISTRIBUTIONS) + entr(1 - DISTRIBUTIONS) >= b - 1e-9]
+    capacity, restricted = (told(BINARY, maps(3, k), distributions) for distributions in (DISTRIBUTIONS, wide))
     for low, high, value in (
         (found.capacity_lower, found.capacity_upper, capacity),
         (found.restricted_lower, found.restricted_upper, restricted),
@@ -52,21 +52,21 @@ def test_wxh_definition_24_is_the_best_reader_and_the_worst_law(b, k):
 
 @pytest.mark.parametrize("b", [0.0, 0.5, 0.65, LN2])
 def test_wxh_proposition_8_three_levels_name_one_threshold(b):
-    """ε against the class on wide laws, ε + δ_c against it on all, ε + δ_c + τ against everyone, by enumeration."""
+    """ε against the class on wide distributions, ε + δ_c on all, ε + δ_c + τ against everyone, by enumeration."""
     found = computational_balance_function(BINARY, b, readers=2)
-    wide = LAWS[entr(LAWS) + entr(1 - LAWS) >= b - 1e-9]
+    wide = DISTRIBUTIONS[entr(DISTRIBUTIONS) + entr(1 - DISTRIBUTIONS) >= b - 1e-9]
     here = told(BINARY, maps(3, 2), wide)
     for eps in (here - 1e-4, here + 1e-4):
         private = here <= eps
-        assert private == (told(BINARY, maps(3, 2), LAWS) <= eps + found.lower + 1e-5)
-        assert private == (told(BINARY, maps(3, 3), LAWS) <= eps + found.lower + found.tau[0] + 1e-5)
+        assert private == (told(BINARY, maps(3, 2), DISTRIBUTIONS) <= eps + found.lower + 1e-5)
+        assert private == (told(BINARY, maps(3, 3), DISTRIBUTIONS) <= eps + found.lower + found.tau[0] + 1e-5)
     assert found.tau[0] > 0.005
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
-def test_wxh_definition_22_laws_of_large_effective_entropy(seed):
-    """Effective entropy is the loss of the best constant, which is H: each law found has b, and tells what is said."""
+def test_wxh_definition_22_distributions_of_large_effective_entropy(seed):
+    """Effective entropy is the loss of the best constant, which is H: each one found has b, and tells what is said."""
     rng = np.random.default_rng(seed)
     sizes, n_y = (2, 2), 3
     channel = full_kernel(rng, 4, n_y)
@@ -76,17 +76,17 @@ def test_wxh_definition_22_laws_of_large_effective_entropy(seed):
     assert len(found.balances) == len(readers)
     reached = 0.0
     for balance, reader in zip(found.balances, readers, strict=True):
-        law = balance.input
+        distribution = balance.input
         constants = rng.dirichlet(np.ones(4), 200)
         with np.errstate(divide="ignore"):
-            assert (-(np.log(constants) @ law) >= b - 1e-9).all()
-        assert -law[law > 0] @ np.log(law[law > 0]) >= b - 1e-9
-        of_reader = max(information(record_law(law, channel @ reader, sizes, [i])) for i in range(2))
+            assert (-(np.log(constants) @ distribution) >= b - 1e-9).all()
+        assert -distribution[distribution > 0] @ np.log(distribution[distribution > 0]) >= b - 1e-9
+        of_reader = max(information(record_distribution(distribution, channel @ reader, sizes, [i])) for i in range(2))
         assert_allclose(of_reader, balance.restricted_lower, atol=1e-7)
         reached = max(reached, of_reader)
         for p in rng.dirichlet(np.full(4, 5.0), 50):
             if -p @ np.log(p) >= b:
-                assert max(information(record_law(p, channel @ reader, sizes, [i])) for i in range(2)) <= (
+                assert max(information(record_distribution(p, channel @ reader, sizes, [i])) for i in range(2)) <= (
                     found.restricted_upper + 1e-9
                 )
     assert_allclose(found.restricted_lower, reached, atol=1e-7)

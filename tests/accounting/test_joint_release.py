@@ -40,13 +40,13 @@ from sanitize.transformers import RandomizedResponse
 def test_joint_release_against_loops(seed, d):
     rng = np.random.default_rng(seed)
     shape = tuple(int(size) for size in rng.integers(1, 4, d))
-    law = rng.dirichlet(np.full(2 * math.prod(shape), 0.3)).reshape(2, *shape) * 0.9
-    law[:, *([0] * d)] += 0.05
+    distribution = rng.dirichlet(np.full(2 * math.prod(shape), 0.3)).reshape(2, *shape) * 0.9
+    distribution[:, *([0] * d)] += 0.05
     kernels = [random_kernel(rng, size, int(rng.integers(1, 4))) for size in shape]
-    released = joint_release(law, kernels)
+    released = joint_release(distribution, kernels)
     outputs = list(itertools.product(*(range(kernel.shape[1]) for kernel in kernels)))
     expected = np.zeros((2, len(outputs)))
-    for (s, *x), p in np.ndenumerate(law):
+    for (s, *x), p in np.ndenumerate(distribution):
         for k, y in enumerate(outputs):
             expected[s, k] += p * math.prod(kernel[a, b] for kernel, a, b in zip(kernels, x, y, strict=True))
     kept = expected.sum(axis=0) > 0
@@ -58,12 +58,12 @@ def test_joint_release_against_loops(seed, d):
 
 def test_joint_release_in_blocks(monkeypatch):
     rng = np.random.default_rng(5)
-    law = rng.dirichlet(np.ones(2 * 6 * 5)).reshape(2, 6, 5)
+    distribution = rng.dirichlet(np.ones(2 * 6 * 5)).reshape(2, 6, 5)
     kernels = [random_kernel(rng, 6, 3), random_kernel(rng, 5, 4)]
-    whole = joint_release(law, kernels)
+    whole = joint_release(distribution, kernels)
     monkeypatch.setattr("sanitize.accounting._joint_release.CHANNEL_CELLS", 0)
     monkeypatch.setattr("sanitize.accounting._joint_release.BLOCK_CELLS", 30)
-    assert_allclose(joint_release(law, kernels).pmf, whole.pmf, atol=1e-15)
+    assert_allclose(joint_release(distribution, kernels).pmf, whole.pmf, atol=1e-15)
 
 
 FRAME = pd.DataFrame(
@@ -79,11 +79,11 @@ def test_joint_release_of_a_counted_table():
     """Columns take their symbols in ascending order, missing last; the tensor gives the same."""
     counted = JointDistribution.from_frame(FRAME, sensitive="ill", public=["town", "age"])
     town, age = random_kernel(np.random.default_rng(1), 4, 3), FLIP
-    law = np.zeros((2, 4, 2))
+    distribution = np.zeros((2, 4, 2))
     for s, t, a in zip([1, 0, 0, 1, 0, 0], [1, 0, 1, 3, 0, 2], [1, 0, 1, 0, 1, 0], strict=True):
-        law[s, t, a] += 1 / 6
+        distribution[s, t, a] += 1 / 6
     released = joint_release(counted, [town, age])
-    assert_allclose(released.pmf, joint_release(law, [town, age]).pmf, atol=1e-12)
+    assert_allclose(released.pmf, joint_release(distribution, [town, age]).pmf, atol=1e-12)
     assert released.n == 6
     assert released.sensitive == counted.sensitive
 
@@ -114,9 +114,9 @@ def test_joint_release_of_fitted_sanitizers():
 @given(SEEDS)
 def test_one_column_is_an_ordinary_release(seed):
     rng = np.random.default_rng(seed)
-    law, kernel = rng.dirichlet(np.ones(6)).reshape(2, 3), random_kernel(rng, 3, 3)
-    plain = JointDistribution.from_matrix(law).release(Channel.from_matrix(kernel))
-    assert_allclose(joint_release(law, [kernel]).pmf, plain.pmf, atol=1e-12)
+    distribution, kernel = rng.dirichlet(np.ones(6)).reshape(2, 3), random_kernel(rng, 3, 3)
+    plain = JointDistribution.from_matrix(distribution).release(Channel.from_matrix(kernel))
+    assert_allclose(joint_release(distribution, [kernel]).pmf, plain.pmf, atol=1e-12)
 
 
 def test_lift_budgets_do_not_add_over_columns():
@@ -140,11 +140,11 @@ def test_sum_modulo_2_under_randomized_response(epsilon, printed):
 def test_x_level_ldp_adds_whatever_the_dependence(seed):
     """Joint LDP of S and both lifts are at most the sum of the columns' own LDP."""
     rng = np.random.default_rng(seed)
-    law = rng.dirichlet(np.full(18, 0.3)).reshape(2, 3, 3)
-    law = (law + 1e-6) / (law + 1e-6).sum()
+    distribution = rng.dirichlet(np.full(18, 0.3)).reshape(2, 3, 3)
+    distribution = (distribution + 1e-6) / (distribution + 1e-6).sum()
     kernels = [full_kernel(rng, 3, 3), full_kernel(rng, 3, 2)]
     total = basic_composition([global_dp(kernel, 1, 3) for kernel in kernels]).eps
-    released = joint_release(law, kernels)
+    released = joint_release(distribution, kernels)
     assert LDPBudget(total).excess(released).max() <= 1e-9
     assert LiftBudget.symmetric(total).excess(released).max() <= 1e-9
 
@@ -155,27 +155,27 @@ def test_s_level_ldp_adds_up_to_the_dependence(seed, independent):
     rng = np.random.default_rng(seed)
     p_s = rng.dirichlet(np.ones(3))
     if independent:
-        law = np.stack([p * np.outer(rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(2))) for p in p_s])
+        distribution = np.stack([p * np.outer(rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(2))) for p in p_s])
     else:
-        law = rng.dirichlet(np.ones(18)).reshape(3, 3, 2)
-    gamma = conditional_dependence(law)
+        distribution = rng.dirichlet(np.ones(18)).reshape(3, 3, 2)
+    gamma = conditional_dependence(distribution)
     assert not independent or gamma < 1e-9
     kernels = [full_kernel(rng, 3, 2), full_kernel(rng, 2, 3)]
     alone = [
-        sz.ldp_epsilon(joint_release(law, [kernels[0], np.ones((2, 1))])),
-        sz.ldp_epsilon(joint_release(law, [np.ones((3, 1)), kernels[1]])),
+        sz.ldp_epsilon(joint_release(distribution, [kernels[0], np.ones((2, 1))])),
+        sz.ldp_epsilon(joint_release(distribution, [np.ones((3, 1)), kernels[1]])),
     ]
-    assert sz.ldp_epsilon(joint_release(law, kernels)) <= sensitive_ldp_composition(alone, gamma) + 1e-9
+    assert sz.ldp_epsilon(joint_release(distribution, kernels)) <= sensitive_ldp_composition(alone, gamma) + 1e-9
 
 
 @pytest.mark.parametrize("rho", [0.1, 0.5, 0.9])
 def test_one_dependence_is_not_enough(rho):
     """Columns that lean to S = X1 xor X2: 0 + 0 + γ is too small, 0 + 0 + 2γ is not."""
     sign = np.array([[[1, -1], [-1, 1]], [[-1, 1], [1, -1]]])
-    law = (1 + rho * sign) / 8
-    gamma = conditional_dependence(law)
+    distribution = (1 + rho * sign) / 8
+    gamma = conditional_dependence(distribution)
     assert_allclose(gamma, -math.log(1 - rho))
-    joint = sz.ldp_epsilon(joint_release(law, [np.eye(2), np.eye(2)]))
+    joint = sz.ldp_epsilon(joint_release(distribution, [np.eye(2), np.eye(2)]))
     assert_allclose(joint, math.log((1 + rho) / (1 - rho)))
     assert gamma < joint <= sensitive_ldp_composition([0.0, 0.0], gamma)
 
@@ -193,22 +193,22 @@ def test_dependence_with_zeros():
 def test_sequential_composition_of_log_lifts(seed):
     """log l(s, y1, y2) = log l(s, y1) + log l(s, y2 | y1), zeros included, and conditional budgets add."""
     rng = np.random.default_rng(seed)
-    law = rng.dirichlet(np.full(24, 0.2)).reshape(2, 3, 4)
-    law[law < 1e-4] = 0
-    law[:, 0, 0] += 0.01
-    law /= law.sum()
-    split = sequential_log_lift(law)
+    distribution = rng.dirichlet(np.full(24, 0.2)).reshape(2, 3, 4)
+    distribution[distribution < 1e-4] = 0
+    distribution[:, 0, 0] += 0.01
+    distribution /= distribution.sum()
+    split = sequential_log_lift(distribution)
     with np.errstate(divide="ignore", invalid="ignore"):
-        joint = np.log(law / law.sum(axis=0) / law.sum(axis=(1, 2))[:, None, None])
+        joint = np.log(distribution / distribution.sum(axis=0) / distribution.sum(axis=(1, 2))[:, None, None])
     assert not np.isnan(split.total).any()
-    assert (split.occurs == (law.sum(axis=0) > 0)).all()
+    assert (split.occurs == (distribution.sum(axis=0) > 0)).all()
     assert_allclose(split.total[:, split.occurs], joint[:, split.occurs], atol=1e-9)
     seen = split.occurs.any(axis=1)
     first = LiftBudget(lower=-split.first[:, seen].min(), upper=split.first[:, seen].max())
     live = split.second[:, split.occurs]
     second = LiftBudget(lower=max(0.0, -live.min()), upper=max(0.0, live.max()))
     both = sequential_budget([first, second])
-    flat = JointDistribution.from_matrix(law.reshape(2, -1)[:, law.sum(axis=0).ravel() > 0])
+    flat = JointDistribution.from_matrix(distribution.reshape(2, -1)[:, distribution.sum(axis=0).ravel() > 0])
     assert both.lower == math.inf or both.excess(flat).max() <= 1e-9
 
 
@@ -216,7 +216,7 @@ def test_sequential_composition_of_log_lifts(seed):
 
 
 def joint_of(p_s, lifts):
-    """Law of (S, Y1, Y2), Y independent given S, first outputs with these lifts and the rest of the mass second."""
+    """Distribution of (S, Y1, Y2), Y independent given S, first outputs with these lifts and the rest second."""
     tables = []
     for lift in lifts:
         chance = min(0.5, 0.5 / lift.max())
@@ -244,11 +244,11 @@ def test_supremum_of_two_independent_lip_outputs_is_attained(epsilon):
     found = independent_release_budget(LiftBudget.symmetric(epsilon), LiftBudget.symmetric(epsilon))
     rare, q = 1e-9, (1 - a) / (b - a)
     p_s = np.array([rare, q - rare, q - rare, 1 - 2 * q + rare])
-    law = joint_of(p_s, [np.array([b, b, a, a]), np.array([b, a, b, a])])
-    total = sequential_log_lift(law).total[:, 0, 0]
+    distribution = joint_of(p_s, [np.array([b, b, a, a]), np.array([b, a, b, a])])
+    total = sequential_log_lift(distribution).total[:, 0, 0]
     assert_allclose(total[0], found.upper, atol=1e-7)
-    law = joint_of(np.array([q, 1 - q]), [np.array([b, a]), np.array([b, a])])
-    assert_allclose(-sequential_log_lift(law).total[1, 0, 0], found.lower, rtol=1e-12)
+    distribution = joint_of(np.array([q, 1 - q]), [np.array([b, a]), np.array([b, a])])
+    assert_allclose(-sequential_log_lift(distribution).total[1, 0, 0], found.lower, rtol=1e-12)
 
 
 @given(SEEDS)

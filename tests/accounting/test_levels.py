@@ -9,7 +9,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from accounting_cases import FLIP, LN2, SEEDS, full_kernel, information, random_kernel, record_law
+from accounting_cases import FLIP, LN2, SEEDS, full_kernel, information, random_kernel, record_distribution
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -32,7 +32,7 @@ BITS = np.indices((2, 2, 2)).reshape(3, 8)
 
 
 @given(SEEDS, st.integers(1, 3))
-def test_compose_is_the_product_law(seed, n_channels):
+def test_compose_is_the_product_distribution(seed, n_channels):
     rng = np.random.default_rng(seed)
     kernels = [random_kernel(rng, 3, int(rng.integers(1, 4))) for _ in range(n_channels)]
     exact = [[[Fraction(float(v)) for v in row] for row in kernel] for kernel in kernels]
@@ -98,12 +98,12 @@ def test_wxh_theorem_7_1_individual_capacities_add(seed):
 
 
 def test_wxh_theorem_7_1_needs_the_deltas_under_an_entropy_bound():
-    """x1+x2 and x1+x2+x3 mod 2 under the uniform law: 0 + 0 becomes ln 2."""
+    """x1+x2 and x1+x2+x3 mod 2 under the uniform distribution: 0 + 0 becomes ln 2."""
     two, three = np.eye(2)[BITS[:2].sum(axis=0) % 2], np.eye(2)[BITS.sum(axis=0) % 2]
     even = np.full(8, 1 / 8)
     for kernel in (two, three):
-        assert max(information(record_law(even, kernel, (2, 2, 2), (i,))) for i in range(3)) < 1e-12
-    assert_allclose(information(record_law(even, compose(two, three), (2, 2, 2), (2,))), LN2)
+        assert max(information(record_distribution(even, kernel, (2, 2, 2), (i,))) for i in range(3)) < 1e-12
+    assert_allclose(information(record_distribution(even, compose(two, three), (2, 2, 2), (2,))), LN2)
     # Against everyone nothing is wrong: either answer may tell a record already.
     capacities = [float(individual_channel_capacity(kernel, sizes=(2, 2, 2))) for kernel in (two, three)]
     assert_allclose(capacities, LN2)
@@ -114,11 +114,11 @@ def test_wxh_lemma_5_chain_rule_over_outputs(seed):
     """I(X_i;Y) = I(X_i;Y^2) + Σ p(y^2) I of channel 1 under the posterior given y^2."""
     rng = np.random.default_rng(seed)
     first, second, p = random_kernel(rng, 4, 2), random_kernel(rng, 4, 3), rng.dirichlet(np.ones(4))
-    total = information(record_law(p, compose(first, second), (2, 2), (0,)))
-    split = information(record_law(p, second, (2, 2), (0,)))
+    total = information(record_distribution(p, compose(first, second), (2, 2), (0,)))
+    split = information(record_distribution(p, second, (2, 2), (0,)))
     for y, chance in enumerate(p @ second):
         if chance > 0:
-            split += chance * information(record_law(p * second[:, y] / chance, first, (2, 2), (0,)))
+            split += chance * information(record_distribution(p * second[:, y] / chance, first, (2, 2), (0,)))
     assert_allclose(total, split, atol=1e-9)
 
 
@@ -129,11 +129,11 @@ def test_wxh_lemma_5_chain_rule_over_outputs(seed):
 def test_wxh_lemma_4_chain_rule_over_records(seed):
     rng = np.random.default_rng(seed)
     channel, p = random_kernel(rng, 8, 3), rng.dirichlet(np.ones(8))
-    both = information(record_law(p, channel, (2, 2, 2), (0, 1)))
-    split = information(record_law(p, channel, (2, 2, 2), (0,)))
+    both = information(record_distribution(p, channel, (2, 2, 2), (0, 1)))
+    split = information(record_distribution(p, channel, (2, 2, 2), (0,)))
     for a in (0, 1):
         given = np.where(BITS[0] == a, p, 0)
-        split += given.sum() * information(record_law(given / given.sum(), channel, (2, 2, 2), (1,)))
+        split += given.sum() * information(record_distribution(given / given.sum(), channel, (2, 2, 2), (1,)))
     assert_allclose(both, split, atol=1e-9)
 
 

@@ -1,4 +1,4 @@
-"""(ε, δ) of noisy counts one row of which moves: both laws written out, another library, and a bound of the theory."""
+"""(ε, δ) of noisy counts one row of which moves: both sides written out, another library, and a bound of the theory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CASES = [(0.0, 1.0), (0.5, 0.5), (1.0, 2.0), (1.0, 1.0), (3.0, 0.703125), (0.1, 
 
 
 def divergence(eps, sigma):
-    """Σ over both outputs of max(0, P - e^ε P'), from the two laws themselves, with 40 digits."""
+    """Σ over both outputs of max(0, P - e^ε P'), from the two distributions themselves, with 40 digits."""
     with mpmath.workdps(40):
         reach = math.ceil(18 * sigma) + 2
         mass = {z: mpmath.exp(-(mpmath.mpf(z) ** 2) / (2 * mpmath.mpf(sigma) ** 2)) for z in range(-reach, reach + 1)}
@@ -29,7 +29,7 @@ def divergence(eps, sigma):
 
 
 @pytest.mark.parametrize(("eps", "sigma"), CASES)
-def test_delta_is_the_divergence_of_the_two_laws_rounded_up(eps, sigma):
+def test_delta_is_the_divergence_of_the_two_distributions_rounded_up(eps, sigma):
     exact, found = divergence(eps, sigma), moved_count_delta(eps, sigma)
     assert exact <= found <= exact * (1 + 1e-8)
 

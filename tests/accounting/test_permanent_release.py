@@ -27,17 +27,17 @@ def every_history(n_x: int, length: int) -> np.ndarray:
     return np.indices((n_x,) * length).reshape(length, -1).T
 
 
-def random_law(rng: np.random.Generator, n_histories: int) -> np.ndarray:
+def random_distribution(rng: np.random.Generator, n_histories: int) -> np.ndarray:
     return rng.dirichlet(np.ones(2 * n_histories)).reshape(2, -1)
 
 
-def by_functions(law, histories, kernel):
+def by_functions(distribution, histories, kernel):
     """P(s, y_1, ..., y_T) in fractions: every function F of all values, kept or not used, has Π_v P(F(v)|v)."""
     found = Counter()
     n_x, n_y = len(kernel), len(kernel[0])
     for function in itertools.product(range(n_y), repeat=n_x):
         chance = math.prod(kernel[v][y] for v, y in enumerate(function))
-        for s, row in enumerate(law):
+        for s, row in enumerate(distribution):
             for p, history in zip(row, histories, strict=True):
                 found[s, tuple(function[v] for v in history)] += p * chance
     return found
@@ -49,12 +49,12 @@ def test_exact_sums_over_all_functions(n_x, n_y, length):
     rng = np.random.default_rng(n_x + n_y + length)
     histories = every_history(n_x, length)[rng.permutation(n_x**length)[: n_x**length - 1]]
     weights = rng.integers(1, 9, (2, len(histories)))
-    law = [[Fraction(int(w), int(weights.sum())) for w in row] for row in weights]
+    distribution = [[Fraction(int(w), int(weights.sum())) for w in row] for row in weights]
     rows = [[0, *rng.integers(1, 9, n_y - 1)] for _ in range(n_x)]
     rows[0] = [int(w) for w in rng.integers(1, 9, n_y)]
     kernel = [[Fraction(int(w), int(sum(row))) for w in row] for row in rows]
-    released = permanent_release(np.array(law, float), histories, np.array(kernel, float))
-    exact = by_functions(law, histories.tolist(), kernel)
+    released = permanent_release(np.array(distribution, float), histories, np.array(kernel, float))
+    exact = by_functions(distribution, histories.tolist(), kernel)
     assert sum(exact.values()) == 1
     expected = {y for (_, y), p in exact.items() if p}
     assert list(released.public.symbols) == sorted(expected)
@@ -65,16 +65,16 @@ def test_exact_sums_over_all_functions(n_x, n_y, length):
 @given(SEEDS, st.integers(1, 3), st.integers(1, 3), st.integers(1, 3))
 @settings(max_examples=30)
 def test_values_that_differ_are_answered_as_with_new_noise(seed, n_x, n_y, length):
-    """Histories without a value twice: the same law as of `joint_release`; and rows of one value add nothing."""
+    """Histories without a value twice: the same as of `joint_release`; and rows of one value add nothing."""
     rng = np.random.default_rng(seed)
     histories = np.array(list(itertools.permutations(range(n_x + length - 1), length)))
     kernel = random_kernel(rng, n_x + length - 1, n_y)
-    law = random_law(rng, len(histories))
+    distribution = random_distribution(rng, len(histories))
     tensor = np.zeros((2, *[n_x + length - 1] * length))
-    tensor[:, *histories.T] = law
-    once = permanent_release(law, histories, kernel)
+    tensor[:, *histories.T] = distribution
+    once = permanent_release(distribution, histories, kernel)
     assert_allclose(once.pmf, joint_release(tensor, [kernel] * length).pmf, atol=1e-14)
-    twice = permanent_release(law, np.repeat(histories, 2, axis=1), kernel)
+    twice = permanent_release(distribution, np.repeat(histories, 2, axis=1), kernel)
     assert_allclose(twice.pmf, once.pmf, atol=1e-14)
     assert_allclose(sz.lift(twice), sz.lift(once), rtol=1e-9)
 
@@ -84,12 +84,12 @@ def test_values_that_differ_are_answered_as_with_new_noise(seed, n_x, n_y, lengt
 def test_kept_symbols_tell_no_more_than_the_history(seed):
     rng = np.random.default_rng(seed)
     histories = every_history(3, 3)
-    law = random_law(rng, len(histories))
-    released = permanent_release(law, histories, random_kernel(rng, 3, 2))
-    given_history = sz.JointDistribution.from_matrix(law)
+    distribution = random_distribution(rng, len(histories))
+    released = permanent_release(distribution, histories, random_kernel(rng, 3, 2))
+    given_history = sz.JointDistribution.from_matrix(distribution)
     assert sz.mutual_information(released) <= sz.mutual_information(given_history) + 1e-12
     assert sz.lifts.max_log_lift(released).max() <= sz.lifts.max_log_lift(given_history).max() + 1e-12
-    assert_allclose(released.p_s, law.sum(axis=1), rtol=1e-12)
+    assert_allclose(released.p_s, distribution.sum(axis=1), rtol=1e-12)
 
 
 def test_a_value_that_stays_costs_its_budget_once_and_new_noise_exceeds_it():
@@ -105,19 +105,19 @@ def test_a_value_that_stays_costs_its_budget_once_and_new_noise_exceeds_it():
 
 def test_that_a_value_changes_is_told_for_certain():
     """No level of the channel bounds what changes tell: here they are the secret."""
-    law = [[0.25, 0.25, 0.0, 0.0], [0.0, 0.0, 0.25, 0.25]]
+    distribution = [[0.25, 0.25, 0.0, 0.0], [0.0, 0.0, 0.25, 0.25]]
     channel = sz.randomized_response(2, 0.01)
-    released = permanent_release(law, [[0, 0], [1, 1], [0, 1], [1, 0]], channel)
+    released = permanent_release(distribution, [[0, 0], [1, 1], [0, 1], [1, 0]], channel)
     assert sz.lifts.max_log_lift(released).max() == pytest.approx(math.log(2))
 
 
 def test_blocks_of_histories_add_up(monkeypatch):
     rng = np.random.default_rng(3)
     histories, kernel = every_history(3, 4), random_kernel(rng, 3, 3)
-    law = random_law(rng, len(histories))
-    whole = permanent_release(law, histories, kernel)
+    distribution = random_distribution(rng, len(histories))
+    whole = permanent_release(distribution, histories, kernel)
     monkeypatch.setattr("sanitize.accounting._permanent_release._BLOCK_PAIRS", 100)
-    assert_allclose(permanent_release(law, histories, kernel).pmf, whole.pmf, atol=1e-15)
+    assert_allclose(permanent_release(distribution, histories, kernel).pmf, whole.pmf, atol=1e-15)
 
 
 def test_the_benchmark_of_months_tells_what_sums_over_histories_tell(monkeypatch):
@@ -126,11 +126,11 @@ def test_the_benchmark_of_months_tells_what_sums_over_histories_tell(monkeypatch
     units = importlib.import_module("units")
     month, step = units.P_S[:, None] * units.P_X, units.changes(units.P_X, 0.3)
     kernel = np.array([[0.8, 0.1, 0.1], [0.0, 1.0, 0.0], [0.1, 0.0, 0.9]])
-    law = np.einsum("sx,sxy,syz->sxyz", month, step, step)
+    distribution = np.einsum("sx,sxy,syz->sxyz", month, step, step)
     sequences = every_history(3, 3)
-    anew = joint_release(law, [kernel] * 3)
+    anew = joint_release(distribution, [kernel] * 3)
     found = dict(zip(anew.public.symbols, anew.pmf.T, strict=True))
-    kept = by_functions(law.reshape(2, -1), sequences.tolist(), kernel.tolist())
+    kept = by_functions(distribution.reshape(2, -1), sequences.tolist(), kernel.tolist())
     for of, told in (
         (units.lifts_anew, lambda y: found[y]),
         (units.lifts_kept, lambda y: np.array([float(kept[s, y]) for s in range(2)])),
@@ -142,7 +142,7 @@ def test_the_benchmark_of_months_tells_what_sums_over_histories_tell(monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("law", "histories", "channel", "error", "words"),
+    ("distribution", "histories", "channel", "error", "words"),
     [
         ([0.5, 0.5], [[0], [1]], FLIP, InvalidDistribution, "axes S"),
         ([[[0.5, 0.5]]], [[0], [1]], FLIP, InvalidDistribution, "axes S and history"),
@@ -157,6 +157,6 @@ def test_the_benchmark_of_months_tells_what_sums_over_histories_tell(monkeypatch
         ([[0.5, 0.5]], [[0] * 21, [1] * 21], FLIP, InvalidParameter, "more than 1048576"),
     ],
 )
-def test_what_is_refused(law, histories, channel, error, words):
+def test_what_is_refused(distribution, histories, channel, error, words):
     with pytest.raises(error, match=words):
-        permanent_release(law, histories, channel)
+        permanent_release(distribution, histories, channel)

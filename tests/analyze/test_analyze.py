@@ -23,7 +23,7 @@ from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter, Sourc
 TOWNS = Alphabet(("town", "owns"), [(town, owns) for town in "AB" for owns in ("no", "yes")])
 
 
-def law_and_channel():
+def distribution_and_channel():
     return st.integers(2, 3).flatmap(lambda n_x: st.tuples(strategies.channels(n_x), weights(n_x)))
 
 
@@ -37,12 +37,12 @@ def released_rows(channel, codes):
 
 
 def grouped(names, p_x):
-    """Shares of the cells of a table, some of them merged, under a law of numbered symbols."""
+    """Shares of the cells of a table, some of them merged, under a distribution of numbered symbols."""
     return [sum(p_x[int(part)] for part in name.strip("{}").split(", ")) for name in names]
 
 
 @settings(max_examples=25)
-@given(law_and_channel())
+@given(distribution_and_channel())
 def test_tables_are_unbiased_and_so_are_their_errors(drawn):
     """Every pair of released rows, with its probability: no sampling, no algebra of the library."""
     channel, p_x = drawn
@@ -92,7 +92,7 @@ def test_a_margin_may_be_told_where_the_symbols_are_not():
 
 
 def survey(n, seed, channel):
-    """Released towns and owners, with rooms that were kept, of a law with a known model."""
+    """Released towns and owners, with rooms that were kept, of a distribution with a known model."""
     rng = np.random.default_rng(seed)
     town, rooms = rng.integers(0, 2, n), rng.integers(1, 4, n)
     owns = rng.random(n) < expit(-1 + 0.5 * rooms + 0.8 * town)

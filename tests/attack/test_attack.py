@@ -86,15 +86,15 @@ def test_equally_likely_guesses_share_the_win():
 class Oracle(ClassifierMixin, BaseEstimator):
     """Knows P(s|x) and learns nothing: its gain is known to the last digit."""
 
-    def __init__(self, law=None):
-        self.law = law
+    def __init__(self, distribution=None):
+        self.distribution = distribution
 
     def fit(self, X, y):
-        self.classes_ = np.arange(len(self.law))
+        self.classes_ = np.arange(len(self.distribution))
         return self
 
     def predict_proba(self, X):
-        return self.law[:, X.argmax(axis=1)].T
+        return self.distribution[:, X.argmax(axis=1)].T
 
 
 def alarms_allowed(n: int, rate: float) -> int:
@@ -210,7 +210,7 @@ def test_missing_values_numbers_and_several_sensitive_columns_are_fine():
 
 
 def test_weights_are_rows_counted_more_than_once():
-    """Weights that pick one law out of two: the adversary sees only the law that has weight."""
+    """Weights that pick one distribution out of two: the adversary sees only the distribution that has weight."""
     first, second = table(0, 800), table(1, 800)
     second["s"] = (second["s"] + 1) % N_S
     both = pd.concat([first, second])
@@ -277,7 +277,7 @@ def test_bad_parameters_are_refused(change, match):
 
 def brute_force(p_x, matrix, known, released):
     """Posterior of each row being the target's: sum over everything that nobody knows."""
-    n, law = len(released), []
+    n, distribution = len(released), []
     for row in range(n):
         total = 0.0
         for xs in itertools.product(range(len(p_x)), repeat=n):
@@ -285,8 +285,8 @@ def brute_force(p_x, matrix, known, released):
                 continue
             chance = math.prod(p_x[x] for i, x in enumerate(xs) if i != row)
             total += chance * math.prod(matrix[x][y] for x, y in zip(xs, released, strict=True))
-        law.append(total)
-    return [value / sum(law) for value in law] if sum(law) else [0.0] * n
+        distribution.append(total)
+    return [value / sum(distribution) for value in distribution] if sum(distribution) else [0.0] * n
 
 
 @pytest.mark.slow
@@ -428,7 +428,7 @@ def test_a_check_that_fails_refuses_the_report():
 
 
 @given(joints())
-def test_the_exact_adversary_speaks_of_every_law(joint):
+def test_the_exact_adversary_speaks_of_every_distribution(joint):
     found = attack.bayes(joint)
     assert "%" in found.to_text()
     assert found.to_dict()["accuracy"] == found.accuracy

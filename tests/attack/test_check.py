@@ -153,12 +153,12 @@ def test_columns_the_report_does_not_measure_are_named():
 
 
 def test_symbols_drawn_inside_bins_are_not_taken_for_strangers():
-    """The report speaks of intervals, the rows hold numbers: the law cannot be compared, the attack can."""
+    """The report speaks of intervals, the rows hold numbers: the distribution cannot be compared, the attack can."""
     rng = np.random.default_rng(0)
     df = pd.DataFrame({"age": rng.normal(40, 10, 1500), "ill": rng.integers(0, 2, 1500)})
     released = sz.frame.release(df, sz.Watchdog(1.0, sensitive="ill", public="age", bins={"age": 5}, random_state=0))
     found = attack.check(sz.last_report(released), released, df["ill"])
-    assert (found.verdict, found.law_excess) == ("consistent", None)
+    assert (found.verdict, found.distribution_excess) == ("consistent", None)
 
 
 def test_check_refuses_what_it_cannot_compare():
@@ -176,10 +176,10 @@ def test_check_refuses_what_it_cannot_compare():
 def test_hoeffdings_bound_holds_for_sums_of_unequal_indicators(n, chances, k):
     """P(share q or more in m rows) <= exp(-m KL(q||p)) for independent rows of mean p, by full convolution."""
     chances = (chances * n)[:n]
-    law = np.array([1.0])
+    distribution = np.array([1.0])
     for p in chances:
-        law = np.convolve(law, [1 - p, p])
+        distribution = np.convolve(distribution, [1 - p, p])
     k, mean = min(k, n), float(np.mean(chances))
     bound = math.exp(-n * float(_kl(np.array(k / n), np.array(mean))))
-    tail = law[k:].sum() if k / n >= mean else law[: k + 1].sum()
+    tail = distribution[k:].sum() if k / n >= mean else distribution[: k + 1].sum()
     assert tail <= bound * (1 + 1e-9) + 1e-12

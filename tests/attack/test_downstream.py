@@ -39,12 +39,12 @@ def test_areas_are_those_of_scikit_learn_ties_included():
     rng = np.random.default_rng(2)
     for _ in range(20):
         y = rng.integers(0, 3, 200)
-        law = rng.dirichlet(np.ones(3), 200).round(1) + 0.1 * np.eye(3)[y]
-        law = (law / law.sum(axis=1, keepdims=True)).round(12)  # ties are ties
-        assert _areas(law, y).mean() == pytest.approx(
-            roc_auc_score(y, law, multi_class="ovr", average="weighted"), abs=1e-12
+        distribution = rng.dirichlet(np.ones(3), 200).round(1) + 0.1 * np.eye(3)[y]
+        distribution = (distribution / distribution.sum(axis=1, keepdims=True)).round(12)  # ties are ties
+        assert _areas(distribution, y).mean() == pytest.approx(
+            roc_auc_score(y, distribution, multi_class="ovr", average="weighted"), abs=1e-12
         )
-        two = law[:, :2] + 0.01
+        two = distribution[:, :2] + 0.01
         two = (two / two.sum(axis=1, keepdims=True)).round(12)
         assert _areas(two, y % 2).mean() == pytest.approx(roc_auc_score(y % 2, two[:, 1]), abs=1e-12)
 

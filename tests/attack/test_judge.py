@@ -200,7 +200,7 @@ def test_raw_rows_and_whole_rows_of_a_bootstrap_are_refuted(made, refuted):
     assert judgement.verdict == "refuted"
     assert not judgement.ok
     pairs = found(judgement)
-    assert all(pairs[name].standing == "more" for name in (*refuted, "membership"))
+    assert all(pairs[name].optimality == "more" for name in (*refuted, "membership"))
     assert judgement.headline == "Refuted"
     with pytest.raises(ReleaseRefuted, match=r"refuted \(copies, .*membership\); do not hand it out") as caught:
         judgement.require()
@@ -283,7 +283,7 @@ def test_without_outsiders_there_are_figures_and_no_verdict():
     table, _ = split(0)
     judgement = judge(table, table, sensitive="secret")
     assert (judgement.verdict, judgement.ok, judgement.refuted, judgement.n_outsiders) == (None, True, (), None)
-    assert {(pair.outsiders, pair.interval, pair.standing) for pair in judgement.pairs} == {(None, None, None)}
+    assert {(pair.outsiders, pair.interval, pair.optimality) for pair in judgement.pairs} == {(None, None, None)}
     assert set(found(judgement)) == {*SHARES, "secret"}  # membership is nothing without them
     assert found(judgement)["copies"].people == 1
     assert "nobody can say" in judgement.sentence
@@ -292,13 +292,13 @@ def test_without_outsiders_there_are_figures_and_no_verdict():
 def test_nothing_was_added_is_said_only_where_the_whole_interval_is_below_what_is_allowed():
     table, others = split(0, 3000, 7)
     judgement = judge(apart(table), table, outsiders=others, sensitive="secret")
-    standings = {pair.standing for pair in judgement.pairs}
-    assert standings >= {"no more", "open"}
+    optimality = {pair.optimality for pair in judgement.pairs}
+    assert optimality >= {"no more", "open"}
     for pair in judgement.pairs:
         low, high = pair.interval
         assert low <= pair.people - pair.outsiders <= high
         assert ("added nothing measurable" in pair.difference) == (low <= 0 and high < 0.02)
-        assert (pair.standing == "more") == (low > 0.02)
+        assert (pair.optimality == "more") == (low > 0.02)
 
 
 def test_a_group_of_rows_that_tells_the_secret_refutes_rows_in_order():
@@ -602,7 +602,7 @@ def test_a_report_carries_it_for_its_owner_only():
 def test_a_difference_that_is_sure_and_allowed_is_a_little_more():
     sides = [np.arange(5000) < 100, np.arange(5000) < 20]
     (pair,) = _pairs([Measured.mean("linkability", sides)], 0.05, 0.02)
-    assert pair.standing == "a little more"
+    assert pair.optimality == "a little more"
     assert pair.difference.startswith("Difference 1.6 (")
     assert SimpleNamespace(**pair.to_dict()).title == "Linkability"
 

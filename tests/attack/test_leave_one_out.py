@@ -23,16 +23,16 @@ def guess(rows, y, n_s):
     """What the adversary believes after some rows (s, y): frequencies of S, and of S beside y shrunk to them."""
     prior = np.array([1 + sum(a == s for a, _ in rows) for s in range(n_s)]) / (len(rows) + n_s)
     beside = [a for a, b in rows if b == y]
-    law = (np.array([beside.count(s) for s in range(n_s)]) + prior * n_s / 2) / (len(beside) + n_s / 2)
-    return prior, law
+    distribution = (np.array([beside.count(s) for s in range(n_s)]) + prior * n_s / 2) / (len(beside) + n_s / 2)
+    return prior, distribution
 
 
 def gain_of_rows(rows, n_s):
     """Every row from all the others, row by row."""
     gains = []
     for i, (s, y) in enumerate(rows):
-        prior, law = guess(rows[:i] + rows[i + 1 :], y, n_s)
-        gains.append(math.log(law[s] / prior[s]))
+        prior, distribution = guess(rows[:i] + rows[i + 1 :], y, n_s)
+        gains.append(math.log(distribution[s] / prior[s]))
     return gains
 
 
@@ -61,11 +61,11 @@ def test_the_expected_gain_is_that_of_a_smaller_table_on_a_fresh_row():
 
     A table of one symbol of S is one of two all the same here, so the rows are counted by the loop of the test above.
     """
-    law = np.array([[0.35, 0.15], [0.1, 0.4]])
+    distribution = np.array([[0.35, 0.15], [0.1, 0.4]])
     cells, n = list(np.ndindex(2, 2)), 5
 
     def chance(rows):
-        return math.prod(law[cell] for cell in rows)
+        return math.prod(distribution[cell] for cell in rows)
 
     seen = fresh = 0.0
     for rows in itertools.product(cells, repeat=n):
@@ -77,9 +77,9 @@ def test_the_expected_gain_is_that_of_a_smaller_table_on_a_fresh_row():
     for rows in itertools.product(cells, repeat=n - 1):
         for s, y in cells:
             prior, guessed = guess(list(rows), y, 2)
-            fresh += chance(rows) * law[s, y] * math.log(guessed[s] / prior[s])
+            fresh += chance(rows) * distribution[s, y] * math.log(guessed[s] / prior[s])
     assert seen == pytest.approx(fresh, abs=1e-12)
-    assert seen <= sz.mutual_information(sz.JointDistribution.from_matrix(law)) + math.log((n - 1 + 2) / n)
+    assert seen <= sz.mutual_information(sz.JointDistribution.from_matrix(distribution)) + math.log((n - 1 + 2) / n)
 
 
 _KNOWN: dict[tuple, float] = {}
@@ -128,15 +128,15 @@ def test_what_it_refuses():
 def test_codes_taken_for_quantities_tell_a_linear_adversary_less():
     """5-ary randomised response: of I = 0.1092 what P(s) ∝ exp(a_s + b_s y) can express is 0.0335, its own optimum."""
     keep = math.e / (math.e + 4)
-    law = np.full((5, 5), (1 - keep) / 20)
-    np.fill_diagonal(law, keep / 5)
+    distribution = np.full((5, 5), (1 - keep) / 20)
+    np.fill_diagonal(distribution, keep / 5)
 
     def loss(coefficients):
         scores = coefficients[:5, None] + coefficients[5:, None] * (np.arange(5) - 2)
-        return float((law * (logsumexp(scores, axis=0) - scores)).sum())
+        return float((distribution * (logsumexp(scores, axis=0) - scores)).sum())
 
     truth = math.log(5) - minimize(loss, np.zeros(10)).fun
-    counts = np.rint(law * 8000).astype(int)
+    counts = np.rint(distribution * 8000).astype(int)
     s, y = (part.ravel().repeat(counts.ravel()) for part in np.indices((5, 5)))
     table = pd.DataFrame({"y": y})
     found = {

@@ -1,4 +1,4 @@
-"""Lift bounds: attained by the two-point law, never exceeded, and the printed ones that are false shown false."""
+"""Lift bounds: attained by two points, never exceeded, and the printed ones that are false shown false."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def sibson(joint: JointDistribution, alpha: float) -> float:
 
 
 def mean_of(f, low, high):
-    """E f(l) of the law on two lifts with mean 1."""
+    """E f(l) of the distribution on two lifts with mean 1."""
     p = (1 - low) / (high - low)
     return p * f(high) + (1 - p) * f(low)
 
 
 @pytest.mark.parametrize("name", ["mutual_information", "total_variation", "chi2", "l1_lift"])
 @pytest.mark.parametrize(("lower", "upper"), PAIRS)
-def test_tight_bounds_are_the_two_point_law_in_high_precision(name: str, lower: float, upper: float) -> None:
+def test_tight_bounds_are_the_two_point_distribution_in_high_precision(name: str, lower: float, upper: float) -> None:
     bound, f = FUNCTIONS[name]
     a, b, _ = two_point(lower, upper)
     exact = mean_of(lambda t: f(t, None), a, b)
@@ -76,7 +76,7 @@ def test_tight_bounds_are_the_two_point_law_in_high_precision(name: str, lower: 
 
 @pytest.mark.parametrize("alpha", ORDERS[:-1])
 @pytest.mark.parametrize(("lower", "upper"), PAIRS)
-def test_order_alpha_bounds_are_the_two_point_law_in_high_precision(alpha, lower, upper) -> None:
+def test_order_alpha_bounds_are_the_two_point_distribution_in_high_precision(alpha, lower, upper) -> None:
     a, b, p = two_point(lower, upper)
     order = mpmath.mpf(alpha)
     mean, inverse = p * b**order + (1 - p) * a**order, p * b**-order + (1 - p) * a**-order
@@ -92,7 +92,9 @@ def test_order_alpha_bounds_are_the_two_point_law_in_high_precision(alpha, lower
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["l1_lift_inverse", "chi2_lift_inverse"])
 @pytest.mark.parametrize(("lower", "upper"), PAIRS)
-def test_inverse_bounds_are_the_best_two_point_law_in_high_precision(name: str, lower: float, upper: float) -> None:
+def test_inverse_bounds_are_the_best_two_point_distribution_in_high_precision(
+    name: str, lower: float, upper: float
+) -> None:
     bound, f = FUNCTIONS[name]
     a, b, _ = two_point(lower, upper)
 
@@ -117,7 +119,7 @@ def test_inverse_bounds_are_the_best_two_point_law_in_high_precision(name: str, 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(FUNCTIONS))
 @pytest.mark.parametrize(("lower", "upper"), [(0.1, 0.3), (0.3, 0.1), (0.2, 2.0), (2.0, 0.5), (1.0, 1.0), (4.0, 3.0)])
-def test_tight_bounds_are_the_optimum_of_a_linear_program_over_laws_of_the_lift(name, lower, upper) -> None:
+def test_tight_bounds_are_the_optimum_of_a_linear_program_over_distributions_of_the_lift(name, lower, upper) -> None:
     """Weights on a grid of lifts with total 1 and mean 1: every prior and column is such a point."""
     bound, f = FUNCTIONS[name]
     grid = np.exp(np.linspace(-lower, upper, 3001))
@@ -164,7 +166,7 @@ def test_averages_reach_their_bounds_on_cyclic_joints(size: int, high: int, a: f
 
 
 @st.composite
-def laws(draw):
+def distributions(draw):
     n_s, n_y = draw(st.integers(2, 5)), draw(st.integers(2, 6))
     cells = draw(st.lists(st.one_of(st.just(0.0), st.floats(1e-4, 1)), min_size=n_s * n_y, max_size=n_s * n_y))
     pmf = np.array(cells).reshape(n_s, n_y) + 1e-3 * np.eye(n_s, n_y, k=draw(st.integers(0, 1)))
@@ -173,9 +175,9 @@ def laws(draw):
     return JointDistribution.from_matrix(pmf / pmf.sum())
 
 
-@given(laws(), st.sampled_from(ORDERS))
-def test_zds_prop_1_3_5_no_law_exceeds_the_tight_bounds(joint: JointDistribution, alpha: float) -> None:
-    """The budget is the one the law just meets."""
+@given(distributions(), st.sampled_from(ORDERS))
+def test_zds_prop_1_3_5_no_distribution_exceeds_the_tight_bounds(joint: JointDistribution, alpha: float) -> None:
+    """The budget is the one the distribution just meets."""
     lower, upper = max(0.0, -min_log_lift(joint).min()), max(0.0, max_log_lift(joint).max())
     over = 1 + 1e-9
     tiny = 1e-12
@@ -346,7 +348,7 @@ SHARES = (1e-6, 0.01, 0.3, 0.5, 0.9)
 
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("top", [1 + 1e-6, 1.5, 3.0, 1e4])
-def test_converses_for_the_max_lift_are_attained_by_the_two_letter_law(share: float, top: float) -> None:
+def test_converses_for_the_max_lift_are_attained_by_the_two_letter_distribution(share: float, top: float) -> None:
     """One letter with lift x, the rest with one common lift: its measure as budget gives x back."""
     x = min(top, 1 / share)
     lifts, p_s = np.array([[x], [max((1 - share * x) / (1 - share), 0.0)]]), np.array([share, 1 - share])
@@ -377,7 +379,7 @@ def test_converses_for_the_min_lift_are_attained_or_approached(share: float, low
     assert bd.min_lift_from_chi2_inverse(chi2_of(1 / lifts, p_s)[0], share).tight == pytest.approx(low, rel=1e-2, abs=0)
 
 
-@given(laws(), st.sampled_from([1.0, 1 + 1e-9, 1.5, 2.0, 100.0, INF]))
+@given(distributions(), st.sampled_from([1.0, 1 + 1e-9, 1.5, 2.0, 100.0, INF]))
 def test_zds_prop_4_and_6_hold_tight_and_printed(joint: JointDistribution, alpha: float) -> None:
     lifts, share = lift(joint), float(joint.p_s.min())
     top, low = lifts.max(), lifts.min()

@@ -31,14 +31,17 @@ ONE_EMPTY_CELL = JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])
 @given(joint=strategies.joints(), data=st.data())
 def test_excess_is_positive_exactly_where_the_definition_is_broken(kind, joint, data):
     budget, _, bounds = data.draw(strategies.budgets(kinds=[kind]))
-    law = oracles.exact(joint.pmf)
-    p_s, _ = oracles.margins(law)
+    distribution = oracles.exact(joint.pmf)
+    p_s, _ = oracles.margins(distribution)
     over = np.array(
-        [oracles.over_budget(kind, oracles.column(oracles.lift(law), y), p_s, **bounds) for y in range(len(joint.p_x))]
+        [
+            oracles.over_budget(kind, oracles.column(oracles.lift(distribution), y), p_s, **bounds)
+            for y in range(len(joint.p_x))
+        ]
     )
     excess = budget.excess(joint)
     assert excess.shape == joint.p_x.shape
-    clear = np.abs(over) > 1e-9  # the doubles of a law cannot tell which side of the bound a closer one is
+    clear = np.abs(over) > 1e-9  # the doubles of a distribution cannot tell which side of the bound a closer one is
     assert_array_equal(excess[clear] > 0, over[clear] > 0)
     positive = clear & (over > 0)
     assert_allclose(excess[positive], over[positive], rtol=1e-6)
@@ -50,9 +53,11 @@ def test_excess_is_positive_exactly_where_the_definition_is_broken(kind, joint, 
 def test_risk_equals_the_oracle(kind, joint, data):
     budget, _, bounds = data.draw(strategies.budgets(kinds=[kind]))
     assume(not (np.isinf(bounds.get("lower", 0)) and np.isinf(bounds.get("upper", 0))))
-    law = oracles.exact(joint.pmf)
-    p_s, _ = oracles.margins(law)
-    slow = [oracles.risk(kind, oracles.column(oracles.lift(law), y), p_s, **bounds) for y in range(len(joint.p_x))]
+    distribution = oracles.exact(joint.pmf)
+    p_s, _ = oracles.margins(distribution)
+    slow = [
+        oracles.risk(kind, oracles.column(oracles.lift(distribution), y), p_s, **bounds) for y in range(len(joint.p_x))
+    ]
     assert_allclose(budget.risk_of(lift(joint), joint.p_s), slow, rtol=1e-9, atol=1e-12)
 
 

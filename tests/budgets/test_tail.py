@@ -55,14 +55,14 @@ def test_the_mass_of_large_lifts_does_not_survive_post_processing():
     released = JointDistribution.from_matrix([[0.05, 0.005, 0.045], [0.05, 0.095, 0.755]])
     bound, delta = 2.0, 0.1
 
-    def mass(law: JointDistribution) -> float:
-        return max(float(law.p_x[row > bound].sum()) for row in lift(law))
+    def mass(distribution: JointDistribution) -> float:
+        return max(float(distribution.p_x[row > bound].sum()) for row in lift(distribution))
 
     merged = released.release(sz.Channel.from_matrix(np.array([[1, 0], [1, 0], [0, 1]]), released.public))
     assert mass(released) <= delta + 1e-12
     assert mass(merged) == pytest.approx(0.2)
-    for law in (released, merged):  # the mean over the mass tells from the start
-        assert CVaRLiftBudget(math.log(bound), delta).excess(law).max() > 0
+    for distribution in (released, merged):  # the mean over the mass tells from the start
+        assert CVaRLiftBudget(math.log(bound), delta).excess(distribution).max() > 0
 
 
 @given(strategies.joints(), NATS, DELTAS)
@@ -86,13 +86,16 @@ def test_merging_meets_the_budget_and_a_report_says_so(joint, upper, delta):
 
 @pytest.mark.slow
 def test_merging_keeps_more_than_a_bound_on_every_lift():
-    laws = [
+    distributions = [
         JointDistribution.from_matrix(np.random.default_rng(seed).dirichlet(np.full(36, 0.7)).reshape(3, 12))
         for seed in range(20)
     ]
     budget = CVaRLiftBudget(0.4, 0.2)
-    tail = [sz.normalized_utility(law, tail_merging(law, budget)) for law in laws]
-    each = [sz.normalized_utility(law, sz.watchdog(law, sz.LiftBudget(lower=math.inf, upper=0.4))) for law in laws]
+    tail = [sz.normalized_utility(distribution, tail_merging(distribution, budget)) for distribution in distributions]
+    each = [
+        sz.normalized_utility(distribution, sz.watchdog(distribution, sz.LiftBudget(lower=math.inf, upper=0.4)))
+        for distribution in distributions
+    ]
     assert np.mean(tail) > np.mean(each) + 0.05
 
 
@@ -105,20 +108,24 @@ def partitions(n):
 
 @pytest.mark.slow
 def test_merging_keeps_no_less_under_a_looser_budget_and_not_much_less_than_any_partition():
-    """Over 12 laws of five symbols; greedy merges alone kept .764 at 0.2 and nothing at 0.3 of the first one."""
-    laws = [np.array([[1, 1, 2, 1], [5, 8, 1, 3]]) / 22]
-    laws += [np.random.default_rng(seed).dirichlet(np.full(10, 0.7)).reshape(2, 5) for seed in range(12)]
+    """Over 12 distributions of five symbols; greedy merges alone kept .764 at 0.2 and nothing at 0.3 of the first."""
+    distributions = [np.array([[1, 1, 2, 1], [5, 8, 1, 3]]) / 22]
+    distributions += [np.random.default_rng(seed).dirichlet(np.full(10, 0.7)).reshape(2, 5) for seed in range(12)]
     missed = []
-    for law in map(JointDistribution.from_matrix, laws):
+    for distribution in map(JointDistribution.from_matrix, distributions):
         kept = []
         for upper in (0.1, 0.2, 0.3, 0.6):
             budget = CVaRLiftBudget(upper, 0.2)
-            channel = tail_merging(law, budget)
-            assert budget.excess(law.release(channel)).max() <= 1e-12
-            kept.append(sz.normalized_utility(law, channel))
+            channel = tail_merging(distribution, budget)
+            assert budget.excess(distribution.release(channel)).max() <= 1e-12
+            kept.append(sz.normalized_utility(distribution, channel))
         assert kept == sorted(kept)
-        merged = [sz.Channel.merge(np.array(labels)) for labels in partitions(len(law.public))]
-        best = max(sz.normalized_utility(law, one) for one in merged if budget.excess(law.release(one)).max() <= 0)
+        merged = [sz.Channel.merge(np.array(labels)) for labels in partitions(len(distribution.public))]
+        best = max(
+            sz.normalized_utility(distribution, one)
+            for one in merged
+            if budget.excess(distribution.release(one)).max() <= 0
+        )
         missed.append(best - kept[-1])
     assert min(missed) > -1e-9
     assert np.mean(missed) < 0.06
@@ -129,24 +136,24 @@ def test_a_letter_that_hardly_ever_occurs_does_not_stop_the_response():
     for seed in range(3):
         pmf = np.random.default_rng(seed).dirichlet(np.ones(8)).reshape(2, 4)
         pmf[:, 0] *= 1e-12 / pmf[:, 0].sum()
-        law, budget = JointDistribution.from_matrix(pmf / pmf.sum()), CVaRLiftBudget(0.3, 0.1)
+        distribution, budget = JointDistribution.from_matrix(pmf / pmf.sum()), CVaRLiftBudget(0.3, 0.1)
         for design in (sz.mechanisms.tail_random_response, sz.optimal_random_response):
-            assert sz.normalized_utility(law, design(law, budget)) > 0.4
+            assert sz.normalized_utility(distribution, design(distribution, budget)) > 0.4
 
 
 def test_mechanisms_of_single_symbols_stay_within_it():
-    law = JointDistribution.from_matrix([[0.1, 0.05, 0.15, 0.1], [0.01, 0.29, 0.1, 0.2]])
+    distribution = JointDistribution.from_matrix([[0.1, 0.05, 0.15, 0.1], [0.01, 0.29, 0.1, 0.2]])
     budget = CVaRLiftBudget(0.3, 0.1)
-    assert sz.LeakageReport.measure(law, sz.watchdog(law, budget), budget).ok
+    assert sz.LeakageReport.measure(distribution, sz.watchdog(distribution, budget), budget).ok
 
 
 def test_it_holds_for_each_secret_by_itself_and_not_for_any_of_them_at_once():
-    law = JointDistribution.from_matrix([[0.1, 0, 0.4], [0, 0.1, 0.4]])
+    distribution = JointDistribution.from_matrix([[0.1, 0, 0.4], [0, 0.1, 0.4]])
     budget = CVaRLiftBudget(math.log(1.9), 0.12)
-    assert (budget.excess(law) <= 0).all()
-    beyond = sz.lifts.lift(law) > 1.9
-    assert beyond @ law.p_x == pytest.approx([0.1, 0.1])  # of each secret
-    assert beyond.any(axis=0) @ law.p_x == pytest.approx(0.2)  # of either
+    assert (budget.excess(distribution) <= 0).all()
+    beyond = sz.lifts.lift(distribution) > 1.9
+    assert beyond @ distribution.p_x == pytest.approx([0.1, 0.1])  # of each secret
+    assert beyond.any(axis=0) @ distribution.p_x == pytest.approx(0.2)  # of either
     assert "no single sensitive value" in budget_words(budget)
 
 

@@ -65,11 +65,11 @@ def cutting_planes(matrix, steps=400, tol=1e-7):
     raise AssertionError("cutting planes did not meet")
 
 
-def exact_divergences(matrix, law):
+def exact_divergences(matrix, distribution):
     """KL(W_x || pW) of every row in 50 digits, for the doubles given."""
     rows = [[Fraction(float(v)) for v in row] for row in matrix]
     rows = [[v / sum(row) for v in row] for row in rows]
-    p = [Fraction(float(v)) for v in law]
+    p = [Fraction(float(v)) for v in distribution]
     p = [v / sum(p) for v in p]
     q = [sum(a * row[y] for a, row in zip(p, rows, strict=True)) for y in range(len(rows[0]))]
     with localcontext() as context:
@@ -141,19 +141,19 @@ def test_deterministic_channel_spreads_mass_over_the_inputs_of_an_output():
     channel = Channel.merge([0, 0, 0, 1, 2, 2])
     capacity = channel_capacity(channel)
     assert capacity.lower == capacity.upper == math.log(3)
-    assert_allclose(capacity.input_law @ channel.matrix, 1 / 3)
+    assert_allclose(capacity.input_distribution @ channel.matrix, 1 / 3)
     assert_allclose(channel_capacity(channel.matrix).upper, math.log(3), atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_muroga_inverse_of_a_square_channel(seed):
-    # A square channel whose capacity law is positive has ln C = ln sum_y exp(-sum_x W^-1(y, x) H(W_x)).
+    # A square channel whose capacity distribution is positive has ln C = ln sum_y exp(-sum_x W^-1(y, x) H(W_x)).
     rng = np.random.default_rng(seed)
     matrix = 0.7 * np.eye(5) + 0.3 * rng.dirichlet(np.ones(5), 5)
     entropies = -(matrix * np.log(matrix)).sum(axis=1)
     exact = math.log(np.exp(-np.linalg.solve(matrix, entropies)).sum())
     capacity = channel_capacity(matrix, tol=1e-12)
-    assert (capacity.input_law > 1e-3).all()
+    assert (capacity.input_distribution > 1e-3).all()
     assert_allclose([capacity.lower, capacity.upper], exact, atol=1e-12)
 
 
@@ -173,10 +173,10 @@ def test_capacity_equals_the_linear_program_of_cutting_planes(n_x, n_y, concentr
 @given(st.integers(1, 6).flatmap(lambda n: strategies.stages(n)))
 def test_both_ends_hold_when_recomputed_exactly(matrix):
     capacity = channel_capacity(matrix)
-    mean, largest = exact_divergences(matrix, capacity.input_law)
+    mean, largest = exact_divergences(matrix, capacity.input_distribution)
     assert capacity.gap <= 1e-9
     assert_allclose([capacity.lower, capacity.upper], [mean, largest], atol=1e-13)
-    assert_allclose(capacity.input_law.sum(), 1)
+    assert_allclose(capacity.input_distribution.sum(), 1)
 
 
 @pytest.mark.slow
@@ -187,7 +187,7 @@ def test_no_prior_exceeds_the_capacity(pair):
     matrix = channel.matrix
     assert capacity.gap >= 0
     assert channel_capacity(matrix).gap >= 0
-    for p in (joint.p_x, np.full(len(matrix), 1 / len(matrix)), capacity.input_law):
+    for p in (joint.p_x, np.full(len(matrix), 1 / len(matrix)), capacity.input_distribution):
         q = p @ matrix
         seen = (p[:, None] * matrix) > 0
         information = float((p[:, None] * matrix)[seen] @ np.log((matrix / np.where(q > 0, q, 1))[seen]))
@@ -242,8 +242,8 @@ def test_large_channels_reach_the_wanted_gap(family):
     capacity = channel_capacity(matrix)
     assert capacity.gap <= 1e-9
     with np.errstate(divide="ignore", invalid="ignore"):
-        d = np.where(matrix > 0, matrix * np.log(matrix / (capacity.input_law @ matrix)), 0.0).sum(axis=1)
-    assert_allclose([capacity.input_law @ d, d.max()], [capacity.lower, capacity.upper], atol=1e-12)
+        d = np.where(matrix > 0, matrix * np.log(matrix / (capacity.input_distribution @ matrix)), 0.0).sum(axis=1)
+    assert_allclose([capacity.input_distribution @ d, d.max()], [capacity.lower, capacity.upper], atol=1e-12)
 
 
 def test_a_sparse_channel_too_large_for_a_matrix():

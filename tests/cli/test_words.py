@@ -56,7 +56,7 @@ def test_an_error_under_a_policy_speaks_policy(command, case, tmp_path, run, mon
     assert not PYTHON.search(err), err
 
 
-def test_columns_without_a_law_are_named_together(tmp_path, run, monkeypatch):
+def test_columns_without_a_distribution_are_named_together(tmp_path, run, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = table()
     pq.write_table(rows.append_column("id", [list(range(len(rows)))]), "raw.parquet")

@@ -1,4 +1,4 @@
-"""Confidence sets cover, their worst case is that of linear programs, and robust designs hold in all their laws."""
+"""Confidence sets cover, their worst case is that of linear programs, and robust designs hold in all of them."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ MECHANISMS = {
 
 
 def counted(counts) -> sz.JointDistribution:
-    """Law of a table of counts."""
+    """Distribution of a table of counts."""
     counts = np.asarray(counts)
-    law = sz.JointDistribution.from_matrix(counts / counts.sum())
-    return sz.JointDistribution(law.pmf, law.sensitive, law.public, n=int(counts.sum()))
+    distribution = sz.JointDistribution.from_matrix(counts / counts.sum())
+    return sz.JointDistribution(distribution.pmf, distribution.sensitive, distribution.public, n=int(counts.sum()))
 
 
 @st.composite
@@ -58,35 +58,35 @@ def tables(draw, max_s: int = 4, max_x: int = 6):
     return counts
 
 
-def conditional(laws: ConfidenceSet, s: int, values: np.ndarray) -> np.ndarray:
-    """Law P(.|s) of the set that makes the mean of values smallest, by a linear program of its definition."""
+def conditional(distributions: ConfidenceSet, s: int, values: np.ndarray) -> np.ndarray:
+    """Distribution P(.|s) of the set that makes the mean of values smallest, by a linear program of its definition."""
     k = len(values)
     eye = np.eye(k)
     solved = linprog(
         np.append(values, np.zeros(k)),
         A_ub=np.block([[eye, -eye], [-eye, -eye], [np.zeros((1, k)), np.ones((1, k))]]),
-        b_ub=np.concatenate([laws.center[s], -laws.center[s], [2 * laws.distance[s]]]),
+        b_ub=np.concatenate([distributions.center[s], -distributions.center[s], [2 * distributions.distance[s]]]),
         A_eq=np.append(np.ones(k), np.zeros(k))[None],
         b_eq=[1.0],
-        bounds=[*zip(laws.lower[s], laws.upper[s], strict=True), *[(0, None)] * k],
+        bounds=[*zip(distributions.lower[s], distributions.upper[s], strict=True), *[(0, None)] * k],
     )
     assert solved.status == 0
     return solved.x[:k]
 
 
-def priors(laws: ConfidenceSet, values: np.ndarray) -> np.ndarray:
+def priors(distributions: ConfidenceSet, values: np.ndarray) -> np.ndarray:
     """Prior of the set that makes the mean of values smallest, by a linear program."""
-    bounds = list(zip(laws.prior_lower, laws.prior_upper, strict=True))
+    bounds = list(zip(distributions.prior_lower, distributions.prior_upper, strict=True))
     return linprog(values, A_eq=np.ones((1, len(values))), b_eq=[1.0], bounds=bounds).x
 
 
-def corner(laws: ConfidenceSet, rng: np.random.Generator) -> sz.JointDistribution:
-    """An extreme law of the set, in a random direction; a mixture of two every other time."""
+def corner(distributions: ConfidenceSet, rng: np.random.Generator) -> sz.JointDistribution:
+    """An extreme distribution of the set, in a random direction; a mixture of two every other time."""
 
     def one() -> np.ndarray:
-        n_s, n_x = laws.center.shape
-        given = np.array([conditional(laws, s, rng.normal(size=n_x)) for s in range(n_s)])
-        return priors(laws, rng.normal(size=n_s))[:, None] * np.maximum(given, 0)
+        n_s, n_x = distributions.center.shape
+        given = np.array([conditional(distributions, s, rng.normal(size=n_x)) for s in range(n_s)])
+        return priors(distributions, rng.normal(size=n_s))[:, None] * np.maximum(given, 0)
 
     pmf = one()
     if rng.random() < 0.5:
@@ -94,8 +94,8 @@ def corner(laws: ConfidenceSet, rng: np.random.Generator) -> sz.JointDistributio
         prior = (pmf.sum(axis=1) + second.sum(axis=1)) / 2
         halves = pmf / pmf.sum(axis=1, keepdims=True) + second / second.sum(axis=1, keepdims=True)
         pmf = prior[:, None] * halves / 2
-    pmf = pmf + 1e-300  # a symbol that a law rules out stays a symbol
-    return sz.JointDistribution(pmf / pmf.sum(), laws.sensitive, laws.public)
+    pmf = pmf + 1e-300  # a symbol that a distribution rules out stays a symbol
+    return sz.JointDistribution(pmf / pmf.sum(), distributions.sensitive, distributions.public)
 
 
 # ------------------------------------------------------------------------------------------------- the set
@@ -135,7 +135,7 @@ def test_an_empty_cell_keeps_its_exact_one_sided_end():
 
 
 @pytest.mark.parametrize(("k", "n"), [(2, 30), (3, 8)])
-def test_total_variation_radius_holds_for_every_law_tried(k, n):
+def test_total_variation_radius_holds_for_every_distribution_tried(k, n):
     level = 0.05
     radius = total_variation_radius(k, n, level)
     grid = np.array(np.meshgrid(*[np.arange(n + 1)] * k)).reshape(k, -1).T
@@ -146,7 +146,7 @@ def test_total_variation_radius_holds_for_every_law_tried(k, n):
         assert multinomial.pmf(outcomes, n, p)[far].sum() <= level
 
 
-def test_the_set_covers_the_law_at_its_confidence():
+def test_the_set_covers_the_distribution_at_its_confidence():
     """400 tables at 80 %: a set that covered in just 80 % would fail this with probability below 1e-9."""
     rng = np.random.default_rng(1)
     missed = 0
@@ -156,21 +156,21 @@ def test_the_set_covers_the_law_at_its_confidence():
         if not (counts.sum(axis=1) > 0).all():
             continue
         seen = counts.sum(axis=0) > 0
-        law = sz.JointDistribution.from_matrix(pmf[:, seen] / pmf[:, seen].sum())
-        missed += not ConfidenceSet.of(counted(counts[:, seen]), 0.8).contains(law)
+        distribution = sz.JointDistribution.from_matrix(pmf[:, seen] / pmf[:, seen].sum())
+        missed += not ConfidenceSet.of(counted(counts[:, seen]), 0.8).contains(distribution)
     assert missed <= binom.ppf(1 - 1e-9, 400, 0.2)
     assert missed > 0  # a set that never misses at 80 % would be useless
 
 
 def test_the_set_is_no_wider_than_its_parts_say():
     counts = np.array([[30, 0, 70], [20, 80, 100]])
-    laws = ConfidenceSet.of(counted(counts), 0.9)
+    distributions = ConfidenceSet.of(counted(counts), 0.9)
     level = 0.1 / (2 * 2 + 2 * 3)
     low, high = clopper_pearson(counts, counts.sum(axis=1, keepdims=True), level)
-    assert_allclose(laws.lower, low)
-    assert_allclose(laws.upper, high)
-    assert_allclose(laws.prior_lower, clopper_pearson([100, 200], 300, level)[0])
-    assert laws.n == 300
+    assert_allclose(distributions.lower, low)
+    assert_allclose(distributions.upper, high)
+    assert_allclose(distributions.prior_lower, clopper_pearson([100, 200], 300, level)[0])
+    assert distributions.n == 300
 
 
 def test_only_whole_counts_of_rows_are_taken():
@@ -191,14 +191,16 @@ def test_only_whole_counts_of_rows_are_taken():
 
 @given(tables(), st.integers(0, 2**32 - 1))
 @settings(max_examples=25, deadline=None)
-def test_merging_the_set_is_merging_its_laws(counts, seed):
+def test_merging_the_set_is_merging_its_distributions(counts, seed):
     rng = np.random.default_rng(seed)
-    laws = ConfidenceSet.of(counted(counts), 0.9)
+    distributions = ConfidenceSet.of(counted(counts), 0.9)
     labels = np.unique(rng.integers(0, 3, counts.shape[1]), return_inverse=True)[1]
-    merge = sz.Channel.merge(labels, laws.public)
-    merged = laws.merged(labels, merge.outputs)
-    assert merged.contains(corner(laws, rng).release(merge))
-    for a, b in zip(merged.released(sz.Channel.identity(len(merge.outputs))), laws.released(merge), strict=True):
+    merge = sz.Channel.merge(labels, distributions.public)
+    merged = distributions.merged(labels, merge.outputs)
+    assert merged.contains(corner(distributions, rng).release(merge))
+    for a, b in zip(
+        merged.released(sz.Channel.identity(len(merge.outputs))), distributions.released(merge), strict=True
+    ):
         assert_allclose(a, b, atol=1e-12)
 
 
@@ -212,20 +214,22 @@ def test_the_worst_case_is_that_of_linear_programs(data):
     counts = data.draw(tables())
     matrix = data.draw(stages(counts.shape[1]))
     channel = sz.Channel.from_matrix(matrix)
-    laws = ConfidenceSet.of(counted(counts), 0.9)
-    worst = sz.confidence.worst_case_lift(laws, channel)
+    distributions = ConfidenceSet.of(counted(counts), 0.9)
+    worst = sz.confidence.worst_case_lift(distributions, channel)
     columns = matrix[:, matrix.sum(axis=0) > 0]
     n_s = len(counts)
     for y, m in enumerate(columns.T):
-        low = np.array([m @ conditional(laws, s, m) for s in range(n_s)])
-        high = np.array([m @ conditional(laws, s, -m) for s in range(n_s)])
+        low = np.array([m @ conditional(distributions, s, m) for s in range(n_s)])
+        high = np.array([m @ conditional(distributions, s, -m) for s in range(n_s)])
         assert_allclose(worst.low[:, y], low, atol=1e-8)
         assert_allclose(worst.high[:, y], high, atol=1e-8)
         for s in range(n_s):
             values = np.where(np.arange(n_s) == s, high, low)
-            assert_allclose(worst.most_lift[s, y], high[s] / (values @ priors(laws, values)), rtol=1e-6)
+            assert_allclose(worst.most_lift[s, y], high[s] / (values @ priors(distributions, values)), rtol=1e-6)
             values = np.where(np.arange(n_s) == s, low, high)
-            assert_allclose(worst.least_lift[s, y], low[s] / (values @ priors(laws, -values)), rtol=1e-6, atol=1e-8)
+            assert_allclose(
+                worst.least_lift[s, y], low[s] / (values @ priors(distributions, -values)), rtol=1e-6, atol=1e-8
+            )
         if low.min() > 1e-6:
             pairs = [high[s] / low[r] for s in range(n_s) for r in range(n_s) if s != r]
             assert_allclose(worst.ldp_ratio[y], max(pairs), rtol=1e-5)
@@ -234,48 +238,54 @@ def test_the_worst_case_is_that_of_linear_programs(data):
 @pytest.mark.slow
 @given(st.data(), st.integers(0, 2**32 - 1))
 @settings(max_examples=25, deadline=None)
-def test_no_law_of_the_set_is_worse_and_intervals_hold_for_all(data, seed):
+def test_no_distribution_of_the_set_is_worse_and_intervals_hold_for_all(data, seed):
     counts = data.draw(tables(max_s=3, max_x=5))
     channel = sz.Channel.from_matrix(data.draw(stages(counts.shape[1])))
-    laws = ConfidenceSet.of(counted(counts), 0.9)
-    worst = laws.worst_case(channel)
+    distributions = ConfidenceSet.of(counted(counts), 0.9)
+    worst = distributions.worst_case(channel)
     known = intervals(worst, channel)
     rng = np.random.default_rng(seed)
-    for law in [counted(counts), *(corner(laws, rng) for _ in range(6))]:
-        assert laws.contains(law)
-        released = law.release(channel)
+    for distribution in [counted(counts), *(corner(distributions, rng) for _ in range(6))]:
+        assert distributions.contains(distribution)
+        released = distribution.release(channel)
         if len(released.public) < len(worst.released):
-            continue  # a law under which a symbol cannot occur says nothing of it
+            continue  # a distribution under which a symbol cannot occur says nothing of it
         lifts = sz.lift(released)
         assert (lifts <= worst.most_lift * (1 + 1e-6) + 1e-9).all()
         assert (lifts >= worst.least_lift * (1 - 1e-6) - 1e-9).all()
-        report = sz.LeakageReport.measure(law, channel)
+        report = sz.LeakageReport.measure(distribution, channel)
         for name, (low, high) in known.items():
             assert low - 1e-7 <= report.summary[name] <= high + 1e-7, name
 
 
 def test_large_groups_are_held_by_the_distance_and_not_by_their_letters():
     rng = np.random.default_rng(10)
-    laws = ConfidenceSet.of(counted(rng.integers(5, 25, (2, 20))), 0.95)
+    distributions = ConfidenceSet.of(counted(rng.integers(5, 25, (2, 20))), 0.95)
     matrix = np.stack([np.arange(20) < 9, np.arange(20) >= 9, rng.random(20)], axis=1)
     matrix = matrix / matrix.sum(axis=1, keepdims=True)
-    low, high = laws.released(sz.Channel.from_matrix(matrix))
+    low, high = distributions.released(sz.Channel.from_matrix(matrix))
     for y, m in enumerate(matrix.T):
         for s in range(2):
-            assert_allclose(low[s, y], m @ conditional(laws, s, m), atol=1e-8)
-            assert_allclose(high[s, y], m @ conditional(laws, s, -m), atol=1e-8)
-    letters = (laws.upper - laws.center)[:, :9].sum(axis=1)
+            assert_allclose(low[s, y], m @ conditional(distributions, s, m), atol=1e-8)
+            assert_allclose(high[s, y], m @ conditional(distributions, s, -m), atol=1e-8)
+    letters = (distributions.upper - distributions.center)[:, :9].sum(axis=1)
     merge = sz.Channel.merge((np.arange(20) >= 9).astype(int))
-    assert_allclose(laws.released(merge)[1][:, 0] - laws.center[:, :9].sum(axis=1), laws.distance, atol=1e-12)
-    assert (laws.distance < letters).all()
-    column = np.concatenate([laws.center, laws.upper - laws.center, laws.center - laws.lower])[:, :9].sum(axis=1)
-    risks = RobustRiskOfSets.of(laws, sz.LiftBudget(lower=1, upper=1))
-    assert_allclose(risks._bounds(column[:, None])[1][:, 0], laws.released(merge)[1][:, 0], atol=1e-12)
+    assert_allclose(
+        distributions.released(merge)[1][:, 0] - distributions.center[:, :9].sum(axis=1),
+        distributions.distance,
+        atol=1e-12,
+    )
+    assert (distributions.distance < letters).all()
+    column = np.concatenate(
+        [distributions.center, distributions.upper - distributions.center, distributions.center - distributions.lower]
+    )[:, :9].sum(axis=1)
+    risks = RobustRiskOfSets.of(distributions, sz.LiftBudget(lower=1, upper=1))
+    assert_allclose(risks._bounds(column[:, None])[1][:, 0], distributions.released(merge)[1][:, 0], atol=1e-12)
 
 
-def test_a_constant_channel_tells_nothing_under_any_law():
-    laws = ConfidenceSet.of(counted([[5, 0, 9], [4, 3, 2]]), 0.99)
-    worst = laws.worst_case(sz.Channel.from_matrix(np.tile([0.3, 0.7], (3, 1))))
+def test_a_constant_channel_tells_nothing_under_any_distribution():
+    distributions = ConfidenceSet.of(counted([[5, 0, 9], [4, 3, 2]]), 0.99)
+    worst = distributions.worst_case(sz.Channel.from_matrix(np.tile([0.3, 0.7], (3, 1))))
     assert_allclose(worst.most_lift, 1, atol=1e-12)
     assert_allclose(worst.least_lift, 1, atol=1e-12)
     assert (worst.excess(sz.LiftBudget(lower=0, upper=0)) <= 0).all()
@@ -284,23 +294,23 @@ def test_a_constant_channel_tells_nothing_under_any_law():
 def test_the_worst_case_shrinks_with_more_rows_to_the_frequencies():
     joint = counted([[30, 20, 50], [10, 60, 30]])
     channel = sz.Channel.identity(3)
-    laws = ConfidenceSet.of(joint, 0.95)
-    excess = [laws.scaled(k).worst_case(channel).max_log_lift.max() for k in (1, 10, 1000, 10**8)]
+    distributions = ConfidenceSet.of(joint, 0.95)
+    excess = [distributions.scaled(k).worst_case(channel).max_log_lift.max() for k in (1, 10, 1000, 10**8)]
     assert (np.diff(excess) < 0).all()
     assert_allclose(excess[-1], sz.lifts.max_log_lift(joint).max(), atol=1e-3)
     assert (
-        sz.confidence.worst_case_lift(joint, channel, 0.99).ldp_epsilon > laws.worst_case(channel).ldp_epsilon
+        sz.confidence.worst_case_lift(joint, channel, 0.99).ldp_epsilon > distributions.worst_case(channel).ldp_epsilon
     ).all()
 
 
 def test_batches_of_columns_do_not_change_the_worst_case(monkeypatch):
     rng = np.random.default_rng(2)
-    laws = ConfidenceSet.of(counted(rng.integers(0, 50, (3, 20)) + 1), 0.9)
+    distributions = ConfidenceSet.of(counted(rng.integers(0, 50, (3, 20)) + 1), 0.9)
     rows = np.where(rng.random((20, 20)) < 0.2, rng.random((20, 20)), 0.0) + np.eye(20)
     channel = sz.Channel.from_matrix(rows / rows.sum(axis=1, keepdims=True))
-    whole = laws.released(channel)
+    whole = distributions.released(channel)
     monkeypatch.setattr(_boxes, "BLOCK_CELLS", 1)
-    for a, b in zip(whole, laws.released(channel), strict=True):
+    for a, b in zip(whole, distributions.released(channel), strict=True):
         assert_allclose(a, b, atol=1e-14)
 
 
@@ -310,17 +320,17 @@ def test_batches_of_columns_do_not_change_the_worst_case(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_a_robust_design_holds_at_extreme_laws_and_in_the_exact_audit(name, budget):
+def test_a_robust_design_holds_at_extreme_distributions_and_in_the_exact_audit(name, budget):
     rng = np.random.default_rng(3)
     for n, shape in ((300, (2, 4)), (20_000, (3, 7))):
         counts = rng.multinomial(n, rng.dirichlet(np.ones(np.prod(shape)))).reshape(shape)
         counts[:, counts.sum(axis=0) == 0] = 1
         joint = counted(counts)
         channel = MECHANISMS[name](joint, budget, confidence=0.9)
-        laws = ConfidenceSet.of(joint, 0.9)
-        assert (laws.worst_case(channel).excess(budget) <= 0).all()
+        distributions = ConfidenceSet.of(joint, 0.9)
+        assert (distributions.worst_case(channel).excess(budget) <= 0).all()
         for _ in range(10):
-            assert budget.excess(corner(laws, rng).release(channel)).max() <= 1e-9
+            assert budget.excess(corner(distributions, rng).release(channel)).max() <= 1e-9
 
 
 def test_a_plain_design_is_caught_by_the_same_check():
@@ -359,17 +369,17 @@ def test_other_budgets_are_refused_with_confidence():
 
 
 @pytest.mark.slow
-def test_violations_under_the_true_law_are_rare_with_confidence_and_common_without():
+def test_violations_under_the_true_distribution_are_rare_with_confidence_and_common_without():
     """15 tables of 2,000 rows: a valid 90 % design breaks its budget in more than 7 with probability below 1e-4."""
     rng = np.random.default_rng(8)
     budget = sz.LiftBudget(lower=0.7, upper=0.7)
     broken = np.zeros(2)
     for _ in range(15):
-        law = sz.JointDistribution.from_matrix(rng.dirichlet(np.full(18, 3.0)).reshape(3, 6))
-        joint = counted(rng.multinomial(2000, law.pmf.ravel()).reshape(3, 6))
+        distribution = sz.JointDistribution.from_matrix(rng.dirichlet(np.full(18, 3.0)).reshape(3, 6))
+        joint = counted(rng.multinomial(2000, distribution.pmf.ravel()).reshape(3, 6))
         for k, options in enumerate(({}, {"confidence": 0.9})):
             channel = sz.optimal_random_response(joint, budget, **options)
-            broken[k] += budget.excess(law.release(channel)).max() > 1e-9
+            broken[k] += budget.excess(distribution.release(channel)).max() > 1e-9
     assert broken[1] <= binom.ppf(1 - 1e-4, 15, 0.1)
     assert broken[0] >= 10
 
@@ -412,8 +422,8 @@ def test_the_verdict_of_an_estimator_is_about_the_whole_set(estimator):
 def test_pooling_of_rare_symbols_is_part_of_what_is_covered():
     df = table(600)
     sanitizer = SubsetMerging(0.7, sensitive="illness", min_count=60, confidence=0.9).fit(df)
-    laws = ConfidenceSet.of(sz.JointDistribution.from_frame(df, "illness", "town"), 0.9)
-    assert (laws.worst_case(sanitizer.channel_).excess(sz.LiftBudget.symmetric(0.7)) <= 1e-9).all()
+    distributions = ConfidenceSet.of(sz.JointDistribution.from_frame(df, "illness", "town"), 0.9)
+    assert (distributions.worst_case(sanitizer.channel_).excess(sz.LiftBudget.symmetric(0.7)) <= 1e-9).all()
 
 
 def test_what_confidence_cannot_speak_of_is_refused():
@@ -429,7 +439,7 @@ def test_what_confidence_cannot_speak_of_is_refused():
     )
 
 
-def test_randomized_response_holds_for_every_law():
+def test_randomized_response_holds_for_every_distribution():
     report = RandomizedResponse(1.0, sensitive="illness", confidence=0.9).fit(table()).report_
     assert report.ok
     assert report.summary["worst_ldp_sensitive"] <= 1 + 1e-9
@@ -450,7 +460,7 @@ def test_held_out_figures_are_estimates_with_intervals():
     assert report.to_dict()["measures"][0]["low"] == found["max_log_lift"].low
 
 
-def test_laws_without_rows_have_no_worst_case_in_their_report():
+def test_distributions_without_rows_have_no_worst_case_in_their_report():
     report = sz.LeakageReport.measure(
         sz.JointDistribution.from_matrix([[0.2, 0.3], [0.4, 0.1]]), sz.Channel.identity(2)
     )
@@ -462,9 +472,9 @@ def test_of_a_source_with_values_that_no_row_has_the_intervals_miss():
     for seed in range(10):
         rng = np.random.default_rng(seed)
         rows = pd.DataFrame({"s": rng.integers(0, 2, 60), "x": rng.integers(0, 10**7, 60)})
-        laws = ConfidenceSet.of(sz.JointDistribution.from_frame(rows, "s", "x"), 0.95)
-        seen = laws.counts > 0
-        assert (laws.lower[seen] > 1e-7).all()
+        distributions = ConfidenceSet.of(sz.JointDistribution.from_frame(rows, "s", "x"), 0.95)
+        seen = distributions.counts > 0
+        assert (distributions.lower[seen] > 1e-7).all()
 
 
 @pytest.mark.parametrize("page", ["SECURITY.md", "README.md", "docs/guide/sample.md", "docs/guide/report.md"])
@@ -472,4 +482,4 @@ def test_pages_that_promise_for_the_source_say_for_which_values(page):
     words = " ".join((Path(__file__).parents[2] / page).read_text(encoding="utf-8").split())
     assert "confidence" in words
     assert re.search("values seen|no other values|all that the source has", words)
-    assert "whatever the true law" not in words
+    assert "whatever the true distribution" not in words

@@ -1,4 +1,4 @@
-"""Rows that repeat as no independent draws do are found, and draws of no law are taken for such."""
+"""Rows that repeat as no independent draws do are found, and draws of no distribution are taken for such."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ def copies(rows: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("k", [2, 3, 4, 7, 20, 61])
 def test_no_mean_makes_a_bet_worth_more_than_one(k):
-    """Both inequalities, by sums over the law of Poisson."""
+    """Both inequalities, by sums over the distribution of Poisson."""
     n = np.arange(700)
-    law = stats.poisson(MEANS[:, None]).pmf(n)
-    assert (law[:, (n % k == 0) & (n > 0)].sum(axis=1) <= (1 - law[:, 0]) / 2 + 1e-12).all()
+    distribution = stats.poisson(MEANS[:, None]).pmf(n)
+    assert (distribution[:, (n % k == 0) & (n > 0)].sum(axis=1) <= (1 - distribution[:, 0]) / 2 + 1e-12).all()
     for a, b in ((0.9, 0.1), (0.5, 0.5), (0.01, 0.8)):
         u = 2 * np.sqrt(a * b * k / (k + 1))
-        assert (u * law[:, k] <= (a * law[:, k - 1] + b * law[:, k + 1]) * (1 + 1e-9) + 1e-300).all()
+        assert (
+            u * distribution[:, k] <= (a * distribution[:, k - 1] + b * distribution[:, k + 1]) * (1 + 1e-9) + 1e-300
+        ).all()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "law",
+    "distribution",
     [
         np.full(40, 1 / 40),
         np.full(10_000, 1e-4),
@@ -43,14 +45,14 @@ def test_no_mean_makes_a_bet_worth_more_than_one(k):
     ],
     ids=["few", "twice each", "rare", "heavy", "mixed", "steps"],
 )
-def test_independent_draws_are_not_taken_for_copies_whatever_their_law(law, monkeypatch):
+def test_independent_draws_are_not_taken_for_copies_whatever_their_distribution(distribution, monkeypatch):
     """At a level of 0.2 in place of 1e-6: more than 76 alarms of 200 would have a probability of 1e-9."""
     rng = np.random.default_rng(1)
     monkeypatch.setattr(_repeats, "_ALARM", 0.2)
     alarms = 0
     for _ in range(200):
         n = int(rng.integers(30, 5000))
-        alarms += repeats_too_often(rng.multinomial(n, law / law.sum()))
+        alarms += repeats_too_often(rng.multinomial(n, distribution / distribution.sum()))
     assert alarms <= stats.binom.isf(1e-9, 200, 0.2)
     assert not repeats_too_often(np.ones(3000, int))
 
@@ -66,7 +68,7 @@ def test_a_part_of_the_rows_that_is_there_twice_is_found_from_some_share_on_and_
     assert repeats_too_often(np.repeat([1, 2], [2200, 400]))
     assert not repeats_too_often(np.repeat([1, 2], [2900, 50]))
     rng = np.random.default_rng(0)
-    assert not repeats_too_often(copies(rng.integers(0, 3000, 3000)))  # draws of the law of a table of 3,000
+    assert not repeats_too_often(copies(rng.integers(0, 3000, 3000)))  # draws of the distribution of a table of 3,000
 
 
 @pytest.mark.slow

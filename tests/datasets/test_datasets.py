@@ -1,4 +1,4 @@
-"""Bundled, generated and fetched tables: published margins, known laws, files that are what they claim."""
+"""Bundled, generated and fetched tables: published margins, known distributions, files that are what they claim."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_row_order_says_nothing_about_any_column(name: str) -> None:
         assert abs(people[column].eq(people[column].shift()).sum() - n * p) < 4.5 * variance**0.5
 
 
-def test_make_joint_is_a_reproducible_law_of_the_asked_shape() -> None:
+def test_make_joint_is_a_reproducible_distribution_of_the_asked_shape() -> None:
     joint = datasets.make_joint(random_state=7)
     assert joint.pmf.shape == (5, 17)
     np.testing.assert_array_equal(joint.pmf, datasets.make_joint(random_state=np.random.default_rng(7)).pmf)
@@ -106,8 +106,8 @@ def test_make_joint_is_a_reproducible_law_of_the_asked_shape() -> None:
 
 def test_make_joint_has_uniform_entries_and_the_log_lifts_of_the_paper() -> None:
     rng = np.random.default_rng(0)
-    laws = np.array([datasets.make_joint(random_state=rng).pmf for _ in range(1000)])
-    log_lifts = np.log(laws / (laws.sum(2, keepdims=True) * laws.sum(1, keepdims=True)))
+    distributions = np.array([datasets.make_joint(random_state=rng).pmf for _ in range(1000)])
+    log_lifts = np.log(distributions / (distributions.sum(2, keepdims=True) * distributions.sum(1, keepdims=True)))
     largest, smallest = log_lifts.max(axis=1), log_lifts.min(axis=1)
     # Observed ranges: [0.02, 1.64] and [-12, -0.06]. The extremes of a sample vary, and this one is large.
     assert 0.005 < largest.min() < 0.06
@@ -115,11 +115,13 @@ def test_make_joint_has_uniform_entries_and_the_log_lifts_of_the_paper() -> None
     assert -15 < smallest.min() < -7
     assert -0.12 < smallest.max() < 0
     # A ratio of two uniform entries is below 1/2, or above 2, with probability 1/4 each; 5 s.d. are 0.05.
-    ratios = np.concatenate([laws[:, 0, 0] / laws[:, 1, 1], laws[:, 2, 2] / laws[:, 3, 3]])
+    ratios = np.concatenate(
+        [distributions[:, 0, 0] / distributions[:, 1, 1], distributions[:, 2, 2] / distributions[:, 3, 3]]
+    )
     assert [(ratios < 0.5).mean(), (ratios > 2).mean()] == pytest.approx([0.25, 0.25], abs=0.05)
 
 
-def test_make_table_follows_its_law() -> None:
+def test_make_table_follows_its_distribution() -> None:
     """Chi-square over all cells; the seeds are fixed, and a correct sampler fails for 1 pair in 1e6."""
     joint = datasets.make_joint(random_state=3)
     table = datasets.make_table(joint, 100_000, random_state=4)

@@ -47,7 +47,7 @@ NAMES = {
         known_values_capacity
     """,
     "channel": """
-        Channel Standing
+        Channel Optimality
     """,
     "cli": """
         main

@@ -28,7 +28,7 @@ from sanitize.errors import (
     LedgerExceeded,
     ReleaseWarning,
 )
-from sanitize.ledger import _joint_law as _ledger_law
+from sanitize.ledger import _joint_distribution as _ledger_distribution
 from sanitize.ledger._book import Book
 from sanitize.transformers import (
     GaussianChannel,
@@ -47,7 +47,7 @@ def merge(public, budget=None, **settings):
 
 def brute_force(df: pd.DataFrame, sanitizers) -> dict[str, float]:
     """Figures of everything together, row by row: each release draws by itself given its own columns."""
-    law: dict[tuple, float] = {}
+    distribution: dict[tuple, float] = {}
     codes = [sanitizer._release.encode(Table.of(df))[0] for sanitizer in sanitizers]
     rows = [sanitizer.channel_.matrix for sanitizer in sanitizers]
     for i, s in enumerate(df["s"]):
@@ -56,9 +56,9 @@ def brute_force(df: pd.DataFrame, sanitizers) -> dict[str, float]:
             one = matrix[own[i]]
             together = {(*a, y): p * one[y] for a, p in together.items() for y in np.flatnonzero(one)}
         for y, p in together.items():
-            law[s, y] = law.get((s, y), 0.0) + p / len(df)
-    s, y = (sorted({key[i] for key in law}) for i in (0, 1))
-    joint = sz.JointDistribution.from_matrix([[law.get((one, other), 0.0) for other in y] for one in s])
+            distribution[s, y] = distribution.get((s, y), 0.0) + p / len(df)
+    s, y = (sorted({key[i] for key in distribution}) for i in (0, 1))
+    joint = sz.JointDistribution.from_matrix([[distribution.get((one, other), 0.0) for other in y] for one in s])
     return {
         "max_log_lift": sz.lifts.max_log_lift(joint).max(),
         "min_log_lift": sz.lifts.min_log_lift(joint).min(),
@@ -316,7 +316,7 @@ def test_a_key_is_used_once(tmp_path):
     ids=["seed", "numpy seed", "key of the seed", "key", "a seed that is a flag"],
 )
 def test_noise_that_a_recorded_release_had_is_refused_whatever_it_is_called(tmp_path, first, again):
-    """The two draw the same words, so the product of their channels is not their law together."""
+    """The two draw the same words, so the product of their channels is not their distribution together."""
     draws = [random_words(source).words(0, 0, 64).tolist() for source in (first, again)]
     assert draws[0] == draws[1]
     df, ledger = table(), sz.Ledger(tmp_path / "ledger", WIDE)
@@ -367,7 +367,7 @@ def test_releases_of_equal_noise_agree_otherwise_than_by_the_product_of_their_ch
     [sz.LiftBudget(lower=0.6, upper=0.5), sz.LiftBudget(at_least=math.exp(-0.6), at_most=math.exp(0.5))],
     ids=["nats", "times"],
 )
-def test_where_the_joint_law_is_too_large_levels_of_local_privacy_add_up(tmp_path, monkeypatch, budget):
+def test_where_the_joint_distribution_is_too_large_levels_of_local_privacy_add_up(tmp_path, monkeypatch, budget):
     df = table()
     epsilons = (0.3, 0.2)
     exact = sz.Ledger(tmp_path / "exact", WIDE)
@@ -404,16 +404,16 @@ def test_releases_without_a_local_level_stay_exact_beside_a_bound(tmp_path, monk
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 2.0), st.floats(0.01, 2.0))
 def test_what_a_local_level_adds_bounds_the_joint_lift(seed, first, second):
     rng = np.random.default_rng(seed)
-    law = rng.random((3, 4, 5)) * (rng.random((3, 4, 5)) < 0.8) + 1e-9
-    law /= law.sum()
+    distribution = rng.random((3, 4, 5)) * (rng.random((3, 4, 5)) < 0.8) + 1e-9
+    distribution /= distribution.sum()
     exact = rng.dirichlet(np.ones(3), 4)
-    alone = sz.accounting.joint_release(law.sum(axis=2), [exact])
-    both = sz.accounting.joint_release(law, [exact, sz.randomized_response(5, first)])
+    alone = sz.accounting.joint_release(distribution.sum(axis=2), [exact])
+    both = sz.accounting.joint_release(distribution, [exact, sz.randomized_response(5, first)])
     for bound in (sz.lifts.max_log_lift, lambda joint: -sz.lifts.min_log_lift(joint)):
         assert bound(both).max() <= bound(alone).max() + first + 1e-9
     assert sz.ldp_epsilon(both) <= sz.ldp_epsilon(alone) + first + 1e-9
     three = sz.accounting.joint_release(
-        np.einsum("sxy,x->sxy", law, np.ones(4)), [exact, sz.randomized_response(5, second)]
+        np.einsum("sxy,x->sxy", distribution, np.ones(4)), [exact, sz.randomized_response(5, second)]
     )
     assert sz.lifts.max_log_lift(three).max() <= sz.lifts.max_log_lift(alone).max() + second + 1e-9
 
@@ -430,9 +430,9 @@ def test_what_no_theorem_bounds_is_refused(tmp_path, monkeypatch):
         ),
     ):
         ledger = sz.Ledger(tmp_path / name, budget)
-        level = _ledger_law._Run.of(1, _ledger_law.Entry.of(sanitizer._release, None)).level
+        level = _ledger_distribution._Run.of(1, _ledger_distribution.Entry.of(sanitizer._release, None)).level
         if name == "no level" and math.isfinite(level):
-            monkeypatch.setattr(_ledger_law._Run, "level", math.inf)
+            monkeypatch.setattr(_ledger_distribution._Run, "level", math.inf)
         with pytest.raises(ColumnError, match="no theorem bounds it"):
             ledger.record(df, sanitizer)
         assert len(ledger) == 0

@@ -1,8 +1,8 @@
-"""Unit ledgers under a confidence: what is printed of people, held against the law that they are drawn from.
+"""Unit ledgers under a confidence: what is printed of people, held against the distribution that they are drawn from.
 
-Populations are drawn from laws that are known: numbers of rows with heavy tails, absences, newcomers, and values that
-change. What a printed sequence says of its person's secret under the law is exact, by forward sums over the chain of
-its values, and is not taken from what the ledger keeps.
+Populations are drawn from distributions that are known: numbers of rows with heavy tails, absences, newcomers, and
+values that change. What a printed sequence says of its person's secret under the distribution is exact, by forward sums
+over the chain of its values, and is not taken from what the ledger keeps.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ N_VALUES, N_MONTHS, N_PEOPLE = 4, 12, 4000
 STAYS, OWN = 0.9, 0.8  # shares of the values that stay from month to month, and of the rows that have their person's
 
 
-def law_of(seed):
+def distribution_of(seed):
     """P(x|s) of the values of people, shape (n_s, n_values), in which a value may nearly tell the secret."""
     return np.random.default_rng([seed, 1]).dirichlet(np.full(N_VALUES, 0.7), 2) * 0.9 + 0.1 / N_VALUES
 
 
 def year(seed):
-    """Tables of a year: rows by Pareto's law, up to 12 a month; a fifth come later, and 15 % are absent each month."""
-    rng, law = np.random.default_rng(seed), law_of(seed)
+    """Tables of a year: rows by Pareto's distribution, at most 12 a month; a fifth come later, 15 % are absent."""
+    rng, distribution = np.random.default_rng(seed), distribution_of(seed)
     secret = (rng.random(N_PEOPLE) < P_S[1]).astype(int)
     rows = np.minimum(rng.pareto(1.1, N_PEOPLE) + 1, 12).astype(int)
     since = np.where(rng.random(N_PEOPLE) < 0.2, rng.integers(1, N_MONTHS, N_PEOPLE), 0)
-    drawn = law.cumsum(axis=1)[secret]
+    drawn = distribution.cumsum(axis=1)[secret]
     value = (rng.random(N_PEOPLE)[:, None] > drawn).sum(axis=1).clip(max=N_VALUES - 1)
     for month in range(N_MONTHS):
         if month:
@@ -52,12 +52,12 @@ def year(seed):
 
 
 class Known:
-    """What each printed sequence says under the law: P(s, value of the month, sequence) by what was printed."""
+    """What each printed sequence says of its source: P(s, value of the month, sequence) by what was printed."""
 
-    def __init__(self, law):
-        self.step = STAYS * np.eye(N_VALUES)[None] + (1 - STAYS) * law[:, None, :]
+    def __init__(self, distribution):
+        self.step = STAYS * np.eye(N_VALUES)[None] + (1 - STAYS) * distribution[:, None, :]
         self.row = OWN * np.eye(N_VALUES) + (1 - OWN) / N_VALUES  # P(value of a row | value of its person)
-        self.told = {(): (0, P_S[:, None] * law)}
+        self.told = {(): (0, P_S[:, None] * distribution)}
         self.of, self.turns, self.month, self.labels = {}, itertools.count(), 0, {}
 
     def now(self, sequence):
@@ -85,8 +85,8 @@ class Known:
 
 
 def released(seed, folder, monkeypatch, confidence=0.95):
-    """The ledger after a year, and what was told under the law."""
-    known = Known(law_of(seed))
+    """The ledger after a year, and what was told under the distribution."""
+    known = Known(distribution_of(seed))
     blocks_of, chosen = _unit_rows.blocks_of, Certificate._chosen
 
     def watched_chosen(self, secret, symbol, n_symbols, share):
@@ -125,7 +125,7 @@ def released(seed, folder, monkeypatch, confidence=0.95):
 
 
 def over_the_budget(seeds, folder, monkeypatch):
-    """Populations in which anybody's printed sequence is over the budget under the law; and groups in the mean."""
+    """Populations in which anybody's printed sequence is over the budget in the source; and groups in the mean."""
     found = [released(seed, folder, monkeypatch) for seed in seeds]
     assert all(ledger.report().ok for ledger, _ in found), "these units are within the budget, too"
     return [seed for seed, (_, known) in zip(seeds, found, strict=True) if known.excess() > 1e-9], np.mean(
@@ -139,7 +139,7 @@ def reckless(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_year_of_people_is_within_the_budget_under_their_law(tmp_path, monkeypatch):
+def test_a_year_of_people_is_within_the_budget_under_their_distribution(tmp_path, monkeypatch):
     """Nobody of six populations is over it; each may have somebody who is with probability 0.05 at most."""
     over, n_groups = over_the_budget(range(6), tmp_path, monkeypatch)
     assert not over
@@ -188,7 +188,7 @@ def test_shares_are_handed_on_and_never_made(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("counts", "bound"), [((40, 60), "upper"), ((90, 30), "lower")])
 def test_a_block_over_the_budget_passes_with_its_level_at_most(counts, bound):
-    """By summing the binomial law of a block whose share is on the edge; a level above the sum's would be passed."""
+    """By summing the binomial of a block whose share is on the edge; a level above the sum's would be passed."""
     first = np.array([60_000_000, 40_000_000])
     certificate = Certificate.of(Counting(first, BUDGET, 1), first // 5, BUDGET, 0.95)
     least, most = certificate.proven

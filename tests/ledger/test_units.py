@@ -42,8 +42,8 @@ def months(seed, *, n_units=400, n_months=3, n_values=4, changing=0.2, there=0.9
     """Tables of units that come and go, whose values depend on their secret and change."""
     rng = np.random.default_rng(seed)
     secret = np.r_[np.arange(n_s), rng.choice(n_s, n_units - n_s, p=rng.dirichlet(np.full(n_s, 9.0)))]
-    law = rng.dirichlet(np.full(n_values, 2.0), n_s)
-    value = np.array([rng.choice(n_values, p=law[s]) for s in secret])
+    distribution = rng.dirichlet(np.full(n_values, 2.0), n_s)
+    value = np.array([rng.choice(n_values, p=distribution[s]) for s in secret])
     tables = []
     for month in range(n_months):
         if month:
@@ -84,10 +84,10 @@ def released(ledger, tables, monkeypatch):
 
 
 def sequences(ledger, tables, monkeypatch):
-    """Released tables, and for each unit what its rows were printed from: laws of values, or what others were printed.
+    """Released tables, and for each unit what its rows were printed from: values, or what others were printed.
 
-    A law is a turn and the values of those who are drawn from, counted; it is taken from what is drawn, and not from
-    the groups or sizes that the ledger keeps.
+    A distribution is a turn and the values of those who are drawn from, counted; it is taken from what is drawn, and
+    not from the groups or sizes that the ledger keeps.
     """
     told, old, here = defaultdict(list), defaultdict(list), []
 
@@ -118,7 +118,7 @@ def sequences(ledger, tables, monkeypatch):
 
 
 def worst_sequence(told, secret, reference, budget, least):
-    """By how much the worst set of units whose printed rows have one law so far is over a budget, and the least set."""
+    """By how much the worst set of units with printed rows of one distribution is over a budget, and the least set."""
     prior = np.array([n for _, n in sorted(reference.items())]) / sum(reference.values())
     same = defaultdict(set)
     for who, path in told.items():
@@ -212,15 +212,15 @@ def lives(seed, *, n_units=200, n_months=12):
     """
     rng = np.random.default_rng(seed)
     secret = np.r_[0, 1, rng.random(n_units - 2) < 0.4].astype(int)
-    law = rng.dirichlet(np.full(4, 0.7), 2) * 0.9 + 0.025
+    distribution = rng.dirichlet(np.full(4, 0.7), 2) * 0.9 + 0.025
     rows = np.minimum(rng.pareto(1.1, n_units) + 1, 60).astype(int)
     since = np.where(rng.random(n_units) < 0.2, rng.integers(1, n_months, n_units), 0)
     since[:2] = 0
-    value = np.array([rng.choice(4, p=law[s]) for s in secret])
+    value = np.array([rng.choice(4, p=distribution[s]) for s in secret])
     tables = []
     for month in range(n_months):
         moved = rng.random(n_units) < 0.1
-        value = np.where(moved, [rng.choice(4, p=law[s]) for s in secret], value)
+        value = np.where(moved, [rng.choice(4, p=distribution[s]) for s in secret], value)
         there = (since <= month) & ((rng.random(n_units) < 0.85) | (np.arange(n_units) < 2))
         who = np.repeat(np.flatnonzero(there), rows[there])
         own = np.where(rng.random(len(who)) < 0.2, rng.integers(0, 4, len(who)), value[who])
@@ -237,11 +237,11 @@ def check_lives(seed, folder, monkeypatch):
     reference = Counter(tables[0].groupby("who")["ill"].first())
     assert worst_sequence(told, secret, reference, budget, 8) <= 1e-9
     # What is printed again was printed before, of people who were told the same.
-    first = {y for _, law in itertools.chain(*told.values()) if _ == 0 for y, _ in law}
+    first = {y for _, distribution in itertools.chain(*told.values()) if _ == 0 for y, _ in distribution}
     for who, repeated in old.items():
         for _, known, again in repeated:
-            law = dict(told[who][known - 1][1]) if known else dict.fromkeys(first)
-            assert again <= set(law)
+            distribution = dict(told[who][known - 1][1]) if known else dict.fromkeys(first)
+            assert again <= set(distribution)
     n_rows, entries = sum(map(len, tables)), ledger.report().releases
     assert [entry.n_rows for entry in entries] == [len(out) for out in made]
     assert sum(entry.n_rows + entry.n_withheld for entry in entries) == n_rows
@@ -365,7 +365,7 @@ def test_words_of_a_pair_are_its_own():
     assert not set(other.words(0, 0, 4)) & set(pairs.words(0, 0, 4))
 
 
-def test_kept_draws_have_the_law_of_the_channel(tmp_path):
+def test_kept_draws_have_the_distribution_of_the_channel(tmp_path):
     """Of 4,000 units with one value; a binomial share is beyond 7 standard deviations once in 1e-11."""
     table = pd.DataFrame({"who": range(4000), "ill": [0, 1] * 2000, "town": ["a", "b"] * 2000})
     noisy = sz.RandomizedResponse(1.0, sensitive="ill", public="town", random_state=1).fit(table)

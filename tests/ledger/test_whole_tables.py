@@ -41,10 +41,12 @@ def merged() -> SubsetMerging:
 def lifts_together(releases) -> tuple[float, float]:
     """Largest and smallest log-lift of the released symbols of all together, row by row with dense matrices."""
     drawn = [release._release.design.channel.matrix[release._release.encode(DF)[0]] for release in releases]
-    law = np.stack([np.einsum("na,nb->ab", *(d[DF["ill"] == s] for d in drawn)).ravel() for s in (False, True)])
-    law = law[:, law.sum(axis=0) > 0] / len(DF)
+    distribution = np.stack(
+        [np.einsum("na,nb->ab", *(d[DF["ill"] == s] for d in drawn)).ravel() for s in (False, True)]
+    )
+    distribution = distribution[:, distribution.sum(axis=0) > 0] / len(DF)
     with np.errstate(divide="ignore"):
-        logs = np.log(law / law.sum(axis=1, keepdims=True) / law.sum(axis=0))
+        logs = np.log(distribution / distribution.sum(axis=1, keepdims=True) / distribution.sum(axis=0))
     return float(logs.max()), float(logs.min())
 
 

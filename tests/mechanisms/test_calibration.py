@@ -28,8 +28,8 @@ def capacity_exact(n, epsilon):
     """log n - H(Z), term by term in 250 digits."""
     with mp.workdps(250):
         keep = mp.e ** mp.mpf(epsilon)
-        law = [keep / (keep + n - 1), *([1 / (keep + n - 1)] * (n - 1))]
-        return float(mp.log(n) + mp.fsum(p * mp.log(p) for p in law))
+        distribution = [keep / (keep + n - 1), *([1 / (keep + n - 1)] * (n - 1))]
+        return float(mp.log(n) + mp.fsum(p * mp.log(p) for p in distribution))
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -40,7 +40,7 @@ def test_the_capacity_formula_keeps_its_digits(n, epsilon):
 
 @pytest.mark.parametrize("n", [2, 3, 5, 17])
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 1.0, 3.0, 20.0])
-def test_corollary_4_the_uniform_law_attains_the_bound(n, epsilon):
+def test_corollary_4_the_uniform_distribution_attains_the_bound(n, epsilon):
     """[WXH Cor. 4] with equality: randomized response is weakly symmetric."""
     matrix = np.full((n, n), 1 / (math.exp(epsilon) + n - 1))
     np.fill_diagonal(matrix, math.exp(epsilon) / (math.exp(epsilon) + n - 1))

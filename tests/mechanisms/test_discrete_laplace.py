@@ -1,4 +1,4 @@
-"""Discrete Laplace noise: ratios of the very integers, its law in high precision, and the DP of what it releases."""
+"""Discrete Laplace noise: ratios of the very integers, chances in high precision, and the DP of what it releases."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_no_ratio_of_the_integers_exceeds_the_level(n, eps, sensitivity):
 
 
 @pytest.mark.parametrize(("n", "eps"), [(2, 0.7), (5, 0.3), (8, 2.0), (3, 12.0)])
-def test_the_law_is_clamped_two_sided_geometric_noise(n, eps):
+def test_the_distribution_is_clamped_two_sided_geometric_noise(n, eps):
     """Sums of P(Z = z) = (1-a)/(1+a) a**|z| over what falls on each output."""
     with mpmath.workdps(40):
         a = mpmath.exp(-mpmath.mpf(eps))

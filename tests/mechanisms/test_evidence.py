@@ -57,13 +57,13 @@ def test_one_test_at_the_edge_fails_as_rarely_as_it_says(secret, known, skewed) 
     """P(s|y) / P(s) on its bound; also where the design rows mislead about P(y) and P(s), and P(s) is bounded only."""
     rng, level = np.random.default_rng(1), 0.02
     w, p_x, given = np.array([1.0, 0.3]), np.array([0.2, 0.8]), np.array([0.2, 0.5])
-    law = np.stack([given, 1 - given]) * p_x
-    p_s, p_y = law.sum(axis=1), float(w @ p_x)
-    ratio = float(law[secret] @ w / p_y / p_s[secret])
+    distribution = np.stack([given, 1 - given]) * p_x
+    p_s, p_y = distribution.sum(axis=1), float(w @ p_x)
+    ratio = float(distribution[secret] @ w / p_y / p_s[secret])
     design = np.array([[40, 160], [160, 160]]) if not skewed else np.array([[60, 60], [90, 30]])
     passed = 0
     for _ in range(RUNS):
-        fresh = rng.multinomial(800, law.ravel()).reshape(2, 2)
+        fresh = rng.multinomial(800, distribution.ravel()).reshape(2, 2)
         low, high = clopper_pearson(fresh.sum(axis=1), 800, 1e-3)
         box = (p_s[secret], p_s[secret]) if known else (low[secret], high[secret])
         made = alone(sparse.csr_array(w[None, :]), design, fresh, level)
@@ -74,15 +74,15 @@ def test_one_test_at_the_edge_fails_as_rarely_as_it_says(secret, known, skewed) 
 def test_without_the_error_of_the_box_misleading_design_rows_show() -> None:
     """The fault that e is there for: P(y) and P(s) of the design taken for true."""
     rng, level, w, p_x, given = np.random.default_rng(1), 0.02, np.array([1.0, 0.0]), [0.5, 0.5], np.array([0.2, 0.5])
-    law = np.stack([given, 1 - given]) * p_x
-    ratio = float(law[0] @ w / 0.5 / law[0].sum())
+    distribution = np.stack([given, 1 - given]) * p_x
+    ratio = float(distribution[0] @ w / 0.5 / distribution[0].sum())
     design = np.array([[300, 15], [60, 10]])
     passed = {True: 0, False: 0}
     for _ in range(500):
-        fresh = rng.multinomial(800, law.ravel()).reshape(2, 2)
+        fresh = rng.multinomial(800, distribution.ravel()).reshape(2, 2)
         for honest in passed:
             made = alone(sparse.csr_array(w[None, :]), design, fresh, level)
-            p = float(law[0].sum())
+            p = float(distribution[0].sum())
             if not honest:
                 made.means = (made.mean, made.mean)
                 p = float(made.p_s[0])
@@ -103,7 +103,7 @@ def test_bounds_of_means_fail_no_more_often_than_they_say(share) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("n_secrets", [2, 3, 5])
 def test_what_is_not_tested_follows_from_what_is(n_secrets) -> None:
-    """Laws of S given y at random: where each test's claim is true, the whole budget is kept."""
+    """Distributions of S given y at random: where each test's claim is true, the whole budget is kept."""
     rng = np.random.default_rng(n_secrets)
     fewer = 0
     for _ in range(3_000):
@@ -213,8 +213,8 @@ def test_symbols_at_the_edge_pass_together_as_rarely_as_is_said_whatever_claims_
     rng, error, n, k, runs = np.random.default_rng(4), 0.1, 6000, 40, 600
     p_s = np.array([0.3, 0.7])
     posterior = np.where(np.arange(k) % 2 == 0, 1.4 * p_s[0], 0.6 * p_s[0])
-    law = np.stack([posterior, 1 - posterior]) / k
-    lifts = law * k / p_s[:, None]
+    distribution = np.stack([posterior, 1 - posterior]) / k
+    lifts = distribution * k / p_s[:, None]
     budget = sz.LiftBudget(lower=-log(0.6) - 1e-9, upper=log(1.4) - 1e-9)
     assert (budget.excess_of(lifts, p_s) > 0).all()
     if fault == "symbols":
@@ -224,7 +224,7 @@ def test_symbols_at_the_edge_pass_together_as_rarely_as_is_said_whatever_claims_
         monkeypatch.setattr(Evidence, "shows", lambda *given: given[2] > 0 or shows(*given))
     failed = 0
     for _ in range(runs):
-        design, fresh = (rng.multinomial(size, law.ravel()).reshape(2, k) for size in (n // 4, n))
+        design, fresh = (rng.multinomial(size, distribution.ravel()).reshape(2, k) for size in (n // 4, n))
         prior = clopper_pearson(fresh.sum(axis=1), n, error / 100)
         failed += certified(sparse.csr_array(np.eye(k)), design, fresh, budget, prior, error).any()
     most = stats.binom.isf(ALARM, runs, 1.02 * error)
@@ -232,16 +232,21 @@ def test_symbols_at_the_edge_pass_together_as_rarely_as_is_said_whatever_claims_
 
 
 def test_a_product_of_fractions_has_a_mean_of_at_most_one() -> None:
-    """The step that all rests on, in exact fractions over a law on the bound: E (1 + λ (f - e)) <= 1."""
-    law = {(0, 0): Fraction(1, 10), (0, 1): Fraction(3, 10), (1, 0): Fraction(2, 10), (1, 1): Fraction(4, 10)}  # (s, x)
+    """The step that all rests on, in exact fractions over a distribution on the bound: E (1 + λ (f - e)) <= 1."""
+    distribution = {
+        (0, 0): Fraction(1, 10),
+        (0, 1): Fraction(3, 10),
+        (1, 0): Fraction(2, 10),
+        (1, 1): Fraction(4, 10),
+    }  # (s, x)
     w = [Fraction(1), Fraction(1, 3)]
-    p, m = Fraction(4, 10), sum(mass * w[x] for (_, x), mass in law.items())
-    ratio = sum(law[0, x] * w[x] for x in (0, 1)) / (p * m)
+    p, m = Fraction(4, 10), sum(mass * w[x] for (_, x), mass in distribution.items())
+    ratio = sum(distribution[0, x] * w[x] for x in (0, 1)) / (p * m)
     for mean, b, sign in itertools.product((m, m * 2, m / 3), (ratio * p, Fraction(1, 2)), (1, -1)):
         e = sign * (mean - m) * (b - ratio * p)
         expected = sum(
             mass * (1 + Fraction(1, 5) * (sign * (w[x] * ((s == 0) - b) - mean * (ratio * (s == 0) - b)) - e))
-            for (s, x), mass in law.items()
+            for (s, x), mass in distribution.items()
         )
         assert expected == 1  # and less than 1 beyond the bound, where the claim is false by more
     assert prod([expected] * 3) <= 1

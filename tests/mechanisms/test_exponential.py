@@ -48,7 +48,7 @@ TABLE = {
 
 
 def entropy_exact(k, rate):
-    """H(Z) of the law ∝ e^{-jλ}, term by term in 60 digits."""
+    """H(Z) of the distribution ∝ e^{-jλ}, term by term in 60 digits."""
     with mp.workdps(60):
         powers = [mp.e ** (-mp.mpf(rate) * j) for j in range(k)]
         total = mp.fsum(powers)
@@ -133,7 +133,7 @@ def test_corollary_4_bounds_the_sampled_integers_for_any_distance(n, k, budget, 
     channel = exponential_channel(n, capacity=budget, distance=distance)
     assert channel_capacity(channel, 1e-11).lower <= min(budget, math.log(k)) + 1e-12
     weights = np.array([np.sort(row) for row in channel.matrix])
-    assert (weights == weights[0]).all()  # data-independent: one law, permuted [WXH Def. 12]
+    assert (weights == weights[0]).all()  # data-independent: one distribution, permuted [WXH Def. 12]
 
 
 def test_ranks_follow_the_distance_and_ties_go_left():
@@ -278,7 +278,7 @@ PRIORS = [
 
 
 def least_by_lp(prior, n):
-    """The least ε with a law p_Y >= 0, T p_Y = P: bisection on the feasibility of a linear program."""
+    """The least ε with a distribution p_Y >= 0, T p_Y = P: bisection on the feasibility of a linear program."""
     m = round(len(prior) ** (1 / n))
     low, high = 0.0, 40.0
     for _ in range(60):
@@ -290,7 +290,7 @@ def least_by_lp(prior, n):
 
 
 @pytest.mark.parametrize(("n", "prior"), PRIORS)
-def test_the_threshold_is_where_the_output_law_is_non_negative(n, prior):
+def test_the_threshold_is_where_the_output_distribution_is_non_negative(n, prior):
     prior = np.array(prior)
     m = round(len(prior) ** (1 / n))
     least = DatabaseIdentifiability(prior, n).threshold
@@ -316,7 +316,7 @@ def test_the_threshold_of_one_record_in_closed_form():
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 @pytest.mark.parametrize("m", [2, 3])
-def test_the_threshold_is_zero_exactly_at_the_uniform_law(n, m):
+def test_the_threshold_is_zero_exactly_at_the_uniform_distribution(n, m):
     uniform = np.full(m**n, 1 / m**n)
     assert DatabaseIdentifiability(uniform, n).threshold == 0.0
     assert DatabaseIdentifiability(uniform + 1e-6 * np.resize([1, -1], m**n) * (m == 2), n).threshold > 0 or m == 3

@@ -132,7 +132,7 @@ def test_corollary_6_is_an_upper_bound_and_not_the_capacity():
 
 
 def test_wxh_lemma_3_information_is_convex_in_the_noise():
-    """Channels of three deviations on one grid of outputs, mixed: cell laws stand for the densities."""
+    """Channels of three deviations on one grid of outputs, mixed: cell distributions stand for the densities."""
     rng, values = np.random.default_rng(5), np.array([-1.0, 0.2, 1.0])
     edges = np.linspace(-4.5, 4.5, 91)
     channels = [np.diff(stats.norm.cdf((edges - values[:, None]) / s), axis=1) for s in (0.5, 1.0, 2.5)]
@@ -331,7 +331,7 @@ def test_a_fine_grid_uses_nearly_all_of_the_budget():
     assert channel_capacity(channel, 1e-11).upper == pytest.approx(0.5, abs=2e-4)
 
 
-def test_the_law_is_the_normal_law_of_each_cell():
+def test_the_distribution_is_the_normal_distribution_of_each_cell():
     """Every integer against 40-digit arithmetic, tails folded into the end points."""
     values, step = np.array([0.0, 1.0, 2.5]), 0.5
     channel = gaussian_channel(values, 0.7, step=step, reach=1.0)

@@ -23,7 +23,7 @@ from sanitize.mechanisms import paper_subset_merging
 
 LIFT_MECHANISMS = [sz.watchdog, sz.subset_merging, paper_subset_merging]
 PRINTED = [sz.watchdog, paper_subset_merging]  # as in the paper, group by group
-MET = 1e-9  # an excess below this is rounding of the law's doubles
+MET = 1e-9  # an excess below this is rounding of the distribution's doubles
 
 
 def partition(channel: Channel) -> set[frozenset[int]]:
@@ -45,18 +45,18 @@ def cost_of(slow: oracles.Merging, channel: Channel) -> float:
 
 
 def worst_excess(joint: JointDistribution, channel: Channel, kind: str, bounds: dict[str, float]) -> float:
-    """Largest excess of a released symbol, from the channel's integers and the law's rationals."""
-    law = oracles.push(oracles.exact(joint.pmf), oracles.channel_matrix(channel))
-    possible = [y for y in range(len(law[0])) if any(row[y] for row in law)]
-    law = [[row[y] for y in possible] for row in law]
-    p_s, _ = oracles.margins(law)
-    lifts = oracles.lift(law)
+    """Largest excess of a released symbol, from the channel's integers and the distribution's rationals."""
+    distribution = oracles.push(oracles.exact(joint.pmf), oracles.channel_matrix(channel))
+    possible = [y for y in range(len(distribution[0])) if any(row[y] for row in distribution)]
+    distribution = [[row[y] for y in possible] for row in distribution]
+    p_s, _ = oracles.margins(distribution)
+    lifts = oracles.lift(distribution)
     return max(oracles.over_budget(kind, oracles.column(lifts, y), p_s, **bounds) for y in range(len(possible)))
 
 
 @st.composite
 def tied_joints(draw):
-    """Laws with repeated columns and empty cells, in probabilities that doubles hold exactly."""
+    """Distributions with repeated columns and empty cells, in probabilities that doubles hold exactly."""
     n_s = draw(st.integers(2, 4))
     kinds = draw(st.lists(st.lists(st.integers(0, 8), min_size=n_s, max_size=n_s), min_size=1, max_size=3))
     kinds = [kind if any(kind) else [1] * n_s for kind in kinds]
@@ -174,7 +174,7 @@ def test_complete_merging_leaks_least_of_all_channels_on_the_set(joint, data):
     assume((inside.sum(axis=1) > 0).all())
     on_set = JointDistribution.from_matrix(inside / inside.sum())
 
-    # Lifts of symbols released from the set, relative to the prior of the whole law.
+    # Lifts of symbols released from the set, relative to the prior of the whole distribution.
     pushed = other.push(inside)
     pushed = pushed[:, pushed.sum(axis=0) > 0]
     merged = inside.sum(axis=1, keepdims=True)
@@ -293,7 +293,7 @@ def test_randomized_response_has_its_closed_form_utility(n, epsilon):
 
 
 @pytest.mark.parametrize("n", [2, 256, 257])
-def test_randomized_response_with_epsilon_zero_is_the_same_law_for_every_input(n):
+def test_randomized_response_with_epsilon_zero_is_the_same_distribution_for_every_input(n):
     channel = sz.randomized_response(n, 0)
     for y in (0, n - 1):
         assert len(set(column_of_integers(channel, y))) == 1
@@ -314,9 +314,9 @@ def test_randomized_response_refuses_epsilons_that_are_no_number_of_nats(epsilon
 
 # --- the paper's table
 
-# [ZDS] §III, IV: mean normalised utility of complete merging / subset merging over laws with |X| = 17,
+# [ZDS] §III, IV: mean normalised utility of complete merging / subset merging over distributions with |X| = 17,
 # |S| = 5 and uniform cells, for shares of an LDP budget given to the min-lift, and for the LDP budget itself.
-# eps: 0.35, 0.5, 0.65, LDP; computed by an independent program over 300 laws (standard error below 0.008).
+# eps: 0.35, 0.5, 0.65, LDP; computed by an independent program over 300 distributions (standard error below 0.008).
 PAPER_TABLE = """
 0.25  0.001/0.347  0.002/0.422  0.001/0.374  0.003/0.462
 0.5   0.013/0.537  0.021/0.592  0.017/0.566  0.036/0.630
@@ -329,14 +329,14 @@ PAPER_TABLE = """
 8     0.958/0.964  0.986/0.987  0.996/0.996  1.000/1.000
 """
 SHARES = (0.35, 0.5, 0.65, None)
-# What complete merging keeps varies by up to 0.15 from law to law, what subset merging keeps by 0.08.
-N_LAWS = {sz.watchdog: 150, paper_subset_merging: 100}
+# What complete merging keeps varies by up to 0.15 from distribution to distribution, what subset merging keeps by 0.08.
+N_DISTRIBUTIONS = {sz.watchdog: 150, paper_subset_merging: 100}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", PRINTED)
 def test_paper_table(mechanism):
-    # The laws come from a fixed seed, so this never flickers; both sides of a cell are means with an error.
+    # The distributions come from a fixed seed, so this never flickers; both sides of a cell are means with an error.
     printed = {
         (float(line.split()[0]), share): float(cell.split("/")[PRINTED.index(mechanism)])
         for line in PAPER_TABLE.strip().splitlines()
@@ -344,11 +344,11 @@ def test_paper_table(mechanism):
     }
     rng = np.random.default_rng(23)
     sums = dict.fromkeys(printed, 0.0)
-    for _ in range(N_LAWS[mechanism]):
+    for _ in range(N_DISTRIBUTIONS[mechanism]):
         cells = rng.random((5, 17))
         joint = JointDistribution.from_matrix(cells / cells.sum())
         for eps, share in printed:
             budget = LDPBudget(eps) if share is None else LiftBudget.from_ldp(eps, share)
             sums[eps, share] += sz.normalized_utility(joint, mechanism(joint, budget))
     for key, expected in printed.items():
-        assert sums[key] / N_LAWS[mechanism] == pytest.approx(expected, abs=0.02), key
+        assert sums[key] / N_DISTRIBUTIONS[mechanism] == pytest.approx(expected, abs=0.02), key

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import xlogy
 
 import sanitize as sz
-from sanitize.confidence import laws_of
+from sanitize.confidence import distributions_of
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms import paper_subset_merging
@@ -39,7 +39,7 @@ def probabilities(cells) -> JointDistribution:
 
 
 def awkward(kind: str, n_x: int, n_s: int, rng: np.random.Generator) -> JointDistribution:
-    """A law with structural zeros, a sensitive column that X determines, skew, or ties."""
+    """A distribution with structural zeros, a sensitive column that X determines, skew, or ties."""
     cells = rng.random((n_s, n_x)) + 1e-3
     if kind == "zeros":
         cells *= rng.random((n_s, n_x)) > 0.4
@@ -61,9 +61,12 @@ KINDS = ["uniform", "zeros", "determined", "skew", "ties"]
 @given(st.integers(0, 10_000), st.integers(2, 8), st.sampled_from(BUDGETS), st.sampled_from(KINDS))
 def test_windows_are_solved_as_the_exact_partition_solves_them(seed, k, budget, kind):
     rng = np.random.default_rng(seed)
-    laws = [awkward(kind, k, 3, rng) for _ in range(3)]
-    risks = RiskOfSets(np.zeros((3, 0)), laws[0].p_s, budget)
-    columns = np.stack([law.pmf * (laws[0].p_s / law.p_s)[:, None] for law in laws], axis=2)
+    distributions = [awkward(kind, k, 3, rng) for _ in range(3)]
+    risks = RiskOfSets(np.zeros((3, 0)), distributions[0].p_s, budget)
+    columns = np.stack(
+        [distribution.pmf * (distributions[0].p_s / distribution.p_s)[:, None] for distribution in distributions],
+        axis=2,
+    )
     mass = columns.sum(axis=0)
     labels, value = partition_windows(columns, mass, risks)
     for w in range(3):
@@ -108,7 +111,7 @@ def test_matched_groups_are_safe_whatever_is_left_to_one_by_one(seed, kind, budg
 @pytest.mark.slow
 @pytest.mark.parametrize("eps", [0.5, 1.0, 4.0])
 def test_the_search_is_within_a_hundredth_of_the_best_partition(eps, monkeypatch):
-    """As it searches above 17 symbols, on laws small enough for the best partition of all."""
+    """As it searches above 17 symbols, on distributions small enough for the best partition of all."""
     rng = np.random.default_rng(0)
     budget, lost = sz.LiftBudget.from_ldp(eps), []
     for _ in range(4):
@@ -122,7 +125,7 @@ def test_the_search_is_within_a_hundredth_of_the_best_partition(eps, monkeypatch
 
 
 @pytest.mark.slow
-def test_a_law_that_x_determines_does_not_merge_everything():
+def test_a_distribution_that_x_determines_does_not_merge_everything():
     """All risks are infinite: Algorithm 1 takes the lowest index until nothing is left."""
     joint = probabilities([[0.3, 0.0, 0.0, 0.2, 0.0], [0.0, 0.1, 0.25, 0.0, 0.15]])
     budget = sz.LiftBudget.symmetric(0.3)
@@ -146,7 +149,7 @@ def test_no_bound_on_the_min_lift_keeps_at_least_what_a_bound_keeps(kind):
 
 
 @pytest.mark.parametrize("n_x", [12, 150, 2000])
-def test_the_same_law_has_the_same_channel(n_x):
+def test_the_same_distribution_has_the_same_channel(n_x):
     joint = awkward("uniform", n_x, 3, np.random.default_rng(1))
     channels = [sz.subset_merging(joint, 0.5, effort=30_000).to_json() for _ in range(2)]
     assert channels[0] == channels[1]
@@ -162,12 +165,12 @@ def test_large_alphabets_keep_about_what_algorithm_1_keeps_or_more():
 @pytest.mark.slow
 def test_with_a_confidence_the_search_is_never_below_algorithm_1_either():
     counts = np.random.default_rng(2).integers(50, 400, (2, 30))
-    law = probabilities(counts)
-    joint = sz.joint.ContingencyTable(law.sensitive, law.public, counts, int(counts.sum())).to_joint()
+    distribution = probabilities(counts)
+    joint = sz.joint.ContingencyTable(distribution.sensitive, distribution.public, counts, int(counts.sum())).to_joint()
     budget = sz.LiftBudget.symmetric(0.7)
     channel, printed = (f(joint, budget, confidence=0.95) for f in (sz.subset_merging, paper_subset_merging))
     assert sz.measures.utility(joint, channel) >= sz.measures.utility(joint, printed) - 1e-12
-    assert laws_of(joint, 0.95).worst_case(channel).excess(budget).max() <= 0
+    assert distributions_of(joint, 0.95).worst_case(channel).excess(budget).max() <= 0
 
 
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "1", True, 1j])

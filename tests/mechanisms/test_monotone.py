@@ -21,7 +21,7 @@ FAMILIES = {
 }
 
 
-def laws(n_x: int) -> dict[str, JointDistribution]:
+def distributions(n_x: int) -> dict[str, JointDistribution]:
     """Uniform cells, structural zeros, a sensitive column that X determines, skew, and ties."""
     rng = np.random.default_rng(n_x)
     cells = rng.random((3, n_x)) + 1e-3
@@ -40,7 +40,7 @@ def laws(n_x: int) -> dict[str, JointDistribution]:
 @pytest.mark.parametrize("n_x", [5, 9, 15])
 def test_the_best_partition_keeps_no_less_under_a_looser_budget(family, n_x):
     """A partition within a budget is within every looser one; up to 17 symbols the best of all is found."""
-    for kind, joint in laws(n_x).items():
+    for kind, joint in distributions(n_x).items():
         nats = NATS if n_x < 15 else (0.1, 0.5, math.inf)
         kept = [sz.measures.utility(joint, sz.subset_merging(joint, FAMILIES[family](eps))) for eps in nats]
         assert kept == pytest.approx(np.maximum.accumulate(kept), abs=1e-11), kind
@@ -49,7 +49,7 @@ def test_the_best_partition_keeps_no_less_under_a_looser_budget(family, n_x):
 @pytest.mark.parametrize("mechanism", [paper_subset_merging, sz.watchdog])
 def test_a_curve_of_a_greedy_mechanism_never_prints_less_for_a_looser_budget(mechanism):
     """Pairs of bounds, of which some are looser on both sides and some on one only."""
-    for joint in laws(9).values():
+    for joint in distributions(9).values():
         bounds = list(itertools.product((0.2, 0.6, 1.5, math.inf), repeat=2))
         budgets = [sz.LiftBudget(lower=lower, upper=upper) for lower, upper in bounds]
         points = sz.suggestion.tradeoff_curve(joint, mechanism, budgets).points

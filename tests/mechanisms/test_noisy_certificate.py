@@ -1,4 +1,4 @@
-"""Certificates from counts with noise: how often they err, from known laws, and that a forgotten noise shows."""
+"""Certificates from counts with noise: how often they err, from known sources, and that a forgotten noise shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sanitize.trees import Profiles
 
 N_CELLS, ROWS, LEVEL = 10_000, 150, 0.05
 ALARM = 1e-9  # of each statistical test, were its seed drawn anew
-LAWS = [Gaussian(Fraction(20)), Geometric(Fraction(1, 14))]
+DISTRIBUTIONS = [Gaussian(Fraction(20)), Geometric(Fraction(1, 14))]
 
 
 def centred(noise: CountNoise, n_cells: int, seed: int) -> np.ndarray:
@@ -28,8 +28,12 @@ def centred(noise: CountNoise, n_cells: int, seed: int) -> np.ndarray:
 
 def smaller(noise: CountNoise, part: Fraction) -> CountNoise:
     """Noise whose standard deviation is about so much of this one's."""
-    law = noise.law
-    own = Gaussian(part * law.sigma) if isinstance(law, Gaussian) else Geometric(law.rate / part)
+    distribution = noise.distribution
+    own = (
+        Gaussian(part * distribution.sigma)
+        if isinstance(distribution, Gaussian)
+        else Geometric(distribution.rate / part)
+    )
     return CountNoise(own, noise.n_secrets)
 
 
@@ -49,41 +53,41 @@ def passed_on_the_edge(
     return float(of_symbols.shows(0, 1 if side == "lower" else -1, 1.0, p_s[0], p_s[0]).mean())
 
 
-def under(law: np.ndarray, channel: sz.Channel, budget: sz.LiftBudget) -> tuple[bool, int]:
-    """Whether a channel is over the budget under the law that the rows came from, and how many symbols it releases."""
-    pushed = law @ channel.matrix
+def under(distribution: np.ndarray, channel: sz.Channel, budget: sz.LiftBudget) -> tuple[bool, int]:
+    """Whether a channel is over the budget where the rows came from, and how many symbols it releases."""
+    pushed = distribution @ channel.matrix
     pushed = pushed[:, pushed.any(axis=0)]
-    p_s = law.sum(axis=1)
+    p_s = distribution.sum(axis=1)
     excess = budget.excess_of(pushed / p_s[:, None] / pushed.sum(axis=0), p_s)
     return bool((excess > 0).any()), pushed.shape[1]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("posterior", [[0.3, 0.7], [0.2, 0.3, 0.5]])
 @pytest.mark.parametrize("side", ["lower", "upper"])
-def test_symbols_on_the_bound_pass_no_more_often_than_the_level(posterior, side, law):
-    noise = CountNoise(law, len(posterior))
+def test_symbols_on_the_bound_pass_no_more_often_than_the_level(posterior, side, distribution):
+    noise = CountNoise(distribution, len(posterior))
     share = passed_on_the_edge(posterior, side, noise, noise, 1)
     n = N_CELLS // 2
     assert share * n <= stats.binom.isf(ALARM, n, LEVEL)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("part", [None, Fraction(1, 3)])
-def test_noise_that_is_forgotten_or_too_small_shows(part, law):
-    noise = CountNoise(law, 2)
+def test_noise_that_is_forgotten_or_too_small_shows(part, distribution):
+    noise = CountNoise(distribution, 2)
     share = passed_on_the_edge([0.3, 0.7], "upper", noise, part and smaller(noise, part), 1)
     n = N_CELLS // 2
     assert share * n > stats.binom.isf(ALARM, n, LEVEL)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("share", [0.004, 0.3, 0.97])
-def test_bounds_of_shares_fail_no_more_often_than_their_level(share, law):
+def test_bounds_of_shares_fail_no_more_often_than_their_level(share, distribution):
     rng, n, runs, level = np.random.default_rng(2), 1000, 2_000, 0.1
-    noise = CountNoise(law, 3)
+    noise = CountNoise(distribution, 3)
     told = sum(centred(noise, runs, seed)[0] for seed in (3, 4, 5))
     low, high = shares_within(rng.binomial(n, share, runs) + told, n, noise, 3, level)
     most = stats.binom.isf(ALARM, runs, level / 2)
@@ -92,58 +96,58 @@ def test_bounds_of_shares_fail_no_more_often_than_their_level(share, law):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", LAWS)
-def test_bounds_of_shares_without_most_of_the_noise_fail(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_bounds_of_shares_without_most_of_the_noise_fail(distribution):
     rng, n, runs, level = np.random.default_rng(2), 1000, 2_000, 0.1
-    noise = CountNoise(law, 2)
+    noise = CountNoise(distribution, 2)
     told = sum(centred(noise, runs, seed)[0] for seed in range(3, 9))
     low, _ = shares_within(rng.binomial(n, 0.3, runs) + told, n, noise, 0.01, level)
     assert (low > 0.3).sum() > stats.binom.isf(ALARM, runs, level / 2)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", LAWS)
-def test_channels_from_noisy_counts_are_within_the_budget_of_the_law(law):
-    """Of 75 tables from one law at most 5 % may fail; hardly any does, and something is kept."""
-    noise = CountNoise(law, 2)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_channels_from_noisy_counts_are_within_the_budget_of_the_distribution(distribution):
+    """Of 75 tables from one distribution at most 5 % may fail; hardly any does, and something is kept."""
+    noise = CountNoise(distribution, 2)
     rng, budget = np.random.default_rng(4), sz.LiftBudget(lower=0.8, upper=0.5)
     given = np.array([[0.20, 0.24, 0.30, 0.34, 0.38, 0.42, 0.30, 0.32]])
-    law = np.concatenate([given, 1 - given]) / 8
+    distribution = np.concatenate([given, 1 - given]) / 8
     members = np.concatenate([np.eye(8, dtype=bool), np.kron(np.eye(4), [1, 1]).astype(bool), np.ones((1, 8), bool)])
     profiles = Profiles(np.eye(8) * 100, np.array([0]), np.array([1.0]))
     failed, outputs = 0, []
     for seed in range(75):
-        design, fresh = (rng.multinomial(n, law.ravel()).reshape(2, 8) for n in (1200, 6800))
+        design, fresh = (rng.multinomial(n, distribution.ravel()).reshape(2, 8) for n in (1200, 6800))
         noisy = fresh + centred(noise, 8, seed)
         joint = sz.JointDistribution.from_matrix(np.maximum(noisy, 0.5) / np.maximum(noisy, 0.5).sum())
         channel = certified_random_response(joint, design, noisy, members, profiles, budget, 0.95, noise)
-        is_over, n_outputs = under(law, channel, budget)
+        is_over, n_outputs = under(distribution, channel, budget)
         failed += is_over
         outputs.append(n_outputs)
     assert failed <= stats.binom.isf(ALARM, 75, 0.05)
     assert np.mean(outputs) > 2
 
 
-# Two cells that a symbol has and two that it has not, which all have the same law of S: it is on the bound 1.
+# Two cells that a symbol has and two that it has not, which all have the same distribution of S: it is on the bound 1.
 OF_CELLS = np.array([0.2, 0.15, 0.35, 0.3])
 NET = sparse.csr_array(np.array([[1.0, 0.5, 0.0, 0.0]]))
 
 
-def counts_of_rows(law: np.ndarray, n: int, noise: Geometric, runs: int, seed: int = 6) -> np.ndarray:
+def counts_of_rows(distribution: np.ndarray, n: int, noise: Geometric, runs: int, seed: int = 6) -> np.ndarray:
     """Counts of n rows with noise of its own on each, shape (runs, n_s, n_cells)."""
     rng = np.random.default_rng(seed)
-    drawn = noise.draw(sz.NoiseKey.from_seed(seed), runs * law.size).reshape(runs, *law.shape)
-    return rng.multinomial(n, law.ravel(), runs).reshape(drawn.shape) + drawn
+    drawn = noise.draw(sz.NoiseKey.from_seed(seed), runs * distribution.size).reshape(runs, *distribution.shape)
+    return rng.multinomial(n, distribution.ravel(), runs).reshape(drawn.shape) + drawn
 
 
 def passed_with_hidden_rows(p_s: list[float], side: str, rate: Fraction, taken: Fraction) -> tuple[int, int]:
     """How often a symbol on the bound passes, and how often it was tried, where rows of cells are not known."""
     runs, n = 1000, 2000
-    law = np.outer(p_s, OF_CELLS)
-    design = np.rint(law * 1000).astype(np.int64)
+    distribution = np.outer(p_s, OF_CELLS)
+    design = np.rint(distribution * 1000).astype(np.int64)
     error = LEVEL / (1 - evidence._FOR_MEANS)
     passed = 0
-    for told in counts_of_rows(law, n, Geometric(rate), runs):
+    for told in counts_of_rows(distribution, n, Geometric(rate), runs):
         of_symbols = evidence.Evidence(NET, design, told, error, RowNoise(taken, n))
         passed += int(of_symbols.shows(0, 1 if side == "lower" else -1, 1.0, p_s[0], p_s[0])[0])
     return passed, runs
@@ -167,8 +171,8 @@ def test_noise_on_rows_that_is_forgotten_shows():
 def test_bounds_of_means_of_symbols_take_in_the_noise_of_all_counts(taken):
     """They fail no more often than their level, and without the noise they do."""
     runs, n, level, noise = 2000, 1000, 0.1, Geometric(Fraction(1, 14))
-    law, weights = np.outer([0.2, 0.3, 0.5], OF_CELLS), NET.toarray()[0]
-    told = counts_of_rows(law, n, noise, runs).sum(axis=1) @ weights
+    distribution, weights = np.outer([0.2, 0.3, 0.5], OF_CELLS), NET.toarray()[0]
+    told = counts_of_rows(distribution, n, noise, runs).sum(axis=1) @ weights
     tilt = np.geomspace(1e-6, 0.99 * noise.reach, 512)
     spent = taken * 3 * noise.log_mgf(tilt[:, None] * weights).sum(axis=1, keepdims=True)
     low, high = noisy_shares(told, n, tilt, spent, level)
@@ -178,20 +182,22 @@ def test_bounds_of_means_of_symbols_take_in_the_noise_of_all_counts(taken):
 
 
 @pytest.mark.slow
-def test_channels_of_hidden_rows_are_within_the_budget_of_the_law():
-    """Of 75 tables from one law at most 5 % may fail; hardly any does, and something is kept."""
+def test_channels_of_hidden_rows_are_within_the_budget_of_the_distribution():
+    """Of 75 tables from one distribution at most 5 % may fail; hardly any does, and something is kept."""
     budget, n, rate = sz.LiftBudget(lower=0.8, upper=0.5), 20_000, Fraction(1, 2)
     given = np.array([[0.20, 0.24, 0.30, 0.34, 0.38, 0.42, 0.30, 0.32]])
-    law = np.concatenate([given, 1 - given]) / 8
+    distribution = np.concatenate([given, 1 - given]) / 8
     members = np.concatenate([np.eye(8, dtype=bool), np.kron(np.eye(4), [1, 1]).astype(bool), np.ones((1, 8), bool)])
     profiles = Profiles(np.eye(8) * 100, np.array([0]), np.array([1.0]))
     failed, outputs, noise = 0, [], RowNoise(rate, n)
-    tables = zip(counts_of_rows(law, 5000, noise, 75), counts_of_rows(law, n, noise, 75, 7), strict=True)
+    tables = zip(
+        counts_of_rows(distribution, 5000, noise, 75), counts_of_rows(distribution, n, noise, 75, 7), strict=True
+    )
     for design, told in tables:
         first, fresh = whole(design, 5000), whole(told, n)
         joint = sz.JointDistribution.from_matrix((first + fresh) / (first + fresh).sum())
         channel = certified_random_response(joint, first, told, members, profiles, budget, 0.95, noise)
-        is_over, n_outputs = under(law, channel, budget)
+        is_over, n_outputs = under(distribution, channel, budget)
         failed += is_over
         outputs.append(n_outputs)
     assert failed <= stats.binom.isf(ALARM, 75, 0.05)

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from optimal_cases import WITHIN, brute_force, instances, tied_instances, uniform_law, vertices_by_double_description
+from optimal_cases import (
+    WITHIN,
+    brute_force,
+    instances,
+    tied_instances,
+    uniform_distribution,
+    vertices_by_double_description,
+)
 from scipy.special import entr
 from strategies import matrices
 
@@ -51,7 +58,7 @@ def test_optimum_equals_brute_force_where_vertices_are_degenerate():
 
 
 @pytest.mark.slow
-def test_optimum_equals_brute_force_on_500_small_laws():
+def test_optimum_equals_brute_force_on_500_small_distributions():
     for joint, budget in instances(500, 1):
         response = solve_optimal_random_response(joint, budget, gap=1e-9)
         exact = brute_force(joint, budget)
@@ -107,7 +114,7 @@ def test_vertices_close_to_a_cut_are_left_to_the_other_route():
 
 
 def test_vertices_stop_at_their_limits():
-    joint = uniform_law(12, 4, np.random.default_rng(15))
+    joint = uniform_distribution(12, 4, np.random.default_rng(15))
     lifts = sz.lift(joint)
     cuts = LiftBounds.outer(lifts, LiftBudget.symmetric(0.3)).cuts()
     n = len(vertices(cuts, 10**6, 10**9))
@@ -193,7 +200,7 @@ EXTREME = [
 def test_extreme_budgets_are_met_as_measured(mechanism, budget, route):
     rng = np.random.default_rng(6)
     for zeros in (0.0, 0.6):
-        joint = uniform_law(7, 3, rng, zeros)
+        joint = uniform_distribution(7, 3, rng, zeros)
         channel = mechanism(joint, budget)
         report = LeakageReport.measure(joint, channel, budget)
         assert report.ok
@@ -206,10 +213,10 @@ def test_extreme_budgets_are_met_as_measured(mechanism, budget, route):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["all cells far apart", "columns far apart", "one rare sensitive symbol"])
-def test_laws_beyond_linear_programs_of_doubles_are_released_within_budget(kind):
+def test_distributions_beyond_linear_programs_of_doubles_are_released_within_budget(kind):
     rng = np.random.default_rng(8)
-    stalled, n_laws = 0, 60 if kind == "columns far apart" else 20  # the others take ten times as long
-    for _ in range(n_laws):
+    stalled, n_distributions = 0, 60 if kind == "columns far apart" else 20  # the others take ten times as long
+    for _ in range(n_distributions):
         n_s, n_x = rng.integers(2, 6), rng.integers(2, 9)
         cells = rng.random((n_s, n_x))
         if kind == "all cells far apart":
@@ -226,12 +233,12 @@ def test_laws_beyond_linear_programs_of_doubles_are_released_within_budget(kind)
         assert budget.excess(joint.release(response.channel)).max() <= 1e-9
         assert response.utility <= response.bound <= entr(joint.p_x).sum() + 1e-12
         stalled += response.status == "stalled"
-    assert stalled < n_laws
+    assert stalled < n_distributions
 
 
 @pytest.mark.slow
 @given(matrices(), st.sampled_from(EXTREME), st.sampled_from(MECHANISMS))
-def test_any_law_and_budget(pmf, budget, mechanism):
+def test_any_distribution_and_budget(pmf, budget, mechanism):
     joint = JointDistribution.from_matrix(pmf)
     channel = mechanism(joint, budget, gap=1e-6)
     assert budget.excess(joint.release(channel)).max() <= 1e-9
@@ -241,12 +248,14 @@ def test_any_law_and_budget(pmf, budget, mechanism):
 
 @pytest.mark.slow
 def test_letters_well_outside_are_those_that_the_budget_refuses(monkeypatch):
-    laws = [*instances(60, 29), *tied_instances(60, 30)]
+    distributions = [*instances(60, 29), *tied_instances(60, 30)]
     rng = np.random.default_rng(31)
-    laws += [(uniform_law(7, 3, rng, zeros), budget) for budget in EXTREME for zeros in (0.0, 0.3, 0.6)]
-    quick = [solve_optimal_random_response(*law).channel for law in laws]
+    distributions += [
+        (uniform_distribution(7, 3, rng, zeros), budget) for budget in EXTREME for zeros in (0.0, 0.3, 0.6)
+    ]
+    quick = [solve_optimal_random_response(*distribution).channel for distribution in distributions]
     monkeypatch.setattr(_mixture, "_BESIDE", math.inf)
-    assert quick == [solve_optimal_random_response(*law).channel for law in laws]
+    assert quick == [solve_optimal_random_response(*distribution).channel for distribution in distributions]
 
 
 def test_no_information_at_budget_zero_unless_letters_look_alike():
@@ -258,13 +267,13 @@ def test_no_information_at_budget_zero_unless_letters_look_alike():
     assert response.gap <= 1e-7
 
 
-def test_the_same_law_gives_the_same_channel():
-    joint = uniform_law(17, 5, np.random.default_rng(7))
+def test_the_same_distribution_gives_the_same_channel():
+    joint = uniform_distribution(17, 5, np.random.default_rng(7))
     assert optimal_random_response(joint, 0.5) == optimal_random_response(joint, 0.5)
 
 
 def test_released_symbols_mix_at_most_rank_many_letters():
-    joint = uniform_law(30, 4, np.random.default_rng(8))
+    joint = uniform_distribution(30, 4, np.random.default_rng(8))
     matrix = optimal_random_response(joint, 0.5).matrix
     assert (matrix > 0).sum(axis=0).max() <= 4
 
@@ -273,7 +282,7 @@ def test_released_symbols_mix_at_most_rank_many_letters():
 def test_subset_random_response_lies_between_the_papers_and_the_optimum():
     rng = np.random.default_rng(9)
     for budget in (LiftBudget.from_ldp(1, 0.65), LiftBudget.symmetric(1), LDPBudget(1.5)):
-        joint = uniform_law(24, 4, rng)
+        joint = uniform_distribution(24, 4, rng)
         kept = [
             sz.measures.utility(joint, channel)
             for channel in (
@@ -291,7 +300,7 @@ def test_subset_random_response_lies_between_the_papers_and_the_optimum():
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [1e-6, 0.05, 0.4])
 def test_the_gap_is_valid_at_any_time_limit(limit):
-    joint = uniform_law(40, 6, np.random.default_rng(10))
+    joint = uniform_distribution(40, 6, np.random.default_rng(10))
     budget = LiftBudget.symmetric(0.5)
     best = solve_optimal_random_response(joint, budget)
     assert best.status == "optimal"
@@ -313,7 +322,7 @@ def interruptible():
 @pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_run_keeps_the_best_so_far(monkeypatch):
-    joint = uniform_law(30, 5, np.random.default_rng(11))
+    joint = uniform_distribution(30, 5, np.random.default_rng(11))
     calls = []
 
     def interrupt(*args):

@@ -27,7 +27,7 @@ BUDGETS = [
 ]  # fmt: skip
 
 
-def uniform_law(n_x, n_s, rng):
+def uniform_distribution(n_x, n_s, rng):
     cells = rng.random((n_s, n_x))
     return JointDistribution.from_matrix(cells / cells.sum())
 
@@ -76,7 +76,7 @@ def test_no_partition_into_safe_sets_keeps_more(pmf, budget):
 def test_optimum_equals_set_partitioning_by_integer_programming(eps):
     rng = np.random.default_rng(1)
     for _ in range(3):
-        joint, budget = uniform_law(10, 3, rng), LiftBudget.from_ldp(eps)
+        joint, budget = uniform_distribution(10, 3, rng), LiftBudget.from_ldp(eps)
         blocks = [block for block, ok in safe_sets(joint, budget).items() if ok]
         cover = np.array([[x in block for block in blocks] for x in range(10)], float)
         program = milp(
@@ -96,8 +96,8 @@ def test_splitting_a_safe_set_never_loses_utility():
 
 
 def test_greedy_is_not_optimal():
-    """A law on which Algorithm 1 loses, with a partition that shows it in rationals."""
-    joint = uniform_law(8, 3, np.random.default_rng(5))
+    """A distribution on which Algorithm 1 loses, with a partition that shows it in rationals."""
+    joint = uniform_distribution(8, 3, np.random.default_rng(5))
     budget = LiftBudget.symmetric(0.25)
     greedy, best = paper_subset_merging(joint, budget), best_subset_merging(joint, budget)
     assert sz.measures.utility(joint, best) > sz.measures.utility(joint, greedy) + 0.01
@@ -117,17 +117,17 @@ def test_greedy_is_not_optimal():
 def test_never_worse_than_greedy_and_within_the_budget(budget, n_x):
     rng = np.random.default_rng(2)
     for _ in range(2):
-        joint = uniform_law(n_x, 4, rng)
+        joint = uniform_distribution(n_x, 4, rng)
         channel = best_subset_merging(joint, budget, effort=20_000)
         assert budget.excess(joint.release(channel)).max() <= 0
         searched = sz.subset_merging(joint, budget, effort=200_000)
         assert sz.measures.utility(joint, channel) >= sz.measures.utility(joint, searched) - 1e-12
 
 
-# [ZDS] §III: means over laws with |X| = 17, |S| = 5, min-lift share 1/2: local search, optimum.
+# [ZDS] §III: means over distributions with |X| = 17, |S| = 5, min-lift share 1/2: local search, optimum.
 MEANS = {0.5: (0.637, 0.673), 1: (0.765, 0.779), 2: (0.852, 0.854), 4: (0.940, 0.941)}
-N_LAWS = 3
-# Standard deviations of one law, about; the means of a few laws lie within four standard errors.
+N_DISTRIBUTIONS = 3
+# Standard deviations of one distribution, about; the means of a few distributions lie within four standard errors.
 SPREAD = {0.5: 0.06, 1: 0.04, 2: 0.025, 4: 0.015}
 
 
@@ -137,17 +137,17 @@ def test_means_of_search_and_optimum(eps, monkeypatch):
     rng = np.random.default_rng(3)
     budget = LiftBudget.from_ldp(eps)
     searched, best = [], []
-    for _ in range(N_LAWS):
-        joint = uniform_law(17, 5, rng)
+    for _ in range(N_DISTRIBUTIONS):
+        joint = uniform_distribution(17, 5, rng)
         monkeypatch.setattr(_search, "EXACT", 17)
         best.append(sz.normalized_utility(joint, best_subset_merging(joint, budget)))
         monkeypatch.setattr(_search, "EXACT", 0)
         searched.append(sz.normalized_utility(joint, sz.subset_merging(joint, budget)))
     local, optimum = MEANS[eps]
-    slack = 4 * SPREAD[eps] / math.sqrt(N_LAWS)
+    slack = 4 * SPREAD[eps] / math.sqrt(N_DISTRIBUTIONS)
     assert_allclose(np.mean(best), optimum, atol=slack)
     assert np.mean(searched) >= local - slack
-    # On the same laws the search comes closer to the optimum than the prototype did.
+    # On the same distributions the search comes closer to the optimum than the prototype did.
     assert np.mean(best) - np.mean(searched) <= optimum - local + 1e-3
     assert (np.array(searched) <= np.array(best) + 1e-12).all()
 
@@ -155,10 +155,10 @@ def test_means_of_search_and_optimum(eps, monkeypatch):
 @pytest.mark.parametrize("value", [0, -1, math.nan, "1", True, 1j])
 def test_time_limit_must_be_positive(value):
     with pytest.raises(InvalidParameter, match="time_limit must be a number > 0, got"):
-        best_subset_merging(uniform_law(3, 2, np.random.default_rng(4)), 1.0, time_limit=value)
+        best_subset_merging(uniform_distribution(3, 2, np.random.default_rng(4)), 1.0, time_limit=value)
 
 
 @pytest.mark.parametrize("budget", [None, -1, math.nan, "1"])
 def test_a_budget_is_needed(budget):
     with pytest.raises(InvalidBudget):
-        best_subset_merging(uniform_law(3, 2, np.random.default_rng(4)), budget)
+        best_subset_merging(uniform_distribution(3, 2, np.random.default_rng(4)), budget)

@@ -20,7 +20,7 @@ N_PAIRS = 505
 
 
 def pairs(over, share_over, n_pairs=N_PAIRS):
-    """Law of pairs of letters that mirror each other, columns that mix them, and a budget some columns exceed.
+    """Distribution of pairs of letters that mirror each other, columns that mix them, and a budget some columns exceed.
 
     Each pair has two columns with lifts 1.2 and 0.8; those of a share of the pairs are further out by ``over``.
     """

@@ -95,10 +95,10 @@ def test_little_effort_ends_early_and_says_so():
     joint = probabilities(np.random.default_rng(3).random((3, 70)))
     full, some, little = (solve_optimal_random_response(joint, 0.4, effort=e) for e in (None, 1e6, 1))
     assert full.status == "optimal"
-    assert full.standing.words == "optimal"
+    assert full.optimality.words == "optimal"
     for early in (some, little):
         assert early.status == "effort"
-        assert early.standing.words.startswith("cut short, within ")
+        assert early.optimality.words.startswith("cut short, within ")
         assert early.utility <= full.utility + GAP
         assert early.bound >= full.utility - 1e-12
     assert little.utility <= some.utility
@@ -117,7 +117,7 @@ def test_the_same_effort_gives_the_same_channel():
 def test_words_of_a_gap_are_rounded_up():
     channel = sz.Channel.identity(2)
     for gap in (0.12345, 3.4e-6, 0.9999):
-        words = RandomResponse(channel, 0.0, 0.0, gap, gap, 1, "stalled").standing.words
+        words = RandomResponse(channel, 0.0, 0.0, gap, gap, 1, "stalled").optimality.words
         assert gap <= float(words.split()[1]) <= 1.02 * gap
 
 
@@ -131,10 +131,10 @@ def test_words_of_a_gap_are_rounded_up():
     ],
 )
 def test_nearby_budgets_are_ordered(budget):
-    law = probabilities(np.random.default_rng(5).random((3, 6)))
-    excess = budget.excess(law)
-    assert all((other.excess(law) >= excess - 1e-12).all() for other in tighter(budget))
-    assert all((other.excess(law) <= excess + 1e-12).all() for other in looser(budget))
+    distribution = probabilities(np.random.default_rng(5).random((3, 6)))
+    excess = budget.excess(distribution)
+    assert all((other.excess(distribution) >= excess - 1e-12).all() for other in tighter(budget))
+    assert all((other.excess(distribution) <= excess + 1e-12).all() for other in looser(budget))
 
 
 @pytest.mark.parametrize("mechanism", [sz.optimal_random_response, sz.subset_random_response])

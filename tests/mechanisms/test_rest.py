@@ -23,18 +23,18 @@ BUDGETS = [
 
 
 def skewed(n_s: int, n_x: int) -> sz.JointDistribution:
-    """A law whose symbols are far apart, with P(x) about 1/rank."""
+    """A distribution whose symbols are far apart, with P(x) about 1/rank."""
     rng = np.random.default_rng([n_s, n_x])
     cells = np.exp(rng.normal(0.0, 0.7, (n_s, n_x))) / (1 + rng.permutation(n_x))
     return sz.JointDistribution.from_matrix(cells / cells.sum())
 
 
-def cut_short(joint: sz.JointDistribution, budget, law: np.ndarray | None = None):
+def cut_short(joint: sz.JointDistribution, budget, distribution: np.ndarray | None = None):
     """What a search finds that ends after its first vertices."""
     lifts = joint.pmf / joint.p_s[:, None] / joint.p_x
     bounds = LiftBounds.inner(lifts, budget, joint.p_x)
-    effort = Effort(2 * len(joint.p_x) * bounds.polytope(law).work)
-    return lower_envelope(bounds, bounds, joint.p_x, [], gap=1e-6, effort=effort, loss=Loss(law))
+    effort = Effort(2 * len(joint.p_x) * bounds.polytope(distribution).work)
+    return lower_envelope(bounds, bounds, joint.p_x, [], gap=1e-6, effort=effort, loss=Loss(distribution))
 
 
 def beside(joint: sz.JointDistribution, budget, v: np.ndarray) -> float:
@@ -68,15 +68,15 @@ def test_a_search_cut_short_keeps_what_any_of_its_columns_keeps_beside_a_rest(sh
 def test_a_target_is_kept_beside_a_rest_too():
     """Which of two halves X lies in: less is lost of it than without any channel."""
     joint = skewed(12, 60)
-    law = (np.arange(60) % 2 == np.arange(2)[:, None]).astype(float)
-    found = cut_short(joint, sz.LiftBudget.symmetric(0.1), law)
+    distribution = (np.arange(60) % 2 == np.arange(2)[:, None]).astype(float)
+    found = cut_short(joint, sz.LiftBudget.symmetric(0.1), distribution)
     assert found.status == "effort"
-    assert found.mixture.value < 0.9 * float(entr(law @ joint.p_x).sum())
+    assert found.mixture.value < 0.9 * float(entr(distribution @ joint.p_x).sum())
 
 
 def test_the_mechanism_keeps_something_where_all_symbols_are_one_block():
     joint = skewed(30, 120)
     channel = sz.subset_random_response(joint, 0.1, effort=2e6)
-    assert channel.standing.status == "cut short"
+    assert channel.optimality.status == "cut short"
     assert (sz.LiftBudget.symmetric(0.1).excess(joint.release(channel)) <= 0).all()
     assert sz.normalized_utility(joint, channel) > 0.1

@@ -1,4 +1,4 @@
-"""A law and a budget give one channel in every process of one machine; `defaults.py --digests` asks Pythons."""
+"""One distribution and budget give one channel in every process of a machine; `defaults.py --digests` asks Pythons."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ channels = [mechanism(joint, budget) for mechanism in mechanisms]
 channels.append(sz.subset_random_response(joint, budget, block_size=10))
 for channel in channels:
     parts = [part.tobytes() for stage in channel.stages for part in (stage.indptr, stage.indices, stage.weights)]
-    print(hashlib.sha256(b"".join(parts)).hexdigest(), channel.standing.words)
+    print(hashlib.sha256(b"".join(parts)).hexdigest(), channel.optimality.words)
 """
 
 

@@ -29,8 +29,8 @@ def half_spaces(rows):
     return Polytope.simplex(n, n).cut(rows, np.minimum(rows.min(axis=1), 0.0) - 1e-12, np.full(k, 1e-12))
 
 
-def laws_with_ties(n):
-    """Laws with empty cells and letters that look alike."""
+def distributions_with_ties(n):
+    """Distributions with empty cells and letters that look alike."""
     rng = np.random.default_rng(1)
     for _ in range(n):
         cells = rng.random((3, 7)) * (rng.random((3, 7)) > 0.3)
@@ -60,7 +60,7 @@ def boxes(rng, k, n):
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_batched_programs_agree_with_highs_ties_and_fixed_letters_included(budget):
     rng = np.random.default_rng(4)
-    for joint in laws_with_ties(10):
+    for joint in distributions_with_ties(10):
         polytope = LiftBounds.outer(sz.lift(joint), budget).polytope()
         k, n = 40, polytope.n
         lower, upper = np.tile(polytope.lower, (k, 1)), np.tile(polytope.upper, (k, 1))
@@ -97,7 +97,7 @@ def test_bounds_hold_when_the_mixture_claims_to_be_worse_than_the_optimum(claime
         assert search.bound <= best.mixture.value + 1e-10
 
 
-def test_one_letter_one_sensitive_symbol_and_safe_laws_are_released_as_they_are():
+def test_one_letter_one_sensitive_symbol_and_safe_distributions_are_released_as_they_are():
     for pmf in ([[0.4], [0.6]], [[0.2, 0.3, 0.5]], np.full((3, 4), 1 / 12)):
         joint = JointDistribution.from_matrix(pmf)
         response = solve_optimal_random_response(joint, 0.5)

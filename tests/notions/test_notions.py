@@ -101,12 +101,12 @@ def test_records_randomized_one_by_one_keep_their_level(n, m, epsilon):
     assert_allclose(global_dp(whole, 1, m**n), n * epsilon, rtol=1e-9)
 
 
-def max_information(tensor, laws, record):
+def max_information(tensor, distributions, record):
     """I_∞(X_record; Y) under a product prior, from P(y | x_1, ..., x_n) as a tensor."""
-    for other in reversed(range(len(laws))):
+    for other in reversed(range(len(distributions))):
         if other != record:
-            tensor = np.tensordot(laws[other], tensor, (0, other))
-    return float(np.log(tensor / (laws[record] @ tensor)).max())
+            tensor = np.tensordot(distributions[other], tensor, (0, other))
+    return float(np.log(tensor / (distributions[record] @ tensor)).max())
 
 
 @given(databases(positive=True), st.integers(0, 2**32 - 1))
@@ -115,14 +115,14 @@ def test_wxh_theorem_2_1_max_information_over_product_priors_is_dp(pair, seed):
     level, tensor = global_dp(matrix, sizes=sizes), matrix.reshape(*sizes, -1)
     rng = np.random.default_rng(seed)
     for _ in range(3):  # no product prior exceeds the level
-        laws = [rng.dirichlet(np.ones(size)) for size in sizes]
-        assert all(max_information(tensor, laws, record) <= level + SLACK for record in range(len(sizes)))
+        distributions = [rng.dirichlet(np.ones(size)) for size in sizes]
+        assert all(max_information(tensor, distributions, record) <= level + SLACK for record in range(len(sizes)))
     best = 0.0
     for database in product(*(range(size) for size in sizes)):  # priors near a point mass come near it
-        laws = [np.full(size, 1e-12 / size) for size in sizes]
-        for law, letter in zip(laws, database, strict=True):
-            law[letter] += 1 - 1e-12
-        best = max([best, *(max_information(tensor, laws, record) for record in range(len(sizes)))])
+        distributions = [np.full(size, 1e-12 / size) for size in sizes]
+        for distribution, letter in zip(distributions, database, strict=True):
+            distribution[letter] += 1 - 1e-12
+        best = max([best, *(max_information(tensor, distributions, record) for record in range(len(sizes)))])
     assert_allclose(best, level, atol=1e-9 + 1e-10 * math.exp(level))
 
 
@@ -291,7 +291,7 @@ def test_alpha_must_be_positive(alpha):
 
 
 @pytest.mark.parametrize("prior", [[0.5, 0.6], [-0.5, 1.5], [math.nan, 1.0], [[0.5, 0.5]], [], "ab"])
-def test_prior_must_be_a_law(prior):
+def test_prior_must_be_a_distribution(prior):
     for call in (lambda: identifiability(prior, FLIP), lambda: prior_ratio(prior)):
         with pytest.raises(InvalidDistribution, match="prior must"):
             call()

@@ -170,20 +170,20 @@ def priors_and_databases(draw):
 def test_identifiability_is_the_largest_ratio_of_posteriors(case):
     prior, sizes, matrix = case
     rows = rows_of(matrix)
-    law = [Fraction(float(v)) for v in prior]
-    joint = [[p * v for v in row] for p, row in zip(law, rows, strict=True)]
+    distribution = [Fraction(float(v)) for v in prior]
+    joint = [[p * v for v in row] for p, row in zip(distribution, rows, strict=True)]
     totals = [sum(row[y] for row in joint) for y in range(len(joint[0]))]
     for neighbours in (None, hamming_pairs(sizes)):
         ratios = [
             log_ratio(joint[a][y] / total, joint[b][y] / total)
-            for a, b in ordered_pairs(len(law), neighbours)
+            for a, b in ordered_pairs(len(distribution), neighbours)
             for y, total in enumerate(totals)
             if total > 0
         ]
         exact = max((r for r in ratios if r is not None), default=0.0)
         pairs = None if neighbours is None else np.array(neighbours, int).reshape(-1, 2)
         assert_allclose(identifiability(prior, matrix, pairs), max(exact, 0.0), rtol=1e-12, atol=1e-14)
-        ratios = [log_ratio(law[a], law[b]) for a, b in ordered_pairs(len(law), neighbours)]
+        ratios = [log_ratio(distribution[a], distribution[b]) for a, b in ordered_pairs(len(distribution), neighbours)]
         exact = max((r for r in ratios if r is not None), default=0.0)
         assert_allclose(prior_ratio(prior, pairs), max(exact, 0.0), rtol=1e-12, atol=1e-14)
 

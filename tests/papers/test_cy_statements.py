@@ -99,10 +99,10 @@ def test_wxh_assumption_9_is_what_differential_privacy_needs():
     rng = np.random.default_rng(0)
     first = np.indices((2,) * n)[0].ravel()
     for _ in range(30):
-        law = np.ones(1)
+        distribution = np.ones(1)
         for p in rng.random(n):
-            law = np.outer(law, [p, 1 - p]).ravel()
-        joint = np.array([(law * (first == x)) @ channel for x in (0, 1)])
+            distribution = np.outer(distribution, [p, 1 - p]).ravel()
+        joint = np.array([(distribution * (first == x)) @ channel for x in (0, 1)])
         assert information(joint) <= dp_information_bound(eps) + 1e-12
     alike = np.array([0.5 * channel[0], 0.5 * channel[-1]])
     assert information(alike) > 10 * dp_information_bound(eps)

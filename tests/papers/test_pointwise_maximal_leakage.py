@@ -17,7 +17,7 @@ from sanitize.measures import mutual_information, utility
 
 
 def itself(p: np.ndarray) -> sz.JointDistribution:
-    """S = X with the law p."""
+    """S = X with the distribution p."""
     return sz.JointDistribution.from_matrix(np.diag(p))
 
 
@@ -60,9 +60,11 @@ def test_no_privacy_is_needed_above_the_rarest_symbol() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_min_lift_is_left_free(seed) -> None:
     """A bound on the min-lift, however wide, can only take from what is kept."""
-    law = sz.JointDistribution.from_matrix(np.random.default_rng(seed).dirichlet(np.ones(18)).reshape(3, 6))
+    distribution = sz.JointDistribution.from_matrix(np.random.default_rng(seed).dirichlet(np.ones(18)).reshape(3, 6))
     kept = [
-        utility(law, sz.mechanisms.optimal_random_response(law, sz.LiftBudget(lower=lower, upper=0.4)))
+        utility(
+            distribution, sz.mechanisms.optimal_random_response(distribution, sz.LiftBudget(lower=lower, upper=0.4))
+        )
         for lower in (0.2, 0.6, 2.0, math.inf)
     ]
     assert all(a <= b + 1e-6 for a, b in itertools.pairwise(kept))

@@ -28,8 +28,8 @@ def random_case(seed):
 
 
 def joint_of(prior, channel):
-    law = prior[:, None] * channel
-    return JointDistribution.from_matrix(law[:, law.sum(axis=0) > 0])
+    distribution = prior[:, None] * channel
+    return JointDistribution.from_matrix(distribution[:, distribution.sum(axis=0) > 0])
 
 
 @given(SEEDS)

@@ -1,4 +1,4 @@
-"""Two passes: the law that was reported, one path for any batches, the order of rows, bounded memory."""
+"""Two passes: the distribution that was reported, one path for any batches, the order of rows, bounded memory."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def adult(tmp_path_factory):
     return folder, sanitizer, report, raw
 
 
-def designed_law(raw: pd.DataFrame, channel: Channel) -> tuple[np.ndarray, list[tuple]]:
+def designed_distribution(raw: pd.DataFrame, channel: Channel) -> tuple[np.ndarray, list[tuple]]:
     """Expected counts of (s, y) by pandas and NumPy alone, and the symbols of their columns."""
     x = list(
         raw[["education", "occupation"]]
@@ -77,7 +77,7 @@ def designed_law(raw: pd.DataFrame, channel: Channel) -> tuple[np.ndarray, list[
 @needs_data
 def test_the_designed_leakage_of_adult_recomputed_is_within_budget_and_as_reported(adult):
     _, sanitizer, report, raw = adult
-    expected, _ = designed_law(raw, sanitizer.channel_)
+    expected, _ = designed_distribution(raw, sanitizer.channel_)
     p = expected / expected.sum()
     p_s, p_y = p.sum(axis=1, keepdims=True), p.sum(axis=0, keepdims=True)
     lifts = p / p_s / p_y
@@ -92,9 +92,9 @@ def test_the_designed_leakage_of_adult_recomputed_is_within_budget_and_as_report
     assert figures["total_variation"] == pytest.approx(abs(p - p_s * p_y).sum() / 2, abs=1e-9)
     assert figures["l1_lift"] == pytest.approx((p_s * abs(lifts - 1)).sum(axis=0).max(), abs=1e-9)
     assert figures["ldp_sensitive"] == pytest.approx(np.log(lifts.max(axis=0) / lifts.min(axis=0)).max(), abs=1e-9)
-    x_law = raw.fillna("missing").value_counts(["education", "occupation"], normalize=True).to_numpy()
+    x_distribution = raw.fillna("missing").value_counts(["education", "occupation"], normalize=True).to_numpy()
     (utility,) = [measure for measure in report.measures if measure.name == "utility"]
-    assert utility.before == pytest.approx(-(x_law * np.log(x_law)).sum(), abs=1e-9)
+    assert utility.before == pytest.approx(-(x_distribution * np.log(x_distribution)).sum(), abs=1e-9)
     assert report.summary["normalized_utility"] > 0.2, "a release that merges everything shows nothing"
 
 
@@ -105,7 +105,7 @@ def test_the_drawn_rows_of_adult_leak_what_was_designed_within_sampling_error(ad
     is off by more than sqrt(2 m t) + t / 3 with probability at most 2 exp(-t). At t = 25 and below 1000 cells
     the test is wrong with probability below 3e-8, and the key is fixed."""
     folder, sanitizer, _, raw = adult
-    expected, symbols = designed_law(raw, sanitizer.channel_)
+    expected, symbols = designed_distribution(raw, sanitizer.channel_)
     released = pq.read_table(folder / "kept.parquet").to_pydict()
     drawn = Counter(
         zip(raw["income"] == raw["income"].max(), released["education"], released["occupation"], strict=True)
@@ -130,13 +130,13 @@ def test_the_drawn_rows_of_adult_leak_what_was_designed_within_sampling_error(ad
 
 
 @needs_data
-def test_shuffled_adult_has_rows_of_the_law_in_an_order_that_tells_nothing(adult):
+def test_shuffled_adult_has_rows_of_the_distribution_in_an_order_that_tells_nothing(adult):
     """How often each symbol is released against what was designed, by the bound of the test above; then the place of a
     symbol's rows against the mean and variance of a random order: |z| < 6 for 20 symbols is wrong with probability
     below 1e-7; the key is fixed."""
     folder, sanitizer, _, raw = adult
     kept, mixed = rows_of(folder / "kept.parquet"), rows_of(folder / "mixed.parquet")
-    expected, symbols = designed_law(raw, sanitizer.channel_)
+    expected, symbols = designed_distribution(raw, sanitizer.channel_)
     counts, mean = Counter(mixed), expected.sum(axis=0)
     assert set(counts) <= set(symbols)
     assert (abs(np.array([counts[y] for y in symbols]) - mean) <= np.sqrt(2 * mean * 25) + 25 / 3).all()
@@ -340,7 +340,7 @@ def test_shuffled_blocks_give_exact_counts_in_uniform_order(sizes):
 @pytest.mark.slow
 @pytest.mark.parametrize("deviations", [0.0, 0.3, 0.7, 4.0])
 def test_places_drawn_independently_are_in_uniform_order_too(deviations, monkeypatch):
-    """The same chi-square test where no row is too few for it, whatever the law that is drawn from leaves open."""
+    """The same chi-square test where no row is too few for it, whatever what is drawn from leaves open."""
     monkeypatch.setattr(_shuffle, "FEW_ROWS", 0)
     monkeypatch.setattr(_shuffle, "_DEVIATIONS", deviations)
     generator = np.random.default_rng(1)

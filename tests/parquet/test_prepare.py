@@ -72,7 +72,7 @@ def test_the_rows_that_are_expected_are_those_of_each_symbol(which, source):
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_no_law_and_no_key_is_in_what_is_prepared(which, source):
+def test_no_distribution_and_no_key_is_in_what_is_prepared(which, source):
     made = both(source)[which]
     with open_source(source) as table:
         prepared = made.prepare(FirstPass(table, 64), "shuffle", key=KEY)

@@ -209,9 +209,12 @@ def test_what_would_change_it_keeps_what_it_says(source, policy):
     assert plan.changes[0].why.startswith(f"a looser limit: keeps {percent(kept)}, in place of ")
     assert all(one.line.startswith("# ") for one in plan.changes)
     scores = []
-    for law in (own._before, own._after):
-        rows = np.rint(law.pmf * 1e6).astype(int)
-        sick, by = np.repeat([[0], [1]], rows.shape[1], axis=1).ravel(), np.tile(law.pmf[1] / law.p_x, 2)
+    for distribution in (own._before, own._after):
+        rows = np.rint(distribution.pmf * 1e6).astype(int)
+        sick, by = (
+            np.repeat([[0], [1]], rows.shape[1], axis=1).ravel(),
+            np.tile(distribution.pmf[1] / distribution.p_x, 2),
+        )
         scores.append(round(100 * roc_auc_score(sick, by, sample_weight=rows.ravel()), 1))
     assert [share for _, share in plan.report.guesses.rows] == pytest.approx(scores, abs=0.1)
     words = " ".join(plan.to_text().split())

@@ -77,23 +77,23 @@ def test_states_are_drawn_as_the_definition_says(kinds_are):
     if kinds_are == "nothing alike":
         rng, others = np.random.default_rng(3), []
         for node in model.nodes:
-            law = rng.random(node.chances.shape) ** 4 * (node.chances > 0)
-            law /= law.sum(axis=(0, 2) if node.parent < 0 else 2, keepdims=True)
-            others.append(node.__replace__(chances=(law * WHOLE).astype(np.int64)))
+            distribution = rng.random(node.chances.shape) ** 4 * (node.chances > 0)
+            distribution /= distribution.sum(axis=(0, 2) if node.parent < 0 else 2, keepdims=True)
+            others.append(node.__replace__(chances=(distribution * WHOLE).astype(np.int64)))
         model = model.__replace__(nodes=tuple(others))
     assert len(model.nodes) == 3
     assert len(model.nodes[0].chances) == N_KINDS
     assert not model.forbidden
     n = 40_000
     for cell in range(grown.tree.n_cells):
-        law = exact(model, cell)
+        distribution = exact(model, cell)
         states = model._drawn(np.full(n, cell), sz.NoiseKey.from_seed(cell), np.arange(n), 0)
         seen: dict[tuple[int, ...], int] = {}
         for row in map(tuple, states.T.tolist()):
             seen[row] = seen.get(row, 0) + 1
-        assert set(seen) <= set(law)
-        expected = np.array([law[states] * n for states in law])
-        observed = np.array([seen.get(states, 0) for states in law])
+        assert set(seen) <= set(distribution)
+        expected = np.array([distribution[states] * n for states in distribution])
+        observed = np.array([seen.get(states, 0) for states in distribution])
         often = expected >= 5
         counts = np.array([[*observed[often], observed[~often].sum()], [*expected[often], expected[~often].sum()]])
         counts = counts[:, counts[1] > 0]
@@ -171,8 +171,8 @@ def test_kinds_are_those_of_expectation_and_maximisation_row_by_row(monkeypatch)
         share = total / n
         for j, common in enumerate(usual):
             lines = own[j].sum(axis=2, keepdims=True)
-            law = (own[j] + prior * common) / (lines + prior)
-            ratios[j] = np.where(common > 0, law / np.where(common > 0, common, 1), 1.0)
+            distribution = (own[j] + prior * common) / (lines + prior)
+            ratios[j] = np.where(common > 0, distribution / np.where(common > 0, common, 1), 1.0)
     ratios[0] *= np.reshape(share, (-1, 1, 1))
     for j, table in enumerate(tables):
         slow = table * np.ceil(ratios[j] * 2**12) / 2**12

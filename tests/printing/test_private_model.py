@@ -85,16 +85,16 @@ def test_the_largest_noisy_score_is_private(seed):
     rng, rate = np.random.default_rng(seed), 0.4
     scores = rng.integers(0, 6, 4)
     noise = np.arange(-150, 151)
-    law = np.exp(-rate * abs(noise)) * (1 - exp(-rate)) / (1 + exp(-rate))
+    distribution = np.exp(-rate * abs(noise)) * (1 - exp(-rate)) / (1 + exp(-rate))
 
     def chances(given: np.ndarray) -> list[float]:
         found = []
         for place, own in enumerate(given):
-            won = law.copy()
+            won = distribution.copy()
             for other, score in enumerate(given):
                 if other != place:
                     most = own + noise - score - (other < place)  # one before it wins a tie
-                    won *= np.append(0, np.cumsum(law))[np.clip(most + 151, 0, 301)]
+                    won *= np.append(0, np.cumsum(distribution))[np.clip(most + 151, 0, 301)]
             found.append(float(won.sum()))
         return found
 

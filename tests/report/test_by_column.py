@@ -16,7 +16,7 @@ from strategies import joints
 
 import sanitize as sz
 from sanitize.report import _columns as _kept
-from sanitize.report import column_laws, kept_beyond_chance
+from sanitize.report import column_distributions, kept_beyond_chance
 
 
 @given(joints())
@@ -28,18 +28,18 @@ def test_symbols_that_are_one_column_keep_what_the_release_keeps(joint):
 
 
 def test_half_of_a_bit_passes_the_erasure_channel():
-    law = {"x": np.eye(2) / 2}
+    distribution = {"x": np.eye(2) / 2}
     erased = sz.Channel.from_matrix([[0.5, 0, 0.5], [0, 0.5, 0.5]])
-    assert kept_by_column(law, erased)["x"] == pytest.approx(0.5)
+    assert kept_by_column(distribution, erased)["x"] == pytest.approx(0.5)
     flipped = sz.Channel.from_matrix([[0.9, 0.1], [0.1, 0.9]])
     lost = -(0.9 * math.log2(0.9) + 0.1 * math.log2(0.1))
-    assert kept_by_column(law, flipped)["x"] == pytest.approx(1 - lost)
+    assert kept_by_column(distribution, flipped)["x"] == pytest.approx(1 - lost)
 
 
 @pytest.mark.slow
 @given(joints(), st.integers(2, 4))
 def test_both_ways_to_the_shares_agree(joint, n_groups):
-    """The tuples' own reduced law, for every report, and laws of columns that are given, for trees."""
+    """The tuples' own reduced joint, for every report, and those of columns that are given, for trees."""
     places = np.arange(len(joint.public))
     tuples = sz.alphabet.Alphabet(("a", "b"), tuple((f"a{i // 2}", f"b{i % 2}") for i in places))
     joint = sz.JointDistribution(joint.pmf, joint.sensitive, tuples)
@@ -47,13 +47,13 @@ def test_both_ways_to_the_shares_agree(joint, n_groups):
     noisy = sz.Channel.from_matrix(0.7 * np.eye(k) + 0.3 / k)
     channel = sz.Channel.merge(places % k, tuples).then(noisy)
     report = sz.LeakageReport.measure(joint, channel)
-    kept = kept_by_column(column_laws(joint), channel)
+    kept = kept_by_column(column_distributions(joint), channel)
     assert {one.column: one.share for one in report.kept} == pytest.approx(kept, abs=1e-12)
 
 
 @given(joints(), st.integers(0, 2**32 - 1))
 def test_what_is_kept_beyond_chance_is_the_same_for_channels_that_mix_few_symbols_and_many(joint, seed):
-    """Sparse laws through one product of the stages, and dense ones through each stage."""
+    """Sparse distributions through one product of the stages, and dense ones through each stage."""
     rng = np.random.default_rng(seed)
     n_x = len(joint.public)
     counts = rng.integers(0, 5, (3, n_x))
@@ -84,12 +84,12 @@ def test_a_tree_tells_of_the_raw_table_and_of_cells_only_where_no_look_at_it_is_
     assert "cells of the table" in blind.fit(pd.concat([df] * 20)).report_.to_html()
 
 
-def test_columns_alone_tell_what_their_own_law_tells():
+def test_columns_alone_tell_what_their_own_distribution_tells():
     df = sz.datasets.load_titanic()
     report = sz.OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"]).fit(df).report_
     for column in report.kept:
-        law = sz.JointDistribution.from_frame(df, "survived", column.column)
-        assert column.before == pytest.approx(sz.lifts.max_log_lift(law).max())
+        distribution = sz.JointDistribution.from_frame(df, "survived", column.column)
+        assert column.before == pytest.approx(sz.lifts.max_log_lift(distribution).max())
         assert column.after <= min(column.before, 0.5) + 1e-9
     labels = sz.OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"], output="label").fit(df)
     assert all(column.after is None for column in labels.report_.kept)

@@ -48,7 +48,7 @@ SITUATIONS = {
     "few rows, no confidence": made,
     "many rows, no confidence": lambda: made(1000 * EVEN),
     "a budget of another kind than lift or LDP": lambda: made(1000 * EVEN, sz.L1LiftBudget(lower=1.0, upper=0.9)),
-    "a law that was stated, without rows": lambda: made(stated=True),
+    "a distribution that was stated, without rows": lambda: made(stated=True),
     "few rows, `confidence=0.95`, everything merged": lambda: made(merged=True, confidence=0.95),
     "few rows, everything merged": lambda: made(merged=True),
     "over the budget": lambda: made(budget=sz.LiftBudget(lower=0.1, upper=0.1)),
@@ -176,19 +176,19 @@ def test_infinite_and_impossible_are_words() -> None:
 
 
 def test_what_a_column_keeps_is_its_mutual_information_with_what_is_released() -> None:
-    """A slow twin: the law of (X_j, Y) entry by entry."""
+    """A slow twin: the distribution of (X_j, Y) entry by entry."""
     df = sz.datasets.load_titanic()
     joint = sz.JointDistribution.from_frame(df, ["survived"], ["class", "sex"])
     channel = sz.optimal_random_response(joint, 0.3)
     report = LeakageReport.measure(joint, channel, sz.LiftBudget.symmetric(0.3))
     for j, kept in enumerate(report.kept):
-        law: dict[tuple[Any, int], float] = {}
+        distribution: dict[tuple[Any, int], float] = {}
         for x, symbol in enumerate(joint.public.symbols):
             for y in range(channel.n_outputs):
-                law[symbol[j], y] = law.get((symbol[j], y), 0.0) + joint.p_x[x] * channel.matrix[x, y]
-        a = {v: sum(p for (w, _), p in law.items() if w == v) for v, _ in law}
-        b = {y: sum(p for (_, z), p in law.items() if z == y) for _, y in law}
-        information = sum(p * np.log(p / a[v] / b[y]) for (v, y), p in law.items() if p > 0)
+                distribution[symbol[j], y] = distribution.get((symbol[j], y), 0.0) + joint.p_x[x] * channel.matrix[x, y]
+        a = {v: sum(p for (w, _), p in distribution.items() if w == v) for v, _ in distribution}
+        b = {y: sum(p for (_, z), p in distribution.items() if z == y) for _, y in distribution}
+        information = sum(p * np.log(p / a[v] / b[y]) for (v, y), p in distribution.items() if p > 0)
         entropy = -sum(p * np.log(p) for p in a.values())
         assert kept.column == joint.public.columns[j]
         assert kept.share == pytest.approx(information / entropy, abs=1e-9)

@@ -82,10 +82,12 @@ def test_shades_get_darker_away_from_zero_so_that_grey_print_shows_the_size(medi
 
 
 def test_maps_before_and_after_list_the_symbols_they_share_in_one_order():
-    law = sz.JointDistribution.from_matrix([[0.30, 0.05, 0.10, 0.05], [0.05, 0.10, 0.25, 0.10]])
+    distribution = sz.JointDistribution.from_matrix([[0.30, 0.05, 0.10, 0.05], [0.05, 0.10, 0.25, 0.10]])
     swapped = np.eye(4)[[2, 1, 0, 3]] * 0.9 + 0.025  # what was least telling is most telling now
     report = sz.LeakageReport.measure(
-        law, sz.Channel.from_matrix(swapped, law.public, law.public), sz.LiftBudget.symmetric(9)
+        distribution,
+        sz.Channel.from_matrix(swapped, distribution.public, distribution.public),
+        sz.LiftBudget.symmetric(9),
     )
     found = report.to_dict()["lift"]
     assert found["before"]["symbols"] == found["after"]["symbols"]
@@ -242,7 +244,7 @@ def test_figures_beyond_what_is_allowed_stand_out():
     assert "figure beyond" not in measured().to_html()
 
 
-def test_a_law_that_tells_nothing_has_a_page_too():
+def test_a_distribution_that_tells_nothing_has_a_page_too():
     page = measured(np.full((2, 2), 0.25), budget=sz.LiftBudget(lower=0, upper=0)).to_html()
     assert "±0 nats" in page
     assert "nan" not in page

@@ -72,7 +72,7 @@ def test_figures_in_every_view_equal_those_recomputed_by_hand() -> None:
     merged = np.stack([PMF[:, 0] + PMF[:, 1], PMF[:, 2], PMF[:, 3]], axis=1)
     before, after = by_hand(PMF), by_hand(merged)
     p_x, p_y = PMF.sum(0), merged.sum(0)
-    before["utility"], after["utility"] = (-sum(p * math.log(p) for p in law) for law in (p_x, p_y))
+    before["utility"], after["utility"] = (-sum(p * math.log(p) for p in distribution) for distribution in (p_x, p_y))
     before["normalized_utility"], after["normalized_utility"] = 1.0, after["utility"] / before["utility"]
 
     found = {row["name"]: row for row in report.to_dict()["measures"]}
@@ -173,7 +173,7 @@ def test_document_has_a_versioned_schema() -> None:
     }  # fmt: skip
     assert set(public["verdict"]) == {
         "ok", "budget", "allowed", "worst_excess", "tolerance", "mechanism", "output", "seeded", "refuted",
-        "confidence", "state", "useless", "lack", "counted", "headline", "sentence", "people", "standing",
+        "confidence", "state", "useless", "lack", "counted", "headline", "sentence", "people", "optimality",
         "recorded", "alone",
     }  # fmt: skip
     assert set(public["measures"][0]) == {"name", "label", "unit", "kind", "before", "after", "bound", "low", "high"}
@@ -296,7 +296,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
 
 @st.composite
 def lawful(draw: st.DrawFn) -> tuple[LeakageReport, sz.LiftBudget]:
-    """Random law and channel, and the tightest lift budget they meet (or a looser one)."""
+    """Random distribution and channel, and the tightest lift budget they meet (or a looser one)."""
     n_s, n_x, n_y = (draw(st.integers(2, 5)) for _ in range(3))
     weight = st.integers(0, 20)
     pmf = np.array(draw(st.lists(weight, min_size=n_s * n_x, max_size=n_s * n_x)), float).reshape(n_s, n_x)
@@ -315,7 +315,7 @@ def lawful(draw: st.DrawFn) -> tuple[LeakageReport, sz.LiftBudget]:
 
 
 @given(lawful())
-def test_implied_bounds_hold_for_every_law_and_channel_within_a_lift_budget(
+def test_implied_bounds_hold_for_every_distribution_and_channel_within_a_lift_budget(
     case: tuple[LeakageReport, sz.LiftBudget],
 ) -> None:
     report, budget = case

@@ -77,7 +77,7 @@ def views(report: LeakageReport, audience: str) -> dict[str, str]:
 @pytest.mark.parametrize("audience", AUDIENCES)
 def test_verdict_is_the_first_thing_said(audience: str) -> None:
     cases = {
-        "HOLDS FOR THE STATED LAW ONLY": measured(budget=sz.LiftBudget(lower=1, upper=0.5)),
+        "HOLDS FOR THE STATED DISTRIBUTION ONLY": measured(budget=sz.LiftBudget(lower=1, upper=0.5)),
         "REFUSED: over budget, nothing may be released": measured(budget=sz.LiftBudget(lower=0.9, upper=0.5)),
         "AUDIT: no budget given": measured(),
         "REFUSED: a sensitive column is kept": measured(budget=sz.LiftBudget(lower=1, upper=0.5), kept=("s",)),
@@ -251,7 +251,12 @@ def test_page_is_a_document_of_its_own_with_labelled_tables(audience: str) -> No
     assert policy == ["default-src 'none'; style-src 'unsafe-inline'"]
     assert all("scope" in found for tag, found in parsed.tags if tag == "th")
     words = " ".join(" ".join(parsed.words).split())
-    for promise in ("of the same rows add to it", "released untouched", "not differential privacy", "describe a law"):
+    for promise in (
+        "of the same rows add to it",
+        "released untouched",
+        "not differential privacy",
+        "describe a distribution",
+    ):
         assert promise in words
     assert ("Released symbols" in words) is (audience == "internal")
 

@@ -1,4 +1,4 @@
-"""Draws of the discrete Gaussian against its law, and against draws by another route; the keys are fixed."""
+"""Draws of the discrete Gaussian against its distribution, and against draws by another route; the keys are fixed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ N = 20_000
 ALARM = 1e-9  # of a right sampler, for each of the tests here, were its key drawn anew
 
 
-def law(sigma, reach):
+def distribution(sigma, reach):
     z = np.arange(-reach, reach + 1)
     mass = np.exp(-(z**2) / (2 * float(sigma) ** 2))
     return mass / mass.sum()
@@ -31,16 +31,16 @@ def pooled(*rows):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sigma", [Fraction(1, 4), Fraction(45, 64), Fraction(2), Fraction(383, 64)])
-def test_draws_follow_the_law(sigma):
+def test_draws_follow_the_distribution(sigma):
     reach = math.ceil(12 * sigma) + 2
     drawn = discrete_gaussian(NoiseKey.from_seed(5), sigma, N)
-    expected, seen = pooled(law(sigma, reach) * N, np.bincount(drawn + reach, minlength=2 * reach + 1))
+    expected, seen = pooled(distribution(sigma, reach) * N, np.bincount(drawn + reach, minlength=2 * reach + 1))
     assert stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue > ALARM
 
 
 def test_draws_are_like_those_by_inversion():
     sigma, reach = Fraction(191, 64), 40
-    others = np.searchsorted(np.cumsum(law(sigma, reach)), np.random.default_rng(3).random(N)) - reach
+    others = np.searchsorted(np.cumsum(distribution(sigma, reach)), np.random.default_rng(3).random(N)) - reach
     drawn = discrete_gaussian(NoiseKey.from_seed(6), sigma, N)
     counts = [np.bincount(z + reach, minlength=2 * reach + 1) for z in (others, drawn)]
     assert stats.chi2_contingency(np.array(pooled(*counts))).pvalue > ALARM

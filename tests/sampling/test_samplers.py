@@ -1,4 +1,4 @@
-"""The sampler draws exactly the law of the integers, whatever the batches, and never what cannot occur."""
+"""The sampler draws exactly the distribution of the integers, whatever the batches, and never what cannot occur."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def mass_of_buckets(buckets, mass: int) -> list[int]:
 
 
 @st.composite
-def integer_laws(draw):
+def integer_distributions(draw):
     """Rows of 2**m integers that sum to 2**62; zeros, ties and lone giants included."""
     bits = draw(st.integers(0, 5))
     k = 1 << bits
@@ -78,13 +78,13 @@ def integer_laws(draw):
 
 
 @pytest.mark.slow
-@given(integer_laws())
+@given(integer_distributions())
 def test_both_builders_share_out_exactly_the_integer_weights(case):
-    law, mass = case
+    distribution, mass = case
     for build in BUILDERS:
-        cut, first, second = build(law.copy(), mass)
-        for row in range(len(law)):
-            assert mass_of_buckets((cut[row], first[row], second[row]), mass) == law[row].tolist()
+        cut, first, second = build(distribution.copy(), mass)
+        for row in range(len(distribution)):
+            assert mass_of_buckets((cut[row], first[row], second[row]), mass) == distribution[row].tolist()
             whole = cut[row] == mass
             assert_array_equal(first[row][whole], second[row][whole])
 
@@ -101,7 +101,7 @@ def test_the_table_of_a_stage_gives_each_output_its_integer_weight(n_rows):
         for matrix in (rows, full):
             (stage,) = Channel.from_matrix(matrix / matrix.sum(axis=1, keepdims=True)).stages
             for table in tables_of(stage):
-                assert drawn_law(table, n_rows, stage.n_outputs) == oracles.stage_matrix(stage)
+                assert drawn_distribution(table, n_rows, stage.n_outputs) == oracles.stage_matrix(stage)
 
 
 def buckets_of(table: AliasTable | DenseTable, row: int) -> list[tuple[int, int, int, int, int]]:
@@ -126,15 +126,15 @@ def buckets_of(table: AliasTable | DenseTable, row: int) -> list[tuple[int, int,
     return found
 
 
-def drawn_law(table: AliasTable | DenseTable, n_rows: int, n_outputs: int) -> list[list[Fraction]]:
-    """Law that the buckets of a table draw: intervals of numbers of 62 bits, added up."""
-    law = [[Fraction(0)] * n_outputs for _ in range(n_rows)]
+def drawn_distribution(table: AliasTable | DenseTable, n_rows: int, n_outputs: int) -> list[list[Fraction]]:
+    """Distribution that the buckets of a table draw: intervals of numbers of 62 bits, added up."""
+    distribution = [[Fraction(0)] * n_outputs for _ in range(n_rows)]
     for row in range(n_rows):
         for begin, cut, end, first, second in buckets_of(table, row):
             if cut > begin:  # buckets that fill up a power of two have no output of their own
-                law[row][first] += Fraction(cut - begin, SCALE)
-            law[row][second] += Fraction(end - cut, SCALE)
-    return law
+                distribution[row][first] += Fraction(cut - begin, SCALE)
+            distribution[row][second] += Fraction(end - cut, SCALE)
+    return distribution
 
 
 def word_bits_of(table: AliasTable | DenseTable) -> int:
@@ -373,7 +373,7 @@ def test_rows_of_any_sizes_get_their_integer_weights(sizes):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("sanitize._sampling.alias_table._SMALL_BUCKETS", most)
             table = alias_table(stage)
-        assert drawn_law(table, len(sizes), stage.n_outputs) == expected
+        assert drawn_distribution(table, len(sizes), stage.n_outputs) == expected
         assert len(set(sizes)) == 1 or most or table.bits is None or max(sizes) < 10
 
 

@@ -163,7 +163,7 @@ def test_neither_sensitive_values_nor_keys_nor_counts_are_saved():
     levels = {tuple(state["channel"][end]["columns"]) for end in ("inputs", "outputs")}
     assert levels == {("x", "age")}
     assert set(state) == {*("format", "version", "library_version", "mechanism", "output", "sensitive", "public")} | {
-        *("missing", "bins", "labelled", "budget", "channel", "tree", "printer", "standing"),
+        *("missing", "bins", "labelled", "budget", "channel", "tree", "printer", "optimality"),
         *("figures", "warnings", "secret_dp", "sha256"),
     }
 
@@ -218,7 +218,7 @@ def test_a_release_over_its_budget_is_not_saved():
 
 
 def paths(state, here=()):
-    """Every place in nested JSON, values and containers, with first items standing for lists."""
+    """Every place in nested JSON, values and containers, with first items optimality for lists."""
     yield here
     if isinstance(state, dict):
         for name, value in state.items():
@@ -339,16 +339,18 @@ def test_every_budget_of_the_library_that_is_a_value_can_be_saved():
 
 
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
-def test_new_rows_are_released_by_the_law_of_the_channel(rows, saved, new, tmp_path):
+def test_new_rows_are_released_by_the_distribution_of_the_channel(rows, saved, new, tmp_path):
     report = privatize_parquet(new, tmp_path / "out.parquet", saved, rows=rows)
     released = pq.read_table(tmp_path / "out.parquet")
     assert released.column_names == ["x", "age"]
     assert released.num_rows == report.n_rows == 700
     assert set(released.column("x").to_pylist()) <= {"red", "green", "blue", "teal", None}
-    assert json.loads(pq.read_metadata(tmp_path / "out.parquet").metadata[b"sanitize"])["law"].endswith("fitted on")
+    assert json.loads(pq.read_metadata(tmp_path / "out.parquet").metadata[b"sanitize"])["distribution"].endswith(
+        "fitted on"
+    )
 
 
-def test_the_same_rows_get_the_law_of_the_fit(raw, saved, tmp_path):
+def test_the_same_rows_get_the_distribution_of_the_fit(raw, saved, tmp_path):
     """Held-out figures of the very rows of the fit are its in-sample figures."""
     report = privatize_parquet(raw, tmp_path / "out.parquet", saved)
     in_sample = fitted().report_
@@ -367,7 +369,7 @@ def test_held_out_figures_are_those_of_measure(new, saved, tmp_path):
     assert report.held_out.ok == other.ok
 
 
-def test_new_rows_that_follow_another_law_are_called_so(saved, tmp_path):
+def test_new_rows_that_follow_another_distribution_are_called_so(saved, tmp_path):
     frame = table(700, seed=2).to_pandas()
     frame["s"] = np.where(frame["x"] == "red", "hush-a", "hush-b")
     frame.to_parquet(tmp_path / "new.parquet")
@@ -384,7 +386,7 @@ def test_rows_without_the_sensitive_columns_are_released_and_not_measured(new, s
     pq.write_table(pq.read_table(new).drop_columns(["s"]), tmp_path / "bare.parquet")
     report = privatize_parquet(tmp_path / "bare.parquet", tmp_path / "out.parquet", saved)
     assert report.held_out is None
-    assert "nothing is known of their own law" in str(report)
+    assert "nothing is known of their own distribution" in str(report)
     assert json.loads(report.to_json(tmp_path / "r.json"))["held_out"] is None
     with pytest.raises(InvalidParameter, match="needs the sensitive columns"):
         privatize_parquet(tmp_path / "bare.parquet", tmp_path / "kept.parquet", saved, rows="keep")
@@ -475,7 +477,8 @@ def test_the_same_key_gives_another_file_other_noise(tmp_path):
     other = [row["x"] for row in draws(tmp_path, longer, saved, KEY)][:n]
     kept = np.mean(np.array(one) == "red")
     agree = np.mean(np.array(one) == np.array(other))
-    # Independent draws of one law p agree with probability sum p^2; five standard deviations, alarm below 1e-6.
+    # Independent draws of one distribution p agree with probability sum p^2; five standard deviations, alarm below
+    # 1e-6.
     expected = sum(np.mean(np.array(one) == v) ** 2 for v in ("red", "blue", "green", "teal", None))
     assert abs(agree - expected) < 5 * math.sqrt(expected / n) + 0.01
     assert agree < kept + 0.1

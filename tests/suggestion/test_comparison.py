@@ -41,7 +41,7 @@ def df():
     return sz.datasets.load_titanic()
 
 
-def law(n_x: int) -> sz.JointDistribution:
+def distribution(n_x: int) -> sz.JointDistribution:
     cells = np.random.default_rng(n_x).random((3, n_x)) + 0.01
     return sz.JointDistribution.from_matrix(cells / cells.sum())
 
@@ -71,20 +71,22 @@ def test_each_line_is_what_its_estimator_releases_and_the_best_is_recommended(df
 
 @pytest.mark.slow
 def test_responses_are_compared_for_their_budgets_and_alphabets_only():
-    names = {n_x: [one.mechanism for one in compare(law(n_x), 0.4, effort=1e5).compared] for n_x in (6, 40, 210)}
+    names = {
+        n_x: [one.mechanism for one in compare(distribution(n_x), 0.4, effort=1e5).compared] for n_x in (6, 40, 210)
+    }
     assert names[6] == ["watchdog", "subset merging", "optimal random response"]
     assert names[40] == [kind.name for kind in KINDS]
     assert names[210] == ["watchdog", "subset merging", "subset random response"]
-    others = compare(law(6), sz.Chi2LiftBudget(lower=0.5, upper=0.3)).compared
+    others = compare(distribution(6), sz.Chi2LiftBudget(lower=0.5, upper=0.3)).compared
     assert [one.mechanism for one in others] == ["watchdog", "subset merging"]
 
 
 def test_the_simplest_of_equals_is_recommended():
     assert most_useful([0.5, 0.8, 0.8 + 1e-9]) == 1
-    assert compare(law(6), 50.0).recommended.mechanism == "watchdog"
+    assert compare(distribution(6), 50.0).recommended.mechanism == "watchdog"
 
 
-def test_a_law_and_a_table_are_compared_alike_in_every_view(df):
+def test_a_distribution_and_a_table_are_compared_alike_in_every_view(df):
     joint = sz.JointDistribution.from_frame(df, ["survived"], ["class", "sex"])
     tables = [
         str(compare(joint, 0.5)),
@@ -102,13 +104,13 @@ def test_a_law_and_a_table_are_compared_alike_in_every_view(df):
     ("arguments", "error", "words"),
     [
         ({"budget": None}, InvalidBudget, "budget"),
-        ({"sensitive": "survived"}, InvalidParameter, "a law has its own"),
+        ({"sensitive": "survived"}, InvalidParameter, "a distribution has its own"),
         ({"output": "print"}, InvalidParameter, "output must be 'resample' or 'label'"),
     ],
 )
 def test_bad_questions_are_refused(arguments, error, words):
     with pytest.raises(error, match=words):
-        compare(law(4), **{"budget": 0.5, **arguments})
+        compare(distribution(4), **{"budget": 0.5, **arguments})
 
 
 def test_a_table_needs_a_sensitive_column(df):
@@ -128,7 +130,7 @@ def test_the_choice_is_in_the_report_and_not_in_the_public_one(df):
     [(LIFT, {}, 3), (sz.LDPBudget(0.8), {"output": "label"}, 3), (LIFT, {"min_count": 3}, 3)],
 )
 def test_a_choice_under_a_confidence_holds_though_the_best_of_several_was_taken(df, budget, settings, n_certificates):
-    """Tuples are certified by one set of laws and each tree by its own rows, and all of them hold together."""
+    """Tuples are certified by one set of distributions and each tree by its own rows, and all of them hold together."""
     best = BestSanitizer(budget, **ROLES, **settings, confidence=0.9).fit(df)
     level = 1 - 0.1 / n_certificates
     assert best.report_.state == "source"

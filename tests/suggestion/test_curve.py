@@ -22,7 +22,7 @@ PMF = np.array([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
 JOINT = sz.JointDistribution.from_matrix(PMF)
 
 
-def random_law(seed: int, n_s: int = 3, n_x: int = 9) -> sz.JointDistribution:
+def random_distribution(seed: int, n_s: int = 3, n_x: int = 9) -> sz.JointDistribution:
     pmf = np.random.default_rng(seed).dirichlet(np.full(n_s * n_x, 0.8)).reshape(n_s, n_x)
     return sz.JointDistribution.from_matrix(pmf)
 
@@ -34,7 +34,7 @@ def response(joint: sz.JointDistribution, budget: sz.LDPBudget) -> sz.Channel:
 
 def test_figures_of_a_curve_are_those_of_the_channels():
     budgets = [0, 0.4, sz.LiftBudget(lower=1, upper=0.5), sz.LDPBudget(1.5)]
-    joint = random_law(1)
+    joint = random_distribution(1)
     curve = sz.suggestion.tradeoff_curve(joint, sz.subset_merging, budgets)
     assert [point.budget for point in curve.points] == budgets
     assert len(curve) == 4
@@ -103,7 +103,7 @@ def test_labels_are_in_times_where_the_budget_is_a_lift():
 @settings(max_examples=12)
 @given(st.integers(0, 10_000), st.floats(0, 1), st.sampled_from([sz.watchdog, sz.subset_merging]))
 def test_suggestion_keeps_the_target_and_no_tighter_budget_tried_does(seed, target, mechanism):
-    joint = random_law(seed)
+    joint = random_distribution(seed)
     found = sz.suggest_budget(joint, target_utility=target, mechanism=mechanism, n_points=9)
     again = mechanism(joint, found.budget)
     assert again == found.channel
@@ -121,7 +121,7 @@ def test_suggestion_keeps_the_target_and_no_tighter_budget_tried_does(seed, targ
 @settings(max_examples=12)
 @given(st.integers(0, 10_000), st.floats(0, 0.2), st.sampled_from([sz.watchdog, sz.subset_merging]))
 def test_suggestion_leaks_at_most_the_limit_and_nothing_tried_is_more_useful(seed, limit, mechanism):
-    joint = random_law(seed)
+    joint = random_distribution(seed)
     found = sz.suggest_budget(joint, max_leakage=limit, mechanism=mechanism, n_points=9)
     after = joint.release(mechanism(joint, found.budget))
     assert sz.mutual_information(after) == found.leakage <= limit + 1e-12
@@ -135,8 +135,8 @@ def test_suggestion_leaks_at_most_the_limit_and_nothing_tried_is_more_useful(see
 @pytest.mark.slow
 @pytest.mark.parametrize("target", [0.1, 0.5, 0.9])
 def test_where_utility_is_continuous_the_answer_is_the_root(target):
-    joint = random_law(5)
-    # A grid that reaches far enough: the critical budgets of the law end near 8 nats.
+    joint = random_distribution(5)
+    # A grid that reaches far enough: the critical budgets of the distribution end near 8 nats.
     root = brentq(lambda eps: sz.normalized_utility(joint, response(joint, sz.LDPBudget(eps))) - target, 0, 40)
     found = sz.suggest_budget(joint, target_utility=target, mechanism=response, family=sz.LDPBudget)
     assert found.budget.eps == pytest.approx(root, abs=1e-4)
@@ -150,12 +150,12 @@ def test_where_utility_is_continuous_the_answer_is_the_root(target):
 def test_greedy_merging_is_not_monotone_and_the_suggestion_stands_it():
     joint, budgets = None, np.linspace(0, 2, 201)
     for seed in range(50):
-        joint = random_law(seed)
+        joint = random_distribution(seed)
         utilities = [sz.normalized_utility(joint, paper_subset_merging(joint, eps)) for eps in budgets]
         drops = np.flatnonzero(np.diff(utilities) < -0.02)
         if len(drops):
             break
-    assert len(drops), "no law here is a counterexample: widen the search"
+    assert len(drops), "no distribution here is a counterexample: widen the search"
     peak = int(drops[0])  # a looser budget than this one keeps less
     target = utilities[peak]
     found = sz.suggest_budget(joint, target_utility=target, mechanism=paper_subset_merging, n_points=65)
@@ -196,18 +196,18 @@ def test_any_measure_and_any_family_can_be_asked_for():
     def worst(joint: sz.JointDistribution) -> float:
         return float(sz.lifts.max_log_lift(joint).max())
 
-    joint = random_law(3)
+    joint = random_distribution(3)
     found = sz.suggest_budget(joint, max_leakage=0.5, measure=worst)
     assert worst(joint.release(found.channel)) == found.leakage <= 0.5
     split = partial(sz.LiftBudget.from_ldp, min_share=0.65)
     found = sz.suggest_budget(joint, target_utility=0.6, mechanism=sz.watchdog, family=split)
     assert found.budget.lower == pytest.approx(0.65 / 0.35 * found.budget.upper)
     table = sz.datasets.load_titanic()
-    law = sz.JointDistribution.from_frame(table, sensitive="survived", public=["class", "sex"])
-    assert sz.suggest_budget(law, target_utility=0.5).report.ok
+    distribution = sz.JointDistribution.from_frame(table, sensitive="survived", public=["class", "sex"])
+    assert sz.suggest_budget(distribution, target_utility=0.5).report.ok
 
 
-def test_a_law_that_tells_nothing_needs_no_budget():
+def test_a_distribution_that_tells_nothing_needs_no_budget():
     joint = sz.JointDistribution.from_matrix(np.full((2, 4), 0.125))
     found = sz.suggest_budget(joint, target_utility=1.0)
     assert found.budget.upper < 1e-12

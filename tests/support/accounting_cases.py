@@ -28,14 +28,14 @@ def full_kernel(rng, n_x, n_y):
 
 
 def information(joint):
-    """I of a joint law, shape (n_a, n_b)."""
+    """I of a joint distribution, shape (n_a, n_b)."""
     return float(
         xlogy(joint, joint).sum() - xlogy(joint.sum(0), joint.sum(0)).sum() - xlogy(joint.sum(1), joint.sum(1)).sum()
     )
 
 
-def record_law(p, channel, sizes, records):
-    """Joint law of some records and Y, shape (letters, n_y)."""
+def record_distribution(p, channel, sizes, records):
+    """Joint distribution of some records and Y, shape (letters, n_y)."""
     table = (p[:, None] * channel).reshape(*sizes, -1)
     rest = tuple(i for i in range(len(sizes)) if i not in records)
     return table.sum(axis=rest).reshape(-1, channel.shape[1])

@@ -102,7 +102,7 @@ HOSTILE = {
 
 
 def pages() -> dict[str, str]:
-    """Pages of a bundled table, of laws with hostile names and of many symbols, for both audiences."""
+    """Pages of a bundled table, of distributions with hostile names and of many symbols, for both audiences."""
     table = sz.datasets.load_titanic()
     joint = sz.JointDistribution.from_frame(table, sensitive="survived", public=["class", "sex"])
     budget = sz.LiftBudget(lower=1.0, upper=0.5)

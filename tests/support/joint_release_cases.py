@@ -69,19 +69,19 @@ def rows_of_channel(channel) -> dict:
     """Exact P(y|x) of a chain as {x: {y: Fraction}}; y by number."""
     found = {}
     for x, symbol in enumerate(channel.inputs.symbols):
-        law = {x: Fraction(1)}
+        distribution = {x: Fraction(1)}
         for stage in channel.stages:
             after: dict[int, Fraction] = {}
-            for state, mass in law.items():
+            for state, mass in distribution.items():
                 for entry in range(stage.indptr[state], stage.indptr[state + 1]):
                     y = int(stage.indices[entry])
                     after[y] = after.get(y, Fraction(0)) + mass * Fraction(int(stage.weights[entry]), SCALE)
-            law = after
-        found[symbol] = law
+            distribution = after
+        found[symbol] = distribution
     return found
 
 
-def exact_law(df, sensitive, keep, parts, channels) -> dict[tuple, Fraction]:
+def exact_distribution(df, sensitive, keep, parts, channels) -> dict[tuple, Fraction]:
     """P(s, (y_1, ..., y_d, k)) by summing over the rows of the table, in fractions."""
     plain = df.astype(object).where(df.notna(), None)
     rows = Counter(
@@ -96,25 +96,25 @@ def exact_law(df, sensitive, keep, parts, channels) -> dict[tuple, Fraction]:
         )
     )
     kernels = [rows_of_channel(channels[name]) for name, _ in parts]
-    law: dict[tuple, Fraction] = {}
+    distribution: dict[tuple, Fraction] = {}
     for (s, *xs, k), count in rows.items():
         for drawn in itertools.product(*(kernel[x].items() for kernel, x in zip(kernels, xs, strict=True))):
             mass = Fraction(count, len(df)) * math.prod((p for _, p in drawn), start=Fraction(1))
             y = (*(number for number, _ in drawn), k)
-            law[s, y] = law.get((s, y), Fraction(0)) + mass
-    return law
+            distribution[s, y] = distribution.get((s, y), Fraction(0)) + mass
+    return distribution
 
 
-def figures_of(law: dict[tuple, Fraction]) -> dict[str, float]:
+def figures_of(distribution: dict[tuple, Fraction]) -> dict[str, float]:
     p_s: dict = {}
     p_y: dict = {}
-    for (s, y), mass in law.items():
+    for (s, y), mass in distribution.items():
         p_s[s] = p_s.get(s, 0) + mass
         p_y[y] = p_y.get(y, 0) + mass
-    lifts = {(s, y): law.get((s, y), Fraction(0)) / p_s[s] / p_y[y] for s in p_s for y in p_y}
+    lifts = {(s, y): distribution.get((s, y), Fraction(0)) / p_s[s] / p_y[y] for s in p_s for y in p_y}
     return {
         "max_log_lift": math.log(max(lifts.values())),
         "min_log_lift": math.log(least) if (least := min(lifts.values())) else -math.inf,
-        "mutual_information": sum(float(mass) * math.log(lifts[key]) for key, mass in law.items() if mass),
+        "mutual_information": sum(float(mass) * math.log(lifts[key]) for key, mass in distribution.items() if mass),
         "n": len(p_y),
     }

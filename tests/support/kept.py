@@ -7,11 +7,11 @@ import numpy as np
 import sanitize as sz
 
 
-def kept_by_column(laws, channel):
-    """I(X_j;Y) / H(X_j) of each column, from laws of (X_j, X) by name; 1 where a column is constant."""
+def kept_by_column(distributions, channel):
+    """I(X_j;Y) / H(X_j) of each column, from distributions of (X_j, X) by name; 1 where a column is constant."""
     found = {}
-    for name, law in laws.items():
-        out = channel.push(law)
+    for name, distribution in distributions.items():
+        out = channel.push(distribution)
         p, q = out.sum(axis=1), out.sum(axis=0)
         inside = out > 0
         information = (out[inside] * np.log(out[inside] / np.outer(p, q)[inside])).sum()

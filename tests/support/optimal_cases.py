@@ -17,7 +17,7 @@ from sanitize.joint import JointDistribution
 WITHIN = 1e-12
 
 
-def uniform_law(n_x, n_s, rng, zeros=0.0):
+def uniform_distribution(n_x, n_s, rng, zeros=0.0):
     cells = rng.random((n_s, n_x)) * (rng.random((n_s, n_x)) >= zeros)
     cells[rng.integers(n_s), cells.sum(axis=0) == 0] = 0.5
     for s in np.flatnonzero(cells.sum(axis=1) == 0):
@@ -68,7 +68,7 @@ def instances(n, seed):
     rng = np.random.default_rng(seed)
     for i in range(n):
         n_x, n_s = int(rng.integers(2, 10)), int(rng.integers(2, 6))
-        joint = uniform_law(n_x, n_s, rng, zeros=rng.choice([0, 0, 0.2, 0.5]))
+        joint = uniform_distribution(n_x, n_s, rng, zeros=rng.choice([0, 0, 0.2, 0.5]))
         eps = float(rng.choice([0.1, 0.3, 0.7, 1.2, 2.5, 4.0]))
         kind = i % 4
         if kind == 0:
@@ -80,7 +80,7 @@ def instances(n, seed):
 
 
 def tied_instances(n, seed):
-    """Laws of small whole numbers and budgets that many lifts meet exactly: vertices on more facets than needed."""
+    """Distributions of small whole numbers, budgets that many lifts meet: vertices on more facets than needed."""
     rng = np.random.default_rng(seed)
     for i in range(n):
         n_x, n_s = int(rng.integers(3, 9)), int(rng.integers(2, 5))

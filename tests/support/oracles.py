@@ -1,6 +1,6 @@
 """Slow twins of the library: fractions, decimals and loops, written as close to the formulas as possible.
 
-Nothing here imports the library or NumPy. A law is a list of rows of Fractions: ``joint[s][y]``. An oracle
+Nothing here imports the library or NumPy. A distribution is a list of rows of Fractions: ``joint[s][y]``. An oracle
 should be easy to check, not clever.
 """
 
@@ -15,10 +15,10 @@ INFINITY = math.inf
 # Decimals lose nothing that a double could show: 60 digits, and an error instead of a silent zero.
 PRECISE = Context(prec=60, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Underflow, Overflow, InvalidOperation])
 
-Law = list[list[Fraction]]
+Distribution = list[list[Fraction]]
 
 
-def exact(matrix) -> Law:
+def exact(matrix) -> Distribution:
     """The doubles of a matrix as the rationals they are, scaled to sum to exactly 1."""
     rows = [[Fraction(float(p)) for p in row] for row in matrix]
     total = sum(sum(row) for row in rows)
@@ -38,18 +38,18 @@ def log(value: Fraction) -> float:
         return float(decimal_of(value).ln())
 
 
-def margins(joint: Law) -> tuple[list[Fraction], list[Fraction]]:
+def margins(joint: Distribution) -> tuple[list[Fraction], list[Fraction]]:
     """P(s) and P(y)."""
     return [sum(row) for row in joint], [sum(row[y] for row in joint) for y in range(len(joint[0]))]
 
 
-def lift(joint: Law) -> Law:
+def lift(joint: Distribution) -> Distribution:
     """l(s, y) = P(s, y) / (P(s) P(y))."""
     p_s, p_y = margins(joint)
     return [[joint[s][y] / (p_s[s] * p_y[y]) for y in range(len(p_y))] for s in range(len(p_s))]
 
 
-def column(matrix: Law, y: int) -> list[Fraction]:
+def column(matrix: Distribution, y: int) -> list[Fraction]:
     return [row[y] for row in matrix]
 
 
@@ -85,29 +85,29 @@ def inverse_of(measure, lifts: list[Fraction], p_s: list[Fraction], *order) -> f
     return float(measure([1 / ratio for ratio in lifts], p_s, *order))
 
 
-def per_symbol(measure, joint: Law, *order) -> list[float]:
+def per_symbol(measure, joint: Distribution, *order) -> list[float]:
     """A measure of each released symbol."""
     p_s, p_y = margins(joint)
     return [float(measure(column(lift(joint), y), p_s, *order)) for y in range(len(p_y))]
 
 
-def per_symbol_inverse(measure, joint: Law, *order) -> list[float]:
+def per_symbol_inverse(measure, joint: Distribution, *order) -> list[float]:
     p_s, p_y = margins(joint)
     return [inverse_of(measure, column(lift(joint), y), p_s, *order) for y in range(len(p_y))]
 
 
-def max_lift(joint: Law) -> list[Fraction]:
+def max_lift(joint: Distribution) -> list[Fraction]:
     return [max(column(lift(joint), y)) for y in range(len(joint[0]))]
 
 
-def min_lift(joint: Law) -> list[Fraction]:
+def min_lift(joint: Distribution) -> list[Fraction]:
     return [min(column(lift(joint), y)) for y in range(len(joint[0]))]
 
 
 # --- averages
 
 
-def mutual_information(joint: Law) -> float:
+def mutual_information(joint: Distribution) -> float:
     """Σ P(s, y) log P(s, y) / (P(s) P(y))."""
     ratios = lift(joint)
     with localcontext(PRECISE):
@@ -120,13 +120,13 @@ def mutual_information(joint: Law) -> float:
         return float(total)
 
 
-def total_variation(joint: Law) -> Fraction:
+def total_variation(joint: Distribution) -> Fraction:
     """½ Σ |P(s, y) - P(s) P(y)|."""
     p_s, p_y = margins(joint)
     return sum(abs(joint[s][y] - p_s[s] * p_y[y]) for s in range(len(p_s)) for y in range(len(p_y))) / 2
 
 
-def chi2_divergence(joint: Law) -> Fraction:
+def chi2_divergence(joint: Distribution) -> Fraction:
     """Σ (P(s, y) - P(s) P(y))² / (P(s) P(y))."""
     p_s, p_y = margins(joint)
     return sum(
@@ -134,7 +134,7 @@ def chi2_divergence(joint: Law) -> Fraction:
     )
 
 
-def sibson_information(joint: Law, alpha: float) -> float:
+def sibson_information(joint: Distribution, alpha: float) -> float:
     """α/(α-1) log Σ_y (Σ_s P(s) P(y|s)^α)^{1/α}."""
     if alpha == 1:
         return mutual_information(joint)
@@ -153,7 +153,7 @@ def sibson_information(joint: Law, alpha: float) -> float:
         return float(a / (a - 1) * total.ln())
 
 
-def arimoto_information(joint: Law, alpha: float) -> float:
+def arimoto_information(joint: Distribution, alpha: float) -> float:
     """H_α(S) - H_α(S|Y) with Rényi's entropy and Arimoto's conditional entropy."""
     if alpha == 1:
         return mutual_information(joint)
@@ -169,22 +169,22 @@ def arimoto_information(joint: Law, alpha: float) -> float:
         return float(entropy - conditional)
 
 
-def maximal_leakage(joint: Law) -> float:
+def maximal_leakage(joint: Distribution) -> float:
     """log Σ_y max_s P(y|s)."""
     return sibson_information(joint, INFINITY)
 
 
-def max_information(joint: Law) -> float:
+def max_information(joint: Distribution) -> float:
     return log(max(max_lift(joint)))
 
 
-def ldp_of_joint(joint: Law) -> float:
+def ldp_of_joint(joint: Distribution) -> float:
     """Largest log P(y|s) / P(y|s')."""
     p_s, _ = margins(joint)
     return ldp_of_channel([[p / p_s[s] for p in row] for s, row in enumerate(joint)])
 
 
-def ldp_of_channel(matrix: Law) -> float:
+def ldp_of_channel(matrix: Distribution) -> float:
     """Largest log P(y|x) / P(y|x'), a quotient of rationals; infinite where one is 0 and the other not."""
     worst = Fraction(1)
     for y in range(len(matrix[0])):
@@ -202,19 +202,19 @@ def entropy(p: list[Fraction]) -> float:
         return float(-sum(decimal_of(q) * decimal_of(q).ln() for q in p if q > 0))
 
 
-def utility(p_x: list[Fraction], matrix: Law) -> float:
+def utility(p_x: list[Fraction], matrix: Distribution) -> float:
     """I(X;Y) from the dense matrix P(y|x)."""
     rows = [[p * q for q in row] for p, row in zip(p_x, matrix, strict=True)]
     reachable = [y for y in range(len(matrix[0])) if any(row[y] for row in rows)]
     return mutual_information([[row[y] for y in reachable] for row, p in zip(rows, p_x, strict=True) if p > 0])
 
 
-def push(joint: Law, matrix: Law) -> Law:
+def push(joint: Distribution, matrix: Distribution) -> Distribution:
     """P(s, y) = Σ_x P(s, x) P(y|x)."""
     return [[sum(row[x] * matrix[x][y] for x in range(len(matrix))) for y in range(len(matrix[0]))] for row in joint]
 
 
-def product(*stages: Law) -> Law:
+def product(*stages: Distribution) -> Distribution:
     matrix = stages[0]
     for stage in stages[1:]:
         matrix = push(matrix, stage)
@@ -224,7 +224,7 @@ def product(*stages: Law) -> Law:
 # --- channels made of integers
 
 
-def stage_matrix(stage) -> Law:
+def stage_matrix(stage) -> Distribution:
     """P(output|input) of one stage, as the rationals of its integers."""
     rows = [[Fraction(0)] * stage.n_outputs for _ in range(stage.n_inputs)]
     for i in range(stage.n_inputs):
@@ -233,7 +233,7 @@ def stage_matrix(stage) -> Law:
     return rows
 
 
-def channel_matrix(channel) -> Law:
+def channel_matrix(channel) -> Distribution:
     """P(y|x) of a chain of stages."""
     return product(*[stage_matrix(stage) for stage in channel.stages])
 
@@ -303,29 +303,29 @@ SAFE_WITHIN = 1e-12  # R5
 
 
 class Merging:
-    """Complete merging, and Algorithm 1 with the resolutions R1 to R5, for one law and one budget.
+    """Complete merging, and Algorithm 1 with the resolutions R1 to R5, for one distribution and one budget.
 
     Attributes
     ----------
     too_close : bool
-        Whether some choice hung on differences that doubles cannot tell from rounding: sets of different laws
-        whose risks agree to 9 digits, or an excess within rounding of the tolerance. Equal laws do tie.
+        Whether some choice hung on differences that doubles cannot tell from rounding: sets of different distributions
+        whose risks agree to 9 digits, or an excess within rounding of the tolerance. Equal distributions do tie.
     """
 
-    def __init__(self, joint: Law, kind: str, bounds: dict[str, float]) -> None:
+    def __init__(self, joint: Distribution, kind: str, bounds: dict[str, float]) -> None:
         self.joint, self.kind, self.bounds = joint, kind, bounds
         self.p_s, p_x = margins(joint)
         self.X = set(range(len(p_x)))
         self.too_close = False
         self.X_H = {x for x in self.X if not self.safe({x})}
 
-    def law(self, A: set[int]) -> list[Fraction]:
+    def distribution(self, A: set[int]) -> list[Fraction]:
         """P(s, A)."""
         return [sum(row[x] for x in A) for row in self.joint]
 
     def lifts(self, A: set[int]) -> list[Fraction]:
         """P(A|s) / P(A)."""
-        p_A = self.law(A)
+        p_A = self.distribution(A)
         return [p / q / sum(p_A) for p, q in zip(p_A, self.p_s, strict=True)]
 
     def safe(self, A: set[int]) -> bool:
@@ -344,7 +344,11 @@ class Merging:
         best = risks.index(pick(risks))
         for i, value in enumerate(risks):
             near = value == risks[best] or abs(value - risks[best]) <= 1e-9 * (1 + abs(value))
-            if near and not math.isinf(value) and self.law(union(candidates[i])) != self.law(union(candidates[best])):
+            if (
+                near
+                and not math.isinf(value)
+                and self.distribution(union(candidates[i])) != self.distribution(union(candidates[best]))
+            ):
                 self.too_close = True
         return candidates[best]
 
@@ -358,7 +362,7 @@ class Merging:
 
     def cost(self, A: set[int]) -> float:
         """Nats of H(X) that merging a set loses."""
-        masses = [float(sum(self.law({x}))) for x in A]
+        masses = [float(sum(self.distribution({x}))) for x in A]
         return sum(masses) * math.log(sum(masses) or 1) - sum(mass * math.log(mass) for mass in masses)
 
     def least_cost(self) -> float:

@@ -25,7 +25,7 @@ def people(n: int = 400, seed: int = 0) -> pd.DataFrame:
     illness = rng.choice(["flu", "none", "cancer"], n, p=[0.3, 0.6, 0.1])
     town = np.where(rng.random(n) < 0.3, np.where(illness == "flu", "A", "B"), rng.choice(list("ABCDEF"), n))
     rich = rng.random(n) < 0.4
-    job = np.where(rich & (rng.random(n) < 0.5), "law", rng.choice(["law", "shop", "farm"], n))
+    job = np.where(rich & (rng.random(n) < 0.5), "distribution", rng.choice(["distribution", "shop", "farm"], n))
     age = rng.integers(18, 80, n) + 5 * (illness == "cancer")
     return pd.DataFrame({"town": town, "job": job, "age": age, "illness": illness, "rich": rich})
 
@@ -35,7 +35,7 @@ DF = people()
 LIP = sz.LiftBudget(lower=math.inf, upper=1.2)
 
 
-def released_law(sanitizer, df, sensitive, public, weights=None) -> tuple[np.ndarray, np.ndarray]:
+def released_distribution(sanitizer, df, sensitive, public, weights=None) -> tuple[np.ndarray, np.ndarray]:
     """P(s, y) and P(s) from a pandas crosstab and the channel's matrix, by code of its own."""
     index = df[sensitive].astype(object).apply(lambda row: repr(tuple(row)), axis=1)
     columns = df[public].astype(object).apply(lambda row: repr(tuple(row)), axis=1)
@@ -49,7 +49,7 @@ def released_law(sanitizer, df, sensitive, public, weights=None) -> tuple[np.nda
 
 
 def violation(budget, p_sy, p_s) -> float:
-    """How far a released law exceeds a budget, from the definitions, as a share of what is allowed."""
+    """How far a released distribution exceeds a budget, from the definitions, as a share of what is allowed."""
     lifts = p_sy / p_s[:, None] / p_sy.sum(axis=0)
     with np.errstate(divide="ignore"):
         inverse, logs = 1 / lifts, np.log(lifts)

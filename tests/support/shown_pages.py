@@ -66,10 +66,12 @@ def _fitted(sanitizer: Any, table: pd.DataFrame, sensitive: list[str], public: l
     report = fitted.report_
     if len(public) > 2:
         return report
-    law = sz.JointDistribution.from_frame(table, sensitive, public)
-    if len(law.public) > 50:
+    distribution = sz.JointDistribution.from_frame(table, sensitive, public)
+    if len(distribution.public) > 50:
         return report
-    return report.with_curve(sz.suggestion.tradeoff_curve(law, sz.subset_merging, [0.1, 0.3, 0.5, 0.7, 1.0, 1.5]))
+    return report.with_curve(
+        sz.suggestion.tradeoff_curve(distribution, sz.subset_merging, [0.1, 0.3, 0.5, 0.7, 1.0, 1.5])
+    )
 
 
 def _over(table: pd.DataFrame) -> Any:

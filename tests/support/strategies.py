@@ -1,4 +1,4 @@
-"""Hypothesis strategies for laws, channels and budgets; general inputs, zeros included."""
+"""Hypothesis strategies for distributions, channels and budgets; general inputs, zeros included."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CELLS = st.one_of(
 
 @st.composite
 def matrices(draw, max_s: int = 5, max_x: int = 8, min_s: int = 1, min_x: int = 1):
-    """Joint laws as matrices: zero cells allowed, margins positive."""
+    """Joint distributions as matrices: zero cells allowed, margins positive."""
     n_s, n_x = draw(st.integers(min_s, max_s)), draw(st.integers(min_x, max_x))
     cells = np.array(draw(st.lists(_CELLS, min_size=n_s * n_x, max_size=n_s * n_x)), float).reshape(n_s, n_x)
     for s in range(n_s):
@@ -55,7 +55,7 @@ def _from_frame(frame: pd.DataFrame) -> JointDistribution:
 
 
 def joints(**sizes: int):
-    """Laws of (S, X): from matrices, and counted from tables with two sensitive columns."""
+    """Distributions of (S, X): from matrices, and counted from tables with two sensitive columns."""
     return st.one_of(matrices(**sizes).map(JointDistribution.from_matrix), frames().map(_from_frame))
 
 

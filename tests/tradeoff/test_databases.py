@@ -190,12 +190,12 @@ def test_bad_priors_are_refused(made, prior) -> None:
     [
         (lambda: td.RecordsDP([]), InvalidDistribution, "at least one record"),
         (lambda: td.PriorMaximalLeakage([[0.7, 0.3], [0.4, 0.6]]), InvalidDistribution, "one common order"),
-        (lambda: td.PriorMaximalLeakage([[0.7, 0.3], [1.0]]), InvalidDistribution, "one law .* or several"),
+        (lambda: td.PriorMaximalLeakage([[0.7, 0.3], [1.0]]), InvalidDistribution, "one distribution .* or several"),
         (lambda: td.PriorMaximalLeakage([0.7, 0.3]).product_bound(0.1, 0), InvalidParameter, "n_records must"),
         (lambda: td.DatabaseIdentifiability([0.2, 0.3, 0.5], 2), InvalidDistribution, "n_records entries"),
         (lambda: td.DatabaseIdentifiability([1.0], 2), InvalidDistribution, "n_records entries"),
-        (lambda: td.DatabaseIdentifiability([[0.5, 0.5], [0.4, 0.6]]), InvalidDistribution, "one law"),
-        (lambda: td.DatabaseDP([[0.5, 0.5], [0.2, 0.3, 0.5]]), InvalidDistribution, "one law .* or several"),
+        (lambda: td.DatabaseIdentifiability([[0.5, 0.5], [0.4, 0.6]]), InvalidDistribution, "one distribution"),
+        (lambda: td.DatabaseDP([[0.5, 0.5], [0.2, 0.3, 0.5]]), InvalidDistribution, "one distribution .* or several"),
         (lambda: td.RecordsDP([[0.5, 0.5]] * 13).channel(0.1), InvalidParameter, r"2\*\*25 cells"),
         (lambda: td.PriorDP([0.5, 0.5], n_records=13).channel(0.1), InvalidParameter, r"2\*\*25 cells"),
         (
@@ -217,8 +217,12 @@ def test_bad_priors_are_refused(made, prior) -> None:
         (lambda: td.OptimalDP([0.5, 0.5], [[0.0, math.nan], [1.0, 0.0]]), InvalidParameter, "finite entries"),
         (lambda: td.OptimalDP([0.5, 0.5], [["a", "b"], ["c", "d"]]), InvalidParameter, "distances must be a matrix"),
         (lambda: td.OptimalDP([0.5, 0.5], np.eye(2), neighbours=[[0, 2]]), InvalidParameter, "neighbours must"),
-        (lambda: td.OptimalMaxInformation([[0.5, 0.5], [0.4, 0.6]], np.eye(2)), InvalidDistribution, "one law"),
-        (lambda: td.OptimalSibson([[0.5, 0.5], [0.4, 0.6]], np.eye(2), 2), InvalidDistribution, "one law"),
+        (
+            lambda: td.OptimalMaxInformation([[0.5, 0.5], [0.4, 0.6]], np.eye(2)),
+            InvalidDistribution,
+            "one distribution",
+        ),
+        (lambda: td.OptimalSibson([[0.5, 0.5], [0.4, 0.6]], np.eye(2), 2), InvalidDistribution, "one distribution"),
         (lambda: td.OptimalIdentifiability([1.0, 0.0], np.eye(2)), InvalidDistribution, "positive entries"),
         (
             lambda: td.OptimalIdentifiability([0.9, 0.1], 1 - np.eye(2)).at_level(0.1),

@@ -21,7 +21,7 @@ CASES = 400
 INF = math.inf
 
 
-def law(rng: np.random.Generator, size: int, *, positive: bool = False) -> np.ndarray:
+def distribution(rng: np.random.Generator, size: int, *, positive: bool = False) -> np.ndarray:
     """Priors flat and steep, with entries of 1e-300 and, unless all must be positive, zeros."""
     p = rng.dirichlet(np.full(size, rng.choice([0.05, 0.5, 1.0, 20.0]))) + 1e-300
     if size > 2 and rng.random() < 0.3:
@@ -105,7 +105,7 @@ def test_dp_channels_keep_their_level_and_reach_the_closed_form(seed: int) -> No
     rng = np.random.default_rng(seed)
     for _ in range(CASES // 4):
         m, level, unit = size_of(rng), level_in(rng), scale_in(rng)
-        prior, d = law(rng, m), unit * (1 - np.eye(m))
+        prior, d = distribution(rng, m), unit * (1 - np.eye(m))
         found = td.OptimalDP(prior, d).at_level(level)
         assert found.privacy <= level
         assert ratio_level(exact(found.matrix)) <= mpmath.mpf(found.privacy)
@@ -121,7 +121,7 @@ def test_dp_channels_with_delta_keep_both_and_reach_the_closed_form(seed: int) -
     for _ in range(CASES // 4):
         m, level, unit = min(size_of(rng), 30), level_in(rng), scale_in(rng)
         delta = float(rng.choice([1e-9, 10 ** rng.uniform(-12, 0), rng.random(), 1.0]))
-        prior, d = law(rng, m), unit * (1 - np.eye(m))
+        prior, d = distribution(rng, m), unit * (1 - np.eye(m))
         found = td.OptimalDP(prior, d, delta).at_level(level)
         assert found.privacy <= level
         if m <= 10:
@@ -138,7 +138,7 @@ def test_maximal_leakage_channels_keep_their_distortion_and_reach_the_closed_for
     rng = np.random.default_rng(200 + seed)
     for _ in range(CASES // 4):
         m, unit = size_of(rng), scale_in(rng)
-        prior, d = law(rng, m), unit * (1 - np.eye(m))
+        prior, d = distribution(rng, m), unit * (1 - np.eye(m))
         share = float(rng.choice([rng.random(), 10 ** rng.uniform(-12, 0)])) * (1 - prior.max())
         found = td.OptimalSibson(prior, d, INF).at_distortion(share * unit)
         if m <= 30:
@@ -157,7 +157,7 @@ def test_ordered_distortions_reach_the_closed_form(seed: int) -> None:
     rng = np.random.default_rng(700 + seed)
     for _ in range(CASES // 8):
         m, level = size_of(rng), level_in(rng)
-        priors = [-np.sort(-law(rng, m)) for _ in range(rng.integers(1, 4))]
+        priors = [-np.sort(-distribution(rng, m)) for _ in range(rng.integers(1, 4))]
         shown = mpmath.exp(mpmath.mpf(level))
         k, truth = int(shown) + 1, mpmath.mpf(0)
         for prior in priors if k <= m else []:
@@ -188,7 +188,7 @@ def test_max_information_channels_keep_their_level_and_reach_the_uniform_value(s
     rng = np.random.default_rng(400 + seed)
     for case in range(CASES // 4):
         m, level, unit = size_of(rng), level_in(rng), scale_in(rng)
-        prior = np.full(m, 1 / m) if case % 2 else law(rng, m)
+        prior = np.full(m, 1 / m) if case % 2 else distribution(rng, m)
         d = unit * (1 - np.eye(m)) if case % 4 else unit * rng.random((m, m))
         found = td.OptimalMaxInformation(prior, d).at_level(level)
         assert found.privacy <= level
@@ -216,8 +216,8 @@ def test_max_information_of_many_letters_is_measured_on_the_safe_side() -> None:
             assert log(max(column)) - log(sum(p * v for v in column) / (100 * p)) <= mpmath.mpf(stated)
 
 
-def sharp_law(rng: np.random.Generator) -> tuple[np.ndarray, float]:
-    """A law of 2 to 10 letters, and a share of the distortion up to which [WYZ] Theorem 2 is exact."""
+def sharp_distribution(rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    """A distribution of 2 to 10 letters, and a share of the distortion up to which [WYZ] Theorem 2 is exact."""
     m = max(2, min(size_of(rng), 10))
     prior = np.full(m, 1 / m) if rng.random() < 0.3 else rng.dirichlet(np.full(m, rng.choice([1.0, 20.0]))) + 1e-6
     prior = prior / prior.sum()
@@ -245,7 +245,7 @@ def test_least_informations_keep_their_distortion_and_reach_the_closed_form(seed
     """[WYZ] Theorem 2: H(X) - h(D) - D log(m-1) up to D = (m-1) min p."""
     rng = np.random.default_rng(500 + seed)
     for _ in range(CASES // 8):
-        prior, share = sharp_law(rng)
+        prior, share = sharp_distribution(rng)
         m, unit = len(prior), scale_in(rng)
         d = unit * (1 - np.eye(m))
         found = td.OptimalSibson(prior, d, 1).at_distortion(share * unit)
@@ -260,7 +260,7 @@ def test_least_informations_keep_their_distortion_and_reach_the_closed_form(seed
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_least_sibson_informations_keep_their_distortion_and_reach_the_uniform_value(seed: int) -> None:
-    """α/(α-1) log m (((1-D)**α + (m-1)**(1-α) D**α)/m)**(1/α): one record of the uniform law."""
+    """α/(α-1) log m (((1-D)**α + (m-1)**(1-α) D**α)/m)**(1/α): one record of the uniform distribution."""
     rng = np.random.default_rng(600 + seed)
     for _ in range(CASES // 8):
         m, unit = max(2, min(size_of(rng), 10)), scale_in(rng)

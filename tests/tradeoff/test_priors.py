@@ -306,7 +306,7 @@ def letters(prior: np.ndarray, n: int) -> int:
 
 
 @pytest.mark.parametrize(("prior", "n"), DATABASES)
-def test_wyz_threshold_is_where_the_inverted_kernel_stops_being_a_law(prior, n: int) -> None:
+def test_wyz_threshold_is_where_the_inverted_kernel_stops_being_a_distribution(prior, n: int) -> None:
     m, threshold = letters(prior, n), td.DatabaseIdentifiability(prior, n).threshold
 
     def least(epsilon) -> mpmath.mpf:

@@ -88,7 +88,7 @@ def people(n=400, seed=0):
 # ------------------------------------------------------------------------------------------ the budget
 
 
-def test_the_verdict_is_about_the_channel_not_about_the_law_of_the_data():
+def test_the_verdict_is_about_the_channel_not_about_the_distribution_of_the_data():
     """S hardly depends on X, so I(S;Y) is tiny; the channel itself exceeds the budget and is refused."""
     joint = sz.JointDistribution.from_matrix([[0.26, 0.24], [0.24, 0.26]])
     channel = randomized_response(2, 3.0)

@@ -171,7 +171,7 @@ def test_a_curve_of_another_table_is_refused():
     joint = sz.JointDistribution.from_matrix([[0.3, 0.1], [0.2, 0.4]])
     other = sz.JointDistribution.from_matrix([[0.31, 0.09], [0.2, 0.4]])
     report = sz.LeakageReport.measure(joint, sz.watchdog(joint, 0.2), sz.LiftBudget.symmetric(0.2))
-    curves = [sz.suggestion.tradeoff_curve(law, sz.watchdog, [0.1, 0.2]) for law in (joint, other)]
+    curves = [sz.suggestion.tradeoff_curve(distribution, sz.watchdog, [0.1, 0.2]) for distribution in (joint, other)]
     assert report.with_curve(curves[0]).curve is curves[0]
     with pytest.raises(InvalidParameter, match="of another table"):
         report.with_curve(curves[1])

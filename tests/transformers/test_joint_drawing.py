@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from joint_release_cases import KEY, PARTS, exact_law, figures_of, joint_release, rows_of_channel, table
+from joint_release_cases import KEY, PARTS, exact_distribution, figures_of, joint_release, rows_of_channel, table
 from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 from strategies import budgets
@@ -38,7 +38,7 @@ from sanitize.transformers import (
 def test_report_is_the_brute_force_contraction_of_the_table_with_every_channel(case):
     df, parts = table(), PARTS[case]
     sanitizer = joint_release(parts, sz.LiftBudget(lower=math.inf, upper=0.8)).fit(df)
-    expected = figures_of(exact_law(df, ["ill", "rich"], ["k", "day"], parts, sanitizer.channels_))
+    expected = figures_of(exact_distribution(df, ["ill", "rich"], ["k", "day"], parts, sanitizer.channels_))
     found = sanitizer.report_.summary
     for name in ("max_log_lift", "min_log_lift", "mutual_information"):
         assert found[name] == pytest.approx(expected[name], abs=1e-11)
@@ -50,8 +50,8 @@ def test_report_agrees_with_joint_release_of_separate_channels():
     df = table()
     parts = [("p", SubsetMerging(0.7, public="a")), ("q", OptimalRandomResponse(0.4, public="c"))]
     sanitizer = joint_release(parts, sz.LiftBudget(lower=3.0, upper=3.0), keep="k").fit(df)
-    law = sz.JointDistribution.from_frame(df, ["ill", "rich"], ["a", "c", "k"])
-    after = sz.accounting.joint_release(law, [*sanitizer.channels_.values(), np.eye(2)])
+    distribution = sz.JointDistribution.from_frame(df, ["ill", "rich"], ["a", "c", "k"])
+    after = sz.accounting.joint_release(distribution, [*sanitizer.channels_.values(), np.eye(2)])
     found = sanitizer.report_.summary
     assert found["max_log_lift"] == pytest.approx(sz.lifts.max_log_lift(after).max(), abs=1e-12)
     assert found["min_log_lift"] == pytest.approx(sz.lifts.min_log_lift(after).min(), abs=1e-12)
@@ -59,9 +59,10 @@ def test_report_agrees_with_joint_release_of_separate_channels():
     # Given the tuple, parts are drawn independently and what is kept is certain: the entropies add.
     entropy = -sum(float(p) * math.log(p) for p in after.p_x)
     conditional = sum(
-        -float(law_x) * sum(float(w) * math.log(w) for w in rows_of_channel(sanitizer.channels_[name])[x].values())
+        -float(distribution_x)
+        * sum(float(w) * math.log(w) for w in rows_of_channel(sanitizer.channels_[name])[x].values())
         for name, column in (("p", "a"), ("q", "c"))
-        for x, law_x in df[column].value_counts(normalize=True).items()
+        for x, distribution_x in df[column].value_counts(normalize=True).items()
     )
     assert found["utility"] == pytest.approx(entropy - conditional, abs=1e-9)
 
@@ -93,8 +94,8 @@ def test_budgets_of_separate_columns_do_not_add_and_joint_release_keeps_the_sum(
     df, weights = two_columns()
     apart = [Watchdog(1.0, sensitive="s", public=name).fit(df, sample_weight=weights) for name in "xy"]
     assert all(one.report_.ok for one in apart)
-    law = sz.JointDistribution.from_frame(df, "s", ["x", "y"], weights=weights)
-    together = sz.accounting.joint_release(law, apart)
+    distribution = sz.JointDistribution.from_frame(df, "s", ["x", "y"], weights=weights)
+    together = sz.accounting.joint_release(distribution, apart)
     assert sz.lifts.max_log_lift(together).max() == pytest.approx(2.42, abs=0.005)
     own = JointRelease([(n, Watchdog(1.0, public=n)) for n in "xy"], 2.0, sensitive="s")
     with pytest.raises(BudgetExceeded) as caught:
@@ -104,7 +105,7 @@ def test_budgets_of_separate_columns_do_not_add_and_joint_release_keeps_the_sum(
     sequential = JointRelease([("x", Watchdog(1.0, public="x")), ("y", Watchdog(public="y"))], 2.0, sensitive="s")
     sequential.fit(df, sample_weight=weights)
     assert sequential.report_.ok
-    after = sz.accounting.joint_release(law, list(sequential.channels_.values()))
+    after = sz.accounting.joint_release(distribution, list(sequential.channels_.values()))
     assert np.abs(sz.log_lift(after)).max() <= 2.0 + 1e-12
 
 
@@ -146,14 +147,18 @@ def test_fitted_joint_releases_never_exceed_their_budget(df, parts, chosen, keep
         settled = JointRelease(fixed, sz.LiftBudget(lower=math.inf, upper=math.inf), sensitive="s", keep=keep).fit(df)
         assert budget.excess(settled.report_._after).max() > 1e-13
         return
-    law = exact_law(df, ["s"], keep or [], parts, sanitizer.channels_) if keep else _without_keep(df, parts, sanitizer)
-    symbols_s, symbols_y = (sorted({key[i] for key in law}, key=repr) for i in (0, 1))
-    pmf = np.array([[float(law.get((s, y), 0)) for y in symbols_y] for s in symbols_s])
+    distribution = (
+        exact_distribution(df, ["s"], keep or [], parts, sanitizer.channels_)
+        if keep
+        else _without_keep(df, parts, sanitizer)
+    )
+    symbols_s, symbols_y = (sorted({key[i] for key in distribution}, key=repr) for i in (0, 1))
+    pmf = np.array([[float(distribution.get((s, y), 0)) for y in symbols_y] for s in symbols_s])
     assert budget.excess(sz.JointDistribution.from_matrix(pmf)).max() <= 1e-9
 
 
 def _without_keep(df, parts, sanitizer):
-    return exact_law(df.assign(_=0), ["s"], ["_"], parts, sanitizer.channels_)
+    return exact_distribution(df.assign(_=0), ["s"], ["_"], parts, sanitizer.channels_)
 
 
 def excess_given(inner, cells: np.ndarray) -> np.ndarray:
@@ -177,11 +182,11 @@ def test_a_budget_given_what_is_released_is_the_worst_of_the_inner_one_over_it(c
     cells = rng.random((3, 4, 5)) * (rng.random((3, 4, 5)) < 0.7)
     cells[:, :, 0] += 1e-3
     cells /= cells.sum()
-    law, budget = conditional_budget(cells, sz.alphabet.Alphabet.of_size("x", 5), inner)
+    distribution, budget = conditional_budget(cells, sz.alphabet.Alphabet.of_size("x", 5), inner)
     assert isinstance(budget, sz.budgets.Budget)
-    assert budget.excess(law) == pytest.approx(excess_given(inner, cells), abs=1e-9)
+    assert budget.excess(distribution) == pytest.approx(excess_given(inner, cells), abs=1e-9)
     # Everything merged is what is released already; so is the first symbol alone, drawn again.
-    merged = law.release(sz.Channel.merge(np.zeros(5, int)))
+    merged = distribution.release(sz.Channel.merge(np.zeros(5, int)))
     assert budget.excess(merged) == pytest.approx(excess_given(inner, cells.sum(axis=2, keepdims=True)), abs=1e-9)
 
 
@@ -257,7 +262,7 @@ def test_the_place_of_a_drawn_symbol_is_found_by_table_and_by_search(monkeypatch
     assert kept == ["ab"[code % 2] for code in codes]
 
 
-def test_tuples_are_drawn_by_the_law_that_is_reported():
+def test_tuples_are_drawn_by_the_distribution_that_is_reported():
     df = table(400)
     sanitizer = joint_release(PARTS["optimal"], sz.LiftBudget(lower=math.inf, upper=1.0)).fit(df)
     rows, n = sanitizer.channel_.matrix, 4000

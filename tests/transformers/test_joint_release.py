@@ -1,4 +1,4 @@
-"""Joint releases: the law of everything that is released together, by routes that share no code with it."""
+"""Joint releases: the distribution of everything that is released together, by routes that share no code with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from joint_release_cases import KEY, PARTS, exact_law, figures_of, joint_release, table
+from joint_release_cases import KEY, PARTS, exact_distribution, figures_of, joint_release, table
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -160,12 +160,12 @@ def test_chains_of_parts_come_back_from_text_with_their_draws():
         rows = tuple(Stage(stage.indptr, stage.indices, stage.weights, stage.n_outputs) for stage in channel.stages)
         plain = Channel(rows, channel.inputs, channel.outputs)
         other_draws += not np.array_equal(plain.sample(codes, KEY), channel.sample(codes, KEY))
-        # Rows taken from a chain are written as rows: the same law.
+        # Rows taken from a chain are written as rows: the same distribution.
         some = np.flatnonzero(rng.random(channel.n_inputs) < 0.7)
         stages = (channel.stages[0].take(some), *channel.stages[1:])
         taken = Channel(stages, channel.inputs.take(some), channel.outputs)
         assert Channel.from_json(taken.to_json()) == taken
-    assert other_draws > 10  # a chain of rows has the same law and draws otherwise
+    assert other_draws > 10  # a chain of rows has the same distribution and draws otherwise
 
 
 PART_STAGE_FAULTS = {
@@ -231,7 +231,7 @@ def test_smoothing_of_a_part_is_its_own_and_the_verdict_is_about_the_raw_frequen
     alone = SubsetMerging(0.4, sensitive=["ill", "rich"], public=["a", "b"], smoothing=50.0).fit(df)
     assert sanitizer.channels_["p"] == alone.channel_
     assert any("'p' was designed with smoothing 50" in note for note in sanitizer.report_.facts.warnings)
-    expected = figures_of(exact_law(df, ["ill", "rich"], ["k", "day"], parts, sanitizer.channels_))
+    expected = figures_of(exact_distribution(df, ["ill", "rich"], ["k", "day"], parts, sanitizer.channels_))
     assert sanitizer.report_.summary["max_log_lift"] == pytest.approx(expected["max_log_lift"], abs=1e-11)
 
 
@@ -258,8 +258,8 @@ def test_kept_columns_alone_are_audited_against_the_budget():
     df = table()
     audit = joint_release([], keep=["k", "a"]).fit(df)
     assert audit.transform(df).equals(df[["k", "a"]])
-    law = sz.JointDistribution.from_frame(df, ["ill", "rich"], ["k", "a"])
-    assert audit.report_.summary["max_log_lift"] == pytest.approx(sz.lifts.max_log_lift(law).max(), abs=1e-12)
+    distribution = sz.JointDistribution.from_frame(df, ["ill", "rich"], ["k", "a"])
+    assert audit.report_.summary["max_log_lift"] == pytest.approx(sz.lifts.max_log_lift(distribution).max(), abs=1e-12)
     with pytest.raises(BudgetExceeded):
         joint_release([], 0.1, keep=["k", "a"]).fit(df)
 

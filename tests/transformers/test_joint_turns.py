@@ -100,8 +100,8 @@ def test_releases_in_turns_meet_the_joint_budget_by_brute_force(seed, budget, ke
     df = pd.DataFrame({name: rng.integers(0, 2 if name in "sk" else 3, 200) for name in "skabc"})
     parts = [("a", SubsetMerging(public="a")), ("b", Watchdog(public="b")), ("c", SubsetMerging(public="c"))]
     kept = {"keep": "k"} if keep else {}
-    law = sz.JointDistribution.from_frame(df, "s", "k")
-    assume(not keep or (budget.excess(law) <= 0).all())
+    distribution = sz.JointDistribution.from_frame(df, "s", "k")
+    assume(not keep or (budget.excess(distribution) <= 0).all())
     sanitizer = JointRelease(parts, budget, sensitive="s", **kept).fit(df)
     cells = np.zeros((2, 3, 3, 3, 2))
     np.add.at(cells, tuple(df[name] for name in "sabck"), 1 / len(df))
@@ -117,13 +117,13 @@ def test_releases_in_turns_meet_the_joint_budget_by_brute_force(seed, budget, ke
 @settings(max_examples=60, deadline=None)
 def test_what_is_within_a_share_of_a_budget_is_within_the_whole(budget, share, seed):
     rng = np.random.default_rng(seed)
-    law = sz.JointDistribution.from_matrix(rng.dirichlet(np.ones(12)).reshape(3, 4))
+    distribution = sz.JointDistribution.from_matrix(rng.dirichlet(np.ones(12)).reshape(3, 4))
     budget = budget[0]
     part = scaled_budget(budget, share)
-    within = part.excess(law) <= 0
-    assert (budget.excess(law)[within] <= 1e-12).all()
+    within = part.excess(distribution) <= 0
+    assert (budget.excess(distribution)[within] <= 1e-12).all()
     assert scaled_budget(budget, 1.0) == budget
-    constant = law.release(sz.Channel.merge(np.zeros(4, int)))
+    constant = distribution.release(sz.Channel.merge(np.zeros(4, int)))
     assert (scaled_budget(budget, 0.0).excess(constant) <= 0).all()
 
 
@@ -173,6 +173,6 @@ def test_the_shares_of_a_release_are_those_of_its_channels():
     df = people()
     sanitizer = fitted("abcd", 0.8, df)
     for name in "abcd":
-        law = sz.JointDistribution.from_frame(df, "s", name)
-        kept = sz.normalized_utility(law, sanitizer.channels_[name])
+        distribution = sz.JointDistribution.from_frame(df, "s", name)
+        kept = sz.normalized_utility(distribution, sanitizer.channels_[name])
         assert_allclose(shares(sanitizer)[name], kept, atol=1e-12)

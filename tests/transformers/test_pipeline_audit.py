@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import Law, channel_matrix, log, max_lift, min_lift
+from oracles import Distribution, channel_matrix, log, max_lift, min_lift
 from scipy.stats import chisquare
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
@@ -57,9 +57,9 @@ def respond(public, level=0.3, sensitive="s", **settings):
     return OptimalRandomResponse(level, public=public, **shared, **settings)
 
 
-def together(df, sensitive, releases, raw=()) -> Law:
+def together(df, sensitive, releases, raw=()) -> Distribution:
     """P(s, y1, ..., yk, raw columns) in fractions, row by row: each release draws by itself given its own columns."""
-    law: dict[tuple, Fraction] = {}
+    distribution: dict[tuple, Fraction] = {}
     rows = [channel_matrix(own.channel_) for own in releases]
     codes = [own._release.encode(own._read(df, reset=False))[0] for own in releases]
     for i, s in enumerate(df[sensitive]):
@@ -68,14 +68,14 @@ def together(df, sensitive, releases, raw=()) -> Law:
         for outcome in product(*drawn):
             chance = math.prod((p for _, p in outcome), start=Fraction(1, len(df)))
             place = s, (*(y for y, _ in outcome), *own)
-            law[place] = law.get(place, Fraction(0)) + chance
-    secrets, seen = ({place[part] for place in law} for part in (0, 1))
-    return [[law.get((s, y), Fraction(0)) for y in seen] for s in secrets]
+            distribution[place] = distribution.get(place, Fraction(0)) + chance
+    secrets, seen = ({place[part] for place in distribution} for part in (0, 1))
+    return [[distribution.get((s, y), Fraction(0)) for y in seen] for s in secrets]
 
 
-def assert_is(report, law):
-    assert report.summary["max_log_lift"] == pytest.approx(max(map(log, max_lift(law))), abs=1e-11)
-    least = min(min_lift(law))
+def assert_is(report, distribution):
+    assert report.summary["max_log_lift"] == pytest.approx(max(map(log, max_lift(distribution))), abs=1e-11)
+    least = min(min_lift(distribution))
     assert report.summary["min_log_lift"] == pytest.approx(log(least) if least else -math.inf, abs=1e-11)
 
 
@@ -117,22 +117,22 @@ def test_it_is_the_product_of_channels_that_share_columns(seed):
     assert report.facts.kept == ("c",)
 
 
-def test_the_rows_that_a_pipeline_hands_out_follow_the_law_that_is_measured():
-    """40,000 rows against the cells of the report's law; false alarm 1e-6, fixed seed."""
+def test_the_rows_that_a_pipeline_hands_out_follow_the_distribution_that_is_measured():
+    """40,000 rows against the cells of the report's distribution; false alarm 1e-6, fixed seed."""
     df = pd.concat([rows_of(CELLS)] * 1500, ignore_index=True)
     columns = ColumnTransformer(
         [("one", respond("a", random_state=1), ["s", "a"]), ("two", respond("b", random_state=2), ["s", "b"])]
     )
     out = columns.fit_transform(df)
-    law = sz.audit(df, sensitive="s", pipeline=columns)._after
+    distribution = sz.audit(df, sensitive="s", pipeline=columns)._after
     numbers = [{label: y for y, label in enumerate(own.channel_.outputs.symbols)} for own in fitted_in(columns)]
-    symbols = {symbol: y for y, symbol in enumerate(law.public.symbols)}
-    found = np.zeros_like(law.pmf)
+    symbols = {symbol: y for y, symbol in enumerate(distribution.public.symbols)}
+    found = np.zeros_like(distribution.pmf)
     for s, one, two in zip(df["s"], *out.T, strict=True):
         found[s, symbols[numbers[0][one], numbers[1][two]]] += 1
-    seen = law.pmf > 0
+    seen = distribution.pmf > 0
     assert found[~seen].sum() == 0
-    assert chisquare(found[seen], len(df) * law.pmf[seen]).pvalue > 1e-6
+    assert chisquare(found[seen], len(df) * distribution.pmf[seen]).pvalue > 1e-6
 
 
 @pytest.mark.parametrize(

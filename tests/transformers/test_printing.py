@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sanitizer_cases import ALL, DF, LIP, MERGING, S, X, people, released_law, violation
+from sanitizer_cases import ALL, DF, LIP, MERGING, S, X, people, released_distribution, violation
 from scipy.stats import chisquare
 from sklearn.base import clone
 
@@ -269,7 +269,7 @@ def test_smoothing_is_called_a_prior_in_the_report_and_judged_on_the_raw_counts_
     fitted = estimator(1.0, sensitive=S, public=X, smoothing=2.0).fit(DF)
     (note,) = [note for note in fitted.report_.facts.warnings if "smoothing adds 2 to every cell" in note]
     assert "a prior and not data" in note
-    p_sy, p_s = released_law(fitted, DF, S, X)
+    p_sy, p_s = released_distribution(fitted, DF, S, X)
     over = violation(fitted.report_.budget, p_sy, p_s)
     assert ("also within the budget" in note) == (over <= 1e-9)
 
@@ -398,7 +398,7 @@ def test_held_out_rows_are_measured_with_the_fitted_channel():
     other = people(900, seed=2)
     assert set(zip(other["town"], other["job"], strict=True)) == set(zip(DF["town"], DF["job"], strict=True))
     report = fitted.measure(other)
-    p_sy, p_s = released_law(fitted, other, S, X)
+    p_sy, p_s = released_distribution(fitted, other, S, X)
     lifts = p_sy / p_s[:, None] / p_sy.sum(axis=0)
     assert report.summary["max_log_lift"] == pytest.approx(np.log(lifts.max()), abs=1e-9)
     assert report.summary["max_log_lift"] != fitted.report_.summary["max_log_lift"]

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sanitizer_cases import ALL, DF, LIP, MERGING, S, X, released_law, violation
+from sanitizer_cases import ALL, DF, LIP, MERGING, S, X, released_distribution, violation
 from sklearn.exceptions import NotFittedError
 from strategies import budgets
 
@@ -67,10 +67,10 @@ def test_a_number_is_local_dp_for_randomized_response():
 
 @pytest.mark.parametrize("estimator", ALL)
 @pytest.mark.parametrize("output", ["resample", "label"])
-def test_the_budget_holds_on_the_released_law_recomputed_from_scratch(estimator, output):
+def test_the_budget_holds_on_the_released_distribution_recomputed_from_scratch(estimator, output):
     budget = sz.LDPBudget(1.5) if estimator is RandomizedResponse else sz.LiftBudget(lower=1.4, upper=0.7)
     fitted = estimator(budget, sensitive=S, public=X, output=output).fit(DF)
-    p_sy, p_s = released_law(fitted, DF, S, X)
+    p_sy, p_s = released_distribution(fitted, DF, S, X)
     assert violation(budget, p_sy, p_s) <= 1e-9
     assert fitted.report_.ok
     lifts = np.log(p_sy / p_s[:, None] / p_sy.sum(axis=0))
@@ -96,7 +96,7 @@ def test_every_kind_of_budget_drives_a_merge_that_meets_it(estimator, budget):
     raw = sz.audit(DF, sensitive=S, public=X)._before
     assert (budget.excess(raw) > 0).any(), "the raw table must be over budget, or the test shows nothing"
     fitted = estimator(budget, sensitive=S, public=X).fit(DF)
-    assert violation(budget, *released_law(fitted, DF, S, X)) <= 1e-9
+    assert violation(budget, *released_distribution(fitted, DF, S, X)) <= 1e-9
     assert fitted.report_.ok
 
 
@@ -123,7 +123,7 @@ def test_the_budget_holds_for_any_table_and_any_budget(estimator, df, drawn, out
         df
     )
     df = df.where(df.notna(), None)
-    p_sy, p_s = released_law(fitted, df, S, ["town", "floor"])
+    p_sy, p_s = released_distribution(fitted, df, S, ["town", "floor"])
     assert violation(budget, p_sy, p_s) <= 1e-9
     assert fitted.report_.ok
     released = fitted.transform(df)
@@ -150,7 +150,7 @@ def test_a_channel_over_its_budget_is_refused_at_fit(monkeypatch):
     with pytest.raises(BudgetExceeded) as caught:
         sanitizer.fit(DF)
     assert caught.value.excess > 0
-    assert not any(value in str(caught.value) for value in ("flu", "cancer", "law", "farm"))
+    assert not any(value in str(caught.value) for value in ("flu", "cancer", "distribution", "farm"))
     with pytest.raises(NotFittedError):
         sanitizer.transform(DF)
 
@@ -305,7 +305,7 @@ def test_the_input_is_not_modified():
     assert df.attrs == {}
 
 
-def test_the_law_of_the_table_is_not_a_public_attribute():
+def test_the_distribution_of_the_table_is_not_a_public_attribute():
     fitted = Watchdog(1.5, sensitive=S, public=X).fit(DF)
     public = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("_")}
     assert public == {"channel_", "report_", "n_features_in_", "feature_names_in_"}

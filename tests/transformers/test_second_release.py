@@ -148,13 +148,13 @@ DRAWS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", [*MERGES, *DRAWS], ids=lambda estimator: type(estimator).__name__)
 def test_it_warns_exactly_where_two_releases_tell_more_than_one(estimator):
-    """The law of (S, Y1, Y2) of two draws, in fractions: a channel that merges prints what it drew already."""
+    """The distribution of (S, Y1, Y2) of two draws, in fractions: a channel that merges prints what it drew already."""
     sanitizer = estimator.fit(DF)
-    law = exact(sanitizer._joint.pmf)
+    distribution = exact(sanitizer._joint.pmf)
     rows = channel_matrix(sanitizer.channel_)
     n_y = len(rows[0])
     twice = [[row[y] * row[z] for y in range(n_y) for z in range(n_y)] for row in rows]
-    one, two = (max(max_lift(_held(push(law, drawn)))) for drawn in (rows, twice))
+    one, two = (max(max_lift(_held(push(distribution, drawn)))) for drawn in (rows, twice))
     quiet(sanitizer.transform, DF)
     if estimator in DRAWS:
         assert two > one

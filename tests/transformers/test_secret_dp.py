@@ -118,7 +118,7 @@ def test_all_that_is_published_depends_on_noisy_counts_alone(kind, monkeypatch, 
 
 
 def unnoised(layout: Any, counts: Any, secret_dp: Any, key: Any) -> Any:
-    """A fault: the law that is measured is that of the exact counts."""
+    """A fault: the distribution that is measured is that of the exact counts."""
     exact = copy.copy(counts)
     made = noisy.with_noise(layout, counts, secret_dp, key)
     counts.sensitive, counts.counts = exact.sensitive, exact.counts
@@ -238,10 +238,10 @@ def test_the_noise_is_the_smaller_one_of_two_kinds_and_of_the_level_asked_for():
     assert three == CountNoise(Geometric(Fraction(1, 2)), 3)
     for n_secrets in (2, 3):
         large = SecretDP(0.1, 0.01).noise(n_secrets)
-        assert isinstance(large.law, Gaussian)
-        assert moved_count_delta(0.1, float(large.law.sigma)) <= 0.01
+        assert isinstance(large.distribution, Gaussian)
+        assert moved_count_delta(0.1, float(large.distribution.sigma)) <= 0.01
         assert large.variance < CountNoise.geometric(Fraction(0.1), n_secrets).variance
-        assert isinstance(SecretDP(0.1, 0.1 / 250).noise(n_secrets).law, Geometric)
+        assert isinstance(SecretDP(0.1, 0.1 / 250).noise(n_secrets).distribution, Geometric)
     report = estimator().fit(table()).report_
     shown = next(figure for name, figure in report.sections[0].rows if name.startswith("noise on each count"))
     assert shown == pytest.approx(three.variance**0.5)

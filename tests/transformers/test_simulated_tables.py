@@ -1,4 +1,4 @@
-"""The benchmark of sources whose law is known: its exact law of cells, and what it counts, on a few samples."""
+"""The benchmark of sources whose distribution is known: its exact cells, and what it counts, on a few samples."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def simulated():
     del sys.modules["simulated_tables"]
 
 
-def test_the_law_of_cells_is_that_of_many_rows(simulated):
+def test_the_distribution_of_cells_is_that_of_many_rows(simulated):
     """Largest of some hundred standard scores; above 5 is one chance in 10,000."""
     source = simulated.Source.of(3, 3)
     tree = TreeRandomResponse(simulated.BUDGET, sensitive="s").fit(source.draw(3000, np.random.default_rng(0))).tree_
-    law, n = source.cells(tree), 200_000
-    assert law.sum() == pytest.approx(1, abs=1e-12)
+    distribution, n = source.cells(tree), 200_000
+    assert distribution.sum() == pytest.approx(1, abs=1e-12)
     rows = source.draw(n, np.random.default_rng(1))
-    counts = np.zeros(law.shape)
+    counts = np.zeros(distribution.shape)
     np.add.at(counts, (rows["s"].to_numpy(), tree.assign(rows[list(tree.names)])), 1)
-    scores = (counts - n * law) / np.sqrt(n * law * (1 - law))
-    assert np.abs(scores[n * law > 20]).max() < 5
+    scores = (counts - n * distribution) / np.sqrt(n * distribution * (1 - distribution))
+    assert np.abs(scores[n * distribution > 20]).max() < 5
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Estimators that keep what one public column says: the channel that the function designs for its law."""
+"""Estimators that keep what one public column says: the channel that the function designs for its distribution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.base import clone
 import sanitize as sz
 from sanitize.errors import ColumnError
 from sanitize.mechanisms import tree_random_response
-from sanitize.report import column_laws
+from sanitize.report import column_distributions
 from sanitize.transformers import (
     OptimalRandomResponse,
     SubsetRandomResponse,
@@ -41,23 +41,23 @@ SMALL = ["town", "wage"]
 
 def kept(sanitizer, df=DF):
     joint = sz.JointDistribution.from_frame(df, "ill", sanitizer.public)
-    return kept_by_column(column_laws(joint), sanitizer.channel_)
+    return kept_by_column(column_distributions(joint), sanitizer.channel_)
 
 
 @pytest.mark.parametrize("estimator", [OptimalRandomResponse, SubsetRandomResponse])
-def test_an_estimator_designs_what_the_function_does_for_the_law_of_its_column(estimator):
+def test_an_estimator_designs_what_the_function_does_for_the_distribution_of_its_column(estimator):
     fitted = estimator(BUDGET, sensitive="ill", public=SMALL, output="label", target="wage").fit(DF)
     joint = sz.JointDistribution.from_frame(DF, "ill", SMALL)
     wages = sorted(DF["wage"].unique())
-    law = np.array([[float(symbol[1] == wage) for symbol in joint.public.symbols] for wage in wages])
-    twin = sz.optimal_random_response(joint, BUDGET, gap=1e-6, target=law)
+    distribution = np.array([[float(symbol[1] == wage) for symbol in joint.public.symbols] for wage in wages])
+    twin = sz.optimal_random_response(joint, BUDGET, gap=1e-6, target=distribution)
     plain = estimator(BUDGET, sensitive="ill", public=SMALL, output="label").fit(DF)
-    assert kept(fitted)["wage"] == pytest.approx(kept_by_column(column_laws(joint), twin)["wage"], abs=1e-5)
+    assert kept(fitted)["wage"] == pytest.approx(kept_by_column(column_distributions(joint), twin)["wage"], abs=1e-5)
     assert kept(fitted)["wage"] > kept(plain)["wage"] + 0.01
     assert fitted.report_.ok
 
 
-def test_rare_symbols_are_pooled_with_the_law_of_the_target_that_they_have_together():
+def test_rare_symbols_are_pooled_with_the_distribution_of_the_target_that_they_have_together():
     fitted = OptimalRandomResponse(
         BUDGET, sensitive="ill", public=SMALL, output="label", target="wage", min_count=200
     ).fit(DF)
@@ -82,7 +82,7 @@ def test_trees_keep_more_of_their_target(confidence):
         assert sanitizer.report_.ok
 
 
-def test_cells_of_a_block_are_mixed_for_the_law_of_the_target(monkeypatch):
+def test_cells_of_a_block_are_mixed_for_the_distribution_of_the_target(monkeypatch):
     df, asked = people(12_000, seed=2), []
 
     def respond(joint, blocks, budget, *, target):
@@ -92,8 +92,8 @@ def test_cells_of_a_block_are_mixed_for_the_law_of_the_target(monkeypatch):
     monkeypatch.setattr("sanitize._release.recipes.trees.tree_random_response", respond)
     tree = TreeRandomResponse(BUDGET, sensitive="ill", target="wage", random_state=0).fit(df).tree_
     cells = tree.assign(df[list(tree.names)])
-    law = pd.crosstab(df["wage"], cells, normalize="columns").to_numpy()
-    assert_allclose(asked[0][np.argsort(asked[0][:, 0])], law[np.argsort(law[:, 0])], atol=1e-12)
+    distribution = pd.crosstab(df["wage"], cells, normalize="columns").to_numpy()
+    assert_allclose(asked[0][np.argsort(asked[0][:, 0])], distribution[np.argsort(distribution[:, 0])], atol=1e-12)
     TreeRandomResponse(BUDGET, sensitive="ill", random_state=0).fit(df)
     assert asked[1] is None
 

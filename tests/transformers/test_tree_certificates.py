@@ -1,4 +1,4 @@
-"""Certified releases of trees, through the estimators: rarely over the budget under the law that the rows came from."""
+"""Certified releases of trees, through the estimators: rarely over the budget where the rows came from."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ def drawn(n: int, seed: int) -> pd.DataFrame:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [TreeMerging, TreeRandomResponse])
-def test_certified_estimators_hold_under_the_law_of_the_rows(kind: type) -> None:
+def test_certified_estimators_hold_under_the_distribution_of_the_rows(kind: type) -> None:
     """At most 5 % may fail; more than the 99.9 % quantile of 60 samples is one chance in 1,000."""
     budget = sz.LiftBudget(lower=0.4, upper=0.4)
-    law = np.stack([p * np.where(EVERY, given, 1 - given).prod(axis=1) for p, given in zip(P_S, GIVEN, strict=True)])
+    distribution = np.stack(
+        [p * np.where(EVERY, given, 1 - given).prod(axis=1) for p, given in zip(P_S, GIVEN, strict=True)]
+    )
     every = pd.DataFrame(dict(zip(NAMES, EVERY.T, strict=True)))
     failed, told = 0, []
     for seed in range(60):
         fitted = kind(budget, sensitive="s", confidence=0.95, max_cells=16).fit(drawn(4000, seed))
         cells = fitted.tree_.assign(every)
-        pmf = np.stack([np.bincount(cells, row, fitted.tree_.n_cells) for row in law]) @ fitted.channel_.matrix
+        pmf = np.stack([np.bincount(cells, row, fitted.tree_.n_cells) for row in distribution]) @ fitted.channel_.matrix
         pmf = pmf[:, pmf.any(axis=0)]
         failed += bool((budget.excess_of(pmf / P_S[:, None] / pmf.sum(axis=0), P_S) > 0).any())
         told.append(fitted.report_.summary["mean_column_utility"])
@@ -45,7 +47,7 @@ def test_certified_estimators_hold_under_the_law_of_the_rows(kind: type) -> None
     assert np.mean(told) > 0.02  # the guarantee is not that of releasing nothing
 
 
-def test_blocks_that_are_over_the_budget_under_another_law_give_way_to_the_node_above() -> None:
+def test_blocks_that_are_over_the_budget_under_another_distribution_give_way_to_the_node_above() -> None:
     """The partition of nodes within the budget, by a walk of its own from each cell upwards."""
     budget = sz.LiftBudget(lower=0.3, upper=0.2)
     df = drawn(1500, 1)

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sanitize as sz
 from sanitize.errors import ColumnError, InvalidBudget, InvalidParameter, ReleaseWarning
-from sanitize.report import column_laws
+from sanitize.report import column_distributions
 from sanitize.transformers import TreeMerging, TreeRandomResponse
 from sanitize.trees import Tree, grow
 from sanitize.trees._grown import chosen_pairs
@@ -207,10 +207,10 @@ def kept_beyond(groups, fitted, df):
     groups = np.asarray(groups, str)
 
     def share(of_rows):
-        law = pd.DataFrame(released).groupby(of_rows).sum().to_numpy() / len(df)
-        p, q = law.sum(axis=1), law.sum(axis=0)
-        inside = law > 0
-        return (law[inside] * np.log((law / np.outer(p, q))[inside])).sum() / -(p * np.log(p)).sum()
+        distribution = pd.DataFrame(released).groupby(of_rows).sum().to_numpy() / len(df)
+        p, q = distribution.sum(axis=1), distribution.sum(axis=0)
+        inside = distribution > 0
+        return (distribution[inside] * np.log((distribution / np.outer(p, q))[inside])).sum() / -(p * np.log(p)).sum()
 
     chance = np.mean([share(rng.permutation(groups)) for _ in range(40)])
     return (share(groups) - chance) / (1 - chance)
@@ -333,7 +333,7 @@ def test_rows_that_are_there_once_tell_as_much_together_as_each_alone():
 def test_kept_by_column_of_a_tuple_alphabet():
     joint = sz.JointDistribution.from_frame(DF, "ill", ["town", "smokes"])
     first = joint.public.codes[:, 0]
-    kept = kept_by_column(column_laws(joint), sz.Channel.merge(first))
+    kept = kept_by_column(column_distributions(joint), sz.Channel.merge(first))
     assert kept["town"] == pytest.approx(1)
     assert 0 <= kept["smokes"] < 0.05
     constant = {"one": np.ones((1, 4)) / 4}

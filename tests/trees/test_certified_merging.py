@@ -1,4 +1,4 @@
-"""Blocks put together and certified: the finest partition by enumeration, and simulations under a known law."""
+"""Blocks put together and certified: the finest partition by enumeration, and simulations of a known source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sanitize.trees import Profiles
 
 BUDGET = sz.LiftBudget(lower=0.8, upper=0.5)
 GIVEN = np.array([0.10, 0.14, 0.2, 0.24, 0.28, 0.32, 0.4, 0.55])
-LAW = np.stack([GIVEN, 1 - GIVEN]) / 8
+DISTRIBUTION = np.stack([GIVEN, 1 - GIVEN]) / 8
 PROFILES = Profiles(np.eye(8) * 100, np.array([0]), np.array([1.0]))
 
 
@@ -56,7 +56,7 @@ def test_the_finest_partition_is_that_of_enumeration(parts) -> None:
 
 
 def test_blocks_are_put_together_until_all_show_enough() -> None:
-    design = np.random.default_rng(0).multinomial(6000, LAW.ravel()).reshape(2, 8)
+    design = np.random.default_rng(0).multinomial(6000, DISTRIBUTION.ravel()).reshape(2, 8)
     foresight = Foresight.of(design, 4.0 * design.sum(), BUDGET, 0.95)
     made = agglomerated(PROFILES, foresight)
     shown = foreseen(foresight, (design @ made.blocks.T).astype(float), made.blocks.sum(axis=1))
@@ -70,16 +70,16 @@ def test_blocks_are_put_together_until_all_show_enough() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [2_000, 20_000])
-def test_certified_blocks_hold_under_the_law_of_the_rows(rows) -> None:
+def test_certified_blocks_hold_under_the_distribution_of_the_rows(rows) -> None:
     """Of 200 tables at most 5 % may fail; more than the bound would happen once in 10^9 at that rate."""
     rng, failed, outputs = np.random.default_rng(5), 0, []
     for _ in range(200):
-        design, fresh = (rng.multinomial(n, LAW.ravel()).reshape(2, 8) for n in (rows // 5, rows - rows // 5))
+        design, fresh = (rng.multinomial(n, DISTRIBUTION.ravel()).reshape(2, 8) for n in (rows // 5, rows - rows // 5))
         joint = sz.JointDistribution.from_matrix((design + fresh) / rows)
         channel = certified_tree_merging(joint, design, fresh, PROFILES, BUDGET, 0.95)
         assert (BUDGET.excess(joint.release(channel)) <= 0).all()
-        pushed = LAW @ channel.matrix
-        p_s = LAW.sum(axis=1)
+        pushed = DISTRIBUTION @ channel.matrix
+        p_s = DISTRIBUTION.sum(axis=1)
         failed += bool((BUDGET.excess_of(pushed / p_s[:, None] / pushed.sum(axis=0), p_s) > 0).any())
         outputs.append(channel.n_outputs)
     assert failed <= stats.binom.isf(1e-9, 200, 0.05)
@@ -88,7 +88,7 @@ def test_certified_blocks_hold_under_the_law_of_the_rows(rows) -> None:
 
 def test_blocks_of_other_counts_and_of_too_many_cells_are_refused() -> None:
     design = np.ones((2, 8), int)
-    joint = sz.JointDistribution.from_matrix(LAW)
+    joint = sz.JointDistribution.from_matrix(DISTRIBUTION)
     with pytest.raises(InvalidParameter, match="of the 8 cells"):
         certified_tree_merging(joint, design[:, :7], design, PROFILES, BUDGET, 0.95)
     many = sz.JointDistribution.from_matrix(np.full((2, 513), 1 / 1026))

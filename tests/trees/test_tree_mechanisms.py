@@ -26,8 +26,8 @@ BUDGETS = [
 ]
 
 
-def known_law(n_columns: int = 6, n_secrets: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    """P(s) and P(x_j = 1 | s), columns independent given s: a law that can be enumerated."""
+def known_distribution(n_columns: int = 6, n_secrets: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """P(s) and P(x_j = 1 | s), columns independent given s: a distribution that can be enumerated."""
     rng = np.random.default_rng(n_secrets)
     prior = np.array([0.7, 0.3]) if n_secrets == 2 else np.full(n_secrets, 1 / n_secrets)
     return prior, 0.5 + 0.45 * (rng.random((n_secrets, n_columns)) - 0.5)
@@ -40,13 +40,13 @@ def drawn(prior: np.ndarray, given: np.ndarray, n: int, rng: np.random.Generator
 
 
 def every_row(n_columns: int) -> dict[str, np.ndarray]:
-    """All rows that the law can draw."""
+    """All rows that the distribution can draw."""
     bits = (np.arange(2**n_columns)[:, None] >> np.arange(n_columns)) & 1
     return {f"x{j}": bits[:, j] for j in range(n_columns)}
 
 
 def true_cells(prior: np.ndarray, given: np.ndarray, cells: np.ndarray, n_cells: int) -> np.ndarray:
-    """P(s, cell) under the law itself, shape (n_s, n_cells), given the cell of each row of `every_row`."""
+    """P(s, cell) under the distribution itself, shape (n_s, n_cells), given the cell of each row of `every_row`."""
     n_columns = given.shape[1]
     bits = np.stack(list(every_row(n_columns).values()), axis=1).astype(bool)
     rows = np.array([np.where(bits, p, 1 - p).prod(axis=1) for p in given])
@@ -55,7 +55,7 @@ def true_cells(prior: np.ndarray, given: np.ndarray, cells: np.ndarray, n_cells:
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: type(budget).__name__)
 def test_blocks_of_a_tree_are_merged_within_any_budget(budget: sz.LiftBudget) -> None:
-    table, secrets = drawn(*known_law(), 3000, np.random.default_rng(1))
+    table, secrets = drawn(*known_distribution(), 3000, np.random.default_rng(1))
     grown = grow(table, secrets, budget, min_rows=60, min_cell_rows=10)
     counts = cell_counts(grown.cells, secrets, grown.tree.n_cells, 2)
     joint = sz.JointDistribution.from_matrix(counts / counts.sum())
@@ -78,7 +78,7 @@ def test_blocks_over_the_budget_are_refused() -> None:
 
 @pytest.mark.parametrize("budget", BUDGETS[:2], ids=lambda budget: type(budget).__name__)
 def test_local_responses_stay_in_their_block_and_hold_in_fractions(budget: sz.LiftBudget) -> None:
-    table, secrets = drawn(*known_law(), 3000, np.random.default_rng(2))
+    table, secrets = drawn(*known_distribution(), 3000, np.random.default_rng(2))
     grown = grow(table, secrets, budget, min_rows=200, min_cell_rows=10)
     counts = cell_counts(grown.cells, secrets, grown.tree.n_cells, 2)
     joint = sz.JointDistribution.from_matrix(counts / counts.sum())
@@ -107,7 +107,7 @@ def test_local_responses_stay_in_their_block_and_hold_in_fractions(budget: sz.Li
 
 def test_the_released_symbol_tells_of_the_row_only_through_its_cell() -> None:
     """P(s, y) summed over whole rows is that summed over cells: S - X - cell - Y is a Markov chain."""
-    prior, given = known_law()
+    prior, given = known_distribution()
     budget = BUDGETS[0]
     table, secrets = drawn(prior, given, 2000, np.random.default_rng(3))
     grown = grow(table, secrets, budget, min_rows=200, min_cell_rows=20)
@@ -138,9 +138,9 @@ def certified_channel(prior: np.ndarray, given: np.ndarray, n: int, seed: int, b
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n_secrets", "n_samples"), [(2, 200), (3, 60)])
-def test_certified_responses_hold_under_the_law_of_the_rows(n_secrets: int, n_samples: int) -> None:
+def test_certified_responses_hold_under_the_distribution_of_the_rows(n_secrets: int, n_samples: int) -> None:
     """At most 5 % may fail; more than 19 of 200 (or 8 of 60) would happen once in 200 runs at that rate."""
-    prior, given = known_law(n_secrets=n_secrets)
+    prior, given = known_distribution(n_secrets=n_secrets)
     budget = sz.LiftBudget(lower=0.5, upper=0.35)
     rows, failed, released = every_row(6), 0, []
     for seed in range(n_samples):
@@ -155,7 +155,7 @@ def test_certified_responses_hold_under_the_law_of_the_rows(n_secrets: int, n_sa
 
 
 def test_candidates_do_not_look_at_fresh_rows_and_reach_every_cell() -> None:
-    table, secrets = drawn(*known_law(), 2000, np.random.default_rng(4))
+    table, secrets = drawn(*known_distribution(), 2000, np.random.default_rng(4))
     grown = grow(table, secrets, None, min_cell_rows=50, max_cells=12, max_block_cells=None)
     counts = cell_counts(grown.cells, secrets, grown.tree.n_cells, 2)
     budget = sz.LiftBudget(lower=0.5, upper=0.4)
@@ -190,8 +190,8 @@ def test_profiles_measure_what_is_lost_by_definition() -> None:
 
 
 def test_a_budget_of_another_kind_has_no_certificate() -> None:
-    law = known_law()
+    distribution = known_distribution()
     with pytest.raises(InvalidBudget, match="Chi2LiftBudget"):
-        certified_channel(*law, 400, 0, sz.Chi2LiftBudget(lower=1, upper=1))  # type: ignore[arg-type]
-    _, joint, channel = certified_channel(*law, 400, 0, sz.LDPBudget(1.0))  # type: ignore[arg-type]
+        certified_channel(*distribution, 400, 0, sz.Chi2LiftBudget(lower=1, upper=1))  # type: ignore[arg-type]
+    _, joint, channel = certified_channel(*distribution, 400, 0, sz.LDPBudget(1.0))  # type: ignore[arg-type]
     assert (sz.LDPBudget(1.0).excess(joint.release(channel)) <= 0).all()

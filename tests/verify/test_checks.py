@@ -24,7 +24,7 @@ from sanitize.transformers import (
     Watchdog,
 )
 from sanitize.verify import Verification, verify_parquet
-from sanitize.verify import _rows as law
+from sanitize.verify import _rows as distribution
 
 
 def response() -> RandomizedResponse:
@@ -190,7 +190,7 @@ def of_another_size(channel, codes, draw):
 def in_turn(channel, codes, draw):
     """Each group prints its symbols one after another: row order tells which was drawn."""
     released = draw()
-    inputs, _ = law.closed_groups(channel, np.ones(channel.n_inputs, bool))
+    inputs, _ = distribution.closed_groups(channel, np.ones(channel.n_inputs, bool))
     for group in np.unique(inputs[codes]):
         rows = np.flatnonzero(inputs[codes] == group)
         released[rows] = np.sort(released[rows])
@@ -241,7 +241,7 @@ def test_parts_of_a_folder_with_the_same_noise_are_caught(folder, monkeypatch):
 def test_a_merged_symbol_that_moves_to_another_group_is_caught(folder):
     target = release(folder, merging(), rows="keep")
     channel = merging().fit(pq.read_table(folder / "raw.parquet")).channel_
-    inputs, outputs = law.closed_groups(channel, np.ones(channel.n_inputs, bool))
+    inputs, outputs = distribution.closed_groups(channel, np.ones(channel.n_inputs, bool))
     assert len(np.unique(inputs)) > 1
     written = pq.read_table(target)
     codes = channel.outputs.encode({name: written[name] for name in written.column_names})

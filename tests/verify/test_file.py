@@ -11,7 +11,7 @@ from verify_cases import failed, merging, release, table
 from sanitize.channel import Channel
 from sanitize.errors import SourceError
 from sanitize.transformers import RandomizedResponse
-from sanitize.verify import _rows as law
+from sanitize.verify import _rows as distribution
 from sanitize.verify import verify_parquet
 
 
@@ -21,19 +21,19 @@ def test_bennett_bounds_the_tail_of_a_binomial():
         away = np.abs(k - n * p)
         exact = np.array([stats.binom.pmf(k[away >= a - 1e-9], n, p).sum() for a in away])
         away, exact = away[exact > 1e-280], exact[exact > 1e-280]
-        assert (np.log(exact) <= law.log_bennett(away, n * p * (1 - p)) + 1e-9).all()
+        assert (np.log(exact) <= distribution.log_bennett(away, n * p * (1 - p)) + 1e-9).all()
 
 
 def test_closed_groups_are_the_components_of_the_support():
     matrix = np.array([[0.5, 0.5, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0], [0, 0, 0, 1.0]])
     channel = Channel.from_matrix(matrix)
-    inputs, outputs = law.closed_groups(channel, np.ones(4, bool))
+    inputs, outputs = distribution.closed_groups(channel, np.ones(4, bool))
     assert inputs[0] == inputs[1] == outputs[0] == outputs[1]
     assert len({inputs[0], inputs[2], inputs[3]}) == 3
-    inputs, outputs = law.closed_groups(channel, np.array([True, True, True, False]))
+    inputs, outputs = distribution.closed_groups(channel, np.array([True, True, True, False]))
     assert outputs[3] == -1
     chain = channel.then(channel.reversed(np.ones(4) / 4))
-    inputs, outputs = law.closed_groups(chain, np.ones(4, bool))
+    inputs, outputs = distribution.closed_groups(chain, np.ones(4, bool))
     assert [list(inputs).index(g) for g in outputs] == [0, 0, 2, 3]
 
 

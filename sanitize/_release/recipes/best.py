@@ -48,7 +48,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return self._recipe("tree merging").numbers
 
     def specification(self) -> Specification:
-        """Of the mechanism that fits every law and budget."""
+        """Of the mechanism that fits every distribution and budget."""
         return self._recipe("subset merging").specification()
 
     def _recipe(self, name: str, **settings: Any) -> Recipe:
@@ -111,8 +111,8 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
     def _certified(self, n_rows: float, budget: Budget) -> Self:
         """The same at the confidence that each certificate needs for all of them to hold together.
 
-        By the union bound, over the set of laws that all tuples share and the split rows of each tree. How many there
-        are follows from settings and rows alone: one that is not designed after all counts, too.
+        By the union bound, over the set of distributions that all tuples share and the split rows of each tree. How
+        many there are follows from settings and rows alone: one that is not designed after all counts, too.
         """
         if self.confidence is None:
             return self

@@ -145,12 +145,12 @@ class GrownLayout(TreeLayout):
         found, shortage = rare_secrets(self.sensitive, told, needed / n_fresh * told, f"{FEWEST_CELLS} cells", about)
         return [*found, *([REPEATED] if repeats_too_often(self.grown.repeats) else [])], shortage
 
-    def target_law(self, target: str | None) -> NDArray[np.float64] | None:
+    def target_distribution(self, target: str | None) -> NDArray[np.float64] | None:
         """P(t|cell) of a column, shape (n_levels, n_cells); None where no column is the target."""
         if target is None:
             return None
-        law = self.grown.law(target)
-        return np.asarray(law / law.sum(axis=0))
+        distribution = self.grown.distribution(target)
+        return np.asarray(distribution / distribution.sum(axis=0))
 
     def printer(self, output: Output, channel: Channel, words: RandomWords) -> Printer:
         """What prints the outputs of the channel."""

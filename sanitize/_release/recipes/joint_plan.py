@@ -9,7 +9,7 @@ import numpy as np
 
 from sanitize._release.design import channels_of
 from sanitize._release.layout import Layout
-from sanitize._release.recipes.joint_turns import GivenLaw, OpenPart, design_in_turns, summed
+from sanitize._release.recipes.joint_turns import GivenDistribution, OpenPart, design_in_turns, summed
 from sanitize._tolerances import BUDGET
 from sanitize.alphabet import Alphabet
 from sanitize.channel import Channel, Stage, Tuples, tuple_channel
@@ -86,7 +86,7 @@ class JointLayout(Layout):
         return [part.public for part in self.parts.values()] + ([self.keep] if self.keep else [])
 
     def check_distinct(self, table: ContingencyTable) -> None:
-        """Refuse columns that hold a different value in most rows, where no law can be learned from them."""
+        """Refuse columns that hold a different value in most rows, where no distribution can be learned from them."""
         tables = marginal_tables(table, self.groups)
         for part, own in zip(self.parts.values(), tables, strict=False):
             part.check_distinct(own)
@@ -139,15 +139,15 @@ class JointPlan:
         ColumnError
             If the columns have too many combinations.
         """
-        law = counts.to_joint()
-        # Symbols that only rows of weight 0 have are none of the law's.
-        rows, columns = counts.sensitive.union(law.sensitive)[2], counts.public.union(law.public)[2]
+        distribution = counts.to_joint()
+        # Symbols that only rows of weight 0 have are none of the distribution's.
+        rows, columns = counts.sensitive.union(distribution.sensitive)[2], counts.public.union(distribution.public)[2]
         weighty = counts.counts[np.ix_(rows, columns)]
-        positive = replace(counts, sensitive=law.sensitive, public=law.public, counts=weighty)
+        positive = replace(counts, sensitive=distribution.sensitive, public=distribution.public, counts=weighty)
         tables = marginal_tables(positive, layout.groups)
         # Numbered by their columns, so that the order in which the parts were given decides nothing.
         order = sorted(range(len(parts)), key=lambda number: layout.groups[number])
-        given = GivenLaw.of(law, [layout.groups[number] for number in order], layout.keep)
+        given = GivenDistribution.of(distribution, [layout.groups[number] for number in order], layout.keep)
         made: dict[str, tuple[Channel, ...]] = {}
         open_: dict[int, OpenPart] = {}
         for place, number in enumerate(order):
@@ -173,7 +173,7 @@ class JointPlan:
         channels_by_name = {name: _whole(made[name]) for name, _ in parts}
         applied = [made[name] for name, _ in parts] + ([()] if layout.keep else [])
         facts = ReleaseFacts(kept=layout.keep, parts=(*lines, *kept), warnings=warnings)
-        return cls(tuple_channel(law.public, layout.groups, applied), channels_by_name, facts)
+        return cls(tuple_channel(distribution.public, layout.groups, applied), channels_by_name, facts)
 
     def __call__(self, _: JointDistribution) -> Channel:
         """The channel, as the mechanism of a specification."""

@@ -1,4 +1,4 @@
-"""Law of S and all columns of a joint release while some of its parts are released already."""
+"""Distribution of S and all columns of a joint release while some of its parts are released already."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def summed(cells: NDArray[Any], places: NDArray[Any], n: int) -> NDArray[Any]:
 
 
 @dataclass(frozen=True)
-class GivenLaw:
+class GivenDistribution:
     """P(s, tuple) in which some parts are released already and the kept columns are as they are.
 
     Attributes
@@ -59,13 +59,15 @@ class GivenLaw:
     settled: frozenset[int]
 
     @classmethod
-    def of(cls, law: JointDistribution, groups: Sequence[Sequence[str]], keep: Sequence[str]) -> GivenLaw:
-        """The law of a table, its parts numbered like their groups of columns; the kept columns are one more."""
-        tuples, _ = Tuples.split(law.public, [*groups, keep] if keep else groups)
-        # In the order of these groups, so that sums are the same to the last digit however the law was given.
+    def of(
+        cls, distribution: JointDistribution, groups: Sequence[Sequence[str]], keep: Sequence[str]
+    ) -> GivenDistribution:
+        """Distribution of a table, its parts numbered like their groups of columns; the kept columns are one more."""
+        tuples, _ = Tuples.split(distribution.public, [*groups, keep] if keep else groups)
+        # In the order of these groups, so that sums are the same to the last digit however the distribution was given.
         rows = np.lexsort(tuples.codes.T[::-1]) if tuples.sizes else np.arange(len(tuples))
         settled = frozenset({len(groups)} if keep else ())
-        return cls(law.pmf[:, rows], Tuples(tuples.codes[rows], tuples.sizes), settled)
+        return cls(distribution.pmf[:, rows], Tuples(tuples.codes[rows], tuples.sizes), settled)
 
     def cells(self, part: int, merged: Mapping[int, Channel]) -> NDArray[np.float64]:
         """P(s, b, x) of a part that is not settled and what else is told, b, shape (n_s, n_b, n_x).
@@ -88,8 +90,8 @@ class GivenLaw:
         cells = places.astype(np.int64) * n_x + self.tuples.codes[:, part]
         return np.asarray(summed(self.pmf, cells, len(before) * n_x).reshape(len(self.pmf), len(before), n_x))
 
-    def released(self, part: int, channels: Sequence[Channel]) -> GivenLaw:
-        """The law after a part is released: its merged symbols, or what is printed of random ones."""
+    def released(self, part: int, channels: Sequence[Channel]) -> GivenDistribution:
+        """The distribution after a part is released: its merged symbols, or what is printed of random ones."""
         first = channels[0].stages
         # Printing a merged symbol draws inside its group and tells no more, but there are more printed symbols.
         merges = all(stage.is_deterministic for stage in first)
@@ -98,7 +100,7 @@ class GivenLaw:
         for kernel in stages:
             stage, tuples = tuples.through(part, kernel)
             pmf = Channel((stage,)).push(pmf)
-        return GivenLaw(pmf, tuples, self.settled | {part})
+        return GivenDistribution(pmf, tuples, self.settled | {part})
 
 
 def labels_of(channel: Channel) -> NDArray[np.intp]:
@@ -147,7 +149,7 @@ class _State:
 
 
 def design_in_turns(
-    given: GivenLaw, parts: Mapping[int, OpenPart], budget: Budget
+    given: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget
 ) -> dict[int, tuple[Channel, Channel | None]]:
     """Channel, and the printing one, of every part, such that all of them together meet the budget.
 
@@ -160,8 +162,8 @@ def design_in_turns(
 
     Parameters
     ----------
-    given : GivenLaw
-        Law of S and all columns, with the other parts released already.
+    given : GivenDistribution
+        Distribution of S and all columns, with the other parts released already.
     parts : mapping of int to OpenPart
         By number of the part in ``given``.
     budget : Budget
@@ -191,14 +193,16 @@ def design_in_turns(
     return state.channels
 
 
-def _used(given: GivenLaw, budget: Budget) -> float:
+def _used(given: GivenDistribution, budget: Budget) -> float:
     """Least share of the budget that what is released already is within, to some digits; 1 if it needs all."""
     before, places = given.tuples.select(sorted(given.settled))
     pmf = summed(given.pmf, places, len(before))
-    law = JointDistribution(pmf / pmf.sum(), Alphabet.of_size("s", len(pmf)), Alphabet.of_size("x", len(before)))
+    distribution = JointDistribution(
+        pmf / pmf.sum(), Alphabet.of_size("s", len(pmf)), Alphabet.of_size("x", len(before))
+    )
 
     def within(share: float) -> bool:
-        return bool((scaled_budget(budget, share).excess(law) <= 0).all())
+        return bool((scaled_budget(budget, share).excess(distribution) <= 0).all())
 
     if within(0.0):
         return 0.0
@@ -210,7 +214,7 @@ def _used(given: GivenLaw, budget: Budget) -> float:
 
 
 def _climb(
-    given: GivenLaw,
+    given: GivenDistribution,
     parts: Mapping[int, OpenPart],
     budget: Budget,
     start: float,
@@ -227,7 +231,7 @@ def _climb(
 
 
 def _turns(
-    given: GivenLaw, parts: Mapping[int, OpenPart], budget: Budget, state: _State, effort: float | None
+    given: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget, state: _State, effort: float | None
 ) -> tuple[_State, bool]:
     """Every part designed once given the others, the one with the least share for its weight first."""
     moved, before = False, state.shares

@@ -130,7 +130,7 @@ class Promise(ABC):
 
 
 class Told(NamedTuple):
-    """What noise left of the counts of (secret, cell) of the design and of the others, and its law on the latter."""
+    """What noise left of the counts of (secret, cell) of the design and of the others, and its distribution there."""
 
     design: NDArray[np.int64]
     others: NDArray[np.int64]
@@ -248,7 +248,7 @@ def _places(seen: Alphabet, promise: Promise, secrets: Alphabet) -> NDArray[np.i
 
 
 def _each_once(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Counts in which every line has a row, as a law needs it: one of the largest column changes its line."""
+    """Counts in which every line has a row, as a distribution needs it: one of the largest column changes its line."""
     found = counts.copy()
     cell = int(found.sum(axis=0).argmax())
     for secret in np.flatnonzero(found.sum(axis=1) == 0):

@@ -44,7 +44,7 @@ Edges = Mapping[str, Sequence[float] | int] | int | None
 
 @dataclass(frozen=True)
 class Fitted:
-    """What came of a recipe on counts: a release, the law that it was designed from, and its report.
+    """What came of a recipe on counts: a release, the distribution that it was designed from, and its report.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Fitted:
 
     @property
     def joint(self) -> JointDistribution:
-        """The law learned, private to whoever holds the table."""
+        """The distribution learned, private to whoever holds the table."""
         return self.release.design.joint
 
     @property

@@ -103,7 +103,7 @@ class TreeRecipe(TreeParameters, Recipe):
 
     @abstractmethod
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
-        """From the law of (S, cell) to the channel."""
+        """From the distribution of (S, cell) to the channel."""
 
     @property
     def design_share(self) -> float:
@@ -123,7 +123,7 @@ class TreeRecipe(TreeParameters, Recipe):
         return super().numbers
 
     def specification(self) -> Specification:
-        """Budget; the tree's certificate takes the place of a set of laws, its printer that of resampled columns."""
+        """Budget; the tree's certificate is in place of a set of distributions, its printer of resampled columns."""
         output_of(self.output, 0)
         if self.promise is not None:
             check_settings(vars(self))
@@ -218,7 +218,7 @@ class TreeRecipe(TreeParameters, Recipe):
         printer = layout.printer(output, made.channel, random_words(self.random_state) if words is None else words)
         facts = with_people(made.report.facts, printer, output)
         report = replace(made.report, public=layout.tree.names, facts=facts)
-        if self.confidence is not None:  # the tree's own certificate claims what a set of laws does elsewhere
+        if self.confidence is not None:  # the tree's own certificate claims what a set of distributions does elsewhere
             lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
         if layout.raw is not None:
@@ -300,7 +300,7 @@ class TreeRandomResponseRecipe(TreeRandomResponseParameters, TreeRecipe):
 
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         if self.confidence is None:
-            made = partial(tree_random_response, target=layout.target_law(self.target))
+            made = partial(tree_random_response, target=layout.target_distribution(self.target))
             return partial(_within_blocks, tree=layout.tree, budget=budget, design=made)
         design, fresh = layout.apart(counts)
         return partial(

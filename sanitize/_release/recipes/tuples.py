@@ -91,7 +91,7 @@ class SubsetRandomResponseRecipe(_Searching):
 
 
 class RandomizedResponseRecipe(TupleParameters, Recipe):
-    """Keep each public symbol or replace it by a random one: ε-LDP whatever the law of the data [WXH §4.1]."""
+    """Keep each public symbol or replace it by a random one: ε-LDP whatever the distribution of the data [WXH §4.1]."""
 
     needs_sensitive = False
 
@@ -108,7 +108,7 @@ class RandomizedResponseRecipe(TupleParameters, Recipe):
 
 
 def _respond(joint: JointDistribution, eps: float, confidence: object = None) -> Channel:
-    # LDP of X bounds LDP of S under every law, so a set of laws changes nothing.
+    # LDP of X bounds LDP of S under every distribution, so a set of distributions changes nothing.
     return mechanisms.randomized_response(len(joint.public), eps).renamed(inputs=joint.public)
 
 

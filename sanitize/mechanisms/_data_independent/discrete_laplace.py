@@ -31,7 +31,7 @@ def discrete_laplace_channel(n_symbols: int, eps: float, *, sensitivity: int = 1
     n_symbols : int
         Numbers 0, ..., n - 1, at least 1 and at most 4096.
     eps : float
-        In nats, finite and >= 0; at 0 the release is the same uniform law for every input.
+        In nats, finite and >= 0; at 0 the release is the same uniform distribution for every input.
     sensitivity : int
         Δ: the most that one person moves the number, >= 1.
 

@@ -16,7 +16,7 @@ from sanitize._checks import doubles, nats, whole_number
 from sanitize._limits import CHANNEL_CELLS
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
-from sanitize.mechanisms._data_independent.randomized_response import level_of_capacity, uniform_law
+from sanitize.mechanisms._data_independent.randomized_response import level_of_capacity, uniform_distribution
 
 Distance = Literal["line", "circle"]
 
@@ -26,7 +26,7 @@ _SERIES = 2 * (-1.0) ** (_ORDERS + 1) * zeta(2 * _ORDERS) * (1 - 1 / (2 * _ORDER
 
 
 def exponential_entropy(k: int, rate: float) -> float:
-    """H(Z) = log((1-e^{-kλ})/(1-e^{-λ})) + λ/(e^λ-1) - kλ/(e^{kλ}-1) of the law ∝ e^{-jλ}, j < k [WXH (82)].
+    """H(Z) = log((1-e^{-kλ})/(1-e^{-λ})) + λ/(e^λ-1) - kλ/(e^{kλ}-1) of the distribution ∝ e^{-jλ}, j < k [WXH (82)].
 
     **Corrected**: it holds for every λ > 0, not only for λ <= 1, and decreases strictly from log k to 0.
 
@@ -102,12 +102,12 @@ def exponential_channel(
     rate: float | None = None,
     distance: Distance | ArrayLike = "line",
 ) -> Channel:
-    """P(y|x) ∝ exp(-λ rank of y by its distance from x): every row a permutation of one law [WXH Def. 15].
+    """P(y|x) ∝ exp(-λ rank of y by its distance from x): every row a permutation of one distribution [WXH Def. 15].
 
     Guarantee
     ---------
     max over P_X of I(X;Y) <= log k - H(Z) <= capacity [WXH Cor. 4, 5], for the integers that are sampled: all
-    ranks but the first are rounded up, which makes the law flatter and its entropy larger.
+    ranks but the first are rounded up, which makes the distribution flatter and its entropy larger.
 
     Parameters
     ----------
@@ -157,8 +157,8 @@ def exponential_channel(
         unit = SCALE / sum(powers, Decimal(0))
         others = [max(1, math.ceil(unit * power)) for power in powers[1:]]
     ladder = np.array([max(0, SCALE - sum(others)), *others], np.int64)
-    if ladder[0] <= ladder[1]:  # flat to within rounding: one law for all inputs, which tells nothing
-        return Channel(uniform_law(n_symbols, k))
+    if ladder[0] <= ladder[1]:  # flat to within rounding: one distribution for all inputs, which tells nothing
+        return Channel(uniform_distribution(n_symbols, k))
     return Channel((Stage.dense(ladder[ranks]),))
 
 

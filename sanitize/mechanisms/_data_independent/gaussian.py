@@ -166,7 +166,7 @@ def _cells(edges: NDArray[np.float64]) -> NDArray[np.int64]:
     tail = np.rint(ndtr(-np.abs(edges)) * SCALE).astype(np.int64)  # digits are kept on both sides
     below = np.where(edges <= 0, tail, SCALE - tail)
     weights = np.diff(below, axis=1, prepend=0, append=SCALE)
-    # A normal law reaches every cell: one unit where its mass is below 2^-63, from the largest cell.
+    # A normal distribution reaches every cell: one unit where its mass is below 2^-63, from the largest cell.
     lifted: NDArray[np.int64] = np.maximum(weights, 1)
     largest = weights.argmax(axis=1)
     lifted[np.arange(len(lifted)), largest] -= (lifted - weights).sum(axis=1)

@@ -136,7 +136,7 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     Parameters
     ----------
     prior : array-like of shape (m ** n_records,)
-        Law of the database, first record most significant; all entries > 0, at most 1024 of them.
+        Distribution of the database, first record most significant; all entries > 0, at most 1024 of them.
     n_records : int
         n >= 1.
     eps : float
@@ -149,7 +149,7 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     Raises
     ------
     InvalidDistribution
-        If the prior is not a law with full support on m^n databases.
+        If the prior is not a distribution with full support on m^n databases.
     InvalidParameter, InvalidBudget
         If eps is not a finite number, or below the threshold, where the formula gives negative entries.
 
@@ -170,7 +170,7 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     if not math.isfinite(nats("eps", eps)):
         raise InvalidBudget(f"eps must be finite and >= 0, got {eps}")
     parts = _interactions(p, m, n)
-    if m == 1 or (eps == 0 and not parts.any()):  # T has one row: every input draws from the same law
+    if m == 1 or (eps == 0 and not parts.any()):  # T has one row: every input draws from the same distribution
         return hamming_channel(n, m, 0.0)
     p_y = p
     if eps > 0:  # 1/r = 1 + m/(e^ε - 1) in p_Y = P + Σ_k ((1/r)^k - 1) part_k: nothing cancels for large ε
@@ -195,9 +195,9 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
 
 
 def _interactions(p: NDArray[np.float64], n_symbols: int, n_records: int) -> NDArray[np.float64]:
-    """Parts of a law by order of interaction, shape (n, m^n): T^{-1} multiplies order k by (1/r)^k.
+    """Parts of a distribution by order of interaction, shape (n, m^n): T^{-1} multiplies order k by (1/r)^k.
 
-    In rational arithmetic, so that a part that vanishes (at a uniform or independent law) is exactly 0.
+    In rational arithmetic, so that a part that vanishes (at a uniform or independent distribution) is exactly 0.
     """
     exact = np.array([Fraction(value) for value in p.tolist()], dtype=object).reshape((n_symbols,) * n_records)
     parts = [exact]

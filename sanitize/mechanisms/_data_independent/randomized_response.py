@@ -71,16 +71,16 @@ def randomized_response(n_symbols: int, eps: float) -> Channel:
     # Uniform: the units left over by rounding cannot be spread evenly, the symbol kept must not gain them.
     keep = SCALE - (n_symbols - 1) * other
     if keep < other:
-        return Channel(uniform_law(n_symbols, n_symbols))
+        return Channel(uniform_distribution(n_symbols, n_symbols))
     weights = np.full((n_symbols, n_symbols), other, np.int64)
     np.fill_diagonal(weights, keep)
     return Channel((Stage.dense(weights),))
 
 
 def randomized_response_capacity(n_symbols: int, eps: float) -> float:
-    """C = log n - H(Z) of n-ary randomized response, Z the law of a row, in nats [WXH Cor. 3, 4].
+    """C = log n - H(Z) of n-ary randomized response, Z the distribution of a row, in nats [WXH Cor. 3, 4].
 
-    Every row is a permutation of one law and the columns sum alike, so the uniform input attains the bound of
+    Every row is a permutation of one distribution and the columns sum alike, so the uniform input attains the bound of
     [WXH Cor. 4]. For n = 2 this is log 2 - h(p) with flip probability p = 1/(1 + e^ε).
 
     Parameters
@@ -238,7 +238,7 @@ def _two_stages(n_symbols: int, eps: float) -> Channel:
         odds = (Decimal(min(eps, LARGEST_LEVEL)).exp() - 1) * int(uniform.min()) / Decimal(SCALE)
         keep = min(math.floor(SCALE * odds / (1 + odds)), SCALE - 1)
     if keep == 0:
-        return Channel(uniform_law(n_symbols, n_symbols))
+        return Channel(uniform_distribution(n_symbols, n_symbols))
     symbols = np.arange(n_symbols)
     first = Stage(
         np.arange(0, 2 * n_symbols + 1, 2),
@@ -262,8 +262,8 @@ def even_row(n_symbols: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return weights
 
 
-def uniform_law(n_symbols: int, n_outputs: int) -> tuple[Stage, Stage]:
-    """Every input draws from the same uniform law: no leakage at all, rounding included."""
+def uniform_distribution(n_symbols: int, n_outputs: int) -> tuple[Stage, Stage]:
+    """Every input draws from the same uniform distribution: no leakage at all, rounding included."""
     return (
         Stage.deterministic(np.zeros(n_symbols, np.int32), 1),
         Stage(np.array([0, n_outputs]), np.arange(n_outputs, dtype=np.int32), even_row(n_outputs), n_outputs),

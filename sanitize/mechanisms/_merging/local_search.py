@@ -138,7 +138,7 @@ class LocalSearch:
 
 
 def lost(labels: Codes, p_x: Vector) -> float:
-    """H(X|Y) up to a constant of the law, in nats and but for rounding: Σ P(G) log P(G)."""
+    """H(X|Y) up to a constant of the distribution, in nats and but for rounding: Σ P(G) log P(G)."""
     mass = np.bincount(labels, p_x)
     return round(float(xlogy(mass, mass).sum()), 12)
 

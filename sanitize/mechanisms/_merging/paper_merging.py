@@ -37,17 +37,18 @@ def paper_subset_merging(
 
     Guarantee
     ---------
-    Every released symbol is within the budget under the law given, for any budget >= 0; with a confidence, under
-    every law of the confidence set. All of X merged has lift 1 in every law, so there always is such a channel.
+    Every released symbol is within the budget under the distribution given, for any budget >= 0; with a confidence,
+    under every distribution of the confidence set. All of X merged has lift 1 in every distribution, so there always is
+    such a channel.
 
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, X).
+        Distribution of (S, X).
     budget : Budget or float
         A number is symmetric local information privacy (LIP) in nats.
     confidence : float or ConfidenceSet, optional
-        Meet the budget under every law that the counts allow at this confidence, instead of their frequencies
+        Meet the budget under every distribution that the counts allow at this confidence, instead of their frequencies
         alone; ``joint`` must be the frequencies of ``joint.n`` rows, and the budget a lift or LDP budget.
 
     Returns

@@ -1,4 +1,4 @@
-"""What may be merged: excess and risk of sets of symbols, under one law or at worst over several, and the channel."""
+"""What may be merged: excess and risk of sets, for one distribution or the worst of several, and the channel."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from sanitize.alphabet import group_alphabet
 from sanitize.budgets import LDPBudget, LiftBudget, check_kind, logs
 from sanitize.channel import BEST, HEURISTIC, Channel
-from sanitize.confidence import excess_of, laws_of, lift_bounds, ratio_bounds
-from sanitize.joint import JointDistribution, check_law
+from sanitize.confidence import distributions_of, excess_of, lift_bounds, ratio_bounds
+from sanitize.joint import JointDistribution, check_distribution
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
-    from sanitize.channel import Standing
+    from sanitize.channel import Optimality
     from sanitize.confidence import ConfidenceSet
 
     Vector = NDArray[np.float64]
@@ -65,15 +65,15 @@ class SetRisks(ABC):
 
 
 def set_risks(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> SetRisks:
-    """Risks under one law, or, with a confidence, at worst over all laws that its counts allow."""
+    """Risks under one distribution, or, with a confidence, at worst over all distributions that its counts allow."""
     if confidence is None:
         return RiskOfSets.of(joint, budget)
-    return RobustRiskOfSets.of(laws_of(joint, confidence), budget)
+    return RobustRiskOfSets.of(distributions_of(joint, confidence), budget)
 
 
 @dataclass(frozen=True, eq=False)
 class RiskOfSets(SetRisks):
-    """Excess and risk of merged sets of symbols under one law; columns are P(s, set)."""
+    """Excess and risk of merged sets of symbols under one distribution; columns are P(s, set)."""
 
     columns: Vector
     p_s: Vector
@@ -81,8 +81,8 @@ class RiskOfSets(SetRisks):
 
     @classmethod
     def of(cls, joint: JointDistribution, budget: Budget) -> RiskOfSets:
-        """Risks under a law and its prior."""
-        return cls(check_law(joint).pmf, joint.p_s, budget)
+        """Risks under a distribution and its prior."""
+        return cls(check_distribution(joint).pmf, joint.p_s, budget)
 
     def _lifts(self, columns: Vector) -> Vector:
         return columns / self.p_s[:, None] / columns.sum(axis=0)
@@ -98,32 +98,39 @@ class RiskOfSets(SetRisks):
 
 @dataclass(frozen=True, eq=False)
 class RobustRiskOfSets(SetRisks):
-    """Excess and risk of merged sets of symbols under the worst law.
+    """Excess and risk of merged sets of symbols under the worst distribution.
 
     Columns hold the frequency of the set given s, how much P(set|s) may be above it, and how much below. These add
-    up when sets are merged; what a set gains the rest must lose, and no more than the distance of the laws can
-    move. That is exact for the laws of a confidence set.
+    up when sets are merged; what a set gains the rest must lose, and no more than the distance of the distributions can
+    move. That is exact for the distributions of a confidence set.
     """
 
     columns: Vector
     totals: Vector
-    laws: ConfidenceSet
+    distributions: ConfidenceSet
     budget: LiftBudget | LDPBudget
 
     @classmethod
-    def of(cls, laws: ConfidenceSet, budget: Budget) -> RobustRiskOfSets:
-        """Risks over a set of laws; lift and LDP budgets only."""
-        columns = np.concatenate([laws.center, laws.upper - laws.center, laws.center - laws.lower])
-        return cls(columns, columns.sum(axis=1), laws, check_kind(budget, "confidence="))
+    def of(cls, distributions: ConfidenceSet, budget: Budget) -> RobustRiskOfSets:
+        """Risks over a set of distributions; lift and LDP budgets only."""
+        columns = np.concatenate(
+            [
+                distributions.center,
+                distributions.upper - distributions.center,
+                distributions.center - distributions.lower,
+            ]
+        )
+        return cls(columns, columns.sum(axis=1), distributions, check_kind(budget, "confidence="))
 
     def safe(self, columns: Vector) -> NDArray[np.bool_]:
-        """Whether each set is within the budget under every law."""
+        """Whether each set is within the budget under every distribution."""
         low, high = self._bounds(columns)
         return np.asarray(~(excess_of(*self._lifts(low, high), ratio_bounds(low, high), self.budget) > 0))
 
     def risk(self, columns: Vector) -> Vector:
-        """Log of the largest over the smallest lift of any law, without a side that has no bound."""
-        # Risk of a set that some law rules a sensitive symbol out by; finite, so that such sets are still in order.
+        """Log of the largest over the smallest lift of any distribution, without a side that has no bound."""
+        # Risk of a set that some distribution rules a sensitive symbol out by; finite, so that such sets are still in
+        # order.
         ruled_out = 1e3
         low, high = self._bounds(columns)
         if isinstance(self.budget, LDPBudget):
@@ -139,12 +146,12 @@ class RobustRiskOfSets(SetRisks):
     def _bounds(self, columns: Vector) -> tuple[Vector, Vector]:
         center, up, down = np.split(columns, 3)
         _, rest_up, rest_down = np.split(np.maximum(self.totals[:, None] - columns, 0.0), 3)
-        most = self.laws.distance[:, None]
+        most = self.distributions.distance[:, None]
         high = center + np.minimum(np.minimum(up, rest_down), most)
         return center - np.minimum(np.minimum(down, rest_up), most), high
 
     def _lifts(self, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-        return lift_bounds(low, high, self.laws.prior_lower, self.laws.prior_upper)
+        return lift_bounds(low, high, self.distributions.prior_lower, self.distributions.prior_upper)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,9 +258,9 @@ def labels_of(groups: Sequence[Sequence[int] | Codes], n: int) -> Codes:
     return labels
 
 
-def merged_by_labels(joint: JointDistribution, labels: Codes, standing: Standing) -> Channel:
+def merged_by_labels(joint: JointDistribution, labels: Codes, optimality: Optimality) -> Channel:
     """Channel that releases, of each symbol, the group it is labelled with; nothing keeps more than merging nothing."""
     _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
     labels = np.argsort(np.argsort(first))[labels]
     made = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(first)))
-    return made.with_standing(BEST if len(first) == len(labels) else standing)
+    return made.with_optimality(BEST if len(first) == len(labels) else optimality)

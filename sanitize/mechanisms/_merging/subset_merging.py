@@ -14,8 +14,8 @@ from scipy.special import xlogy
 
 from sanitize._progress import progress
 from sanitize.budgets import as_budget
-from sanitize.channel import HEURISTIC, Standing
-from sanitize.joint import check_law
+from sanitize.channel import HEURISTIC, Optimality
+from sanitize.joint import check_distribution
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.local_search import TIE, LocalSearch, lost, partition_windows
 from sanitize.mechanisms._merging.matching import matched_groups
@@ -71,13 +71,14 @@ def subset_merging(
 
     Guarantee
     ---------
-    Every released symbol is within the budget under the law given, for any budget >= 0; with a confidence, under
-    every law of the confidence set. All of X merged has lift 1 in every law, so there always is such a channel.
+    Every released symbol is within the budget under the distribution given, for any budget >= 0; with a confidence,
+    under every distribution of the confidence set. All of X merged has lift 1 in every distribution, so there always is
+    such a channel.
 
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, X).
+        Distribution of (S, X).
     budget : Budget or float
         A number is symmetric local information privacy (LIP) in nats.
     effort : float, optional
@@ -85,13 +86,13 @@ def subset_merging(
         up to 100 symbols six million, of which a search has a third.
         The starts are always finished.
     confidence : float or ConfidenceSet, optional
-        Meet the budget under every law that the counts allow at this confidence, instead of their frequencies
+        Meet the budget under every distribution that the counts allow at this confidence, instead of their frequencies
         alone; ``joint`` must be the frequencies of ``joint.n`` rows, and the budget a lift or LDP budget.
 
     Returns
     -------
     Channel
-        Deterministic, from X to groups; released symbols come in the order of their first member. Its ``standing``
+        Deterministic, from X to groups; released symbols come in the order of their first member. Its ``optimality``
         says whether it is the best of all mergings.
 
     Raises
@@ -113,9 +114,9 @@ def subset_merging(
     ('{0, 1}', '2', '3')
     """
     budget = as_budget(budget)
-    account = _account(check_law(joint), effort)
+    account = _account(check_distribution(joint), effort)
     labels = found_partition(joint, budget, confidence, account)
-    return merged_by_labels(joint, labels, _standing(joint, account))
+    return merged_by_labels(joint, labels, _optimality(joint, account))
 
 
 def best_subset_merging(
@@ -134,13 +135,13 @@ def best_subset_merging(
 
     Guarantee
     ---------
-    Every released symbol is within the budget under the law given, and I(X;Y) is at least that of
-    `subset_merging`. With a confidence, the budget holds under every law of the confidence set.
+    Every released symbol is within the budget under the distribution given, and I(X;Y) is at least that of
+    `subset_merging`. With a confidence, the budget holds under every distribution of the confidence set.
 
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, X).
+        Distribution of (S, X).
     budget : Budget or float
         A number is symmetric local information privacy (LIP) in nats.
     effort : float, optional
@@ -148,7 +149,7 @@ def best_subset_merging(
     time_limit : float, optional
         Seconds for what comes after `subset_merging`; the best partition so far is returned.
     confidence : float or ConfidenceSet, optional
-        Meet the budget under every law that the counts allow at this confidence, instead of their frequencies
+        Meet the budget under every distribution that the counts allow at this confidence, instead of their frequencies
         alone; ``joint`` must be the frequencies of ``joint.n`` rows, and the budget a lift or LDP budget.
 
     Returns
@@ -176,12 +177,12 @@ def best_subset_merging(
     """
     budget = as_budget(budget)
     account = effort_of(effort, _LONG_EFFORT, time_limit)
-    labels = found_partition(joint, budget, confidence, _account(check_law(joint)))
+    labels = found_partition(joint, budget, confidence, _account(check_distribution(joint)))
     if len(joint.p_x) > EXACT:
         with progress("subset merging") as show:
             search = LocalSearch(set_risks(joint, budget, confidence), joint.p_x, _WINDOW, account, show)
             labels = search.improved(labels)
-    return merged_by_labels(joint, labels, _standing(joint, account))
+    return merged_by_labels(joint, labels, _optimality(joint, account))
 
 
 def found_partition(
@@ -204,11 +205,11 @@ def _account(joint: JointDistribution, effort: float | None = None) -> Effort:
     return effort_of(effort, max(_EFFORT * (_SEARCHES if n <= _EVENED else 1), _EFFORT_PER_SYMBOL * n))
 
 
-def _standing(joint: JointDistribution, account: Effort) -> Standing:
+def _optimality(joint: JointDistribution, account: Effort) -> Optimality:
     """What the search proves: the best of all partitions of a few symbols, and nothing above."""
     if len(joint.p_x) <= EXACT:
-        return Standing("optimal", 0.0, "mergings")
-    return Standing("cut short") if account.is_used() else HEURISTIC
+        return Optimality("optimal", 0.0, "mergings")
+    return Optimality("cut short") if account.is_used() else HEURISTIC
 
 
 def search_partition(

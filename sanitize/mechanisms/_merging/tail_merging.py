@@ -12,7 +12,7 @@ from sanitize._tolerances import SMALLEST_POSITIVE
 from sanitize.budgets import CVaRLiftBudget
 from sanitize.channel import HEURISTIC
 from sanitize.errors import InvalidBudget
-from sanitize.joint import check_law
+from sanitize.joint import check_distribution
 from sanitize.measures import entropy
 from sanitize.mechanisms._merging.risks import merged_by_labels
 
@@ -40,12 +40,13 @@ def tail_merging(joint: JointDistribution, budget: CVaRLiftBudget) -> Channel:
 
     Guarantee
     ---------
-    The release meets the budget under the law given. All of X merged has lift 1, so there always is such a channel.
+    The release meets the budget under the distribution given. All of X merged has lift 1, so there always is such a
+    channel.
 
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, X).
+        Distribution of (S, X).
     budget : CVaRLiftBudget
 
     Returns
@@ -70,7 +71,7 @@ def tail_merging(joint: JointDistribution, budget: CVaRLiftBudget) -> Channel:
     """
     if not isinstance(budget, CVaRLiftBudget):
         raise InvalidBudget(f"tail_merging takes a CVaRLiftBudget(upper, delta), got {type(budget).__name__}")
-    labels = _greedy(check_law(joint), budget)
+    labels = _greedy(check_distribution(joint), budget)
     if joint.pmf.shape[1] <= _FEW:
         tighter = (replace(budget, upper=upper) for upper in _TIGHTER if upper < budget.upper)
         found = [_moved(start, joint, budget) for start in (labels, *(_greedy(joint, other) for other in tighter))]

@@ -8,7 +8,7 @@ from sanitize._checks import positive
 from sanitize.budgets import CVaRLiftBudget, as_budget, check_kind
 from sanitize.channel import HEURISTIC
 from sanitize.errors import InvalidBudget
-from sanitize.joint import JointDistribution, check_law
+from sanitize.joint import JointDistribution, check_distribution
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._random_response.robust import robust_random_response
 from sanitize.mechanisms._random_response.tail import tail_random_response
@@ -46,12 +46,13 @@ def optimal_random_response(
 
     Guarantee
     ---------
-    Every released symbol is within the budget under the law given (to 1e-12), or with a confidence under all its laws.
+    Every released symbol is within the budget under the distribution given (to 1e-12), or with a confidence under all
+    its distributions.
 
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, X).
+        Distribution of (S, X).
     budget : LiftBudget, LDPBudget, CVaRLiftBudget or float
         A number is symmetric local information privacy (LIP) in nats. For a `CVaRLiftBudget`, which couples released
         symbols, it is `tail_random_response`, and no gap is known.
@@ -64,7 +65,7 @@ def optimal_random_response(
     time_limit : float, optional
         Seconds after which the best channel so far is returned, for people at a prompt: it depends on the machine.
     confidence : float or ConfidenceSet, optional
-        Meet the budget under every law that the counts allow at this confidence; with ``target``
+        Meet the budget under every distribution that the counts allow at this confidence; with ``target``
         the gap is not certified.
     target : array-like of shape (n_t, n_x), optional
         P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
@@ -76,7 +77,7 @@ def optimal_random_response(
     Returns
     -------
     Channel
-        One sparse stage; its ``standing`` says whether it is optimal, within which gap, or cut short. With
+        One sparse stage; its ``optimality`` says whether it is optimal, within which gap, or cut short. With
         ``keep_margin`` two stages, from X to X, and no gap is known.
 
     Raises
@@ -110,8 +111,8 @@ def optimal_random_response(
         )
         channel = response.released()
         if confidence is not None and target is not None:
-            channel = channel.with_standing(HEURISTIC)
-    return channel.then(channel.reversed(joint.p_x)).with_standing(HEURISTIC) if keep_margin else channel
+            channel = channel.with_optimality(HEURISTIC)
+    return channel.then(channel.reversed(joint.p_x)).with_optimality(HEURISTIC) if keep_margin else channel
 
 
 def solve_optimal_random_response(
@@ -135,7 +136,7 @@ def solve_optimal_random_response(
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, X).
+        Distribution of (S, X).
     budget : LiftBudget, LDPBudget or float
         A number is symmetric local information privacy (LIP) in nats.
     gap : float
@@ -149,8 +150,8 @@ def solve_optimal_random_response(
     target : array-like of shape (n_t, n_x), optional
         P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
     confidence : float or ConfidenceSet, optional
-        Meet the budget under every law that the counts allow at this confidence. The bound is then on I(X;Y) under the
-        frequencies of every channel that does. With ``target`` it is the
+        Meet the budget under every distribution that the counts allow at this confidence. The bound is then on I(X;Y)
+        under the frequencies of every channel that does. With ``target`` it is the
         entropy of T.
 
     Returns
@@ -172,7 +173,7 @@ def solve_optimal_random_response(
     >>> response.status, response.gap < 1e-7, round(response.normalized_utility, 4)
     ('optimal', True, 0.7793)
     """
-    loss = Loss.towards(target, len(check_law(joint).public))
+    loss = Loss.towards(target, len(check_distribution(joint).public))
     known = check_kind(as_budget(budget))
     account = effort_of(effort, RESPONSE_EFFORT, time_limit)
     positive("gap", gap)

@@ -1,4 +1,4 @@
-"""Random response whose budget holds under every law of a confidence set."""
+"""Random response whose budget holds under every distribution of a confidence set."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from sanitize._progress import progress
-from sanitize.confidence import laws_of
+from sanitize.confidence import distributions_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.robust_cone import SAFE, RobustCone, certify_robust
 from sanitize.mechanisms._response_solver.columns import ColumnPool, RoundingStops
@@ -41,12 +41,12 @@ def robust_random_response(
     loss: Loss,
     deal: Callable[[Groups], list[Groups]] | None = None,
 ) -> RandomResponse:
-    """Response that mixes columns within the budget under every law, for I(X;Y) under the frequencies, and its gap.
+    """Response that mixes columns within the budget under all distributions, for the frequencies' I(X;Y), and its gap.
 
     Column generation: the dual prices μ of the best mixture so far ask for columns of the least H(v) - μ·v, which
     linear programs over `RobustCone` look for from every letter and every column in use. It begins with the groups
     of a robust merging and never falls below what that keeps. `certify_robust` then proves how far the mixture is from
-    the best one whose every column is within the budget under every law, or finds columns that were missed.
+    the best one whose every column is within the budget under every distribution, or finds columns that were missed.
 
     Parameters
     ----------
@@ -61,22 +61,22 @@ def robust_random_response(
     loss : Loss
         What is to be kept; the gap is proved for X only.
     deal : callable, optional
-        From groups of letters that are safe under every law to blocks of groups that share their columns; by
+        From groups of letters that are safe under every distribution to blocks of groups that share their columns; by
         default all letters share theirs.
     """
-    laws = laws_of(joint, confidence)
-    labels = subset_merging(joint, budget, confidence=laws).stages[0].indices
+    distributions = distributions_of(joint, confidence)
+    labels = subset_merging(joint, budget, confidence=distributions).stages[0].indices
     groups = [np.flatnonzero(labels == y) for y in range(int(labels.max()) + 1)]
     n, blocks = len(joint.public), []
     with progress("robust random response") as show:
         for block in [groups] if deal is None else deal(groups):
             letters = np.sort(np.concatenate(block))
-            cone = RobustCone(laws, budget, letters, joint.p_x)
+            cone = RobustCone(distributions, budget, letters, joint.p_x)
             sets = [np.isin(letters, group) for group in block]
             made = _Block(cone, sets, effort.part(len(letters) / n), loss.on(letters), show)
             try:
                 made.improve(gap)
-                if loss.law is None:
+                if loss.distribution is None:
                     made.prove(gap * float(cone.p_x.sum()))
             except RoundingStops:
                 pass  # what was found before is still a mixture and a bound
@@ -84,7 +84,9 @@ def robust_random_response(
             columns = sparse.csc_array((columns.data, letters[columns.indices], columns.indptr), (n, columns.shape[1]))
             blocks.append((made, columns))
     weights = np.concatenate([made.mixture.weights for made, _ in blocks])
-    channel = response_channel(joint, budget, sparse.hstack([part for _, part in blocks], "csc"), weights, laws)
+    channel = response_channel(
+        joint, budget, sparse.hstack([part for _, part in blocks], "csc"), weights, distributions
+    )
     kept = loss.kept(joint, channel)
     bound = max(loss.entropy(joint.p_x) - sum(made.bound for made, _ in blocks), kept)
     worst = ("time_limit", "effort", "stalled")
@@ -99,7 +101,7 @@ class _Block:
     Attributes
     ----------
     bound : float
-        No mixture of columns within the budget loses less, in nats of the whole law.
+        No mixture of columns within the budget loses less, in nats of the whole distribution.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Posteriors P(x|y) that meet a budget under every law of a confidence set, as small linear programs.
+"""Posteriors P(x|y) that meet a budget under every distribution of a confidence set, as small linear programs.
 
 A released symbol is a column v of P(x, y) / P(y). With m(x) = v(x) / P(x), and growth and shrinkage up, down of
 P(x|s) limited to a total of ρ(s), duality gives, for any 0 <= b <= a, e >= m - a, f >= b - m, e, f >= 0:
@@ -7,13 +7,13 @@ P(x|s) limited to a total of ρ(s), duality gives, for any 0 <= b <= a, e >= m -
     low(s)  = Σ P(x|s) m(x) - ρ(s) (a - b) - Σ down(s, x) e(x) - Σ up(s, x) f(x)    is at most min p(y|s),
 
 with equality at the best thresholds of that s. Thresholds shared by all s keep the program small: 3 |X| + 2
-variables. A lift bound is then linear for each P_S; the few laws P_S that matter are found as they are needed.
+variables. A lift bound is then linear for each P_S; the few distributions P_S that matter are found as they are needed.
 
 A lower bound on min H(v) - μ·v over these columns is certified. The worst p(y|s) is convex in the column, the least one
 concave, and so are they summed with the weights of a lift bound under any P_S: the columns within the budget form a
-convex cone. At a column outside it the laws that are worst there give a linear inequality that every column of the cone
-meets, in the entries of the column alone. Branch and bound on boxes is as for one law (`certificate`), over such
-half-spaces: wherever a box is bounded at a column outside, one more of them is found.
+convex cone. At a column outside it the distributions that are worst there give a linear inequality that every column of
+the cone meets, in the entries of the column alone. Branch and bound on boxes is as for one distribution
+(`certificate`), over such half-spaces: wherever a box is bounded at a column outside, one more of them is found.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scipy import sparse
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize._tolerances import SMALLEST_POSITIVE
 from sanitize.budgets import LDPBudget
-from sanitize.confidence import excess_of, least_law, lift_bounds, moved, ratio_bounds, released_bounds
+from sanitize.confidence import excess_of, least_distribution, lift_bounds, moved, ratio_bounds, released_bounds
 from sanitize.mechanisms._response_solver.certificate import Tree
 from sanitize.mechanisms._response_solver.columns import entr
 
@@ -58,11 +58,11 @@ _NEW_ROWS = 12  # a batch of boxes
 
 
 class RobustCone:
-    """Columns over some letters that are within a budget under every law of a set.
+    """Columns over some letters that are within a budget under every distribution of a set.
 
     Parameters
     ----------
-    laws : ConfidenceSet
+    distributions : ConfidenceSet
     budget : LiftBudget or LDPBudget
     letters : ndarray of int
         Letters that columns may use; the others only limit how much these can grow and shrink.
@@ -70,15 +70,21 @@ class RobustCone:
         P(x) of all letters.
     """
 
-    def __init__(self, laws: ConfidenceSet, budget: LiftBudget | LDPBudget, letters: Codes, p_x: Vector) -> None:
-        self.laws, self.budget = laws, budget
+    def __init__(
+        self, distributions: ConfidenceSet, budget: LiftBudget | LDPBudget, letters: Codes, p_x: Vector
+    ) -> None:
+        self.distributions, self.budget = distributions, budget
         self.p_x = p_x[letters]
         others = np.setdiff1d(np.arange(len(p_x)), letters)
-        parts = (laws.center, laws.upper - laws.center, laws.center - laws.lower)
+        parts = (
+            distributions.center,
+            distributions.upper - distributions.center,
+            distributions.center - distributions.lower,
+        )
         self.parts = tuple(
             np.concatenate([part[:, letters], part[:, others].sum(axis=1, keepdims=True)], axis=1) for part in parts
         )
-        prior = self.laws.counts.sum(axis=1) / self.laws.n
+        prior = self.distributions.counts.sum(axis=1) / self.distributions.n
         unseen = np.ones((len(prior), 1))
         self.rows = self._rows(unseen, unseen, -math.inf, (prior, prior))
         # Bounds on ratios begin with at most so many pairs of secrets.
@@ -87,7 +93,7 @@ class RobustCone:
         # High(s), then low(s), as linear forms of (v, e, f, a, b), shape (2 n_s, 3 n + 2).
         center, up, down = (part[:, :-1] / self.p_x for part in self.parts)
         rest_up, rest_down = self.parts[1][:, -1:], self.parts[2][:, -1:]
-        radius = laws.distance[:, None]
+        radius = distributions.distance[:, None]
         self._forms = np.block(
             [[center, up, down, radius, rest_down - radius], [center, -down, -up, -radius, radius - rest_up]]
         )
@@ -97,19 +103,19 @@ class RobustCone:
         matrix = np.zeros((v.shape[1] + 1, len(v)))
         matrix[:-1] = (v / self.p_x).T
         center, up, down = self.parts
-        return released_bounds(center, up, down, self.laws.distance, sparse.csc_array(matrix))
+        return released_bounds(center, up, down, self.distributions.distance, sparse.csc_array(matrix))
 
     def excess(self, v: Vector) -> Vector:
-        """Exact excess of columns v, shape (K, n), over the budget under the worst law."""
+        """Exact excess of columns v, shape (K, n), over the budget under the worst distribution."""
         low, high = self.worst_case(v)
-        lifts = lift_bounds(low, high, self.laws.prior_lower, self.laws.prior_upper)
+        lifts = lift_bounds(low, high, self.distributions.prior_lower, self.distributions.prior_upper)
         return excess_of(*lifts, ratio_bounds(low, high), self.budget)
 
     def minimise(self, costs: Vector, effort: Effort) -> Vector:
         """Columns v, shape (K', n), that minimise each of some linear costs (K, n); those that were not found miss."""
         found = []
         left = costs
-        for _ in range(8):  # rounds of looking for laws P_S
+        for _ in range(8):  # rounds of looking for distributions P_S
             v = self._solve(left, effort)
             if not len(v):
                 break
@@ -162,7 +168,8 @@ class RobustCone:
     ) -> Iterator[tuple[Vector, Vector]]:
         """Weights (n_s, K) of the most and the least p(y|s), for each bound on a lift or a ratio: their sum is <= 0.
 
-        Under the law P_S, of those within the box, that is worst for columns whose p(y|s) lie between low and high.
+        Under the distribution P_S, of those within the box, that is worst for columns whose p(y|s) lie between low and
+        high.
         """
         n_s, k = low.shape
         if isinstance(self.budget, LDPBudget):
@@ -171,17 +178,17 @@ class RobustCone:
                 on_most[s], on_least[r] = math.exp(-self.budget.eps), -1.0
                 yield on_most, on_least
             return
-        box = (self.laws.prior_lower, self.laws.prior_upper) if box is None else box
+        box = (self.distributions.prior_lower, self.distributions.prior_upper) if box is None else box
         for s in range(n_s):
             at, others = np.arange(n_s)[:, None] == s, np.arange(n_s)[:, None] != s
             if self.budget.upper < math.inf:
                 factor = math.exp(min(self.budget.upper, LARGEST_EXPONENT))
-                prior = factor * least_law(np.where(at, high, low), *box)
+                prior = factor * least_distribution(np.where(at, high, low), *box)
                 # Where the weight of the most is negative the lift cannot reach the bound.
                 binds = prior[s] < 1
                 yield np.where(at & binds, 1 - prior, 0.0), np.where(others & binds, -prior, 0.0)
             if self.budget.lower < math.inf:
-                prior = math.exp(-self.budget.lower) * least_law(-np.where(at, low, high), *box)
+                prior = math.exp(-self.budget.lower) * least_distribution(-np.where(at, low, high), *box)
                 yield np.where(others, prior, 0.0), np.where(at, prior - 1, 0.0)
 
     def _rows(self, low: Vector, high: Vector, least: float, box: tuple[Vector, Vector] | None = None) -> Vector:
@@ -258,8 +265,8 @@ def cuts_at(cone: RobustCone, v: Vector) -> Vector:
     """For each column v, shape (K, n), that is over the budget, the row that it breaks most; shape (K', n)."""
     center, up, down = cone.parts
     values = np.concatenate([v / cone.p_x, np.zeros((len(v), 1))], axis=1).T
-    most = center[:, :, None] + _shift(values, up, down, cone.laws.distance)
-    least = center[:, :, None] + _shift(-values, up, down, cone.laws.distance)
+    most = center[:, :, None] + _shift(values, up, down, cone.distributions.distance)
+    least = center[:, :, None] + _shift(-values, up, down, cone.distributions.distance)
     high, low = (most * values).sum(axis=1), (least * values).sum(axis=1)
     best, rows = np.full(len(v), BROKEN), np.zeros_like(v)
     for on_most, on_least in cone.weights(low, high):
@@ -272,7 +279,7 @@ def cuts_at(cone: RobustCone, v: Vector) -> Vector:
 
 
 def _shift(values: Vector, up: Vector, down: Vector, distance: Vector) -> Vector:
-    """Change of each law, shape (n_s, n, K), that raises the mean of values (n, K) most."""
+    """Change of each distribution, shape (n_s, n, K), that raises the mean of values (n, K) most."""
     order = np.argsort(-values, axis=0, kind="stable")
     moves = moved(up[:, order], down[:, order], distance)
     change = np.empty_like(moves)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def sequential_response(
-    law: ArrayLike,
+    distribution: ArrayLike,
     first: Channel | ArrayLike | Any,
     budget: Budget | float,
     gains: ArrayLike | None = None,
@@ -40,13 +40,13 @@ def sequential_response(
 
     Guarantee
     ---------
-    Every pair (y_1, y_2) is within the budget under the law given (to 1e-12), by `sanitize.accounting.joint_release`.
-    The mean gain is within about 1e-8 of the largest.
+    Every pair (y_1, y_2) is within the budget under the distribution given (to 1e-12), by
+    `sanitize.accounting.joint_release`. The mean gain is within about 1e-8 of the largest.
 
     Parameters
     ----------
-    law : array-like of shape (n_s, n_x1, n_x2)
-        Joint law of S and the two columns.
+    distribution : array-like of shape (n_s, n_x1, n_x2)
+        Joint distribution of S and the two columns.
     first : array-like of shape (n_x1, n_y1), Channel, or estimator with ``channel_``
         P(y_1|x_1): released already, within the budget by itself.
     budget : LiftBudget, LDPBudget or float
@@ -65,7 +65,7 @@ def sequential_response(
     InvalidBudget
         If the budget is of another kind, or the first release exceeds it.
     InvalidDistribution
-        If the law is not one with three axes and every S of positive probability.
+        If the distribution is not one with three axes and every S of positive probability.
     InvalidChannel
         If the first channel does not fit.
     InvalidParameter
@@ -76,18 +76,20 @@ def sequential_response(
     S is the sum of two bits modulo 2: the first is told as it is, and the second hardly at all.
 
     >>> import numpy as np
-    >>> law = np.zeros((2, 2, 2))
-    >>> law[[0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 0, 1]] = 0.25
-    >>> sequential_response(law, np.eye(2), 0.1).matrix.round(4)
+    >>> distribution = np.zeros((2, 2, 2))
+    >>> distribution[[0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 0, 1]] = 0.25
+    >>> sequential_response(distribution, np.eye(2), 0.1).matrix.round(4)
     array([[0.5476, 0.4524],
            [0.4524, 0.5476]])
     """
-    tensor = doubles(law, InvalidDistribution("law must be an array of probabilities (n_s, n_x1, n_x2)"))
+    tensor = doubles(
+        distribution, InvalidDistribution("distribution must be an array of probabilities (n_s, n_x1, n_x2)")
+    )
     if tensor.ndim != 3:
-        raise InvalidDistribution(f"law must have the axes S, X1, X2, got shape {tensor.shape}")
+        raise InvalidDistribution(f"distribution must have the axes S, X1, X2, got shape {tensor.shape}")
     tensor = tensor_of(tensor)
     if not tensor.sum(axis=(1, 2)).all():
-        raise InvalidDistribution("law: some sensitive symbol has probability 0; drop it")
+        raise InvalidDistribution("distribution: some sensitive symbol has probability 0; drop it")
     known = check_kind(as_budget(budget))
     kernel = channel_matrix(first, "first")
     if len(kernel) != tensor.shape[1]:
@@ -151,7 +153,7 @@ def _solved(over: Vector, worth: Vector) -> Vector:
 
 
 def _within(matrix: Vector, seen: Vector, budget: LiftBudget | LDPBudget, p_x: Vector) -> Channel:
-    """Channel with as little of one law for all x_2 mixed in as the budget asks for, by its measured excess."""
+    """Channel with as little of one row for all x_2 mixed in as the budget asks for, by its measured excess."""
     constant = p_x @ matrix
     share = 0.0
     while share < 1:
@@ -169,7 +171,7 @@ def _channel(matrix: Vector) -> Channel:
 
 
 def _pairs(seen: Vector, matrix: Vector) -> JointDistribution:
-    """Law of S and the released pairs that occur."""
+    """Distribution of S and the released pairs that occur."""
     released = np.einsum("ysb,bz->syz", seen, matrix).reshape(seen.shape[1], -1)
     released = released[:, released.any(axis=0)]
     return JointDistribution.from_matrix(released / released.sum())

@@ -10,7 +10,7 @@ import numpy as np
 from sanitize._checks import positive, whole_number
 from sanitize.budgets import as_budget, check_kind
 from sanitize.channel import HEURISTIC
-from sanitize.joint import check_law
+from sanitize.joint import check_distribution
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.paper_merging import paper_subset_merging
 from sanitize.mechanisms._merging.subset_merging import subset_merging
@@ -48,13 +48,13 @@ def subset_random_response(
 
     Guarantee
     ---------
-    Every released symbol is within the budget under the law given, as `Budget.excess` measures it (1e-12); with a
-    confidence, under every law of the confidence set.
+    Every released symbol is within the budget under the distribution given, as `Budget.excess` measures it (1e-12);
+    with a confidence, under every distribution of the confidence set.
 
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, X).
+        Distribution of (S, X).
     budget : LiftBudget, LDPBudget or float
         A number is symmetric local information privacy (LIP) in nats.
     block_size : int
@@ -66,14 +66,14 @@ def subset_random_response(
     time_limit : float, optional
         Seconds; shared out over the blocks by their size.
     confidence : float or ConfidenceSet, optional
-        Meet the budget under every law that the counts allow at this confidence.
+        Meet the budget under every distribution that the counts allow at this confidence.
     target : array-like of shape (n_t, n_x), optional
         P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
 
     Returns
     -------
     Channel
-        One sparse stage; its ``standing`` compares it with the best response inside the same blocks.
+        One sparse stage; its ``optimality`` compares it with the best response inside the same blocks.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def subset_random_response(
     """
     deal = partial(_blocks, block_size=whole_number("block_size", block_size, 1))
     known = check_kind(as_budget(budget))
-    loss = Loss.towards(target, len(check_law(joint).public))
+    loss = Loss.towards(target, len(check_distribution(joint).public))
     account = effort_of(effort, RESPONSE_EFFORT, time_limit)
     positive("gap", gap)
     if confidence is None:
@@ -101,7 +101,7 @@ def subset_random_response(
         return respond_in(joint, known, blocks, gap=gap, effort=account, loss=loss).released(len(blocks))
     made = robust_random_response(joint, known, confidence, gap=gap, effort=account, deal=deal, loss=loss)
     channel = made.released(2)
-    return channel if target is None else channel.with_standing(HEURISTIC)
+    return channel if target is None else channel.with_optimality(HEURISTIC)
 
 
 def paper_subset_random_response(
@@ -120,13 +120,13 @@ def paper_subset_random_response(
 
     Guarantee
     ---------
-    Every released symbol is within the budget under the law given, as `Budget.excess` measures it (1e-12), and
+    Every released symbol is within the budget under the distribution given, as `Budget.excess` measures it (1e-12), and
     I(X;Y) is at least that of `paper_subset_merging`, up to the gap.
 
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, X).
+        Distribution of (S, X).
     budget : LiftBudget, LDPBudget or float
         A number is symmetric local information privacy (LIP) in nats.
     gap : float

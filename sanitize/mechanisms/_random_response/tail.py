@@ -14,7 +14,7 @@ from sanitize._tolerances import TIGHT
 from sanitize.budgets import CVaRLiftBudget, LiftBudget, worst_threshold
 from sanitize.channel import HEURISTIC, Channel
 from sanitize.errors import InvalidBudget
-from sanitize.joint import JointDistribution, check_law
+from sanitize.joint import JointDistribution, check_distribution
 from sanitize.lifts import lift
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.tail_merging import tail_merging
@@ -26,7 +26,7 @@ Vector = NDArray[np.float64]
 
 # Steps of single thresholds, in parts of the way from the lowest to e**upper, and the least gain that counts.
 _FIRST_STEP, _LAST_STEP, _LEAST_GAIN, _LOWEST = 0.2, 0.02, 1e-7, 0.7
-# Laws small enough to list every vertex of the arrangement of {l_s = t_s}.
+# Distributions small enough to list every vertex of the arrangement of {l_s = t_s}.
 _FEW_LETTERS, _FEW_SECRETS = 20, 5
 _INSIDE, _POSITIVE = 1e-9, 1e-12
 
@@ -44,14 +44,14 @@ def tail_random_response(joint: JointDistribution, budget: CVaRLiftBudget, *, ef
 
     Guarantee
     ---------
-    The release meets the budget under the law given, as it is measured; it keeps at least what `tail_merging` and the
-    pooled response within the bound on every lift keep. Optimal for its thresholds where all vertices were listed; over
-    thresholds it is a search, so no gap is claimed.
+    The release meets the budget under the distribution given, as it is measured; it keeps at least what `tail_merging`
+    and the pooled response within the bound on every lift keep. Optimal for its thresholds where all vertices were
+    listed; over thresholds it is a search, so no gap is claimed.
 
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, X).
+        Distribution of (S, X).
     budget : CVaRLiftBudget
     effort : float, optional
         Entries of linear programs to solve for each pooled response, >= 1.
@@ -77,11 +77,11 @@ def tail_random_response(joint: JointDistribution, budget: CVaRLiftBudget, *, ef
     """
     if not isinstance(budget, CVaRLiftBudget):
         raise InvalidBudget(f"tail_random_response takes a CVaRLiftBudget(upper, delta), got {type(budget).__name__}")
-    if budget.excess(check_law(joint)).max() <= 0:
+    if budget.excess(check_distribution(joint)).max() <= 0:
         return Channel.identity(len(joint.public), joint.public)
     search = _Search(joint, budget)
     search.improve(search.pooled(effort))
-    return search.channel().with_standing(HEURISTIC)
+    return search.channel().with_optimality(HEURISTIC)
 
 
 class _Search:
@@ -174,7 +174,7 @@ class _Search:
         return float(weights @ entr(points).sum(axis=1))
 
     def channel(self) -> Channel:
-        """The best release as a channel, as little of one law for all x mixed in as its measured mean asks for."""
+        """The best release as a channel, as little of one row for all x mixed in as its measured mean asks for."""
         masses = self.points * self.weights[:, None]
         # A letter that hardly ever occurs may have no mass left by rounding: it is released as any other.
         masses[:, masses.sum(axis=0) == 0] = self.weights[:, None]

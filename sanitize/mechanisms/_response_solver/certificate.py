@@ -36,7 +36,8 @@ _WORTHWHILE = 0.02  # share of a box that tightening must remove to be tried aga
 # Ten times what 200 letters need. More open boxes are rounding that splits for ever, and would fill the memory.
 _MOST_OPEN = 1 << 17
 _EDGE = 0.1  # splits keep this distance, as a share of the side, from its ends
-# Boxes after which it is asked whether the effort can do; laws that were proved had closed more by then, or soon did.
+# Boxes after which it is asked whether the effort can do; distributions that were proved had closed more by then, or
+# soon did.
 _FIRST_LOOK = 1 << 13
 _HARDLY_ANY = 0.125  # of the boxes
 

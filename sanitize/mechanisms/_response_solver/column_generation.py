@@ -97,7 +97,11 @@ class Search:
         self, inner: LiftBounds, outer: LiftBounds, p_x: Vector, gap: float, effort: Effort, loss: Loss | None = None
     ) -> None:
         loss = Loss() if loss is None else loss
-        self.within, self.inner, self.outer = inner, inner.polytope(loss.law), outer.polytope(loss.law)
+        self.within, self.inner, self.outer = (
+            inner,
+            inner.polytope(loss.distribution),
+            outer.polytope(loss.distribution),
+        )
         self.p_x, self.gap, self.effort = p_x, gap, effort
         self.pool, self.bound, self.status = ColumnPool(p_x, loss), 0.0, "stalled"
         self.pricer = Pricer(self.inner, self.pool, np.random.default_rng(0), gap / 4, effort)

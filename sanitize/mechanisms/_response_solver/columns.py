@@ -38,16 +38,16 @@ class RoundingStops(ArithmeticError):
 class Loss:
     """H(T|y) of posteriors v = P(x|y), in nats.
 
-    The law of T is linear in v, so H(T|y) is concave in v as H(X|y) is: the best response mixes vertices of the same
-    polytope, and chords bound it from below in the same way.
+    The distribution of T is linear in v, so H(T|y) is concave in v as H(X|y) is: the best response mixes vertices of
+    the same polytope, and chords bound it from below in the same way.
 
     Attributes
     ----------
-    law : ndarray of shape (n_t, n), optional
+    distribution : ndarray of shape (n_t, n), optional
         P(t|x); None is T = X.
     """
 
-    law: Vector | None = None
+    distribution: Vector | None = None
 
     @classmethod
     def towards(cls, target: ArrayLike | None, n_symbols: int) -> Loss:
@@ -61,24 +61,24 @@ class Loss:
         if target is None:
             return cls()
         try:
-            law = np.asarray(target, dtype=np.float64)
+            distribution = np.asarray(target, dtype=np.float64)
         except (TypeError, ValueError):
             raise InvalidParameter("target must be a matrix of the probabilities P(t|x), one column a symbol") from None
-        if law.ndim != 2 or law.shape[1] != n_symbols:
+        if distribution.ndim != 2 or distribution.shape[1] != n_symbols:
             raise InvalidParameter(
-                f"target must be P(t|x), one column for each of the {n_symbols} public symbols, got shape {law.shape}"
+                f"target must be P(t|x), one column for each of the {n_symbols}, got shape {distribution.shape}"
             )
-        if not ((law >= 0).all() and (np.abs(law.sum(axis=0) - 1) <= PROBABILITY_SUM).all()):
+        if not ((distribution >= 0).all() and (np.abs(distribution.sum(axis=0) - 1) <= PROBABILITY_SUM).all()):
             raise InvalidParameter("target must be P(t|x): every column must be >= 0 and sum to 1")
-        return cls(law[law.any(axis=1)])
+        return cls(distribution[distribution.any(axis=1)])
 
     def on(self, letters: Codes) -> Loss:
         """The same for posteriors over some letters."""
-        return self if self.law is None else Loss(self.law[:, letters])
+        return self if self.distribution is None else Loss(self.distribution[:, letters])
 
     def spread(self, v: Vector) -> Vector:
         """P(t|y) of posteriors v, shape (K, n_t)."""
-        return v if self.law is None else v @ self.law.T
+        return v if self.distribution is None else v @ self.distribution.T
 
     def of(self, v: Vector) -> Vector:
         """H(T|y) of posteriors v, shape (K,)."""
@@ -87,11 +87,11 @@ class Loss:
     def slope(self, v: Vector, floor: float) -> Vector:
         """Slope of H(T|y) at v but for a constant, shape (K, n); probabilities below ``floor`` are raised to it."""
         slope = -np.log(np.maximum(self.spread(v), floor))
-        return slope if self.law is None else slope @ self.law
+        return slope if self.distribution is None else slope @ self.distribution
 
     def alone(self, n: int) -> Vector:
         """H(T|x) of n letters by themselves."""
-        return np.zeros(n) if self.law is None else np.asarray(entr(self.law).sum(axis=0))
+        return np.zeros(n) if self.distribution is None else np.asarray(entr(self.distribution).sum(axis=0))
 
     def entropy(self, p_x: Vector) -> float:
         """H(T)."""
@@ -99,15 +99,15 @@ class Loss:
 
     def kept(self, joint: JointDistribution, channel: Channel) -> float:
         """I(T;Y) of a channel from X to Y."""
-        if self.law is None:
+        if self.distribution is None:
             return utility(joint, channel)
-        released = channel.push(self.law * joint.p_x)
+        released = channel.push(self.distribution * joint.p_x)
         open_ = entr(released).sum() - entr(released.sum(axis=0)).sum()
         return max(0.0, float(entr(released.sum(axis=1)).sum() - open_))
 
     def share(self, kept: float, p_x: Vector) -> float:
         """What is kept of H(X), or of I(T;X); 1 where that is 0."""
-        if self.law is None:
+        if self.distribution is None:
             return share_of_entropy(kept, p_x)
         available = self.entropy(p_x) - float(self.alone(len(p_x)) @ p_x)
         return min(1.0, kept / available) if available > NOTHING else 1.0
@@ -167,7 +167,7 @@ class ColumnPool:
             self.vertices[len(self)] = vertex[0].copy(), vertex[1].copy()
         self.letters.append(letters)
         self.shares.append(shares)
-        spread = shares if self.loss.law is None else self.loss.law[:, letters] @ shares
+        spread = shares if self.loss.distribution is None else self.loss.distribution[:, letters] @ shares
         self.costs.append(float(entr(spread).sum()))
         return True
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from sanitize._limits import LOOSEST
 from sanitize.budgets import LDPBudget, LiftBudget
-from sanitize.channel import Standing
+from sanitize.channel import Optimality
 from sanitize.lifts import lift
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._response_solver.column_generation import lower_envelope
@@ -75,11 +75,11 @@ class RandomResponse:
     status: str
 
     @property
-    def standing(self) -> Standing:
+    def optimality(self) -> Optimality:
         """What is proved of it; its ``words`` say optimal, within so many nats of the optimum, or cut short."""
         if self.status == "optimal":
-            return Standing("optimal", self.gap)
-        return Standing("within" if self.status == "stalled" else "cut short", self.gap)
+            return Optimality("optimal", self.gap)
+        return Optimality("within" if self.status == "stalled" else "cut short", self.gap)
 
     def released(self, n_blocks: int = 1) -> Channel:
         """The channel with what is proved of it: among all channels, or among those inside its blocks.
@@ -92,7 +92,7 @@ class RandomResponse:
         if self.status == "interrupted":
             raise KeyboardInterrupt
         among = "" if n_blocks == 1 else "responses inside its blocks"
-        return self.channel.with_standing(replace(self.standing, among=among))
+        return self.channel.with_optimality(replace(self.optimality, among=among))
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +104,10 @@ class Response:
     columns : sparse array of shape (n_x, n_y)
         Posteriors over all letters.
     weights : ndarray of shape (n_y,)
-        P(y), in parts of the whole law.
+        P(y), in parts of the whole distribution.
     loss, bound : float
         Σ P(y) H(X|y) over these letters, or Σ P(y) H(T|y) of a target, and the least that any response has of it, in
-        nats of the whole law.
+        nats of the whole distribution.
     n_columns : int
     status : str
     """
@@ -161,7 +161,7 @@ class Block:
         Of the search; after it, of searches for budgets nearby.
     found : Response
     least : float
-        No response on these letters loses less, in nats of the whole law.
+        No response on these letters loses less, in nats of the whole distribution.
     """
 
     problem: Problem
@@ -219,7 +219,7 @@ class Block:
         try:
             found = lower_envelope(inner, outer, own, seeds, gap=self.problem.gap, effort=effort, loss=loss)
         except (np.linalg.LinAlgError, RoundingStops):
-            # The seeds alone, with a bound that proves nothing: for laws beyond linear programs of doubles.
+            # The seeds alone, with a bound that proves nothing: for distributions beyond linear programs of doubles.
             weights = (seeds > 0) @ own
             return self._made(seeds.T, weights, loss.of(seeds), 0.0, "stalled", len(seeds))
         pool, mixture = found.pool, found.mixture
@@ -235,7 +235,7 @@ class Block:
         status: str,
         n_columns: int,
     ) -> Response:
-        """A response of columns over these letters alone, as if they were the law."""
+        """A response of columns over these letters alone, as if they were the distribution."""
         joint, columns = self.problem.joint, sparse.csc_array(columns)
         total = float(joint.p_x[self.letters].sum())
         parts = columns.data, self.letters[columns.indices], columns.indptr

@@ -57,7 +57,7 @@ class LiftBounds:
 
     @classmethod
     def inner(cls, lifts: Vector, budget: Budget, p_x: Vector) -> LiftBounds:
-        """Bounds a hair inside the budget that the law p_x of the letters meets; its own lifts for a budget near 0."""
+        """Bounds a hair inside the budget that the marginal p_x of the letters meets; its own lifts for one near 0."""
         known, own = check_kind(budget), lifts @ p_x
         if least_side(known) < EQUALITY:
             return cls(lifts, own, own)
@@ -114,14 +114,16 @@ class LiftBounds:
         rows = np.block([[self.lifts, -one], [-self.lifts / scale, (1 + self.span) / scale * one]])
         return rows, np.zeros(len(rows)), np.append(top, (1 + self.span) / scale * one)
 
-    def polytope(self, law: Vector | None = None) -> Polytope:
-        """Π; with the law of a target, P(t|x) of shape (n_t, n), P(t|y) are further variables, which nothing binds."""
+    def polytope(self, distribution: Vector | None = None) -> Polytope:
+        """Π; with a target's P(t|x) of shape (n_t, n), P(t|y) are further variables, which nothing binds."""
         rows, low, high = self.rows()
         made = Polytope.simplex(self.lifts.shape[1], rows.shape[1], self).cut(rows, low, high)
-        if law is None:
+        if distribution is None:
             return made
-        spread = slice(made.size, made.size + len(law))
-        return replace(made.cut(law, np.full(len(law), -1.0), np.full(len(law), 2.0)), spread=spread)
+        spread = slice(made.size, made.size + len(distribution))
+        return replace(
+            made.cut(distribution, np.full(len(distribution), -1.0), np.full(len(distribution), 2.0)), spread=spread
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,7 +46,7 @@ class Pricer:
     pool : ColumnPool
         Its loss says what columns leave open.
     rng : numpy Generator
-        Seeded: the same law and budget always give the same channel.
+        Seeded: the same distribution and budget always give the same channel.
     tolerance : float
         Columns count when H(v) - μ·v is below minus this.
     effort : Effort

@@ -35,7 +35,7 @@ def response_channel(
     budget: Budget,
     columns: sparse.csc_array,
     weights: Vector,
-    laws: ConfidenceSet | None = None,
+    distributions: ConfidenceSet | None = None,
 ) -> Channel:
     """P(y|x) = weight(y) v_y(x) / P(x), rows made to sum to 1.
 
@@ -53,8 +53,8 @@ def response_channel(
         Posteriors v_y.
     weights : ndarray of shape (n_y,)
         P(y).
-    laws : ConfidenceSet, optional
-        Repair until the budget holds under all of these laws.
+    distributions : ConfidenceSet, optional
+        Repair until the budget holds under all of these distributions.
     """
     mass = _balanced(columns, weights, joint.p_x)
     share = np.zeros(len(weights))
@@ -65,7 +65,7 @@ def response_channel(
         names = Alphabet.of_n_labels("+".join(joint.public.columns), n_y, partial(response_names, joint.public, mass))
         channel = Channel((stage,), joint.public, names)
         released = joint.release(channel)
-        excess = budget.excess(released) if laws is None else laws.worst_case(channel).excess(budget)
+        excess = budget.excess(released) if distributions is None else distributions.worst_case(channel).excess(budget)
         is_over = excess > BUDGET
         if not is_over.any():
             return channel
@@ -77,7 +77,7 @@ def response_channel(
         if len(hopeless):
             mass, share = _merge(mass, share, int(hopeless[np.argmin(released.p_x[hopeless])]), released.p_x)
         else:
-            mass = _lend(mass, budget, released, over, share[over], None if laws is None else excess)
+            mass = _lend(mass, budget, released, over, share[over], None if distributions is None else excess)
 
 
 def _balanced(columns: sparse.csc_array, weights: Vector, p_x: Vector) -> sparse.csc_array:
@@ -110,8 +110,8 @@ def _lend(
 ) -> sparse.csc_array:
     """Masses after each symbol that is over has got, for its share, a part of the symbol that helps it most.
 
-    Under a set of laws that is the one furthest inside in its own ``worst`` case: posteriors within the budget under
-    all of them form a cone.
+    Under a set of distributions that is the one furthest inside in its own ``worst`` case: posteriors within the budget
+    under all of them form a cone.
     """
     lifts, p_y = lift(released), released.p_x
     givers = np.setdiff1d(np.arange(len(p_y)), over)

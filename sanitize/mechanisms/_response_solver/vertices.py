@@ -1,4 +1,4 @@
-"""The best mixture of all vertices of Π, for laws small enough to list them: double description, then one program."""
+"""The best mixture of all vertices of Π, where they are few enough to list: double description, then one program."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def mix_all_vertices(
         Rows a with a·v >= 0 for the posteriors v that bounds are proved on, and for those that columns are made of;
         one array where these are the same but for a margin.
     p_x : ndarray of shape (n,)
-        Law of these letters.
+        Distribution of these letters.
     gap : float
         In nats.
     loss : Loss
@@ -73,7 +73,7 @@ def listed(cuts: Vector) -> Vector | None:
 def _costs(points: Vector, loss: Loss) -> Vector:
     """What points lose beyond what their letters alone leave open, in nats; 0 exactly for letters alone."""
     cost = entr(points).sum(axis=1)
-    if loss.law is None:
+    if loss.distribution is None:
         return cost
     # Points whose letters say the same of the target lose nothing, but only letters alone may cost nothing: the mixture
     # starts from these.

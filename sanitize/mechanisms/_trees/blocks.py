@@ -53,13 +53,13 @@ def finest_blocks(tree: Tree, alone: NDArray[np.bool_], may_part: NDArray[np.boo
 
 
 def blocks_within(tree: Tree, joint: JointDistribution, budget: Budget) -> NDArray[np.intp]:
-    """Block of each cell under a law; where it is not the one the tree was grown on, some blocks become one.
+    """Block of each cell under a distribution; where it is not the one the tree was grown on, some blocks become one.
 
     Parameters
     ----------
     tree : Tree
     joint : JointDistribution
-        Law of (S, cell).
+        Distribution of (S, cell).
     budget : Budget
     """
     mass = np.zeros((len(tree.column), len(joint.sensitive)))
@@ -77,13 +77,13 @@ def tree_merging(joint: JointDistribution, blocks: ArrayLike, budget: Budget | f
 
     Guarantee
     ---------
-    Every block is within the budget under the law given, as `Budget.excess` measures it (1e-12); blocks that are not
-    are refused.
+    Every block is within the budget under the distribution given, as `Budget.excess` measures it (1e-12); blocks that
+    are not are refused.
 
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, cell).
+        Distribution of (S, cell).
     blocks : array-like of int, shape (n_cells,)
         Block of each cell, numbered from 0 (`sanitize.trees.Tree.blocks`).
     budget : Budget or float
@@ -97,7 +97,7 @@ def tree_merging(joint: JointDistribution, blocks: ArrayLike, budget: Budget | f
     Raises
     ------
     InvalidParameter
-        If the blocks do not fit the law, or one of them is not within the budget.
+        If the blocks do not fit the distribution, or one of them is not within the budget.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def tree_merging(joint: JointDistribution, blocks: ArrayLike, budget: Budget | f
     labels = check_blocks(joint, blocks, as_budget(budget))
     n_blocks = int(labels.max()) + 1
     made = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, n_blocks))
-    return made.with_standing(HEURISTIC)
+    return made.with_optimality(HEURISTIC)
 
 
 def check_blocks(joint: JointDistribution, blocks: ArrayLike, budget: Budget) -> NDArray[np.intp]:
@@ -144,13 +144,13 @@ def tree_random_response(
 
     Guarantee
     ---------
-    Every released symbol is within the budget under the law given, as `Budget.excess` measures it (1e-12), and
+    Every released symbol is within the budget under the distribution given, as `Budget.excess` measures it (1e-12), and
     I(X;Y) is at least that of `tree_merging`; with a target T, I(T;Y) is, up to the gap.
 
     Parameters
     ----------
     joint : JointDistribution
-        Law of (S, cell).
+        Distribution of (S, cell).
     blocks : array-like of int, shape (n_cells,)
         Block of each cell, numbered from 0 (`sanitize.trees.Tree.blocks`); each within the budget.
     budget : LiftBudget, LDPBudget or float
@@ -170,7 +170,7 @@ def tree_random_response(
     InvalidBudget
         If there is no budget or it is of another kind.
     InvalidParameter
-        If the blocks do not fit the law, or one of them is not within the budget.
+        If the blocks do not fit the distribution, or one of them is not within the budget.
 
     Examples
     --------

@@ -46,9 +46,10 @@ def certified_random_response(
 
     Guarantee
     ---------
-    With probability at least ``confidence`` over the rows, every released symbol is within the budget under the law
-    they were drawn from, whatever it is; under the frequencies in ``joint`` it always is (those of all rows, or what
-    noise left of them). One symbol, which tells nothing, can always be released, so there is always a channel.
+    With probability at least ``confidence`` over the rows, every released symbol is within the budget under the
+    distribution they were drawn from, whatever it is; under the frequencies in ``joint`` it always is (those of all
+    rows, or what noise left of them). One symbol, which tells nothing, can always be released, so there is always a
+    channel.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ def certified_random_response(
     check_counts(joint, design, fresh, MOST_PAIRED)
     k = len(joint.public)
     if members.shape[1] != k:
-        raise InvalidParameter(f"members must be of the {k} cells of the law, got {members.shape}")
+        raise InvalidParameter(f"members must be of the {k} cells of the distribution, got {members.shape}")
     variance = noise.variance if noise else 0.0
     foresight = Foresight.of(design, rows_of(fresh, noise), lift_budget, confidence, variance)
     net = candidates(members, profiles, foresight)
@@ -111,7 +112,7 @@ def certified_random_response(
     total = np.asarray(mass.sum(axis=0)).ravel()
     posteriors = sparse.csc_array(mass.multiply(1 / total[None, :]))
     posteriors.sort_indices()
-    return response_channel(joint, lift_budget, posteriors, total * amount[used]).with_standing(HEURISTIC)
+    return response_channel(joint, lift_budget, posteriors, total * amount[used]).with_optimality(HEURISTIC)
 
 
 def proven(
@@ -139,10 +140,10 @@ def proven(
 def check_counts(
     joint: JointDistribution, design: NDArray[np.int64], fresh: NDArray[np.int64], most_cells: int
 ) -> None:
-    """Refuse counts that are not of the cells of the law, and cells that are too many."""
+    """Refuse counts that are not of the cells of the distribution, and cells that are too many."""
     k = joint.pmf.shape[1]
     if design.shape != joint.pmf.shape or fresh.shape != joint.pmf.shape:
-        raise InvalidParameter(f"counts must be of the {k} cells of the law, got {design.shape}")
+        raise InvalidParameter(f"counts must be of the {k} cells of the distribution, got {design.shape}")
     if k > most_cells:
         raise InvalidParameter(f"with confidence= a tree has at most {most_cells} cells, got {k}; lower max_cells")
 
@@ -176,9 +177,9 @@ def certified_tree_merging(
 
     Guarantee
     ---------
-    With probability at least ``confidence`` over the rows, every released symbol is within the budget under the law
-    they were drawn from, whatever it is; under the frequencies of all rows it always is. One block of all cells, which
-    tells nothing, can always be released.
+    With probability at least ``confidence`` over the rows, every released symbol is within the budget under the
+    distribution they were drawn from, whatever it is; under the frequencies of all rows it always is. One block of all
+    cells, which tells nothing, can always be released.
 
     Parameters
     ----------
@@ -229,4 +230,4 @@ def certified_tree_merging(
     labels = made.finest(passed)
     n_blocks = int(labels.max()) + 1
     merged = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, n_blocks))
-    return merged.with_standing(HEURISTIC)
+    return merged.with_optimality(HEURISTIC)

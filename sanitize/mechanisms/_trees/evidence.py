@@ -12,10 +12,10 @@ probability at most ``level``. With -f it proves q >= r π m. The box enters as 
 and that of π, where bounds of P(s|y) made of bounds of π would take in the whole second one.
 
 The symbols, μ, b and λ come from other rows, and a product only grows as e falls. So the box may come from the fresh
-rows themselves. A symbol that is not within the budget makes at least one claim that is false. The law alone says which
-one is the first, whatever the rows are, and the symbol passes only if this one is shown: with probability at most
-``level``, however many claims it makes. One union bound over the box and the symbols makes every symbol that passes
-certain at once, and any mixture of them, whatever chose it, is a release within the budget.
+rows themselves. A symbol that is not within the budget makes at least one claim that is false. The distribution alone
+says which one is the first, whatever the rows are, and the symbol passes only if this one is shown: with probability at
+most ``level``, however many claims it makes. One union bound over the box and the symbols makes every symbol that
+passes certain at once, and any mixture of them, whatever chose it, is a release within the budget.
 
 Counts of (s, cell) may hold noise that adds up to 0 in each cell: N + Z in place of N in the logarithm Σ N log(1 +
 λ (f - e)) of the product. In one cell f has one value at S = s and one at all others, so what noise adds is Z_s times

@@ -221,13 +221,13 @@ def _measure(
 ) -> LeakageReport | None:
     """Report on some of n releases beside others that tell up to a level; None where they are too many to measure."""
     if not runs:
-        law, channel = JointDistribution.from_matrix([[1.0]]), Channel.identity(1)
+        distribution, channel = JointDistribution.from_matrix([[1.0]]), Channel.identity(1)
     elif counts is None:
         return None
     else:
-        law = counts.to_joint()
+        distribution = counts.to_joint()
         try:
-            channel = side_by_side(law.public, runs)
+            channel = side_by_side(distribution.public, runs)
         except ColumnError:
             return None
     notes: tuple[str, ...] = ()
@@ -239,7 +239,7 @@ def _measure(
             f"of X count with the sum of their levels, {level:.6g} nats, and the others against what that leaves",
         )
     facts = ReleaseFacts(mechanism=LEDGER, output="label", warnings=notes, recorded=n)
-    return LeakageReport.measure(law, channel, budget, facts=facts)
+    return LeakageReport.measure(distribution, channel, budget, facts=facts)
 
 
 def _sides(budget: Budget) -> dict[str, float]:
@@ -261,9 +261,9 @@ def _require(report: LeakageReport, book: Book, level: float) -> None:
         witness, excess = error.witness, max(error.excess, over)
     left = None
     if not level:
-        # The law of everything less the last release is the law of what is recorded.
-        law, before = report._after, report._after.public.columns[:-1]
-        tuples, (alphabet,) = Tuples.split(law.public, [before])
-        sums = [np.bincount(tuples.codes[:, 0], weights=row, minlength=len(alphabet)) for row in law.pmf]
-        left = float(-book.budget.excess(JointDistribution(np.stack(sums), law.sensitive, alphabet)).max())
+        # The distribution of everything less the last release is the distribution of what is recorded.
+        distribution, before = report._after, report._after.public.columns[:-1]
+        tuples, (alphabet,) = Tuples.split(distribution.public, [before])
+        sums = [np.bincount(tuples.codes[:, 0], weights=row, minlength=len(alphabet)) for row in distribution.pmf]
+        left = float(-book.budget.excess(JointDistribution(np.stack(sums), distribution.sensitive, alphabet)).max())
     raise LedgerExceeded(report, witness, excess, book.budget, len(book.entries), left)

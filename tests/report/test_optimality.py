@@ -9,21 +9,23 @@ import pytest
 
 import sanitize as sz
 from sanitize._files.sealed_text import seal_of
-from sanitize.channel import Standing
+from sanitize.channel import Optimality
 from sanitize.errors import InvalidParameter, SourceError
 from sanitize.mechanisms import best_subset_merging, paper_subset_merging, paper_subset_random_response
 
-OPTIMAL, CUT = Standing("optimal", 0.0, "mergings"), Standing("cut short", 0.012345)
+OPTIMAL, CUT = Optimality("optimal", 0.0, "mergings"), Optimality("cut short", 0.012345)
 
 
-def law(n_x: int, seed: int = 0) -> sz.JointDistribution:
+def distribution(n_x: int, seed: int = 0) -> sz.JointDistribution:
     cells = np.random.default_rng(seed).random((3, n_x)) + 0.01
     return sz.JointDistribution.from_matrix(cells / cells.sum())
 
 
-def report_of(standing: Standing | None) -> sz.LeakageReport:
-    joint = law(6)
-    return sz.LeakageReport.measure(joint, sz.Channel.identity(6).with_standing(standing), sz.LiftBudget.symmetric(9))
+def report_of(optimality: Optimality | None) -> sz.LeakageReport:
+    joint = distribution(6)
+    return sz.LeakageReport.measure(
+        joint, sz.Channel.identity(6).with_optimality(optimality), sz.LiftBudget.symmetric(9)
+    )
 
 
 @pytest.mark.slow
@@ -42,72 +44,72 @@ def report_of(standing: Standing | None) -> sz.LeakageReport:
     ],
 )
 def test_every_searching_mechanism_says_what_it_proved(mechanism, n_x, words):
-    assert mechanism(law(n_x), 0.2).standing.words.startswith(words)
+    assert mechanism(distribution(n_x), 0.2).optimality.words.startswith(words)
 
 
 @pytest.mark.parametrize("mechanism", [sz.watchdog, sz.subset_merging, paper_subset_merging])
 def test_nothing_keeps_more_than_what_releases_everything(mechanism):
-    assert mechanism(law(20), 50.0).standing == Standing("optimal", 0.0)
+    assert mechanism(distribution(20), 50.0).optimality == Optimality("optimal", 0.0)
 
 
 @pytest.mark.slow
 def test_a_response_without_effort_left_is_cut_short_with_a_true_gap():
-    joint, budget = law(70), sz.LiftBudget.symmetric(0.3)
+    joint, budget = distribution(70), sz.LiftBudget.symmetric(0.3)
     early = sz.optimal_random_response(joint, budget, effort=200_000)
     better = sz.optimal_random_response(joint, budget, effort=2_000_000)
-    assert early.standing.status == "cut short"
-    assert early.standing.words.startswith("cut short, within ")
+    assert early.optimality.status == "cut short"
+    assert early.optimality.words.startswith("cut short, within ")
     gain = sz.measures.utility(joint, better) - sz.measures.utility(joint, early)
-    assert gain <= early.standing.gap
+    assert gain <= early.optimality.gap
 
 
 @pytest.mark.parametrize("gap", [1e-9, 0.01, 0.123456, 3.0])
 def test_words_never_promise_less_distance_than_the_gap(gap):
-    words = Standing("cut short", gap).words
+    words = Optimality("cut short", gap).words
     assert gap <= float(words.split()[3]) <= 1.02 * gap
 
 
-def test_a_merging_of_too_many_symbols_has_no_gap_and_a_calibrated_channel_no_standing():
-    assert sz.subset_merging(law(24), 0.2).standing.gap is None
-    assert sz.randomized_response(6, 1.0).standing is None
+def test_a_merging_of_too_many_symbols_has_no_gap_and_a_calibrated_channel_no_optimality():
+    assert sz.subset_merging(distribution(24), 0.2).optimality.gap is None
+    assert sz.randomized_response(6, 1.0).optimality is None
     assert report_of(None).summary["status"] is None
     assert "design:" not in report_of(None).to_text()
 
 
-def test_a_channel_keeps_its_standing_under_other_names_and_loses_it_when_it_is_passed_on():
-    channel = sz.subset_merging(law(6), 0.2)
-    assert channel.renamed(inputs=channel.inputs).standing == channel.standing
-    assert channel.then(sz.Channel.identity(channel.n_outputs)).standing is None
+def test_a_channel_keeps_its_optimality_under_other_names_and_loses_it_when_it_is_passed_on():
+    channel = sz.subset_merging(distribution(6), 0.2)
+    assert channel.renamed(inputs=channel.inputs).optimality == channel.optimality
+    assert channel.then(sz.Channel.identity(channel.n_outputs)).optimality is None
     assert sz.Channel.from_json(channel.to_json()) == channel
 
 
 @pytest.mark.parametrize("audience", ["internal", "public"])
-@pytest.mark.parametrize("standing", [OPTIMAL, CUT])
-def test_every_view_says_the_standing(audience, standing):
-    report = report_of(standing)
-    assert f"design: {standing.words}" in report.to_text(audience=audience)
-    assert standing.words in report.to_html(audience=audience)
-    shown = report.to_dict(audience=audience)["verdict"]["standing"]
-    assert (shown["status"], shown["words"]) == (standing.status, standing.words)
-    assert standing.gap <= shown["gap"] <= 1.001 * standing.gap
-    assert (report.summary["status"], report.summary["gap"]) == (standing.words, standing.gap)
+@pytest.mark.parametrize("optimality", [OPTIMAL, CUT])
+def test_every_view_says_the_optimality(audience, optimality):
+    report = report_of(optimality)
+    assert f"design: {optimality.words}" in report.to_text(audience=audience)
+    assert optimality.words in report.to_html(audience=audience)
+    shown = report.to_dict(audience=audience)["verdict"]["optimality"]
+    assert (shown["status"], shown["words"]) == (optimality.status, optimality.words)
+    assert optimality.gap <= shown["gap"] <= 1.001 * optimality.gap
+    assert (report.summary["status"], report.summary["gap"]) == (optimality.words, optimality.gap)
 
 
-def test_a_saved_report_repeats_the_standing_and_refuses_words_that_contradict_it():
+def test_a_saved_report_repeats_the_optimality_and_refuses_words_that_contradict_it():
     report = report_of(CUT)
     saved = sz.LeakageReport.from_json(report.to_json())
     assert (saved.summary["status"], saved.summary["gap"]) == (CUT.words, CUT.gap)
     assert saved.to_text() == report.to_text()
     for change in ({"gap": 0.001}, {"status": "optimal"}, {"words": "optimal"}, {"gap": -1.0}, {"status": "best"}):
         document = report.to_dict()
-        document["verdict"]["standing"] |= change
+        document["verdict"]["optimality"] |= change
         with pytest.raises(SourceError):
             sz.LeakageReport.from_dict(document)
 
 
 @pytest.mark.parametrize("output", ["resample", "label"])
 @pytest.mark.parametrize("min_count", [0, 10])
-def test_a_saved_release_carries_the_standing_of_the_design(output, min_count):
+def test_a_saved_release_carries_the_optimality_of_the_design(output, min_count):
     df = sz.datasets.load_titanic()
     sanitizer = sz.OptimalRandomResponse(
         0.5, sensitive="survived", public=["class", "sex"], output=output, min_count=min_count
@@ -122,7 +124,7 @@ def test_a_saved_release_carries_the_standing_of_the_design(output, min_count):
 def test_a_saved_release_whose_words_contradict_its_gap_is_refused():
     df = sz.datasets.load_titanic()
     state = json.loads(sz.SavedRelease.of(sz.Watchdog(0.5, sensitive="survived", public=["class"]).fit(df)).to_json())
-    state["standing"]["words"] = "optimal"
+    state["optimality"]["words"] = "optimal"
     state["sha256"] = seal_of(state)
-    with pytest.raises(InvalidParameter, match=r"standing\.words contradict the gap"):
+    with pytest.raises(InvalidParameter, match=r"optimality\.words contradict the gap"):
         sz.SavedRelease.from_json(json.dumps(state))

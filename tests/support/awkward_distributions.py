@@ -1,4 +1,4 @@
-"""Random laws of thirteen awkward kinds: empty cells, ties, skew, copies, and probabilities that are hardly there."""
+"""Distributions of thirteen awkward kinds: empty cells, ties, skew, copies, and probabilities that are hardly there."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ KINDS: dict[str, Callable[[Cells, np.random.Generator], Cells]] = {
 }
 
 
-def awkward_law(kind: str, n_s: int, n_x: int, seed: int) -> JointDistribution:
-    """A law of a kind; where a margin would be empty, one cell is filled."""
+def awkward_distribution(kind: str, n_s: int, n_x: int, seed: int) -> JointDistribution:
+    """A distribution of a kind; where a margin would be empty, one cell is filled."""
     rng = np.random.default_rng([n_s, n_x, seed])
     cells = KINDS[kind](rng.random((n_s, n_x)) + 1e-3, rng)
     cells[0, cells.sum(axis=0) == 0] = 0.1
