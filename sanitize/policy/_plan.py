@@ -215,9 +215,9 @@ def _better(drafts: Drafts) -> tuple[Proposal, ...]:
 
 def _changes(drafts: Drafts, table: FirstPass) -> tuple[Proposal, ...]:
     """A looser limit, rare values pooled, and no claim beyond the rows, where that keeps more."""
-    looser, words = drafts.own, "in place of " + percent(drafts.kept((drafts.own, 1.0)))
-    found = []
-    if (looser, 2.0) in drafts.found:
+    looser, now = drafts.own, drafts.kept((drafts.own, 1.0))
+    words, found = f"in place of {percent(now)}", []
+    if (looser, 2.0) in drafts.found and drafts.kept((looser, 2.0)) > now:
         words_of_it = f"a looser limit: keeps {percent(drafts.kept((looser, 2.0)))}, {words}"
         bounds = drafts.policy_at(looser, 2.0).budget.bounds
         found = [Proposal("budget", key, f"{value:.3g}", words_of_it, is_open=True) for key, value in bounds.items()]

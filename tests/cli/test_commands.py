@@ -387,11 +387,14 @@ def bars(monkeypatch):
 
     class Bar:
         def __init__(self, **settings):
-            self.settings, self.n = settings, 0
+            self.settings, self.n, self.totals = settings, 0, []
             made.append(self)
 
         def update(self, n):
             self.n += n
+
+        def reset(self, total):
+            self.totals.append(total)
 
         def __enter__(self):
             return self
@@ -408,7 +411,7 @@ def test_progress_is_for_terminals_and_for_those_who_wait(place, run, bars, monk
     assert bars == []
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert run("release", "raw.parquet", "-o", "out.parquet", *SETTINGS, "--force")[0] == 0
-    assert [bar.n for bar in bars] == [800]  # every row is read twice
+    assert [(bar.n, bar.totals) for bar in bars] == [(800, [400, 400])]  # every row is read twice
     assert bars[0].settings["delay"] == 2
     assert bars[0].settings["file"] is sys.stderr
     assert run("init", "raw.parquet")[0] == 0

@@ -16,5 +16,5 @@ def kept_by_column(distributions, channel):
         inside = out > 0
         information = (out[inside] * np.log(out[inside] / np.outer(p, q)[inside])).sum()
         entropy = sz.measures.entropy(p)
-        found[name] = information / entropy if entropy > 0 else 1.0
+        found[name] = information / entropy if np.count_nonzero(p) > 1 else 1.0
     return found
