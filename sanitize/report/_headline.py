@@ -86,7 +86,7 @@ def is_useless(state: State, shares: Sequence[float]) -> bool:
 
 
 def headline(document: dict[str, Any]) -> str:
-    """The state in capitals, with the cause of a refusal."""
+    """The state in capitals, with the cause of a refusal, or how many columns keep next to nothing and why."""
     verdict, columns = document["verdict"], document["columns"]
     words = WORDS[verdict["state"]]
     if verdict["state"] == "refused":
@@ -99,20 +99,17 @@ def headline(document: dict[str, Any]) -> str:
         words = "HOLDS FOR THE STATED DISTRIBUTION ONLY"
     if synthetic(document):
         return SYNTHETIC.upper()
-    return f"{words}, but {_little(document)}" if verdict["useless"] else words
+    if not verdict["useless"]:
+        return words
+    shares, why = [column["share"] for column in document["kept"]], Lack(**verdict["lack"]).words
+    few, n = sum(share < USELESS_BELOW for share in shares), len(shares)
+    many = "the column keeps" if n == 1 else f"{few} of {n} columns keep"
+    return f"{words}, but {many} next to nothing{why and f' ({why})'}"
 
 
 def synthetic(document: dict[str, Any]) -> bool:
     """Whether all rows are drawn from one private model, none in place of another, and the limit has no part in it."""
     return document["verdict"]["state"] == "source" and SYNTHETIC in [one["title"] for one in document["sections"]]
-
-
-def _little(document: dict[str, Any]) -> str:
-    """How many columns keep next to nothing, and why."""
-    shares, why = [column["share"] for column in document["kept"]], Lack(**document["verdict"]["lack"]).words
-    few, n = sum(share < USELESS_BELOW for share in shares), len(shares)
-    many = "the column keeps" if n == 1 else f"{few} of {n} columns keep"
-    return f"{many} next to nothing{why and f' ({why})'}"
 
 
 def sentence(document: dict[str, Any]) -> str:

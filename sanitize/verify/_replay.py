@@ -164,11 +164,7 @@ def design_check(again: Designer, channel: Channel | None) -> Check:
     mechanism = again.report_.facts.mechanism
     if channel is not None:
         return Check.passed("design", f"{mechanism}, as it was given, within its budget on the source")
-    cut = (
-        "; its time limit may have cut the release off elsewhere, which a receipt would settle"
-        if _limits(again)
-        else ""
-    )
+    cut = "; its time limit may have ended the release elsewhere, which a receipt settles" if _limits(again) else ""
     return Check.passed("design", f"{mechanism}, designed again from the source{cut}")
 
 

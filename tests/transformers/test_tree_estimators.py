@@ -377,6 +377,11 @@ def test_other_budgets_targets_weights_and_hierarchies():
         ({"weights": {"nothing": 1}}, InvalidParameter, "no public column 'nothing'"),
         ({"target": "nothing"}, ColumnError, "nothing"),
         ({"bins": {"age": 5}}, ColumnError, "must be edges or a calendar unit here"),
+        (
+            {"bins": {"age": [0, 30.5, 99]}},
+            ColumnError,
+            "'age' holds whole numbers, which a tree cuts at whole numbers",
+        ),
         ({"missing": "error"}, ColumnError, "'town' has missing values"),
         ({"confidence": 1.5}, InvalidParameter, "confidence"),
         ({"confidence": 0.95, "budget": sz.Chi2LiftBudget(lower=1, upper=1)}, InvalidBudget, "Chi2LiftBudget"),

@@ -170,7 +170,8 @@ def declared_edges(bins: Bins, column: Any) -> list[Any]:
     Raises
     ------
     ColumnError
-        If they are a number of quantiles, which a tree finds better itself, or calendar units of a text.
+        If they are a number of quantiles, which a tree finds better itself, calendar units of a text, or parts of
+        whole numbers.
     """
     if bins.learned:
         raise ColumnError(
@@ -179,6 +180,9 @@ def declared_edges(bins: Bins, column: Any) -> list[Any]:
             bins.column,
         )
     if not isinstance(bins, DateBins):
+        if bins.whole and any(edge % 1 for edge in bins.edges):
+            words = "holds whole numbers, which a tree cuts at whole numbers: round its edges up"
+            raise ColumnError(f"column {bins.column!r} {words}", bins.column)
         return [int(edge) for edge in bins.edges] if bins.whole else list(bins.edges)
     if bins.step is None:
         return [int(edge) * 10**9 for edge in bins.edges]
