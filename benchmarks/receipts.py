@@ -24,6 +24,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 
 import sanitize as sz
 from sanitize.saved import SavedRelease
@@ -128,12 +131,12 @@ def forge(released: Path) -> None:
     """Let two rows of a release, or of its first part, change places: the same rows, and not in the drawn order."""
     part = min(released.glob("*.parquet")) if released.is_dir() else released
     is_text = part.suffix == ".csv"
-    frame = pd.read_csv(part) if is_text else pd.read_parquet(part)
+    table = pa.csv.read_csv(part) if is_text else pq.read_table(part)
+    frame = table.to_pandas()
     order = np.arange(len(frame))
     other = int((frame != frame.iloc[0]).any(axis=1).to_numpy().argmax())
     order[[0, other]] = other, 0
-    frame = frame.take(order)
-    frame.to_csv(part, index=False) if is_text else frame.to_parquet(part, index=False)
+    (pa.csv.write_csv if is_text else pq.write_table)(table.take(order), part)
 
 
 def one(kind: str, form: tuple[str, str], rows: str, n_rows: int, seed: int) -> Result:
