@@ -109,18 +109,8 @@ class CsvSource(Source):
         once = [field for field in self.schema if times[field.name] == 1 and field.name not in self.partitions]
         texts = [field.name for field in once if pa.types.is_string(field.type)]
         made, named = self, [name for name in texts if name in numbers.named]
-        types: dict[str, pa.DataType] = dict.fromkeys(named, pa.int64())
-        is_settled = not named
-        while not is_settled:  # the narrowest numeric types that hold every value of the columns that are named
-            made = self._typed(types)
-            try:
-                for _ in made._batches(named):
-                    pass
-                is_settled = True
-            except ColumnError as error:
-                if error.column is None or types[error.column] == pa.float64():
-                    raise
-                types[error.column] = pa.float64()
+        if named:
+            made = made._with_named(named)
         wanted = [name for name in texts if name not in named and numbers.found is not None and numbers.found(name)]
         return made._typed(found_numbers(wanted, made._batches(wanted))) if wanted else made
 
@@ -143,6 +133,21 @@ class CsvSource(Source):
         """Refuse to go on when a file is not the one that was opened; nobody else can write to a spool."""
         if self.spool is None:
             super().unchanged()
+
+    def _with_named(self, columns: Sequence[str]) -> CsvSource:
+        """The same source with the narrowest numeric types that hold every value of these columns."""
+        types: dict[str, pa.DataType] = dict.fromkeys(columns, pa.int64())
+        while True:
+            made = self._typed(types)
+            try:
+                for _ in made._batches(columns):
+                    pass
+            except ColumnError as error:
+                if error.column is None or types[error.column] == pa.float64():
+                    raise
+                types[error.column] = pa.float64()
+            else:
+                return made
 
     def _typed(self, types: Mapping[str, pa.DataType]) -> CsvSource:
         """The same source with other types of some columns."""
