@@ -108,7 +108,7 @@ class Target:
     def clear_stale(self) -> None:
         """Take away what earlier releases to this target left when they were killed; running ones hold a lock."""
         pattern = re.compile(rf"\.{re.escape(self.path.name[:NAME_CHARACTERS])}\.[0-9a-f]{{8}}\.(tmp|tmp\.gone|old)")
-        if not HAS_LOCKS:
+        if not HAS_LOCKS:  # nobody can tell what is left from what a running release writes
             return
         with writing(self.path):
             found = [entry for entry in os.scandir(self.path.parent) if pattern.fullmatch(entry.name)]

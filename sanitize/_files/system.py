@@ -28,10 +28,11 @@ _STOPS = (signal.SIGINT, signal.SIGTERM)
 def take_lock(descriptor: int) -> bool:
     """Whether the lock of an unfinished file or folder is now ours; it goes when the process does."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (OSError, AttributeError):
+        if HAS_LOCKS:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
         return False
-    return True
+    return HAS_LOCKS
 
 
 def wait_for_lock(descriptor: int) -> None:

@@ -185,11 +185,8 @@ class Drafts:
         """Designs within the budget: those that "auto" chose among, or else of the policy's family; its own first."""
         found = {name: report for (name, multiple), report in self.found.items() if multiple == 1}
         if self.compared:
-            best, share, now = (
-                self.compared[self.most(self.compared)],
-                self._share_of(self.compared),
-                self.report.summary,
-            )
+            best, share = self.compared[self.most(self.compared)], self._share_of(self.compared)
+            now = self.report.summary
             # What the policy is certified for by itself is compared with the choice, where it is not the worse.
             is_own = share in now and now[share] >= best.summary[share]
             found = self.compared | ({self.own: self.report} if is_own else {})

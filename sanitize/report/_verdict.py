@@ -290,5 +290,5 @@ def _found(distribution: JointDistribution) -> float:
     for p_s, row in zip(distribution.p_s, distribution.pmf, strict=True):
         groups = np.unique((row / distribution.p_x).round(12), return_inverse=True)[1]  # last digits break no tie
         own, others = np.bincount(groups, row), np.bincount(groups, distribution.p_x - row)
-        right += p_s * (own @ (others.cumsum() - others / 2)) / (p_s * (1 - p_s)) if p_s < 1 else 0.5
+        right += own @ (others.cumsum() - others / 2) / (1 - p_s) if p_s < 1 else 0.5  # own sums to P(s)
     return round(100 * float(right), 1)

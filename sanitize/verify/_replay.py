@@ -14,7 +14,7 @@ from sanitize._files.open import Target, open_source
 from sanitize._files.outputs import outputs, temporary_place
 from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import BATCH_ROWS
-from sanitize._release.designer import Designer, RecipeDesigner, check_designer, refuse_noisy
+from sanitize._release.designer import RecipeDesigner, check_designer, refuse_noisy
 from sanitize._release.first_pass import FirstPass
 from sanitize._tables.columns import as_arrow
 from sanitize.channel import Channel
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from sanitize._files.open import SourceLike
     from sanitize._files.source import Source
-    from sanitize._release.designer import Prepared
+    from sanitize._release.designer import Designer, Prepared
     from sanitize._release.first_pass import RowOrder
     from sanitize.joint import ContingencyTable
     from sanitize.report import LeakageReport
@@ -65,15 +65,16 @@ def drawn_again(
     path = released.root
     with tempfile.TemporaryDirectory(dir=temporary_place()) as folder, open_source(source, again.numbers) as table:
         checks = [_receipt_check(receipt, table, rows, others, sanitizer)]
-        given = receipt.channel if isinstance(again, Designer) and _limits(again) else None
-        prepared, kept = _prepared(again, table, rows, receipt, given)
-        if isinstance(again, Designer):
+        if isinstance(again, SavedRelease):
+            prepared, kept = _prepared(again, table, rows, receipt)
+            report, check = prepared.report.held_out, _saved_check(prepared.report)
+        else:
+            given = receipt.channel if _limits(again) else None
+            prepared, kept = _prepared(again, table, rows, receipt, given)
             if given is None and prepared.release.printer is None and receipt.channel not in (None, again.channel_):
                 given = receipt.channel
                 prepared, kept = _prepared(again, table, rows, receipt, given)
             report, check = again.report_, design_check(again, given)
-        else:
-            report, check = prepared.report.held_out, _saved_check(prepared.report)
         checks.append(check)
         with outputs() as made:
             place = Target(Path(folder) / path.name, as_folder=path.is_dir())
@@ -104,7 +105,7 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
 
 
 def _prepared(
-    again: Designer | SavedRelease, table: Source, rows: RowOrder, receipt: Receipt, channel: Channel | None
+    again: Designer | SavedRelease, table: Source, rows: RowOrder, receipt: Receipt, channel: Channel | None = None
 ) -> tuple[Prepared[Any], KeptRows]:
     kept = KeptRows() if rows == "keep" else KeptRows(0)
     first = FirstPass(table, BATCH_ROWS, workers=n_workers(None), kept=kept)
