@@ -118,7 +118,7 @@ def copy_of_released_columns(source: Path, target: Path) -> None:
             writer.write_batch(batch)
 
 
-def _release(source: Path, target: Path, rows: str, workers: int = 1) -> None:
+def _release(source: Path | pa.RecordBatchReader, target: Path, rows: str, workers: int = 1) -> None:
     import sanitize as sz
     from sanitize.transformers import SubsetMerging
 
@@ -132,6 +132,21 @@ def release_shuffled(source: Path, target: Path) -> None:
 
 def release_in_order(source: Path, target: Path) -> None:
     _release(source, target, "keep")
+
+
+def _reader(source: Path) -> pa.RecordBatchReader:
+    file = pq.ParquetFile(source)
+    columns = ["t0", "t1", "t2"]
+    schema = pa.schema([file.schema_arrow.field(name) for name in columns])
+    return pa.RecordBatchReader.from_batches(schema, file.iter_batches(columns=columns))
+
+
+def release_of_a_reader_shuffled(source: Path, target: Path) -> None:
+    _release(_reader(source), target, "shuffle")
+
+
+def release_of_a_reader_in_order(source: Path, target: Path) -> None:
+    _release(_reader(source), target, "keep")
 
 
 def release_shuffled_by_two_workers(source: Path, target: Path) -> None:
@@ -235,6 +250,8 @@ WAYS = [
     tuned_copy_of_the_released_columns,
     release_in_order,
     release_shuffled,
+    release_of_a_reader_in_order,
+    release_of_a_reader_shuffled,
     release_in_order_by_two_workers,
     release_shuffled_by_two_workers,
     release_of_two_channels_in_order,
@@ -256,6 +273,8 @@ _OWN = "tuned_copy_of_the_released_columns"
 GOALS = {
     "release_in_order": (_OWN, 2.5),
     "release_shuffled": (_OWN, 2.0),
+    "release_of_a_reader_in_order": ("release_in_order", 1.3),
+    "release_of_a_reader_shuffled": ("release_shuffled", 1.3),
     "release_of_nulls_shuffled": ("tuned_copy_of_nulls", None),
     "release_of_plain_text_shuffled": ("tuned_copy_of_plain_text", None),
     "release_of_binned_numbers_shuffled": ("tuned_copy_of_numbers", None),

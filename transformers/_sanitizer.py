@@ -7,10 +7,7 @@ import math
 import os
 import warnings
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import reduce
-from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -29,7 +26,7 @@ from sanitize._release.first_pass import Counted, FirstPass
 from sanitize._release.recipes.roles import two_dimensional, with_sensitive
 from sanitize._release.release import warn_of_unseen
 from sanitize._sampling.noise import NoiseKey, random_words
-from sanitize._tables.frame import Table
+from sanitize._tables.frame import Table, is_stream
 from sanitize.channel import ReducedChannel
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report
@@ -104,10 +101,10 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
 
         Parameters
         ----------
-        X : DataFrame, pyarrow Table or array of shape (n_rows, n_features); path; or iterator of such tables
+        X : DataFrame, pyarrow Table or array of shape (n_rows, n_features); path; or stream
             The table, with the sensitive columns in it unless ``sensitive_features`` is given. A Parquet or CSV file or
-            folder by its name, and batches from an iterator, are counted in bounded memory: the fit is that of all rows
-            at once, bit for bit.
+            folder by its name, and a stream as `sanitize.privatize_parquet` takes it, are counted in bounded memory:
+            the fit is that of all rows at once, bit for bit.
         y : ignored
             Never the sensitive column.
         sensitive_features : array-like or frame of shape (n_rows,) or (n_rows, k), optional
@@ -126,14 +123,12 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         ColumnError
             If a column is absent, ambiguous, of a nested type, or different in most rows.
         """
-        if isinstance(X, (str, os.PathLike, Iterator)):
+        if isinstance(X, (str, os.PathLike)) or is_stream(X):
             if sensitive_features is not None or sample_weight is not None:
                 raise InvalidParameter(
-                    "files and batches carry their sensitive columns, and have no sample_weight; name the columns with "
+                    "files and streams carry their sensitive columns, and have no sample_weight; name the columns with "
                     "sensitive="
                 )
-            if isinstance(X, Iterator):
-                return self._fit_batches(X)
             recipe = self.recipe()
             with open_source(X, recipe.numbers) as files:
                 first = FirstPass(files, BATCH_ROWS)
@@ -154,20 +149,6 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         recipe.design(spec, layout, Counted.of(layout, source, weights), source=rows).kept_by(self)
         return self
 
-    def _fit_batches(self, batches: Iterator[Any]) -> Self:
-        """Fit on tables that follow each other; the first one says which columns there are."""
-        recipe = self.recipe()
-        recipe.check_for_files()
-        spec, first = recipe.specification(), next(batches, None)
-        if first is None:
-            raise ColumnError(
-                "the iterator has no tables, so there is no distribution to learn; an iterator can be used once only"
-            )
-        layout, _ = recipe.layout(self._read(first, reset=True))
-        counted = (Counted.of(layout, Table.of(batch)) for batch in chain([first], batches))
-        recipe.design(spec, layout, reduce(Counted.merged, counted)).kept_by(self)
-        return self
-
     def transform(self, X: Frame) -> Frame:
         """Release the public columns: draw a released symbol for each row and print it.
 
@@ -177,11 +158,12 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
 
         Parameters
         ----------
-        X : DataFrame, pyarrow Table or array of shape (n_rows, n_features)
+        X : DataFrame, pyarrow Table or array of shape (n_rows, n_features); or stream
+            A stream is read into memory, and used up.
 
         Returns
         -------
-        Same kind as X, with the sanitized public columns only, rows in the same order.
+        Same kind as X (a pyarrow Table of a stream), with the sanitized public columns only, rows in the same order.
         """
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
@@ -277,8 +259,9 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         """Table of the user's X, checked the way scikit-learn checks features."""
-        # Asked of the type: on a lazy frame the attribute itself would resolve its schema.
-        if hasattr(type(X), "columns") or hasattr(type(X), "column_names"):
+        if is_stream(X):
+            X = Table.of(X).native
+        if hasattr(X, "columns") or hasattr(X, "column_names"):
             table = Table.of(X)
             if reset:
                 validate_data(self, X, skip_check_array=True, reset=True)

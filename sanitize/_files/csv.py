@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from sanitize._files.csv_stream import CheckedBytes, Spool
+from sanitize._files.csv_stream import CheckedBytes
 from sanitize._files.source import (
     AS_STORED,
     BATCH_ROWS,
@@ -35,6 +35,7 @@ from sanitize._files.source import (
     reading,
     stamp_of,
 )
+from sanitize._files.streams import Spool
 from sanitize.errors import ColumnError, SourceError, in_words
 
 CSV_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -128,11 +129,6 @@ class CsvSource(Source):
             columns[0] if len(columns) == 1 else None,
             columns,
         )
-
-    def unchanged(self) -> None:
-        """Refuse to go on when a file is not the one that was opened; nobody else can write to a spool."""
-        if self.spool is None:
-            super().unchanged()
 
     def _with_named(self, columns: Sequence[str]) -> CsvSource:
         """The same source with the narrowest numeric types that hold every value of these columns."""

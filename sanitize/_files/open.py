@@ -10,16 +10,18 @@ import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
 import pyarrow as pa
 
 from sanitize._files.csv import CSV_SUFFIXES, CsvSource
-from sanitize._files.csv_stream import Spool, is_delimiter
+from sanitize._files.csv_stream import is_delimiter
 from sanitize._files.outputs import NAME_CHARACTERS, Outputs, outputs, writing
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import AS_STORED, Numbers, Source
+from sanitize._files.streams import COPY_BYTES, ArrowSource, Spool
 from sanitize._files.system import HAS_LOCKS, take_lock
 from sanitize._progress import begin
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError, TargetExists
@@ -187,11 +189,17 @@ def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[So
         yield source.with_numbers(numbers)
         return
     source, delimiter = (source.source, source.delimiter) if isinstance(source, Delimited) else (source, None)
-    if hasattr(source, "read"):
+    if hasattr(source, "read") and not hasattr(source, "get_chunk"):  # pandas reads tables in chunks
         if isinstance(source.read(0), str):
             raise InvalidParameter("a stream must be opened for bytes, for example sys.stdin.buffer")
-        with Spool(cast(BinaryIO, source)) as spool:
+        with Spool(partial(shutil.copyfileobj, cast(BinaryIO, source), length=COPY_BYTES)) as spool:
             yield CsvSource.open(spool, numbers, delimiter)
+        return
+    if not isinstance(source, (str, os.PathLike)):
+        if delimiter is not None:
+            raise InvalidParameter("a table that is no file has no delimiter; leave it out")
+        with ArrowSource.open(source) as table:
+            yield table
         return
     path = path_of(source, SourceError)
     if delimiter is not None and path.exists() and not _is_csv(path):
@@ -242,5 +250,5 @@ def _root(source: SourceLike) -> Path | None:
     """File or folder of a source; None for a stream."""
     source = source.source if isinstance(source, Delimited) else source
     if isinstance(source, Source):
-        return None if isinstance(source, CsvSource) and source.spool is not None else source.root
-    return None if hasattr(source, "read") else path_of(source, SourceError)
+        return source.root if source.is_on_disk else None
+    return path_of(source, SourceError) if isinstance(source, (str, os.PathLike)) else None

@@ -89,6 +89,11 @@ class Source(ABC):
     _stamps: tuple[tuple[int, int, int], ...]
 
     @property
+    def is_on_disk(self) -> bool:
+        """Whether it can be opened again by its name; what a stream held cannot."""
+        return bool(self._stamps)
+
+    @property
     def known_rows(self) -> int | None:
         """Number of rows where it is known without reading them once more."""
         return vars(self).get("n_rows")
@@ -150,7 +155,7 @@ class Source(ABC):
 
     def unchanged(self) -> None:
         """Refuse to go on when a file is not the one that was opened."""
-        for file, stamp in zip(self.files, self._stamps, strict=True):
+        for file, stamp in zip(self.files if self.is_on_disk else (), self._stamps, strict=True):
             if not file.exists() or stamp_of(file) != stamp:
                 raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
 

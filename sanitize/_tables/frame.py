@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,7 @@ class Table(Mapping[str, Any]):
 
     @classmethod
     def of(cls, native: Any) -> Table:
-        """Read a DataFrame, a pyarrow Table or a two-dimensional array."""
+        """Read a DataFrame, a pyarrow Table, a two-dimensional array, or a stream, once."""
         if isinstance(native, Table):
             return native
         if isinstance(native, np.ndarray):
@@ -53,7 +53,14 @@ class Table(Mapping[str, Any]):
             return cls(native, "array", names, names)
         if hasattr(native, "to_native"):  # a frame of narwhals, around one of these kinds
             native = native.to_native()
+        if is_stream(native):
+            native = _table_of(native)
         kind = _kind(native)
+        if kind is None:
+            raise ColumnError(
+                "expected a pandas or polars DataFrame, a pyarrow Table, a two-dimensional array, or a stream of "
+                f"Arrow's batches, got {type(native).__name__}"
+            )
         labels = tuple(native.column_names if kind == "pyarrow" else native.columns)
         names = tuple(str(label) for label in labels)
         if len(set(names)) < len(names):
@@ -91,7 +98,11 @@ class Table(Mapping[str, Any]):
 
     def take(self, rows: NDArray[np.integer[Any]]) -> Table:
         """Some of the rows, as Arrow holds them."""
-        return Table.of(pa.table({name: as_arrow(self[name], name) for name in self.names}).take(pa.array(rows)))
+        return Table.of(self.to_arrow().take(pa.array(rows)))
+
+    def to_arrow(self) -> pa.Table:
+        """All columns as Arrow holds them."""
+        return pa.table({name: as_arrow(self[name], name) for name in self.names})
 
     def rebuild(
         self,
@@ -182,17 +193,100 @@ class Table(Mapping[str, Any]):
         return frame
 
 
-def _kind(native: Any) -> str:
+def _kind(native: Any) -> str | None:
     """Library of a table; a table of pandas or polars is only there where that library was imported."""
     if isinstance(native, pa.Table):
         return "pyarrow"
-    for library in ("pandas", "polars"):
-        if isinstance(native, getattr(sys.modules.get(library), "DataFrame", ())):
-            return library
-    raise ColumnError(
-        f"expected a pandas or polars DataFrame, a pyarrow Table or a two-dimensional array, got "
-        f"{type(native).__name__}; collect lazy frames first, and convert others"
-    )
+    return next((library for library in ("pandas", "polars") if _is(native, library, "DataFrame")), None)
+
+
+def _is(native: Any, module: str, name: str) -> bool:
+    """Whether it is of a class of a library that may not be there."""
+    return isinstance(native, getattr(sys.modules.get(module), name, ()))
+
+
+def is_stream(native: Any) -> bool:
+    """Whether it is no table yet, but `readers_of` gets one from it."""
+    if _kind(native) or isinstance(native, (np.ndarray, Table)):
+        return False
+    if hasattr(native, "__arrow_c_stream__"):
+        return not hasattr(native, "__array__")  # as single columns have
+    return isinstance(native, Iterator) or is_dataset(native) or _is(native, "polars", "LazyFrame")
+
+
+def is_dataset(native: Any) -> bool:
+    """Whether it is a data set of pyarrow."""
+    return _is(native, "pyarrow.dataset", "Dataset")
+
+
+def readers_of(stream: Any) -> Iterator[pa.RecordBatchReader]:
+    """All rows of a stream, as Arrow reads them, once.
+
+    A stream is a reader of Arrow, whatever has ``__arrow_c_stream__`` (a query of DuckDB, a result of ADBC), a data set
+    of pyarrow, a lazy frame of polars, which is run here, or an iterator of record batches or tables.
+    """
+    if _is(stream, "polars", "LazyFrame"):
+        stream = stream.collect()
+    if is_dataset(stream):
+        import pyarrow.dataset as ds
+
+        is_parquet = isinstance(getattr(stream, "format", None), ds.ParquetFileFormat)
+        checked = ds.ParquetFragmentScanOptions(page_checksum_verification=True) if is_parquet else None
+        yield stream.scanner(fragment_scan_options=checked).to_reader()
+    elif hasattr(stream, "__arrow_c_stream__"):
+        yield pa.RecordBatchReader.from_stream(stream)
+    else:
+        for part in stream:
+            table = pa.Table.from_batches([part]) if isinstance(part, pa.RecordBatch) else Table.of(part).to_arrow()
+            yield table.to_reader()
+
+
+def joined_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """The columns of tables that follow each other, in types that hold the values of all.
+
+    Raises
+    ------
+    ColumnError
+        If there is no table, one lacks a column of the first, or has values of another kind there.
+    """
+    first, *others = dict.fromkeys(schema.remove_metadata() for schema in schemas) or [pa.schema([])]
+    for schema in others:
+        if lacking := [name for name in first.names if name not in schema.names]:
+            raise ColumnError.absent(lacking, schema.names)
+    try:
+        return pa.unify_schemas([first, *others], promote_options="permissive") if others else first
+    except pa.ArrowException as error:  # it quotes a name and types
+        raise ColumnError(f"tables that follow each other differ: {error}; give each column one type") from None
+
+
+def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A table with the columns of a schema that joins its own with others."""
+    if table.schema.equals(schema):
+        return table
+    try:
+        return table.select(schema.names).cast(schema)
+    except pa.ArrowException:
+        raise ColumnError("tables that follow each other differ in the types of a column; give it one type") from None
+
+
+def _table_of(stream: Any) -> pa.Table:
+    """All that a stream holds; errors of whoever fills it may quote values."""
+    try:
+        parts = [reader.read_all() for reader in readers_of(stream)]
+    except pa.ArrowException as error:
+        raise ColumnError(f"the stream cannot be read ({type(error).__name__})") from None
+    schema = joined_schema([part.schema for part in parts])
+    table = pa.concat_tables([in_schema(part, schema) for part in parts]) if parts else schema.empty_table()
+    check_any(table.num_rows)
+    return table
+
+
+def check_any(n_rows: int) -> None:
+    """Refuse a stream without rows, as one has that was read before."""
+    if not n_rows:
+        raise ColumnError(
+            "the stream holds no rows; a stream can be used once only: open it once more, or read it into a table first"
+        )
 
 
 def _parts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:

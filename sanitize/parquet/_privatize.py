@@ -53,10 +53,12 @@ def privatize_parquet(
 
     Parameters
     ----------
-    source : path or binary stream
+    source : path, table or stream
         A file, or a folder whose files have one schema: all ``*.parquet`` under it, or all ``*.csv`` where there
-        are none. Folders named ``key=value`` make a column ``key``, a number where every value is whole. A stream
-        (``sys.stdin.buffer``) holds CSV; it is copied to a temporary file that has no name.
+        are none. Folders named ``key=value`` make a column ``key``, a number where every value is whole. A table is
+        a DataFrame or a pyarrow Table. A stream is a reader of Arrow's record batches, an iterator of them or of
+        tables, whatever has ``__arrow_c_stream__``, a lazy frame of polars, a data set of pyarrow, or bytes of CSV
+        (``sys.stdin.buffer``); all of it is copied, once, to a temporary file that has no name.
     target : path or binary stream
         A file (Parquet, or CSV for a name ending in ``.csv``), or for a folder source a folder of neutrally named
         Parquet parts (a name ending in ``.parquet`` or ``.csv`` makes one file of it). A stream gets CSV, when all
@@ -185,7 +187,8 @@ def plan_parquet(
 
     Parameters
     ----------
-    source : path
+    source : path, table or stream
+        As `privatize_parquet` takes it.
     sanitizer : Sanitizer
         Fitted in place.
     rows : {"shuffle", "keep"}
@@ -236,7 +239,8 @@ def audit_parquet(
 
     Parameters
     ----------
-    source : path
+    source : path, table or stream
+        As `privatize_parquet` takes it.
     sensitive, public : sequence of str
     batch_rows : int
     workers : int, optional

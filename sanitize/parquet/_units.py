@@ -47,7 +47,7 @@ def release_units(
 
     Parameters
     ----------
-    source : path or binary stream
+    source : path, table or stream
         As `privatize_parquet` takes it, with the ledger's unit column.
     target : path or binary stream
     sanitizer : Sanitizer
@@ -113,7 +113,8 @@ def plan_units(
 
     Parameters
     ----------
-    source : path or binary stream
+    source : path, table or stream
+        As `privatize_parquet` takes it.
     sanitizer : Sanitizer
         Fitted in place.
     ledger : UnitLedger

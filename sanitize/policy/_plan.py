@@ -140,7 +140,8 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     Parameters
     ----------
     policy : Policy
-    source : path, binary stream or open table
+    source : path, table or stream
+        As `privatize_parquet` takes it.
     advise : bool
         False makes the report alone, which is all that the public may see.
 

@@ -110,7 +110,7 @@ class Receipt:
                 "a receipt needs noise of a key: leave random_state out, or give a NoiseKey; whoever guesses a seed "
                 "undoes the noise, and a NumPy Generator cannot draw again"
             )
-        digest = digest_of(source.root)
+        digest = digest_of_source(source)
         whole = NoiseKey.from_system() if known is None else known
         return cls(whole.of_release(f"sanitize/receipt {rows} {digest}"), rows, digest, None, _versions())
 
@@ -157,6 +157,21 @@ class Receipt:
             for name, version in sorted(self.made_with.items())
             if here.get(name) != version
         )
+
+
+def digest_of_source(source: Source) -> str:
+    """What tells a source from others.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is no file or folder.
+    """
+    if not source.is_on_disk:
+        raise InvalidParameter(
+            "a receipt tells its source by the bytes of files: write the table or stream to a file, and release that"
+        )
+    return digest_of(source.root)
 
 
 def check_place(receipt: Path, target: Path | None) -> None:

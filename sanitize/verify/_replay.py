@@ -20,7 +20,7 @@ from sanitize._tables.columns import as_arrow
 from sanitize.channel import Channel
 from sanitize.parquet import SecondPass
 from sanitize.policy import Policy, designer_of
-from sanitize.saved import SavedRelease
+from sanitize.saved import SavedRelease, digest_of_source
 from sanitize.verify._verification import Check
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _receipt_check(
 
         book = Ledger(sanitizer.ledger)
     faults = [
-        "" if receipt.source == digest_of(table.root) else "it is of another source, or the source was changed",
+        "" if receipt.source == digest_of_source(table) else "it is of another source, or the source was changed",
         "" if receipt.rows == rows else f"it is of rows={receipt.rows!r}",
         "its key is that of another release" if any(receipt.key.key == other.key.key for other in others) else "",
         "" if book is None or book.has_receipt(receipt.digest) else "the ledger of the policy has no release of it",

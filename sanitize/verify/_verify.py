@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 def verify_parquet(
     released: File,
-    source: File,
+    source: SourceLike,
     sanitizer: Designer | Policy | SavedRelease,
     *,
     receipt: File | None = None,
@@ -71,8 +71,8 @@ def verify_parquet(
     ----------
     released : path
         File or folder that `privatize_parquet` wrote.
-    source : path
-        What it was written from, unchanged.
+    source : path, table or stream
+        What it was written from, unchanged, as `privatize_parquet` takes it.
     sanitizer : Sanitizer, Policy or SavedRelease
         What the release was made with; a sanitizer is copied, not fitted in place. A saved release needs a receipt.
     receipt : path, optional
@@ -132,7 +132,7 @@ def verify_parquet(
     if against and receipt is None:
         raise InvalidParameter("receipts of other releases are compared with the receipt of this one; give it, too")
     with contextlib.ExitStack() as stack:
-        written = stack.enter_context(open_source(released))
+        written, table = stack.enter_context(open_source(released)), stack.enter_context(open_source(named))
         if rewrite is not None:
             place, opened = open_target(rewrite, released, force=False)
             assert isinstance(place, Target)
@@ -142,10 +142,10 @@ def verify_parquet(
             if receipt is None:
                 assert not isinstance(sanitizer, SavedRelease)
                 report: LeakageReport | None
-                report, checks = _without_drawing(written, named, sanitizer, kept_order, false_alarm)
+                report, checks = _without_drawing(written, table, sanitizer, kept_order, false_alarm)
             else:
                 others = [Receipt.read(other) for other in against]
-                report, checks = drawn_again(named, written, sanitizer, Receipt.read(receipt), kept_order, others)
+                report, checks = drawn_again(table, written, sanitizer, Receipt.read(receipt), kept_order, others)
         except (BudgetExceeded, RowOrderLeak, InvalidChannel) as error:
             checks = [Check.failed("design", str(error))]
             words = _words(error.report) if isinstance(error, BudgetExceeded) else {}

@@ -24,7 +24,9 @@ from hostile_cases import (
     limited,
     needs_data,
     on_linux,
+    patched,
     symbols,
+    varint,
 )
 
 import sanitize as sz
@@ -47,22 +49,6 @@ def compressible(tmp_path_factory) -> bytes:
     pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
     assert path.stat().st_size < 100_000
     return path.read_bytes()
-
-
-def patched(content: bytes, honest: bytes, lie: bytes, start: int) -> bytes:
-    """Bytes with the first occurrence of one number from ``start`` on replaced by another of the same length."""
-    place = content.index(honest, start)
-    assert len(honest) == len(lie)
-    return content[:place] + lie + content[place + len(honest) :]
-
-
-def varint(value: int) -> bytes:
-    """A non-negative number as Thrift's compact protocol writes it: zigzag, seven bits a byte."""
-    made, left = bytearray(), value << 1
-    while left > 127:
-        made.append(left & 127 | 128)
-        left >>= 7
-    return bytes([*made, left])
 
 
 def release_limited(folder: Path, source: str) -> subprocess.CompletedProcess[str]:

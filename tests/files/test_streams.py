@@ -13,7 +13,7 @@ import pytest
 from csv_cases import KEY, merging, sailors, write
 
 import sanitize as sz
-from sanitize._files import csv_stream as _spool
+from sanitize._files import streams as _spool
 from sanitize._files.csv import CsvSource
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, TargetError
 from sanitize.parquet import audit_parquet, privatize_parquet
@@ -88,7 +88,7 @@ def test_a_stream_of_text_is_refused(tmp_path):
 
 
 def test_a_spool_without_room_is_one_error(monkeypatch):
-    def full(*_):
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("shutil.copyfileobj", full)

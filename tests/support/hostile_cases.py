@@ -215,3 +215,19 @@ def limited(script: str, argv: list[str], folder: Path) -> subprocess.CompletedP
     return subprocess.run(
         [sys.executable, "-c", script, *argv], cwd=folder, capture_output=True, text=True, timeout=120, check=False
     )
+
+
+def patched(content: bytes, honest: bytes, lie: bytes, start: int) -> bytes:
+    """Bytes with the first occurrence of one number from ``start`` on replaced by another of the same length."""
+    place = content.index(honest, start)
+    assert len(honest) == len(lie)
+    return content[:place] + lie + content[place + len(honest) :]
+
+
+def varint(value: int) -> bytes:
+    """A non-negative number as Thrift's compact protocol writes it: zigzag, seven bits a byte."""
+    made, left = bytearray(), value << 1
+    while left > 127:
+        made.append(left & 127 | 128)
+        left >>= 7
+    return bytes([*made, left])

@@ -1,0 +1,202 @@
+"""Tables that are no files: frames in memory, and streams, which are kept in a file without a name to be read again."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import pyarrow as pa
+from pyarrow.fs import LocalFileSystem
+
+from sanitize._files.outputs import temporary_place
+from sanitize._files.parquet import is_text, read_footer
+from sanitize._files.source import Source, reading
+from sanitize._tables.columns import as_arrow
+from sanitize._tables.frame import Table, check_any, in_schema, is_dataset, is_stream, joined_schema, readers_of
+from sanitize.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from _typeshed import WriteableBuffer
+
+COPY_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowSource(Source):
+    """A frame in memory, or what a stream of Arrow's record batches held.
+
+    Attributes
+    ----------
+    read : function without arguments
+        All rows, from the first on.
+    """
+
+    root: Path
+    files: tuple[Path, ...]
+    schema: pa.Schema
+    n_rows: int
+    read: Callable[[], Iterable[pa.RecordBatch]]
+    partitions: tuple[str, ...] = ()
+    _stamps: tuple[tuple[int, int, int], ...] = ()
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, native: Any) -> Iterator[ArrowSource]:
+        """A frame as it is, or all of a stream, which is read once.
+
+        Raises
+        ------
+        ColumnError
+            If it is neither, two columns of a frame have one name, the tables of an iterator differ, or a stream holds
+            no rows: it may have been read before.
+        SourceError
+            If a stream cannot be read, or there is no room for what it holds.
+        """
+        path = Path(Spool.name)
+        if not is_stream(native):
+            table = Table.of(native).to_arrow()
+            yield cls(path, (path,), table.schema.remove_metadata(), len(table), table.to_batches)
+            return
+        with contextlib.ExitStack() as stack:
+            with reading(path.name):
+                _check_files(native)
+                rows: Counter[pa.Schema] = Counter()
+                spool = stack.enter_context(Spool(partial(_keep, native, rows)))
+            check_any(rows.total())
+            yield cls(path, (path,), joined_schema(list(rows)), rows.total(), partial(_kept, spool))
+
+    def _stored(
+        self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
+    ) -> Iterator[pa.RecordBatch]:
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        held: list[pa.Table] = []
+        n_held = 0
+        for batch in self.read():
+            for start in range(0, batch.num_rows, batch_rows):
+                part = in_schema(pa.Table.from_batches([batch.slice(start, batch_rows)]).select(list(columns)), schema)
+                if n_held + len(part) > batch_rows:
+                    yield from _joined(held)
+                    held, n_held = [], 0
+                held.append(part)
+                n_held += len(part)
+        yield from _joined(held)
+
+
+def _check_files(stream: Any) -> None:
+    """Look at the footers of a data set as at those of a folder, since Arrow believes what they announce."""
+    for fragment in stream.get_fragments() if is_dataset(stream) else ():
+        if getattr(fragment, "path", None) is None:  # in memory
+            continue
+        if not (fragment.format.default_extname == "parquet" and isinstance(fragment.filesystem, LocalFileSystem)):
+            raise SourceError(
+                "of a data set only Parquet files on this machine are read; of one that you trust, give "
+                "dataset.scanner().to_reader()"
+            )
+        read_footer(Path(fragment.path)).refuse_bombs(stream.schema.names, Path(fragment.path), None)
+
+
+def _keep(stream: Any, rows: Counter[pa.Schema], file: BinaryIO) -> None:
+    """Write all batches of a stream, those of each of its tables after one another, and count rows by their columns."""
+    for reader in readers_of(stream):
+        rows[reader.schema] += 0
+        with pa.ipc.new_stream(file, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+                rows[reader.schema] += batch.num_rows
+
+
+def _kept(spool: Spool) -> Iterator[pa.RecordBatch]:
+    """The batches again."""
+    file = spool.open()
+    while file.peek(1):
+        yield from pa.ipc.open_stream(pa.PythonFile(file, mode="r"))
+
+
+def _joined(tables: Sequence[pa.Table]) -> Iterator[pa.RecordBatch]:
+    """Rows in few batches, with text in dictionaries."""
+    with contextlib.suppress(pa.ArrowException):  # dictionaries that differ and hold missing values cannot be joined
+        tables = [pa.concat_tables(tables).combine_chunks()] if len(tables) > 1 else tables
+    for batch in (batch for table in tables for batch in table.to_batches()):
+        plain = [as_arrow(column, name) for name, column in zip(batch.schema.names, batch.columns, strict=True)]
+        yield pa.RecordBatch.from_arrays(
+            [column.dictionary_encode() if is_text(column.type) else column for column in plain], batch.schema.names
+        )
+
+
+class Spool:
+    """Copy of a stream in an unnamed temporary file, readable by this process only.
+
+    The file has no name, from its start where the system allows it, so it is gone when the process ends, however
+    it ends. It takes room in the folder for temporary files (``TMPDIR``).
+    """
+
+    name = "the input stream"
+
+    def __init__(self, fill: Callable[[BinaryIO], object]) -> None:
+        self._file = tempfile.TemporaryFile(dir=temporary_place())  # noqa: SIM115 - it lives as long as the spool
+        try:
+            fill(cast(BinaryIO, self._file))
+            self._file.flush()
+        except OSError as error:
+            self._file.close()
+            if error.errno is None:  # of what is read: Arrow's own errors have no number
+                raise
+            raise SourceError(f"{self.name} cannot be kept in a temporary file ({os.strerror(error.errno)})") from None
+        except BaseException:
+            self._file.close()
+            raise
+
+    def open(self) -> io.BufferedReader:
+        """A reader of its own position, from the start."""
+        return io.BufferedReader(_Reader(self._file.fileno()), COPY_BYTES)
+
+    def close(self) -> None:
+        """Give the room back."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Reader(io.RawIOBase):
+    """Positioned reads of a descriptor that stays open."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position}.get(whence)
+        self._position = offset + (os.fstat(self._descriptor).st_size if base is None else base)
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        got = os.pread(self._descriptor, len(view), self._position)
+        view[: len(got)] = got
+        self._position += len(got)
+        return len(got)
