@@ -59,7 +59,7 @@ def run(n_x: int, n_s: int, eps: float, mechanism: str) -> dict[str, float | str
     else:
         channel, name = MECHANISMS[mechanism].function(joint, budget), mechanism
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    assert budget.excess(joint.release(channel)).max() <= 0
+    assert budget.excess(joint.push(channel)).max() <= 0
     return {
         "mechanism": name,
         "kept": sz.normalized_utility(joint, channel),

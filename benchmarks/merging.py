@@ -37,7 +37,7 @@ def kept(
     channels = [mechanism(joint, budget) for joint in distributions]
     seconds = time.process_time() - start
     for joint, channel in zip(distributions, channels, strict=True):
-        assert budget.excess(joint.release(channel)).max() <= 0
+        assert budget.excess(joint.push(channel)).max() <= 0
     means = [sz.normalized_utility(joint, channel) for joint, channel in zip(distributions, channels, strict=True)]
     return float(np.mean(means)), seconds / len(distributions)
 

@@ -47,7 +47,7 @@ def run(
         for cell, options in zip(row, ({}, {"confidence": confidence}), strict=True):
             channel = MECHANISMS[name](table, budget, **options)
             true = sz.JointDistribution.from_matrix(distribution.pmf[:, seen] / distribution.pmf[:, seen].sum())
-            excess = float(budget.excess(true.release(channel)).max())
+            excess = float(budget.excess(true.push(channel)).max())
             cell[:] = excess > OVER, excess, sz.normalized_utility(true, channel)
     return found
 

@@ -24,7 +24,6 @@ __all__ = [
     "mutual_information_from_dp",
     "mutual_information_from_kl",
     "mutual_information_from_total_variation",
-    "printed_mutual_information_from_total_variation",
     "total_variation_from_kl",
     "total_variation_from_mutual_information",
 ]
@@ -250,8 +249,8 @@ def total_variation_from_mutual_information(information: float) -> Bound:
 def mutual_information_from_total_variation(delta: float, n_inputs: int, n_outputs: int) -> float:
     """Pairwise TV <= δ implies I(X;Y) <= h_b(δ) + δ log(k-1), k = min(n_inputs, n_outputs), log k if δ > 1 - 1/k.
 
-    Sharper than the printed 2 h_b(δ) + 2δ log min(n_outputs, n_inputs + 1) [CY], which
-    `printed_mutual_information_from_total_variation` gives: both by the continuity of (conditional) entropy.
+    Sharper than the printed 2 h_b(δ) + 2δ log min(n_outputs, n_inputs + 1) [CY], which is loose by half or more:
+    both by the continuity of (conditional) entropy.
 
     Parameters
     ----------
@@ -270,26 +269,6 @@ def mutual_information_from_total_variation(delta: float, n_inputs: int, n_outpu
     if delta * k >= k - 1:
         return math.log(k)
     return _up(binary_entropy(delta) + delta * math.log(k - 1))
-
-
-def printed_mutual_information_from_total_variation(delta: float, n_inputs: int, n_outputs: int) -> float:
-    """2 h_b(δ) + 2δ log min(n_outputs, n_inputs + 1) [CY], true and loose by half or more.
-
-    Parameters
-    ----------
-    delta : float
-        Largest total variation between two output distributions, 0 to 1.
-    n_inputs, n_outputs : int
-        Sizes of the alphabets of X and Y, >= 1.
-
-    Examples
-    --------
-    >>> round(printed_mutual_information_from_total_variation(0.1, 2, 5), 4)
-    0.8699
-    """
-    delta = number("delta", delta, 0, 1)
-    k = min(whole_number("n_outputs", n_outputs, 1), whole_number("n_inputs", n_inputs, 1) + 1)
-    return _up(2 * binary_entropy(delta) + 2 * delta * math.log(k))
 
 
 def _up(figure: float) -> float:

@@ -304,7 +304,7 @@ class JointDistribution:
         """P(s|x), shape (n_s, n_x); columns sum to 1."""
         return _frozen(self.pmf / self.p_x)
 
-    def release(self, channel: Channel) -> JointDistribution:
+    def push(self, channel: Channel) -> JointDistribution:
         """Distribution of (S, Y) when X passes through a channel; released symbols that cannot occur are dropped."""
         if not hasattr(channel, "n_inputs"):
             raise InvalidChannel.no_channel(channel)

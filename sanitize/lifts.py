@@ -6,11 +6,13 @@ are values: an empty cell has lift 0, log-lift -inf and inverse lift +inf. Refer
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import required
+from sanitize._checks import number, required
+from sanitize._tolerances import SAME, TIGHT
 from sanitize.errors import InvalidDistribution
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ __all__ = [
     "max_log_lift",
     "min_lift",
     "min_log_lift",
+    "pml_envelope",
 ]
 
 
@@ -110,6 +113,53 @@ def min_log_lift(joint: JointDistribution) -> NDArray[np.float64]:
     array([-0.4055,    -inf])
     """
     return logs(min_lift(joint))
+
+
+def pml_envelope(joint: JointDistribution, u: float) -> float:
+    """Largest P(max-log-lift of Z >= u) of all that may be made of Y: the envelope of pointwise maximal leakage.
+
+    P(max-log-lift of Y >= u) itself may grow when symbols are merged: those of one telling symbol and of others become
+    one that tells just enough. This is the most that it can grow to, whatever Z is made of Y (S - Y - Z).
+    Let q(s, y) be the mass of y that is merged for the secret s: the largest sum of q >= 0 with sum_s q(s, y) <= P(y)
+    and, for every s, sum_y q(s, y) (P(s|y) - e^u P(s)) >= 0, a linear program.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Of (S, Y).
+    u : float
+        In nats.
+
+    Returns
+    -------
+    float
+        An upper bound for certain, and the largest chance up to the solver's precision: the value of the dual program,
+        min over λ >= 0 of sum_y P(y) max(0, max_s 1 + λ_s (P(s|y) - e^u P(s))), at the λ that was found.
+
+    Examples
+    --------
+    >>> import math
+    >>> from sanitize.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.1, 0.0, 0.4], [0.0, 0.1, 0.4]])
+    >>> float(joint.p_x[max_log_lift(joint) >= math.log(1.9)].sum()), round(pml_envelope(joint, math.log(1.9)), 4)
+    (0.2, 0.2222)
+    """
+    from scipy import sparse
+    from scipy.optimize import linprog
+
+    # Rounding must not take a symbol that is on the bound for one below it.
+    with np.errstate(over="ignore"):
+        least = np.exp(number("u", u, -math.inf, math.inf))
+    gains = (lift(joint) * (1 + SAME) - least) * joint.p_s[:, None]
+    gains = gains[gains.max(axis=1) >= 0]
+    n_s, n_y = gains.shape
+    if not n_s:
+        return 0.0
+    # A price λ_s of each secret and one of each symbol, which is at least 1 + λ_s (P(s|y) - e^u P(s)).
+    rows = sparse.hstack([sparse.block_diag(gains[:, :, None]), sparse.vstack([-sparse.eye_array(n_y)] * n_s)])
+    prices = linprog(np.append(np.zeros(n_s), joint.p_x), rows, -np.ones(n_s * n_y), method="highs", options=TIGHT).x
+    by_secret = np.zeros(n_s) if prices is None else np.maximum(prices[:n_s], 0)
+    return min(1.0, float(joint.p_x @ np.maximum(1 + by_secret[:, None] * gains, 0).max(axis=0)))
 
 
 def ldp_ratio(joint: JointDistribution) -> NDArray[np.float64]:

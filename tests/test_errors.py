@@ -35,7 +35,7 @@ OF_A_DISTRIBUTION = [
 DISTRIBUTION = sz.JointDistribution.from_matrix(MATRIX)
 OF_A_CHANNEL = [
     sz.ldp_epsilon,
-    DISTRIBUTION.release,
+    DISTRIBUTION.push,
     lambda channel: sz.measures.utility(DISTRIBUTION, channel),
     lambda channel: sz.normalized_utility(DISTRIBUTION, channel),
     lambda channel: sz.LeakageReport.measure(DISTRIBUTION, channel),

@@ -118,7 +118,7 @@ def test_a_bounded_max_lift_bounds_the_averages(joint):
 @given(strategies.joints_and_channels())
 def test_data_processing_holds_for_the_worst_symbol_of_every_lift_measure(case):
     joint, channel = case
-    released = joint.release(channel)
+    released = joint.push(channel)
     worst = {
         "max_lift": sz.max_lift,
         "reciprocal of min_lift": lambda distribution: -sz.min_lift(distribution),

@@ -70,7 +70,7 @@ def test_arimoto_information_of_a_skewed_prior_survives_large_orders(alpha):
 @given(strategies.joints_and_channels())
 def test_data_processing_inequality(case):
     joint, channel = case
-    released = joint.release(channel)
+    released = joint.push(channel)
     for name, measure in MEASURES.items():
         before, after = measure(joint), measure(released)
         assert after <= before + SLACK * (1 + before), name
@@ -193,7 +193,7 @@ def test_post_processing_never_gains_utility_nor_loses_local_privacy(case, data)
 @given(strategies.joints(), st.floats(0.01, 4))
 @settings(max_examples=20)
 def test_local_privacy_of_x_passes_on_to_s(joint, epsilon):
-    released = joint.release(sz.randomized_response(len(joint.p_x), epsilon))
+    released = joint.push(sz.randomized_response(len(joint.p_x), epsilon))
     assert sz.ldp_epsilon(released) <= epsilon + SLACK
     assert sz.max_information(released) <= epsilon + SLACK
 
@@ -203,4 +203,4 @@ def test_a_channel_of_another_alphabet_is_refused():
     with pytest.raises(InvalidChannel, match="takes 3 symbols"):
         sz.measures.utility(joint, Channel.identity(3))
     with pytest.raises(InvalidChannel, match="takes 3 symbols"):
-        joint.release(Channel.identity(3))
+        joint.push(Channel.identity(3))

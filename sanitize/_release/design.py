@@ -208,7 +208,7 @@ def channels_of(
         return given_channel(spec.given, joint, pooled, labels=spec.output == "label"), None
     distribution = joint if given is None else given
     if pooled is not None:
-        distribution = distribution.release(pooled)
+        distribution = distribution.push(pooled)
     settings: dict[str, Any] = {}
     if spec.target is not None:
         of_columns = column_distributions(joint)

@@ -46,7 +46,7 @@ def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | No
         members = np.unique(pool, return_index=True)[1]
         if Channel((given.stages[0],)) != Channel((given.stages[0].take(members).take(pool),)):
             raise InvalidChannel("the channel tells rare symbols apart that min_count makes one")
-        distribution = joint.release(pooled)
+        distribution = joint.push(pooled)
         made = Channel((given.stages[0].take(members), *given.stages[1:]), distribution.public, given.outputs)
     # A joint release prints tuples of its columns' values that no row has.
     prints_own = given.outputs.columns == given.inputs.columns and all(

@@ -122,7 +122,7 @@ def bayes(joint: JointDistribution, channel: Channel | None = None) -> BayesAtta
     >>> print(after)  # doctest: +ELLIPSIS
     The best possible adversary, ..., guesses the sensitive columns right in 65 % of rows, against 50 % without ...
     """
-    released = joint if channel is None else joint.release(channel)
+    released = joint if channel is None else joint.push(channel)
     pmf, p_s = released.pmf, released.p_s
     best = pmf >= pmf.max(axis=0) * (1 - SAME)
     right = np.where(best, pmf, 0.0) / best.sum(axis=0)

@@ -186,7 +186,7 @@ class Channel:
         if self.n_inputs * self.n_outputs > DENSE_CELLS:
             raise InvalidChannel(
                 f"a dense matrix of {self.n_inputs} x {self.n_outputs} is too large; "
-                "work with .stages, joint.release(channel) or .sample"
+                "work with .stages, joint.push(channel) or .sample"
             )
         return self.sparse_matrix().toarray()
 

@@ -296,7 +296,7 @@ def worst_case_lift(
     >>> joint = sz.JointDistribution.from_frame(df, "survived", "class")
     >>> channel = sz.watchdog(joint, 0.5)
     >>> worst = worst_case_lift(joint, channel)
-    >>> sz.lifts.max_log_lift(joint.release(channel)).round(3), worst.max_log_lift.round(3)
+    >>> sz.lifts.max_log_lift(joint.push(channel)).round(3), worst.max_log_lift.round(3)
     (array([0.488, 0.1  , 0.116]), array([0.695, 0.183, 0.189]))
     """
     distributions = counts if isinstance(counts, ConfidenceSet) else ConfidenceSet.of(counts, confidence)

@@ -86,7 +86,7 @@ class LeakageReport(Verdict, ReportViews):
             Judge every distribution of the symbols seen that the counts allow, not the frequencies alone; None claims
             the rows are everybody.
         """
-        after, facts = check_distribution(joint).release(channel), facts or ReleaseFacts()
+        after, facts = check_distribution(joint).push(channel), facts or ReleaseFacts()
         lines, over = measure_all(joint, after, channel, budget), -math.inf
         if isinstance(budget, ChannelBudget):
             whole = budget.measure_channel(channel)

@@ -90,7 +90,7 @@ class _Trials:
         if eps not in self.tried:
             budget = self.family(eps)
             channel, report = measured(self.joint, self.mechanism, budget)
-            leakage = float(self.measure(self.joint.release(channel)))
+            leakage = float(self.measure(self.joint.push(channel)))
             point = point_of(budget, report)
             self.designs[eps] = Design(budget, channel, report)
             self.tried[eps] = point, leakage

@@ -85,7 +85,7 @@ class Design:
         if isinstance(budget, ChannelBudget):
             return False
         if isinstance(budget, Budget):
-            return bool(budget.excess(joint.release(self.channel)).max() <= 0)
+            return bool(budget.excess(joint.push(self.channel)).max() <= 0)
         return not isinstance(self.budget, Budget) and self.budget <= budget
 
     def under(self, joint: JointDistribution, budget: Budget | float) -> LeakageReport:

@@ -115,7 +115,7 @@ def test_joint_release_of_fitted_sanitizers():
 def test_one_column_is_an_ordinary_release(seed):
     rng = np.random.default_rng(seed)
     distribution, kernel = rng.dirichlet(np.ones(6)).reshape(2, 3), random_kernel(rng, 3, 3)
-    plain = JointDistribution.from_matrix(distribution).release(Channel.from_matrix(kernel))
+    plain = JointDistribution.from_matrix(distribution).push(Channel.from_matrix(kernel))
     assert_allclose(joint_release(distribution, [kernel]).pmf, plain.pmf, atol=1e-12)
 
 

@@ -54,7 +54,7 @@ def test_the_bayes_adversary_equals_the_sum_over_all_symbols(pair):
 @given(joints_and_channels())
 def test_min_entropy_leakage_and_mutual_information_are_the_gains_of_the_bayes_adversary(pair):
     joint, channel = pair
-    found, released = attack.bayes(joint, channel), joint.release(channel)
+    found, released = attack.bayes(joint, channel), joint.push(channel)
     leakage = sz.arimoto_information(released, math.inf)
     assert math.log(found.accuracy / found.prior_accuracy) == pytest.approx(leakage, abs=1e-9)
     assert found.vulnerability == found.accuracy

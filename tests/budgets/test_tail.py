@@ -47,7 +47,7 @@ def test_the_ends_are_the_max_lift_and_nothing(joint, upper):
 def test_post_processing_never_exceeds_what_was_met(case, upper, delta):
     joint, channel = case
     budget = CVaRLiftBudget(upper, delta)
-    assert budget.excess(joint.release(channel)).max() <= max(budget.excess(joint).max(), 0.0) + 1e-9
+    assert budget.excess(joint.push(channel)).max() <= max(budget.excess(joint).max(), 0.0) + 1e-9
 
 
 def test_the_mass_of_large_lifts_does_not_survive_post_processing():
@@ -58,7 +58,7 @@ def test_the_mass_of_large_lifts_does_not_survive_post_processing():
     def mass(distribution: JointDistribution) -> float:
         return max(float(distribution.p_x[row > bound].sum()) for row in lift(distribution))
 
-    merged = released.release(sz.Channel.from_matrix(np.array([[1, 0], [1, 0], [0, 1]]), released.public))
+    merged = released.push(sz.Channel.from_matrix(np.array([[1, 0], [1, 0], [0, 1]]), released.public))
     assert mass(released) <= delta + 1e-12
     assert mass(merged) == pytest.approx(0.2)
     for distribution in (released, merged):  # the mean over the mass tells from the start
@@ -79,7 +79,7 @@ def test_merging_meets_the_budget_and_a_report_says_so(joint, upper, delta):
     channel = tail_merging(joint, budget)
     report = sz.LeakageReport.measure(joint, channel, budget)
     assert report.ok
-    assert report.excess.max() == budget.excess(joint.release(channel)).max()
+    assert report.excess.max() == budget.excess(joint.push(channel)).max()
     if budget.excess(joint).max() <= 0:
         assert channel.n_outputs == len(joint.public)
 
@@ -117,14 +117,14 @@ def test_merging_keeps_no_less_under_a_looser_budget_and_not_much_less_than_any_
         for upper in (0.1, 0.2, 0.3, 0.6):
             budget = CVaRLiftBudget(upper, 0.2)
             channel = tail_merging(distribution, budget)
-            assert budget.excess(distribution.release(channel)).max() <= 1e-12
+            assert budget.excess(distribution.push(channel)).max() <= 1e-12
             kept.append(sz.normalized_utility(distribution, channel))
         assert kept == sorted(kept)
         merged = [sz.Channel.merge(np.array(labels)) for labels in partitions(len(distribution.public))]
         best = max(
             sz.normalized_utility(distribution, one)
             for one in merged
-            if budget.excess(distribution.release(one)).max() <= 0
+            if budget.excess(distribution.push(one)).max() <= 0
         )
         missed.append(best - kept[-1])
     assert min(missed) > -1e-9

@@ -195,7 +195,7 @@ def test_a_release_drops_only_symbols_that_cannot_occur(case):
     joint, channel = case
     exact = oracles.push(oracles.exact(joint.pmf), oracles.channel_matrix(channel))
     possible = [y for y in range(channel.n_outputs) if any(row[y] for row in exact)]
-    released = joint.release(channel)
+    released = joint.push(channel)
     assert_allclose(released.pmf, np.array(exact, float)[:, possible], atol=1e-14)
     assert released.public.symbols == tuple(channel.outputs.symbols[y] for y in possible)
     assert_allclose(released.p_s, joint.p_s, atol=1e-14)
@@ -334,7 +334,7 @@ def test_randomized_response_over_many_symbols_is_linear_and_matches_its_closed_
 
     def measure():
         channel = sz.randomized_response(LARGE, 1.0)
-        return channel, sz.measures.utility(joint, channel), sz.ldp_epsilon(channel), joint.release(channel)
+        return channel, sz.measures.utility(joint, channel), sz.ldp_epsilon(channel), joint.push(channel)
 
     (channel, kept, epsilon, released), peak = _peak_megabytes(measure)
     assert peak < 200
@@ -355,7 +355,7 @@ def test_resampling_inside_groups_of_many_symbols_is_linear_and_matches_its_clos
     def measure():
         merged = Channel.merge(labels)
         channel = merged.then(merged.reversed(p_x))
-        return channel, sz.measures.utility(joint, channel), sz.ldp_epsilon(channel), joint.release(channel)
+        return channel, sz.measures.utility(joint, channel), sz.ldp_epsilon(channel), joint.push(channel)
 
     (channel, kept, epsilon, released), peak = _peak_megabytes(measure)
     assert peak < 200

@@ -197,7 +197,7 @@ def test_merging_the_set_is_merging_its_distributions(counts, seed):
     labels = np.unique(rng.integers(0, 3, counts.shape[1]), return_inverse=True)[1]
     merge = sz.Channel.merge(labels, distributions.public)
     merged = distributions.merged(labels, merge.outputs)
-    assert merged.contains(corner(distributions, rng).release(merge))
+    assert merged.contains(corner(distributions, rng).push(merge))
     for a, b in zip(
         merged.released(sz.Channel.identity(len(merge.outputs))), distributions.released(merge), strict=True
     ):
@@ -247,7 +247,7 @@ def test_no_distribution_of_the_set_is_worse_and_intervals_hold_for_all(data, se
     rng = np.random.default_rng(seed)
     for distribution in [counted(counts), *(corner(distributions, rng) for _ in range(6))]:
         assert distributions.contains(distribution)
-        released = distribution.release(channel)
+        released = distribution.push(channel)
         if len(released.public) < len(worst.released):
             continue  # a distribution under which a symbol cannot occur says nothing of it
         lifts = sz.lift(released)
@@ -330,7 +330,7 @@ def test_a_robust_design_holds_at_extreme_distributions_and_in_the_exact_audit(n
         distributions = ConfidenceSet.of(joint, 0.9)
         assert (distributions.worst_case(channel).excess(budget) <= 0).all()
         for _ in range(10):
-            assert budget.excess(corner(distributions, rng).release(channel)).max() <= 1e-9
+            assert budget.excess(corner(distributions, rng).push(channel)).max() <= 1e-9
 
 
 def test_a_plain_design_is_caught_by_the_same_check():
@@ -379,7 +379,7 @@ def test_violations_under_the_true_distribution_are_rare_with_confidence_and_com
         joint = counted(rng.multinomial(2000, distribution.pmf.ravel()).reshape(3, 6))
         for k, options in enumerate(({}, {"confidence": 0.9})):
             channel = sz.optimal_random_response(joint, budget, **options)
-            broken[k] += budget.excess(distribution.release(channel)).max() > 1e-9
+            broken[k] += budget.excess(distribution.push(channel)).max() > 1e-9
     assert broken[1] <= binom.ppf(1 - 1e-4, 15, 0.1)
     assert broken[0] >= 10
 

@@ -58,7 +58,7 @@ NAMES = {
     "conversions": """
         approximate_dp_delta approximate_dp_epsilon binary_entropy binary_entropy_inverse kl_from_dp
         mutual_information_from_dp mutual_information_from_kl mutual_information_from_total_variation
-        printed_mutual_information_from_total_variation total_variation_from_kl
+        total_variation_from_kl
         total_variation_from_mutual_information
     """,
     "dask": """
@@ -89,7 +89,7 @@ NAMES = {
     """,
     "lifts": """
         alpha_lift alpha_lift_inverse chi2_lift chi2_lift_inverse l1_lift l1_lift_inverse ldp_ratio lift
-        log_lift max_lift max_log_lift min_lift min_log_lift
+        log_lift max_lift max_log_lift min_lift min_log_lift pml_envelope
     """,
     "measures": """
         Measure arimoto_information chi2_divergence ldp_epsilon max_information maximal_leakage

@@ -41,6 +41,7 @@ NUMBERED = {
         "Figure": [1, 3, 4],
     },
     "CY": {},
+    "PML": {},
 }
 
 

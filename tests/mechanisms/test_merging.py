@@ -109,7 +109,7 @@ def test_every_released_symbol_is_within_the_budget(mechanism, joint, case):
     budget, kind, bounds = case
     channel = mechanism(joint, budget)
     assert worst_excess(joint, channel, kind, bounds) <= MET
-    assert (budget.excess(joint.release(channel)) <= 0).all()
+    assert (budget.excess(joint.push(channel)) <= 0).all()
     assert channel.inputs == joint.public
 
 
@@ -117,7 +117,7 @@ def test_every_released_symbol_is_within_the_budget(mechanism, joint, case):
 @pytest.mark.parametrize("mechanism", LIFT_MECHANISMS)
 @given(joint=strategies.joints(min_s=2, min_x=2))
 def test_a_budget_of_zero_leaks_nothing_and_an_infinite_one_changes_nothing(mechanism, joint):
-    nothing = joint.release(mechanism(joint, 0.0))
+    nothing = joint.push(mechanism(joint, 0.0))
     assert sz.max_information(nothing) <= MET
     everything = mechanism(joint, LiftBudget(lower=np.inf, upper=np.inf))
     assert partition(everything) == {frozenset({x}) for x in range(len(joint.p_x))}
@@ -139,7 +139,7 @@ def test_symbols_within_the_budget_stay_alone_while_the_high_risk_ones_suffice(m
     budget, _, _ = case
     low = budget.excess(joint) <= 0
     groups = partition(mechanism(joint, budget))
-    if (~low).any() and not (budget.excess(joint.release(Channel.merge(np.where(low, 0, 1)))) > 0)[-1]:
+    if (~low).any() and not (budget.excess(joint.push(Channel.merge(np.where(low, 0, 1)))) > 0)[-1]:
         assert all(len(group) == 1 for group in groups if any(low[x] for x in group))
 
 
@@ -201,7 +201,7 @@ def test_complete_merging_leaks_least_of_all_channels_on_the_set(joint, data):
             assert found.max() >= least - slack, name
             if name != "ldp":  # quasi-convex only: the worst symbol, not the average
                 assert weights @ found >= least - slack, name
-    released, alone = on_set.release(other), on_set.release(Channel.merge(np.zeros(len(members), int)))
+    released, alone = on_set.push(other), on_set.push(Channel.merge(np.zeros(len(members), int)))
     for scalar in (sz.mutual_information, sz.total_variation, sz.chi2_divergence, sz.maximal_leakage):
         assert scalar(released) >= scalar(alone) - 1e-12
 
@@ -213,7 +213,7 @@ def test_resampling_inside_a_set_leaks_the_same_as_merging_it(joint, data):
     labels = np.unique(labels, return_inverse=True)[1]
     merged = Channel.merge(labels)
     resampled = merged.then(merged.reversed(joint.p_x))
-    a, b = joint.release(merged), joint.release(resampled)
+    a, b = joint.push(merged), joint.push(resampled)
     assert_allclose(sz.lift(b), sz.lift(a)[:, labels], atol=1e-10)
     assert_allclose(b.p_x, joint.p_x, atol=1e-12)
     assert_allclose(sz.measures.utility(joint, resampled), sz.measures.utility(joint, merged), atol=1e-12)

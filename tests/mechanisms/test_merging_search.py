@@ -89,7 +89,7 @@ def test_never_below_algorithm_1_and_within_the_budget(kind, n_x):
     joint = awkward(kind, n_x, 3, rng)
     for budget in BUDGETS:
         channel = sz.subset_merging(joint, budget, effort=50_000)
-        assert budget.excess(joint.release(channel)).max() <= 0
+        assert budget.excess(joint.push(channel)).max() <= 0
         assert (
             sz.measures.utility(joint, channel)
             >= sz.measures.utility(joint, paper_subset_merging(joint, budget)) - 1e-12
@@ -204,5 +204,5 @@ def test_many_symbols_of_many_secrets_are_merged_safely():
     joint = sz.JointDistribution.from_matrix(cells / cells.sum())
     budget = sz.LiftBudget.symmetric(0.4)
     channel = sz.subset_merging(joint, budget, effort=1)
-    assert (budget.excess(joint.release(channel)) <= 0).all()
+    assert (budget.excess(joint.push(channel)) <= 0).all()
     assert sz.normalized_utility(joint, channel) > 0.8

@@ -54,7 +54,7 @@ def test_optimum_equals_brute_force_where_vertices_are_degenerate():
     for joint, budget in tied_instances(200, 15):
         response = solve_optimal_random_response(joint, budget, gap=1e-9)
         assert response.utility == pytest.approx(brute_force(joint, budget), abs=1e-8), (joint.pmf.tolist(), budget)
-        assert budget.excess(joint.release(response.channel)).max() <= WITHIN
+        assert budget.excess(joint.push(response.channel)).max() <= WITHIN
 
 
 @pytest.mark.slow
@@ -64,7 +64,7 @@ def test_optimum_equals_brute_force_on_500_small_distributions():
         exact = brute_force(joint, budget)
         assert response.utility == pytest.approx(exact, abs=1e-8), (joint.pmf.tolist(), budget)
         assert response.bound >= exact - 1e-9
-        assert budget.excess(joint.release(response.channel)).max() <= WITHIN
+        assert budget.excess(joint.push(response.channel)).max() <= WITHIN
 
 
 @pytest.mark.slow
@@ -230,7 +230,7 @@ def test_distributions_beyond_linear_programs_of_doubles_are_released_within_bud
         budgets = [*(LiftBudget(lower=lower, upper=upper) for lower, upper in bounds), LDPBudget(1)]
         budget = rng.choice(np.array(budgets))
         response = solve_optimal_random_response(joint, budget)
-        assert budget.excess(joint.release(response.channel)).max() <= 1e-9
+        assert budget.excess(joint.push(response.channel)).max() <= 1e-9
         assert response.utility <= response.bound <= entr(joint.p_x).sum() + 1e-12
         stalled += response.status == "stalled"
     assert stalled < n_distributions
@@ -241,7 +241,7 @@ def test_distributions_beyond_linear_programs_of_doubles_are_released_within_bud
 def test_any_distribution_and_budget(pmf, budget, mechanism):
     joint = JointDistribution.from_matrix(pmf)
     channel = mechanism(joint, budget, gap=1e-6)
-    assert budget.excess(joint.release(channel)).max() <= 1e-9
+    assert budget.excess(joint.push(channel)).max() <= 1e-9
     assert_allclose(channel.push(joint.pmf).sum(), 1, atol=1e-12)
     assert sz.measures.utility(joint, channel) >= sz.measures.utility(joint, sz.subset_merging(joint, budget)) - 2e-6
 
@@ -263,7 +263,7 @@ def test_no_information_at_budget_zero_unless_letters_look_alike():
     response = solve_optimal_random_response(joint, 0.0)
     # Letters 0 and 1 have the same posterior, so which of the two it was may always be told.
     assert response.utility > 0.05
-    assert sz.mutual_information(joint.release(response.channel)) < 1e-12
+    assert sz.mutual_information(joint.push(response.channel)) < 1e-12
     assert response.gap <= 1e-7
 
 
@@ -308,7 +308,7 @@ def test_the_gap_is_valid_at_any_time_limit(limit):
     assert early.utility <= best.bound + 1e-9
     assert early.bound >= best.utility - 1e-9
     assert early.gap == pytest.approx(early.bound - early.utility)
-    assert budget.excess(joint.release(early.channel)).max() <= WITHIN
+    assert budget.excess(joint.push(early.channel)).max() <= WITHIN
 
 
 @pytest.fixture
@@ -336,7 +336,7 @@ def test_an_interrupted_run_keeps_the_best_so_far(monkeypatch):
     response = solve_optimal_random_response(joint, 0.5)
     assert response.status == "interrupted"
     assert 0 < response.utility <= response.bound
-    assert LiftBudget.symmetric(0.5).excess(joint.release(response.channel)).max() <= WITHIN
+    assert LiftBudget.symmetric(0.5).excess(joint.push(response.channel)).max() <= WITHIN
     for mechanism in MECHANISMS[:2]:
         calls.clear()
         with pytest.raises(KeyboardInterrupt):

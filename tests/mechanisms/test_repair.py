@@ -71,7 +71,7 @@ def test_without_repair_the_columns_would_be_over(monkeypatch):
     budget = LiftBudget(lower=-math.log(0.8), upper=math.log(1.2))
     with monkeypatch.context() as patched:
         patched.setattr(_response_channel, "BUDGET", math.inf)
-        assert budget.excess(joint.release(response_channel(joint, budget, columns, weights))).max() > 0
+        assert budget.excess(joint.push(response_channel(joint, budget, columns, weights))).max() > 0
     monkeypatch.setattr(_response_channel, "_LARGEST_SHARE", 1e-14)
     assert response_channel(joint, budget, columns, weights).n_outputs < len(weights), "hopeless symbols are merged"
 
@@ -85,6 +85,6 @@ def test_a_thousand_symbols_beside_a_bound_that_rounding_reaches(mechanism):
     joint = JointDistribution.from_matrix(cells / cells.sum())
     budget = LiftBudget(lower=12, upper=0.9)
     channel = mechanism(joint, budget, gap=1e-4, time_limit=3)
-    assert budget.excess(joint.release(channel)).max() <= WITHIN
+    assert budget.excess(joint.push(channel)).max() <= WITHIN
     assert sum(len(stage.indices) for stage in channel.stages) < 10_000
     assert sz.normalized_utility(joint, channel) > 0.9

@@ -65,7 +65,7 @@ def test_a_looser_budget_keeps_at_least_as_much(kind):
         # No bound is below what a tighter budget is known to keep.
         assert all(a.utility <= b.bound + 1e-9 for i, a in enumerate(found) for b in found[i:])
         for eps, response in zip(NATS, found, strict=True):
-            assert family(eps).excess(joint.release(response.channel)).max() <= 0
+            assert family(eps).excess(joint.push(response.channel)).max() <= 0
 
 
 @pytest.mark.parametrize("eps", [1e-7, 1e-9, 0.0])
@@ -76,7 +76,7 @@ def test_a_budget_near_zero_is_an_equality(eps):
     response = solve_optimal_random_response(joint, eps)
     assert response.normalized_utility == pytest.approx(0.8144, abs=1e-4)
     assert response.gap < 1e-5
-    assert sz.LiftBudget.symmetric(eps).excess(joint.release(response.channel)).max() <= 0
+    assert sz.LiftBudget.symmetric(eps).excess(joint.push(response.channel)).max() <= 0
 
 
 def test_tiny_symbols_do_not_make_a_response_keep_nothing():

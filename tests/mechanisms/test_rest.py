@@ -78,5 +78,5 @@ def test_the_mechanism_keeps_something_where_all_symbols_are_one_block():
     joint = skewed(30, 120)
     channel = sz.subset_random_response(joint, 0.1, effort=2e6)
     assert channel.optimality.status == "cut short"
-    assert (sz.LiftBudget.symmetric(0.1).excess(joint.release(channel)) <= 0).all()
+    assert (sz.LiftBudget.symmetric(0.1).excess(joint.push(channel)) <= 0).all()
     assert sz.normalized_utility(joint, channel) > 0.1

@@ -118,7 +118,7 @@ def test_no_limit_releases_the_best_and_no_first_release_is_one_of_nothing():
     assert np.array_equal(sequential_response(distribution, np.eye(3), math.inf).matrix, np.eye(3))
     alone = sequential_response(distribution, np.ones((3, 1)), sz.LDPBudget(0.5))
     part = sz.JointDistribution.from_matrix(distribution.sum(axis=1))
-    assert sz.LDPBudget(0.5).excess(part.release(alone)).max() <= 1e-12
+    assert sz.LDPBudget(0.5).excess(part.push(alone)).max() <= 1e-12
 
 
 def test_what_does_not_fit_is_refused():

@@ -111,7 +111,7 @@ def test_a_mean_leaves_more_than_a_bound_on_every_lift():
 def test_margins_kept_and_what_is_refused():
     joint, budget = sz.datasets.make_joint(6, 2, random_state=0), CVaRLiftBudget(0.1, 0.3)
     kept_margin = sz.optimal_random_response(joint, budget, keep_margin=True)
-    released = joint.release(kept_margin)
+    released = joint.push(kept_margin)
     assert np.abs(released.p_x - joint.p_x).max() < 1e-12
     assert budget.excess(released).max() <= 1e-12
     with pytest.raises(InvalidBudget, match="no confidence, target or time_limit"):

@@ -82,7 +82,7 @@ def test_the_optimum_is_that_of_brute_force_on_every_route():
         assert response.utility == pytest.approx(information(joint, response.channel, distribution), abs=1e-12)
         assert response.bound >= exact - 1e-9
         assert 0 <= response.gap <= 1e-9 + 1e-10
-        assert budget.excess(joint.release(response.channel)).max() <= WITHIN
+        assert budget.excess(joint.push(response.channel)).max() <= WITHIN
 
 
 def test_x_itself_as_a_target_changes_nothing():
@@ -150,7 +150,7 @@ def test_blocks_keep_as_much_of_a_target_as_merging_and_one_block_is_the_optimum
         for block_size in (2, 4):
             channel = sz.subset_random_response(joint, budget, block_size=block_size, target=distribution)
             assert information(joint, channel, distribution) >= merged - 1e-6
-            assert budget.excess(joint.release(channel)).max() <= WITHIN
+            assert budget.excess(joint.push(channel)).max() <= WITHIN
         whole = sz.subset_random_response(joint, budget, block_size=len(joint.p_x), target=distribution)
         best = sz.optimal_random_response(joint, budget, target=distribution)
         assert information(joint, whole, distribution) == pytest.approx(
@@ -179,7 +179,7 @@ def test_cells_of_blocks_keep_the_best_of_a_target():
     for joint, budget, distribution in targets(instances(40, 58), 59):
         blocks = sz.subset_merging(joint, budget).stages[0].indices
         channel = tree_random_response(joint, blocks, budget, gap=1e-9, target=distribution)
-        assert budget.excess(joint.release(channel)).max() <= WITHIN
+        assert budget.excess(joint.push(channel)).max() <= WITHIN
         best = 0.0
         for block in range(int(blocks.max()) + 1):
             cells = np.flatnonzero(blocks == block)

@@ -36,7 +36,7 @@ def test_high_privacy_every_output_speaks_against_its_symbol(p, share) -> None:
     budget = sz.LiftBudget(lower=math.inf, upper=eps)
     channel = sz.mechanisms.optimal_random_response(itself(p), budget)
     assert utility(itself(p), channel) == pytest.approx(information(p, rows), rel=1e-5, abs=1e-7)
-    assert budget.excess(itself(p).release(channel)).max() <= 0
+    assert budget.excess(itself(p).push(channel)).max() <= 0
 
 
 @pytest.mark.parametrize("likely", [0.55, 0.7, 0.9])

@@ -158,7 +158,7 @@ def test_margins_of_two_alphabets_match_what_is_the_same_symbol():
     found = sz.LeakageReport.measure(joint, channel).to_dict()["margins"]
     wanted: dict[str, list[Any]] = {str(x): [joint.p_x[x], None] for x in range(7)}
     for y, label in enumerate("0abc6"):
-        wanted.setdefault(label, [None, None])[1] = joint.release(channel).p_x[y]
+        wanted.setdefault(label, [None, None])[1] = joint.push(channel).p_x[y]
     assert {row["symbol"]: [row["before"], row["after"]] for row in found["rows"]} == wanted
     assert found["n_symbols"] == len(wanted) == 10
     # Labels that say nothing about which symbol is which match nothing.

@@ -306,7 +306,7 @@ def lawful(draw: st.DrawFn) -> tuple[LeakageReport, sz.LiftBudget]:
     kernel[:, 0] += 1
     joint = sz.JointDistribution.from_matrix(pmf / pmf.sum())
     channel = sz.Channel.from_matrix(kernel / kernel.sum(axis=1, keepdims=True))
-    released = joint.release(channel)
+    released = joint.push(channel)
     slack = draw(st.sampled_from([0.0, 0.1, 1.0]))
     lower = max(0.0, -float(sz.lifts.min_log_lift(released).min())) + slack
     upper = max(0.0, float(sz.lifts.max_log_lift(released).max())) + draw(st.sampled_from([0.0, 0.1, 1.0]))

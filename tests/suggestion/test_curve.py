@@ -40,7 +40,7 @@ def test_figures_of_a_curve_are_those_of_the_channels():
     assert len(curve) == 4
     for budget, point in zip(budgets, curve.points, strict=True):
         channel = sz.subset_merging(joint, budget)
-        after = joint.release(channel)
+        after = joint.push(channel)
         assert point.normalized_utility == sz.normalized_utility(joint, channel)
         assert point.mutual_information == sz.mutual_information(after)
         assert point.max_log_lift == sz.lifts.max_log_lift(after).max()
@@ -109,7 +109,7 @@ def test_suggestion_keeps_the_target_and_no_tighter_budget_tried_does(seed, targ
     assert again == found.channel
     assert sz.normalized_utility(joint, again) == found.normalized_utility >= target - 1e-12
     assert found.report.ok
-    assert (found.budget.excess(joint.release(again)) <= 0).all()
+    assert (found.budget.excess(joint.push(again)) <= 0).all()
     eps = [point.budget.upper for point in found.curve.points]
     assert eps == sorted(set(eps))
     tighter = [point for point in found.curve.points if point.budget.upper < found.budget.upper]
@@ -123,7 +123,7 @@ def test_suggestion_keeps_the_target_and_no_tighter_budget_tried_does(seed, targ
 def test_suggestion_leaks_at_most_the_limit_and_nothing_tried_is_more_useful(seed, limit, mechanism):
     joint = random_distribution(seed)
     found = sz.suggest_budget(joint, max_leakage=limit, mechanism=mechanism, n_points=9)
-    after = joint.release(mechanism(joint, found.budget))
+    after = joint.push(mechanism(joint, found.budget))
     assert sz.mutual_information(after) == found.leakage <= limit + 1e-12
     for point in found.curve.points:
         if point.mutual_information <= limit + 1e-12:
@@ -141,7 +141,7 @@ def test_where_utility_is_continuous_the_answer_is_the_root(target):
     found = sz.suggest_budget(joint, target_utility=target, mechanism=response, family=sz.LDPBudget)
     assert found.budget.eps == pytest.approx(root, abs=1e-4)
     assert found.budget.eps >= root - 1e-9
-    limit = sz.mutual_information(joint.release(response(joint, sz.LDPBudget(1.0))))
+    limit = sz.mutual_information(joint.push(response(joint, sz.LDPBudget(1.0))))
     found = sz.suggest_budget(joint, max_leakage=limit, mechanism=response, family=sz.LDPBudget)
     assert found.budget.eps == pytest.approx(1.0, abs=1e-4)
     assert found.leakage <= limit
@@ -198,7 +198,7 @@ def test_any_measure_and_any_family_can_be_asked_for():
 
     joint = random_distribution(3)
     found = sz.suggest_budget(joint, max_leakage=0.5, measure=worst)
-    assert worst(joint.release(found.channel)) == found.leakage <= 0.5
+    assert worst(joint.push(found.channel)) == found.leakage <= 0.5
     split = partial(sz.LiftBudget.from_ldp, min_share=0.65)
     found = sz.suggest_budget(joint, target_utility=0.6, mechanism=sz.watchdog, family=split)
     assert found.budget.lower == pytest.approx(0.65 / 0.35 * found.budget.upper)

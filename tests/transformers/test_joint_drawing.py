@@ -186,7 +186,7 @@ def test_a_budget_given_what_is_released_is_the_worst_of_the_inner_one_over_it(c
     assert isinstance(budget, sz.budgets.Budget)
     assert budget.excess(distribution) == pytest.approx(excess_given(inner, cells), abs=1e-9)
     # Everything merged is what is released already; so is the first symbol alone, drawn again.
-    merged = distribution.release(sz.Channel.merge(np.zeros(5, int)))
+    merged = distribution.push(sz.Channel.merge(np.zeros(5, int)))
     assert budget.excess(merged) == pytest.approx(excess_given(inner, cells.sum(axis=2, keepdims=True)), abs=1e-9)
 
 

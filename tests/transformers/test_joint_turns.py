@@ -123,7 +123,7 @@ def test_what_is_within_a_share_of_a_budget_is_within_the_whole(budget, share, s
     within = part.excess(distribution) <= 0
     assert (budget.excess(distribution)[within] <= 1e-12).all()
     assert scaled_budget(budget, 1.0) == budget
-    constant = distribution.release(sz.Channel.merge(np.zeros(4, int)))
+    constant = distribution.push(sz.Channel.merge(np.zeros(4, int)))
     assert (scaled_budget(budget, 0.0).excess(constant) <= 0).all()
 
 

@@ -61,7 +61,7 @@ def test_blocks_of_a_tree_are_merged_within_any_budget(budget: sz.LiftBudget) ->
     joint = sz.JointDistribution.from_matrix(counts / counts.sum())
     channel = tree_merging(joint, grown.tree.blocks, budget)
     assert channel.n_outputs == grown.tree.n_blocks > 1
-    assert (budget.excess(joint.release(channel)) <= 0).all()
+    assert (budget.excess(joint.push(channel)) <= 0).all()
 
 
 def test_blocks_over_the_budget_are_refused() -> None:
@@ -145,7 +145,7 @@ def test_certified_responses_hold_under_the_distribution_of_the_rows(n_secrets: 
     rows, failed, released = every_row(6), 0, []
     for seed in range(n_samples):
         grown, joint, channel = certified_channel(prior, given, 2000, seed, budget)
-        assert (budget.excess(joint.release(channel)) <= 0).all()
+        assert (budget.excess(joint.push(channel)) <= 0).all()
         pmf = true_cells(prior, given, grown.tree.assign(rows), grown.tree.n_cells) @ channel.matrix
         lifts = pmf / prior[:, None] / pmf.sum(axis=0)
         failed += bool((budget.excess_of(lifts, prior) > 0).any())
@@ -194,4 +194,4 @@ def test_a_budget_of_another_kind_has_no_certificate() -> None:
     with pytest.raises(InvalidBudget, match="Chi2LiftBudget"):
         certified_channel(*distribution, 400, 0, sz.Chi2LiftBudget(lower=1, upper=1))  # type: ignore[arg-type]
     _, joint, channel = certified_channel(*distribution, 400, 0, sz.LDPBudget(1.0))  # type: ignore[arg-type]
-    assert (sz.LDPBudget(1.0).excess(joint.release(channel)) <= 0).all()
+    assert (sz.LDPBudget(1.0).excess(joint.push(channel)) <= 0).all()

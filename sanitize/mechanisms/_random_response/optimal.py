@@ -98,7 +98,7 @@ def optimal_random_response(
     0.7832
     >>> round(sz.normalized_utility(joint, sz.subset_merging(joint, 0.3)), 4)
     0.7482
-    >>> joint.release(optimal_random_response(joint, 0.3, keep_margin=True)).p_x.round(12)
+    >>> joint.push(optimal_random_response(joint, 0.3, keep_margin=True)).p_x.round(12)
     array([0.25, 0.25, 0.3 , 0.2 ])
     """
     if isinstance(budget, CVaRLiftBudget):

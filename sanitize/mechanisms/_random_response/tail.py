@@ -182,7 +182,7 @@ class _Search:
         constant, share = self.joint.p_x @ matrix, 0.0
         while share < 1:
             channel = Channel.from_matrix((1 - share) * matrix + share * constant, self.joint.public)
-            if self.budget.excess(self.joint.release(channel)).max() <= 0:
+            if self.budget.excess(self.joint.push(channel)).max() <= 0:
                 return channel
             share = max(4 * share, 1e-13)
         return self.merged

@@ -64,7 +64,7 @@ def response_channel(
         stage = Stage.from_masses(rows.indptr.astype(np.int64), rows.indices, rows.data, sums, n_y)
         names = Alphabet.of_n_labels("+".join(joint.public.columns), n_y, partial(response_names, joint.public, mass))
         channel = Channel((stage,), joint.public, names)
-        released = joint.release(channel)
+        released = joint.push(channel)
         excess = budget.excess(released) if distributions is None else distributions.worst_case(channel).excess(budget)
         is_over = excess > BUDGET
         if not is_over.any():

@@ -93,7 +93,7 @@ def certified_random_response(
     >>> design, fresh = (cell_counts(grown.cells[r], secrets[r], tree.n_cells, 2) for r in (first, ~first))
     >>> joint = sz.JointDistribution.from_matrix((design + fresh) / 4000)
     >>> channel = certified_random_response(joint, design, fresh, tree.members.toarray(), grown.profiles, 0.8, 0.95)
-    >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.release(channel)).max() <= 0)
+    >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.push(channel)).max() <= 0)
     True
     """
     lift_budget = as_lift_budget(as_budget(budget))
@@ -219,7 +219,7 @@ def certified_tree_merging(
     >>> design, fresh = (cell_counts(grown.cells[r], secrets[r], tree.n_cells, 2) for r in (first, ~first))
     >>> joint = sz.JointDistribution.from_matrix((design + fresh) / 4000)
     >>> channel = certified_tree_merging(joint, design, fresh, grown.profiles, 0.8, 0.95)
-    >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.release(channel)).max() <= 0)
+    >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.push(channel)).max() <= 0)
     True
     """
     lift_budget = as_lift_budget(as_budget(budget))
