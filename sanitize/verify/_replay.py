@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sanitize._release.first_pass import RowOrder
     from sanitize.joint import ContingencyTable
     from sanitize.report import LeakageReport
-    from sanitize.saved import AppendedReport, Receipt
+    from sanitize.saved import Receipt
 
 
 def designed(source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder) -> tuple[Designer, ContingencyTable]:
@@ -67,7 +67,12 @@ def drawn_again(
         checks = [_receipt_check(receipt, table, rows, others, sanitizer)]
         if isinstance(again, SavedRelease):
             prepared, kept = _prepared(again, table, rows, receipt)
-            report, check = prepared.report.held_out, _saved_check(prepared.report)
+            appended = prepared.report
+            report, standing = appended.held_out, "over its budget on the source"
+            if appended.ok:
+                no_secrets = "the source has no secrets to measure it on"
+                standing = no_secrets if report is None else "within its budget on the source"
+            check = Check("design", appended.ok, f"{appended.saved.mechanism}, as it was saved; {standing}")
         else:
             given = receipt.channel if _limits(again) else None
             prepared, kept = _prepared(again, table, rows, receipt, given)
@@ -167,15 +172,6 @@ def design_check(again: Designer, channel: Channel | None) -> Check:
         return Check.passed("design", f"{mechanism}, as it was given, within its budget on the source")
     cut = "; its time limit may have ended the release elsewhere, which a receipt settles" if _limits(again) else ""
     return Check.passed("design", f"{mechanism}, designed again from the source{cut}")
-
-
-def _saved_check(report: AppendedReport) -> Check:
-    """Whether a saved channel is within its budget on the source, as far as the source tells."""
-    told = (
-        "the source has no secrets to measure it on" if report.held_out is None else "within its budget on the source"
-    )
-    detail = f"{report.saved.mechanism}, as it was saved; {told if report.ok else 'over its budget on the source'}"
-    return Check("design", report.ok, detail)
 
 
 def _limits(sanitizer: Designer) -> list[float]:
