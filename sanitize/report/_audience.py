@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from sanitize._formatting import rounded
-from sanitize.errors import InvalidParameter
 from sanitize.report._facts import published
 from sanitize.report._headline import USELESS_BELOW, Lack, synthetic, with_headline
 
@@ -104,9 +103,3 @@ def _public_warnings(document: dict[str, Any]) -> list[str]:
     if len(document["warnings"]) > len(warnings_of_facts(document)):
         found.append("the internal report has more warnings, with counts")
     return found
-
-
-def check_audience(audience: Audience) -> None:
-    """Refuse an unknown audience."""
-    if audience not in ("internal", "public"):
-        raise InvalidParameter(f"audience must be 'internal' or 'public', got {audience!r}")

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._checks import one_of
 from sanitize._files.declared import plain
 from sanitize._formatting import exact
 from sanitize._version import __version__
 from sanitize.budgets import budget_to_dict, budget_words
 from sanitize.lifts import log_lift
-from sanitize.report._audience import check_audience, publish, warnings_of_facts
+from sanitize.report._audience import publish, warnings_of_facts
 from sanitize.report._facts import SEEDED_NOTE, findings_sections, optimality_to, parts_section
 from sanitize.report._headline import VERDICT_TOLERANCE, with_headline
 
@@ -133,7 +134,7 @@ def to_document(report: Verdict, audience: Audience, n_symbols: int | None = Non
     n_symbols : int, optional
         How many released symbols to list, riskiest first; all of them by default.
     """
-    check_audience(audience)
+    one_of("audience", audience, "internal", "public")
     document = without_pictures(report, n_symbols)
     if audience == "public":
         return publish(document)
@@ -191,13 +192,10 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
         # The distribution is one of cells of a tree: "before" is then of cells as well, which hide rows already.
         "of_cells": report._of_cells,
         "sections": [
-            {
-                "name": section.name,
-                "title": section.title,
-                "words": section.words,
+            vars(section)
+            | {
                 "columns": list(section.columns),
                 "rows": [[cell if isinstance(cell, str) else exact(cell) for cell in row] for row in section.rows],
-                "public": section.public,
             }
             for section in (*parts_section(facts.parts), *findings_sections(report.findings), *report.sections)
         ],

@@ -220,12 +220,8 @@ def _governance(document: dict[str, Any], material: Material) -> Chapter:
         "When this is looked at again, and what would call it back",
         "Whom to tell of a suspected disclosure",
     )
-    told = (
-        document["verdict"]["alone"],
-        private,
-        f"Made with sanitize {document['library_version']}.",
-    )
-    parts += [Words(words) for words in told]
+    made_with = f"Made with sanitize {document['library_version']}."
+    parts += [Words(words) for words in (document["verdict"]["alone"], private, made_with)]
     return Chapter("5 Governance", (*parts, *map(Blank, signed)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Literal, Protocol
 
 from sanitize._files.declared import Declared, NonNegative, plain, require
@@ -187,16 +188,8 @@ def parts_section(parts: Sequence[PartLeakage]) -> tuple[Section, ...]:
     """The parts and kept columns of a joint release as a section of its report; nothing where there are none."""
     if not parts:
         return ()
-    rows = tuple(
-        (
-            f"{part.part} ({part.role}): {', '.join(part.columns)}",
-            part.normalized_utility,
-            part.min_log_lift,
-            part.max_log_lift,
-            part.mutual_information,
-        )
-        for part in parts
-    )
+    figures = attrgetter("normalized_utility", "min_log_lift", "max_log_lift", "mutual_information")
+    rows = tuple((f"{part.part} ({part.role}): {', '.join(part.columns)}", *figures(part)) for part in parts)
     words = "What each part and each kept column tells by itself. The verdict is about all of them together."
     heads = ("Part", "kept", "min log-lift", "max log-lift", "I(S;Y)")
     return (Section("parts", "Parts", words, heads, rows, public=True),)

@@ -323,14 +323,8 @@ def attach_report(frame: Any, report: LeakageReport) -> Any:
         return frame
     _KEPT[key] = report
     if hasattr(frame, "attrs"):
-        frame.attrs["sanitize"] = json.dumps(
-            {
-                "version": __version__,
-                "mechanism": report.facts.mechanism,
-                "budget": repr(report.budget),
-                "within_budget": report.ok,
-            }
-        )
+        words = {"version": __version__, "mechanism": report.facts.mechanism, "budget": repr(report.budget)}
+        frame.attrs["sanitize"] = json.dumps(words | {"within_budget": report.ok})
     return frame
 
 

@@ -6,6 +6,7 @@ import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from sanitize._checks import one_of
 from sanitize._files.declared import (
     Cell,
     Count,
@@ -25,7 +26,7 @@ from sanitize._formatting import exact
 from sanitize.budgets import BUDGETS, budget_from_dict, budget_words
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
 from sanitize.measures import Kind, Measure
-from sanitize.report._audience import Audience, check_audience, publish, warnings_of_facts
+from sanitize.report._audience import Audience, publish, warnings_of_facts
 from sanitize.report._document import SCHEMA, VERSION
 from sanitize.report._facts import OptimalityForm
 from sanitize.report._headline import (
@@ -228,8 +229,7 @@ class SavedReport(ReportViews):
         """One of the report's tables as a pandas DataFrame; a public report has no symbols."""
         import pandas as pd
 
-        if table not in ("measures", "symbols"):
-            raise InvalidParameter(f"table must be 'measures' or 'symbols', got {table!r}")
+        one_of("table", table, "measures", "symbols")
         rows = self._saved.get(table, [])
         return pd.DataFrame([{k: float(v) if v in ("inf", "-inf") else v for k, v in row.items()} for row in rows])
 
@@ -238,7 +238,7 @@ class SavedReport(ReportViews):
         return self._saved["audience"]
 
     def _document(self, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
-        check_audience(audience)
+        one_of("audience", audience, "internal", "public")
         if audience == self._saved["audience"]:
             document = copy.deepcopy(self._saved)
             return document if audience == "public" else document | {"symbols": document["symbols"][:n_symbols]}
