@@ -81,9 +81,8 @@ def spanning_tree(told: NDArray[np.float64], words: RandomWords, n_rows: int) ->
     """
     n = len(told)
     pairs = np.arange(n * n)
-    uniform = (random_access_words(words, 4 * PRINT_LANE)(pairs) >> np.uint64(11)).astype(
-        np.float64
-    ) * 2.0**-53 + 2.0**-54
+    drawn = random_access_words(words, 4 * PRINT_LANE)(pairs) >> np.uint64(11)
+    uniform = drawn.astype(np.float64) * 2.0**-53 + 2.0**-54
     noise = -np.log(-np.log(uniform)).reshape(n, n) * np.log(n_rows + 1) / (n_rows + 1)
     weight = np.triu(told + noise, 1)
     weight += weight.T

@@ -67,15 +67,12 @@ def chances(
         shape = int(parent.max()) + 1, int(child.max()) + 1
         rows, margins = np.zeros(shape), [_summed(parent, of_parent), _summed(child, of_child)]
         np.add.at(rows, np.ix_(parent, child), counts)
-        soft = faded(rows)
-        fitted = _fitted(soft + (n - soft.sum()) * np.outer(*margins), margins[0], margins[1])
+        soft, independent = faded(rows), np.outer(*margins)
+        fitted = _fitted(soft + (n - soft.sum()) * independent, *margins)
         if (tells := _information(fitted) - price * np.count_nonzero(soft) / (2 * n)) > told:
-            spread = np.divide(fitted, np.outer(*margins), out=np.zeros(shape), where=np.outer(*margins) > 0)
-            table, told, used = (
-                np.outer(of_parent, of_child) * spread[np.ix_(parent, child)],
-                tells,
-                int(np.count_nonzero(soft)),
-            )
+            spread = np.divide(fitted, independent, out=np.zeros(shape), where=independent > 0)
+            table = np.outer(of_parent, of_child) * spread[np.ix_(parent, child)]
+            told, used = tells, int(np.count_nonzero(soft))
     table = _fitted(np.where(banned, 0.0, table), of_parent, of_child)
     alone = table.sum(axis=1) == 0  # states that are printed only where a cell demands them
     table[alone] = np.where(np.broadcast_to(banned, table.shape)[alone], 0.0, of_child)

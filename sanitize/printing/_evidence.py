@@ -50,14 +50,10 @@ class Evidence(Declared, frozen=True, eq=False):
     def __post_init__(self) -> None:
         require(self.boxes.ndim == self.weights.ndim == 2 and self.boxes.any(axis=1).all())
         require(len(self.box) > 0 and self.box.shape == self.region.shape and self.box.ndim == 1)
-        require(
-            self.group.shape == self.boxes.shape[1:] and ((self.weights >= 1) & (self.weights <= LARGEST_WEIGHT)).all()
-        )
-        for numbers, n in (
-            (self.box, len(self.boxes)),
-            (self.region, len(self.weights)),
-            (self.group, self.weights.shape[1]),
-        ):
+        require(self.group.shape == self.boxes.shape[1:])
+        require(((self.weights >= 1) & (self.weights <= LARGEST_WEIGHT)).all())
+        below = len(self.boxes), len(self.weights), self.weights.shape[1]
+        for numbers, n in zip((self.box, self.region, self.group), below, strict=True):
             require(((numbers >= 0) & (numbers < n)).all())
 
     @classmethod
@@ -114,11 +110,8 @@ def weighted(
         ]
         boxes, total = [one.of_cells(part) for one in evidence], rows[part].sum()
         for _ in range(_ROUNDS):
-            below = messages(
-                parents,
-                chances,
-                [box * weight[here][group] for box, weight, group in zip(boxes, weights, groups, strict=True)],
-            )
+            own = [box * weight[here][group] for box, weight, group in zip(boxes, weights, groups, strict=True)]
+            below = messages(parents, chances, own)
             found: list[NDArray[np.float64]] = []
             for node, (weight, group, size, count) in enumerate(zip(weights, groups, sizes, counts, strict=True)):
                 belief = _belief(node, parents, chances, below, found)
@@ -128,13 +121,10 @@ def weighted(
                 weight[here] *= step
                 found.append(belief * step[group])  # so that columns that are alike are not moved twice
     weights = [weight / weight.max(axis=1, keepdims=True) for weight in weights]
+    whole = [np.ceil(weight * LARGEST_WEIGHT).astype(np.int32) for weight in weights]
     return [
-        one.__replace__(
-            region=region.astype(np.int32),
-            weights=np.ceil(weight * LARGEST_WEIGHT).astype(np.int32),
-            group=group.astype(np.int32),
-        )
-        for one, weight, group in zip(evidence, weights, groups, strict=True)
+        one.__replace__(region=region.astype(np.int32), weights=weight, group=group.astype(np.int32))
+        for one, weight, group in zip(evidence, whole, groups, strict=True)
     ]
 
 

@@ -91,21 +91,15 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
 
     def __post_init__(self) -> None:
         kinds, sizes = {len(node.chances) for node in self.nodes}, [node.chances.shape[1:] for node in self.nodes]
-        require(
-            len(kinds) == len({len(node.evidence.box) for node in self.nodes}) == 1
-            and self.nodes[0].parent == -1
-            and sizes[0][0] == 1
-        )
+        require(len(kinds) == len({len(node.evidence.box) for node in self.nodes}) == 1)
+        require(self.nodes[0].parent == -1 and sizes[0][0] == 1)
         for number, node in enumerate(self.nodes[1:], 1):
             require(0 <= node.parent < number and sizes[number][0] == sizes[node.parent][1])
         names = [column.name for node in self.nodes for column in node.columns]
         require(sorted(names) == sorted(set(self.names)) and len(names) == len(self.names))
         for one, another, never in self.forbidden:
-            require(
-                min(one, another) >= 0
-                and max(one, another) < len(sizes)
-                and never.shape == (sizes[one][1], sizes[another][1])
-            )
+            require(min(one, another) >= 0 and max(one, another) < len(sizes))
+            require(never.shape == (sizes[one][1], sizes[another][1]))
 
     @classmethod
     def fit(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,39 +91,30 @@ def determined(values: Values) -> dict[str, str]:
     """For each column that another one determines in all rows that one; it is itself determined by none.
 
     A column of mostly distinct values determines all others by chance, so it takes as many rows that repeat a value as
-    would show ``_EXPECTED`` exceptions if the two columns were independent.
+    would show twenty exceptions if the two columns were independent.
     """
     names = list(values.table)
     n = len(values.table[names[0]])
     # Rows on which most pairs of columns show that neither determines the other.
     sampled = np.unique(np.linspace(0, n - 1, min(n, 4000)).astype(np.intp)) if n else np.empty(0, np.intp)
     few = {name: _numbered(column.take(pa.array(sampled)), name)[1] for name, column in values.table.items()}
+    pairs = ((one, another) for one, another in permutations(names, 2) if one not in values.edges)
     holds = {
         (one, another)
-        for one in names
-        for another in names
-        if one != another
-        and one not in values.edges
-        and _constant(few[one], few[another])
-        and _determines(values, one, another)
+        for one, another in pairs
+        if _constant(few[one], few[another]) and _determines(values, one, another)
     }
-    found: dict[str, str] = {}
+    place = {name: number for number, name in enumerate(names)}
+    above = {name: [one for one, another in holds if another == name] for name in names}
+    roots: dict[str, str] = {}
     for name in names:
-        above = [one for one, another in holds if another == name]
-        equal = [one for one in above if (name, one) in holds]
-        if any(names.index(one) < names.index(name) for one in equal) or len(above) > len(equal):
-            roots = [
-                one
-                for one in above
-                if all(
-                    (one, other) in holds and names.index(one) < names.index(other)
-                    for other, another in holds
-                    if another == one
-                )
-            ]
-            if roots:
-                found[name] = min(roots, key=lambda one: (len(values.of(one)[0]), names.index(one)))
-    return found
+        equal = [one for one in above[name] if (name, one) in holds]
+        if any(place[one] < place[name] for one in equal) or len(above[name]) > len(equal):
+            # Those that no column determines but later ones which they determine themselves.
+            first = [one for one in above[name] if all((one, o) in holds and place[one] < place[o] for o in above[one])]
+            if first:
+                roots[name] = min(first, key=lambda one: (len(values.of(one)[0]), place[one]))
+    return roots
 
 
 def _constant(one: NDArray[np.intp], another: NDArray[np.intp]) -> bool:
@@ -230,11 +221,8 @@ def _together(
     to = np.searchsorted(kept, np.where(may, np.arange(len(states)), best[states[:, 0]]))
     empty = np.flatnonzero(best < 0)
     made = np.concatenate([states[kept], np.stack([empty, *(np.full(len(empty), -1) for _ in others)], axis=1)])
-    columns, values_of, rare = (
-        [printed.of_states(made[:, 0])],
-        [stands.take(pa.array(made[:, 0]))],
-        [is_other[made[:, 0]]],
-    )
+    level = made[:, 0]
+    columns, values_of, rare = [printed.of_states(level)], [stands.take(pa.array(level))], [is_other[level]]
     usual = np.append(may[kept], np.zeros(len(empty), bool))
     for j, (name, (listed, word, _)) in enumerate(zip(others, shown, strict=True), 1):
         is_value = usual & (made[:, j] < len(listed)) & (made[:, j] >= 0)
