@@ -145,15 +145,13 @@ class Drafts:
         if name == self.own and name != TREES[0]:
             return policy
         policy = with_mechanism(policy, name)
+        settings = policy.channels[0].settings
         if name == TREES[0]:  # merging keeps the same whatever is printed, and a model of rows takes as long as a tree
-            channel = policy.channels[0]
-            return replace(policy, channels=(replace(channel, settings={**channel.settings, "output": "label"}),))
-        if not (self._is_robust and name in OWNERS["gap"]):
-            return policy
-        channel = policy.channels[0]
-        # A tenth of what a release spends: the rest would prove how little is missing, which no draft shows.
-        settings = {"effort": 40_000_000, **channel.settings}
-        return replace(policy, channels=(replace(channel, settings=settings),))
+            return _with_channel(policy, settings={**settings, "output": "label"})
+        if self._is_robust and name in OWNERS["gap"]:
+            # A tenth of what a release spends: the rest would prove how little is missing, which no draft shows.
+            return _with_channel(policy, settings={"effort": 40_000_000, **settings})
+        return policy
 
     def curves(self) -> tuple[TradeoffCurve, ...]:
         """Curve of each mechanism that has one, the policy's own first: a looser budget never keeps less.
@@ -248,13 +246,13 @@ class Drafts:
 
     def kept_with(self, table: FirstPass, key: str, value: int | None) -> float | None:
         """What the policy's mechanism keeps with another setting, None being without; None where that is not more."""
-        channel = self.policy.channels[0]
-        is_known = key in channel.settings if value is None else key in OWNERS and self.own in OWNERS[key]
+        known = self.policy.channels[0].settings
+        is_known = key in known if value is None else key in OWNERS and self.own in OWNERS[key]
         if is_joint(self.policy) or not is_known or not self._is_quick(self.own):
             return None
-        settings = {name: one for name, one in {**channel.settings, key: value}.items() if one is not None}
+        settings = {name: one for name, one in {**known, key: value}.items() if one is not None}
         with contextlib.suppress(SanitizeError):
-            changed = designer_of(replace(self.policy, channels=(replace(channel, settings=settings),)))
+            changed = designer_of(_with_channel(self.policy, settings=settings))
             kept = float(changed.draft(table, self.policy.rows).summary[self._share])
             return kept if kept > self.kept((self.own, 1.0)) else None
         return None
@@ -307,9 +305,13 @@ class Drafts:
 
 def with_mechanism(policy: Policy, name: str) -> Policy:
     """The policy of one channel with another mechanism, and those of the channel's settings that it has."""
-    channel = policy.channels[0]
-    settings = {key: value for key, value in channel.settings.items() if name in OWNERS[key]}
-    return replace(policy, channels=(replace(channel, mechanism=name, settings=settings),))
+    settings = {key: value for key, value in policy.channels[0].settings.items() if name in OWNERS[key]}
+    return _with_channel(policy, mechanism=name, settings=settings)
+
+
+def _with_channel(policy: Policy, **changes: Any) -> Policy:
+    """The policy with its one channel changed."""
+    return replace(policy, channels=(replace(policy.channels[0], **changes),))
 
 
 def chosen(policy: Policy, report: LeakageReport) -> Policy:

@@ -73,7 +73,7 @@ class Plan:
         for section in (
             report.guesses,
             self._others,
-            _budgets_section(self.curves),
+            _budgets_section(self.curves) if self.curves else None,
             Section("proposals", "Proposed lines of the policy", "", heads, proposed) if proposed else None,
             Section("changes", "What would change it", "", heads, changes) if changes else None,
         ):
@@ -98,8 +98,14 @@ class Plan:
             parts.append("\n".join(fill(clip(words, 800), 80, subsequent_indent="  ") for words in told))
             own = self.curves[0]
             parts.append(own.to_text(chosen=None if self._chosen is None else own[self._chosen]))
-        if len(self.curves) > 1 and (section := _budgets_section(self.curves)):
-            parts.append(_others_text(section))
+        if len(self.curves) > 1:
+            section = _budgets_section(self.curves)
+            (_, *mechanisms), (labels, *shares) = section.columns, zip(*section.rows, strict=True)
+            lines = [f"{'kept, in %, within times':<25}" + "".join(f"{label[:10]:>11}" for label in labels)]
+            for mechanism, kept_of_it in zip(mechanisms, shares, strict=True):
+                figures = ("-" if one is None else f"{100 * one:.1f}" for one in kept_of_it)
+                lines.append(f"{mechanism:<25}" + "".join(f"{figure:>11}" for figure in figures))
+            parts.append("\n".join(lines))
         if self.proposals:
             parts.append(f"Proposed lines of the policy:\n\n{proposals_text(self.proposals)}")
         if self.changes:
@@ -233,10 +239,8 @@ def _changes(drafts: Drafts, table: FirstPass) -> tuple[Proposal, ...]:
     return tuple(found)
 
 
-def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section | None:
+def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section:
     """What every mechanism keeps within every budget."""
-    if not curves:
-        return None
     kept = [{point.label: point.normalized_utility for point in reversed(curve.points)} for curve in curves]
     rows = tuple((point.label, *(shares.get(point.label) for shares in kept)) for point in curves[0].points)
     words = (
@@ -245,14 +249,3 @@ def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section | None:
     )
     heads = ("Budget", *(curve.mechanism for curve in curves))
     return Section("budgets", "Within other budgets", words, heads, rows)
-
-
-def _others_text(section: Section) -> str:
-    """Share that each mechanism keeps within each budget, as a table of at most 80 columns."""
-    (_, *mechanisms), (labels, *shares) = section.columns, zip(*section.rows, strict=True)
-    lines = [f"{'kept, in %, within times':<25}" + "".join(f"{label[:10]:>11}" for label in labels)]
-    for mechanism, kept in zip(mechanisms, shares, strict=True):
-        lines.append(
-            f"{mechanism:<25}" + "".join("-".rjust(11) if one is None else f"{100 * one:>11.1f}" for one in kept)
-        )
-    return "\n".join(lines)

@@ -103,25 +103,6 @@ class PolicyChannel:
     settings: Mapping[str, Any] = field(default_factory=dict)
     budget: PolicyBudget | None = None
 
-    def build(
-        self,
-        budget: Any,
-        sensitive: tuple[str, ...],
-        missing: Literal["category", "error"],
-        handle_unknown: Literal["high_risk", "error"],
-        random_state: Any,
-        kind: Callable[[str], Any],
-    ) -> Any:
-        """The estimator of this channel, or its designer, not fitted; ``kind`` gives the class of a name."""
-        estimator = kind(MECHANISMS[self.mechanism][0])
-        known = signature(estimator).parameters
-        given: dict[str, Any] = {"bins": dict(self.bins) or None, **self.settings}
-        shared = {"missing": missing, "handle_unknown": handle_unknown}
-        given |= {key: value for key, value in shared.items() if key in known}
-        return estimator(
-            budget, sensitive=list(sensitive), public=list(self.public), random_state=random_state, **given
-        )
-
 
 @dataclass(frozen=True)
 class Policy:
@@ -315,27 +296,21 @@ def designer_of(policy: Policy) -> Designer:
 
 def _built(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any:
     """What designs a policy's release; ``kind`` gives the class of a name."""
-    build: dict[str, Any] = {
-        "sensitive": policy.sensitive,
-        "missing": policy.missing,
-        "handle_unknown": policy.handle_unknown,
-        "kind": kind,
-    }
+    shared: dict[str, Any] = {"sensitive": list(policy.sensitive)}
+    shared |= {"missing": policy.missing, "handle_unknown": policy.handle_unknown}
+
+    def designer(channel: PolicyChannel, budget: PolicyBudget | None, **source: Any) -> Any:
+        estimator = kind(MECHANISMS[channel.mechanism][0])
+        known = signature(estimator).parameters
+        given = {key: value for key, value in shared.items() if key in known}
+        given |= {"public": list(channel.public), "bins": dict(channel.bins) or None, **channel.settings}
+        return estimator(budget and budget.build(), **given, **source)
+
     if not is_joint(policy):
-        return policy.channels[0].build(policy.budget.build(), **build, random_state=random_state)
-    parts = [
-        (channel.name, channel.build(channel.budget and channel.budget.build(), **build, random_state=None))
-        for channel in policy.channels
-    ]
-    return kind("JointRelease")(
-        parts,
-        policy.budget.build(),
-        sensitive=list(policy.sensitive),
-        keep=list(policy.keep) or None,
-        missing=policy.missing,
-        handle_unknown=policy.handle_unknown,
-        random_state=random_state,
-    )
+        return designer(policy.channels[0], policy.budget, random_state=random_state)
+    parts = [(channel.name, designer(channel, channel.budget)) for channel in policy.channels]
+    keep = list(policy.keep) or None
+    return kind("JointRelease")(parts, policy.budget.build(), keep=keep, random_state=random_state, **shared)
 
 
 def is_joint(policy: Policy) -> bool:

@@ -156,16 +156,12 @@ def _left_out(surveys: list[ColumnSurvey]) -> list[Proposal]:
 
 def _hierarchies(channel: PolicyChannel, surveys: list[ColumnSurvey]) -> list[Proposal]:
     given = channel.settings.get("hierarchies", {})
-    return [
-        Proposal(
-            "channel.hierarchies",
-            _key(own.name),
-            quoted(f"{own.name}.csv"),
-            f"{_count(own.n_values)} different values; a file with a line for each: value;wider;widest",
-        )
-        for own in surveys
-        if own.kind == "text" and own.n_values > 50 and own.name not in given and not own.is_identifier
-    ]
+    found = []
+    for own in surveys:
+        if own.kind == "text" and own.n_values > 50 and own.name not in given and not own.is_identifier:
+            why = f"{_count(own.n_values)} different values; a file with a line for each: value;wider;widest"
+            found.append(Proposal("channel.hierarchies", _key(own.name), quoted(f"{own.name}.csv"), why))
+    return found
 
 
 def _key(name: str) -> str:
