@@ -83,19 +83,10 @@ def _material(args: argparse.Namespace, policy: Policy, digest: str, files: tupl
 
 def _settings(policy: Policy) -> tuple[tuple[str, ...], ...]:
     """What a policy says, line by line."""
-    channels = [
-        (
-            f"channel {channel.name}",
-            f"{channel.mechanism}: {', '.join(channel.public)}"
-            + "".join(f"; {name} = {value}" for name, value in channel.settings.items()),
-        )
-        for channel in policy.channels
-    ]
-    return (
-        ("budget", budget_words(policy.budget.build())),
-        *channels,
-        ("order of rows", policy.rows),
-        ("missing values", policy.missing),
-        ("values absent at fit", policy.handle_unknown),
-        ("ledger", "none" if policy.ledger is None else policy.ledger.name),
-    )
+    rows = [("budget", budget_words(policy.budget.build()))]
+    for channel in policy.channels:
+        settings = "".join(f"; {name} = {value}" for name, value in channel.settings.items())
+        rows.append((f"channel {channel.name}", f"{channel.mechanism}: {', '.join(channel.public)}{settings}"))
+    ledger = "none" if policy.ledger is None else policy.ledger.name
+    rows += [("order of rows", policy.rows), ("missing values", policy.missing)]
+    return (*rows, ("values absent at fit", policy.handle_unknown), ("ledger", ledger))

@@ -119,17 +119,14 @@ def _plain(array: pa.Array) -> pa.Array:
 
 def formula_note(levels: Mapping[str, pa.Array]) -> tuple[str, ...]:
     """What the report says when released texts, or names of columns, look like formulas to a spreadsheet."""
-    found = [
-        name
-        for name, level in levels.items()
-        if any(
-            _FORMULA.match(text) and not _NUMBER.fullmatch(text)
-            for text in (name, *(level.to_pylist() if pa.types.is_string(level.type) else ()))
-        )
-    ]
+    found = []
+    for name, level in levels.items():
+        texts = [name, *(level.to_pylist() if pa.types.is_string(level.type) else ())]
+        if any(_FORMULA.match(text) and not _NUMBER.fullmatch(text) for text in texts):
+            found.append(name)
     if not found:
         return ()
-    names = ", ".join(repr(name) for name in found)
+    names = ", ".join(map(repr, found))
     return (
         f"texts or names of {names} start with a sign that spreadsheets take for a formula; they are written as they "
         "are, so import the file as text",
