@@ -146,23 +146,15 @@ class Entry:
     def form(self) -> _EntryForm:
         """What is written of it."""
         layout = self.layout
-        return _EntryForm(
-            self.number,
-            layout.sensitive,
-            layout.read,
-            bare_tree(layout),
-            {  # bins of dates as they are, others with their symbols
-                name: bins
-                if isinstance(bins, DateBins)
-                else _RecordedBins(bins.column, bins.edges, learned=False, whole=False, symbols=bins.labels)
-                for name, bins in layout.bins.items()
-            },
-            self.channel.form(),
-            self.fallback,
-            self.digest,
-            self.key,
-            self.receipt,
-        )
+        bins = {  # those of dates as they are, others with their symbols
+            name: own
+            if isinstance(own, DateBins)
+            else _RecordedBins(own.column, own.edges, learned=False, whole=False, symbols=own.labels)
+            for name, own in layout.bins.items()
+        }
+        columns = layout.sensitive, layout.read, bare_tree(layout), bins
+        digests = self.digest, self.key, self.receipt
+        return _EntryForm(self.number, *columns, self.channel.form(), self.fallback, *digests)
 
     @classmethod
     def of_form(cls, form: _EntryForm) -> Entry:
@@ -224,17 +216,9 @@ class Book:
 
     def write(self, path: Path) -> None:
         """Put the book in place of the file in one step, readable by its owner only."""
-        form = _BookForm(
-            "sanitize/ledger",
-            1,
-            budget_to_dict(self.budget),
-            self.salt.hex(),
-            self.n_rows,
-            self.together,
-            tuple(entry.form() for entry in self.entries),
-            "",
-        )
-        write_book(path, form)
+        budget, releases = budget_to_dict(self.budget), tuple(entry.form() for entry in self.entries)
+        counts = self.salt.hex(), self.n_rows, self.together
+        write_book(path, _BookForm("sanitize/ledger", 1, budget, *counts, releases, ""))
 
 
 def read_book(path: Path, form: type[Form], made: Callable[[Form], Made], what: str, most_bytes: int = 1 << 28) -> Made:

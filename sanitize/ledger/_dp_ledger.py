@@ -26,6 +26,21 @@ class _Fit(Declared, frozen=True):
     delta: Annotated[float, said("below 1", ge=0, lt=1)]
     rho: NonNegative
 
+    @classmethod
+    def of(cls, promise: Promise, whom: Whom) -> _Fit:
+        """What a fit costs of rows, or of secrets."""
+        eps, delta = promise.eps, promise.delta
+        if whom == "secrets" and promise.keyword == "record_dp":
+            eps, delta = 2 * eps, delta * (1 + math.exp(eps))
+        rho = eps**2 / 2
+        if delta > 0 and promise.keyword == "record_dp":
+            rho = _NO_RHO
+        elif delta > 0:
+            # Whichever noise the number of secrets leads to; of more than 1,000 rows there is no Gaussian one.
+            with contextlib.suppress(InvalidParameter):
+                rho = max(rho, moved_count_sigma(eps, delta) ** -2)
+        return cls(eps, delta, rho)
+
 
 class _Form(Declared, frozen=True):
     format: Literal["sanitize/dp"]
@@ -148,7 +163,7 @@ class DPLedger:
                     f"the ledger {self.path.name!r} is of rows, and secret_dp makes secrets private alone; take "
                     'record_dp, or a ledger of whom="secrets"'
                 )
-            booked = book.with_fits((*book.fits, _fit(promise, book.whom)))
+            booked = book.with_fits((*book.fits, _Fit.of(promise, book.whom)))
             if not booked.spent() <= book.eps * (1 + 1e-9):
                 told = f"with this fit all {len(booked.fits)} would cost eps {booked.spent():.4g}"
                 raise LedgerError(
@@ -156,21 +171,6 @@ class DPLedger:
                     "nothing was fitted"
                 )
             write_book(self.path, booked)
-
-
-def _fit(promise: Promise, whom: Whom) -> _Fit:
-    """What a fit costs of rows, or of secrets."""
-    eps, delta = promise.eps, promise.delta
-    if whom == "secrets" and promise.keyword == "record_dp":
-        eps, delta = 2 * eps, delta * (1 + math.exp(eps))
-    rho = eps**2 / 2
-    if delta > 0 and promise.keyword == "record_dp":
-        rho = _NO_RHO
-    elif delta > 0:
-        # Whichever noise the number of secrets leads to; of more than 1,000 rows there is no Gaussian one.
-        with contextlib.suppress(InvalidParameter):
-            rho = max(rho, moved_count_sigma(eps, delta) ** -2)
-    return _Fit(eps, delta, rho)
 
 
 def _total(book: _Form) -> str:

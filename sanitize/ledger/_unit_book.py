@@ -30,7 +30,7 @@ from sanitize.confidence import check_confidence
 from sanitize.errors import InvalidBudget, LedgerError
 from sanitize.ledger._book import read_book, write_book
 from sanitize.ledger._unit_certificate import whole_share
-from sanitize.ledger._unit_report import UnitEntry, UnitReport
+from sanitize.ledger._unit_report import UnitEntry, UnitReport, log_extremes
 from sanitize.measures import entropy
 from sanitize.mechanisms import as_lift_budget
 
@@ -230,28 +230,16 @@ class UnitBook:
 
     def report(self) -> UnitReport:
         """What all releases told."""
-        lifts, low, high, excess, told = np.ones((1, 1)), 0.0, 0.0, -math.inf, 0.0
+        low, high, excess, told = 0.0, 0.0, -math.inf, 0.0
         if self.releases:
             prior = self.sizes[0] / self.sizes[0].sum()
             lifts = (self.sizes / self.sizes.sum(axis=1, keepdims=True) / prior).T
-            with np.errstate(divide="ignore"):
-                low, high = float(np.log(lifts).min()), float(np.log(lifts).max())
+            low, high = log_extremes(lifts)
             excess = float(self.budget.excess_of(lifts, prior).max())
             told = self._information()
-        return UnitReport(
-            self.budget,
-            self.unit,
-            self.least,
-            self.confidence,
-            len(self.units),
-            len(self.sizes),
-            int(self.sizes.sum(axis=1).min()),
-            low,
-            high,
-            excess,
-            told,
-            self.releases,
-        )
+        promise = self.budget, self.unit, self.least, self.confidence
+        counts = len(self.units), len(self.sizes), int(self.sizes.sum(axis=1).min())
+        return UnitReport(*promise, *counts, low, high, excess, told, self.releases)
 
     def room(self) -> float:
         """Mean over the units of log(units of the group / least), where a group has more."""

@@ -7,12 +7,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sanitize._formatting import exact, times
 from sanitize.budgets import budget_to_dict, budget_words
 from sanitize.report import VERDICT_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
 
@@ -51,6 +55,12 @@ class UnitEntry:
         """The entry as plain values; infinite figures are texts."""
         figures = {name: exact(value) for name, value in vars(self).items() if isinstance(value, float)}
         return {**vars(self), "kept": dict(self.kept), **figures}
+
+
+def log_extremes(lifts: NDArray[np.float64]) -> tuple[float, float]:
+    """Logarithms of the least and the largest lift, -inf of 0."""
+    with np.errstate(divide="ignore"):
+        return float(np.log(lifts.min())), float(np.log(lifts.max()))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sanitize.errors import ColumnError, LedgerError
 from sanitize.ledger._groups import Counting, Sources, blocks_of
 from sanitize.ledger._unit_book import DIGEST_BYTES, SAID, PairWords, keyed_digests
 from sanitize.ledger._unit_certificate import LEFT, Certificate, choosing
-from sanitize.ledger._unit_report import UnitEntry
+from sanitize.ledger._unit_report import UnitEntry, log_extremes
 from sanitize.measures import entropy, share_of_entropy
 
 if TYPE_CHECKING:
@@ -75,16 +75,11 @@ def released_rows(
             f"no row can be released: one is printed only from at least {book.least} units that were released the same "
             "so far; give more units, or begin a ledger with a smaller min_units"
         )
-    entry = UnitEntry(
-        int(shown.sum()),
-        int((~shown).sum()),
-        n_again,
-        len(np.unique(unit)),
-        n_new,
-        _kept(channel, codes[shown], released[shown]),
-        *_log_lifts(rows),
-        book.room(),
-    )
+    distribution = rows[rows.any(axis=1)][:, rows.any(axis=0)] / rows.sum()
+    lifts = distribution / distribution.sum(axis=0) / distribution.sum(axis=1, keepdims=True)
+    counts = int(shown.sum()), int((~shown).sum()), n_again, len(np.unique(unit)), n_new
+    kept = _kept(channel, codes[shown], released[shown])
+    entry = UnitEntry(*counts, kept, *log_extremes(lifts), book.room())
     return replace(book, releases=(*book.releases, entry)), released
 
 
@@ -169,15 +164,6 @@ def _with_values(book: UnitBook, channel: Channel) -> tuple[UnitBook, NDArray[np
     new = number < 0
     number[new] = len(book.values) + np.arange(int(new.sum()))
     return replace(book, values=np.concatenate([book.values, digests[new]])), np.append(number, -1)
-
-
-def _log_lifts(rows: NDArray[np.float64]) -> tuple[float, float]:
-    """The least and the largest log-lift of a symbol, held against the shares of the rows."""
-    there, seen = rows.any(axis=1), rows.any(axis=0)
-    distribution = rows[there][:, seen] / rows.sum()
-    with np.errstate(divide="ignore"):
-        lifts = np.log(distribution / distribution.sum(axis=0) / distribution.sum(axis=1, keepdims=True))
-    return float(lifts.min()), float(lifts.max())
 
 
 def _with_rows(book: UnitBook, release: Release, table: Mapping[str, Any]) -> tuple[UnitBook, NDArray[np.intp], int]:
