@@ -42,34 +42,23 @@ def croissant_of(released: Path, name: str, description: str, date: str | None =
     """
     with open_source(released) as table:
         about = {"name": name, "description": description} | ({} if date is None else {"datePublished": date})
+        form, ending = ("text/csv", "csv") if isinstance(table, CsvSource) else ("application/x-parquet", "parquet")
+        distribution = [
+            {"@type": "cr:FileObject", "@id": file, "name": file, "contentUrl": file, "encodingFormat": form}
+            | {"sha256": digest}
+            for file, digest in digests(released).items()
+        ]
+        if released.is_dir():
+            parts = {"@type": "cr:FileSet", "@id": "parts", "name": "parts", "encodingFormat": form}
+            distribution.append(parts | {"includes": f"{released.name}/*.{ending}"})
         return {
             "@context": strict_json((files("sanitize.verify") / "croissant_context.json").read_bytes()),
             "@type": "sc:Dataset",
             "conformsTo": CROISSANT,
             **about,
-            "distribution": _distribution(released, table),
+            "distribution": distribution,
             "recordSet": [_records(released, table)],
         }
-
-
-def _distribution(released: Path, table: Source) -> list[dict[str, Any]]:
-    kind = "text/csv" if isinstance(table, CsvSource) else "application/x-parquet"
-    files = [
-        {
-            "@type": "cr:FileObject",
-            "@id": name,
-            "name": name,
-            "contentUrl": name,
-            "encodingFormat": kind,
-            "sha256": digest,
-        }
-        for name, digest in digests(released).items()
-    ]
-    if not released.is_dir():
-        return files
-    ending = "csv" if isinstance(table, CsvSource) else "parquet"
-    parts = {"@type": "cr:FileSet", "@id": "parts", "name": "parts", "encodingFormat": kind}
-    return [*files, parts | {"includes": f"{released.name}/*.{ending}"}]
 
 
 def _records(released: Path, table: Source) -> dict[str, Any]:
@@ -113,15 +102,15 @@ def digests(released: Path) -> dict[str, str]:
 
 def statement_of(released: Path, names: Mapping[str, str], papers: Mapping[str, Path]) -> dict[str, Any]:
     """In-toto statement of a release and of the papers that belong to it, by their names in one folder."""
-    found: dict[str, Any] = {kind: {"name": name} for kind, name in names.items()}
+    named: dict[str, Any] = {kind: {"name": name} for kind, name in names.items()}
     for kind, path in papers.items():
         if kind != GROWING:
-            found[kind]["digest"] = {"sha256": _hexadecimal(path)}
+            named[kind]["digest"] = {"sha256": _hexadecimal(path)}
     return {
         "_type": STATEMENT,
         "subject": [{"name": name, "digest": {"sha256": digest}} for name, digest in digests(released).items()],
         "predicateType": PREDICATE,
-        "predicate": {"libraryVersion": __version__, **found},
+        "predicate": {"libraryVersion": __version__, **named},
     }
 
 
