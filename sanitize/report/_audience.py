@@ -23,7 +23,16 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
     of a ratio of counts would give the counts away. The privacy-utility curve stays inside: it is made of further
     figures of the same table.
     """
-    verdict = document["verdict"]
+    # Warnings have no number; free text, with counts and perhaps symbols in it, is never read, only counted.
+    verdict, warnings = document["verdict"], grave(document)
+    if document["n_single"]:
+        warnings.append(f"some {_SINGLE}")
+    if document["n_unseen"]:
+        warnings.append(f"some {_UNSEEN.replace('row(s)', 'rows')}")
+    if any(m["name"] == "min_log_lift" and m["before"] == "-inf" for m in document["measures"]):
+        warnings.append("some pairs of a sensitive and a public value never occur in the table")
+    if len(document["warnings"]) > len(warnings_of_facts(document)):
+        warnings.append("the internal report has more warnings, with counts")
     shown = {
         # Taken over as it is; all else is left out, rounded or rewritten.
         **{name: document[name] for name in ("schema", "version", "library_version")},
@@ -41,7 +50,7 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
             measure | {name: rounded(measure[name]) for name in ("before", "after", "bound", "low", "high")}
             for measure in document["measures"]
         ],
-        "warnings": _public_warnings(document),
+        "warnings": warnings,
         "sections": [
             section
             | {"rows": [[cell if isinstance(cell, str) else rounded(cell) for cell in row] for row in section["rows"]]}
@@ -88,18 +97,4 @@ def grave(document: dict[str, Any]) -> list[str]:
         found.append(
             f"less than {100 * USELESS_BELOW:g} % is kept of {', '.join(little[:_MOST_NAMES])}{others}: {advice}"
         )
-    return found
-
-
-def _public_warnings(document: dict[str, Any]) -> list[str]:
-    """Sentences without a number; free text, with counts and perhaps symbols in it, is never read, only counted."""
-    found = grave(document)
-    if document["n_single"]:
-        found.append(f"some {_SINGLE}")
-    if document["n_unseen"]:
-        found.append(f"some {_UNSEEN.replace('row(s)', 'rows')}")
-    if any(m["name"] == "min_log_lift" and m["before"] == "-inf" for m in document["measures"]):
-        found.append("some pairs of a sensitive and a public value never occur in the table")
-    if len(document["warnings"]) > len(warnings_of_facts(document)):
-        found.append("the internal report has more warnings, with counts")
     return found

@@ -150,7 +150,8 @@ def to_document(report: Verdict, audience: Audience, n_symbols: int | None = Non
 
 def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str, Any]:
     """Internal document without what only pictures show."""
-    facts = report.facts
+    facts, of_rows = report.facts, report._before.p_x * (report.n_rows or 0)
+    n_single = None if report.n_rows is None else int(np.isclose(of_rows, 1.0, rtol=1e-6, atol=0.0).sum())
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "version": VERSION,
@@ -201,7 +202,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
         ],
         "n_rows": report.n_rows,
         "n_unseen": facts.n_unseen,
-        "n_single": report._n_single,
+        "n_single": n_single,
         "n_combinations": len(report._before.public),
         "n_symbols": len(report.excess),
         "symbols": [_exact(row) for row in report._symbols(n_symbols)],

@@ -257,7 +257,15 @@ def _check_sense(document: dict[str, Any]) -> None:
         raise SourceError(f"the report's tolerance is not {VERDICT_TOLERANCE:g}")
     if (verdict["budget"] is None) != (verdict["worst_excess"] is None):
         raise SourceError("the report has an excess without a budget, or a budget without an excess")
-    _check_words(verdict)
+    budget = verdict["budget"]
+    # A budget of somebody else's making has words of its own.
+    if budget is None or budget.get("type", "LiftBudget") in BUDGETS:
+        try:
+            made = None if budget is None else budget_from_dict(budget)
+        except (SanitizeError, TypeError, ValueError):
+            raise SourceError("the report's budget is not one") from None
+        if verdict["allowed"] != budget_words(made):
+            raise SourceError("the report's words on its budget contradict the budget")
     over = verdict["worst_excess"] is not None and float(verdict["worst_excess"]) > VERDICT_TOLERANCE
     exposed = bool(set(columns["kept"]) & set(columns["sensitive"]))
     if verdict["ok"] is (over or exposed or verdict["refuted"]):
@@ -302,16 +310,3 @@ def _check_headline(document: dict[str, Any]) -> None:
         raise SourceError("the report's state contradicts its figures")
     if with_headline(document) != document:
         raise SourceError("the report's headline contradicts its figures")
-
-
-def _check_words(verdict: dict[str, Any]) -> None:
-    """What is allowed, in words, is what the budget's numbers say."""
-    budget = verdict["budget"]
-    if budget is not None and "type" in budget and budget["type"] not in BUDGETS:
-        return  # a budget of somebody else's making: its words are its own
-    try:
-        made = None if budget is None else budget_from_dict(budget)
-    except (SanitizeError, TypeError, ValueError):
-        raise SourceError("the report's budget is not one") from None
-    if verdict["allowed"] != budget_words(made):
-        raise SourceError("the report's words on its budget contradict the budget")

@@ -254,13 +254,6 @@ class Verdict:
             name for name, codes in zip(sensitive.columns, sensitive.codes.T, strict=True) if (codes == codes[0]).all()
         )
 
-    @property
-    def _n_single(self) -> int | None:
-        """How many public symbols stand for one row; None where no rows were counted."""
-        if self.n_rows is None:
-            return None
-        return int(np.isclose(self._before.p_x * self.n_rows, 1.0, rtol=1e-6, atol=0.0).sum())
-
     def _symbols(self, n: int | None = None) -> list[dict[str, Any]]:
         """Leakage of each released symbol (or of the first n), riskiest first: by excess, then by log-lift."""
         after = self._after
