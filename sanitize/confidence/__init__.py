@@ -18,6 +18,7 @@ from sanitize.confidence._boxes import released_bounds as released_bounds
 from sanitize.confidence._boxes import rows_to_tell_two as rows_to_tell_two
 from sanitize.confidence._confidence_set import MOST_ENTRIES as MOST_ENTRIES
 from sanitize.confidence._confidence_set import ConfidenceSet, WorstCase, worst_case_lift
+from sanitize.confidence._confidence_set import around as around
 from sanitize.confidence._confidence_set import distributions_of as distributions_of
 from sanitize.confidence._confidence_set import level_of_each as level_of_each
 from sanitize.confidence._intervals import intervals as intervals

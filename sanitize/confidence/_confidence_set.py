@@ -7,7 +7,7 @@ it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -151,18 +151,8 @@ class ConfidenceSet:
         """Set of the distributions of (S, group of X), exactly, whoever chose them: bounds of a group are sums."""
         first = np.eye(len(public))[np.asarray(labels)]
         whole = (self.counts @ first).astype(np.int64)
-        return ConfidenceSet(
-            self.center @ first,
-            self.lower @ first,
-            self.upper @ first,
-            self.distance,
-            self.prior_lower,
-            self.prior_upper,
-            whole,
-            self.confidence,
-            self.sensitive,
-            public,
-        )
+        sums = {name: getattr(self, name) @ first for name in ("center", "lower", "upper")}
+        return replace(self, counts=whole, public=public, **sums)
 
     def released(self, channel: Channel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Smallest and largest P(y|s) of each released symbol over the set, shapes (n_s, n_y)."""
@@ -176,11 +166,11 @@ class ConfidenceSet:
                 "compute; pool rare symbols (min_count) or release fewer columns"
             )
         stages = list(channel.stages)
-        parts = (self.center, self.upper - self.center, self.center - self.lower)
+        parts = around(self)
         if stages[0].is_deterministic:  # merges the set itself; what follows is small
             first = stages.pop(0)
             merge = sparse.csr_array(first.probabilities)
-            parts = (np.asarray(parts[0] @ merge), np.asarray(parts[1] @ merge), np.asarray(parts[2] @ merge))
+            parts = tuple(np.asarray(part @ merge) for part in parts)
         product = sparse.eye_array(parts[0].shape[1], format="csr")
         for stage in stages:
             product = product @ stage.probabilities
@@ -208,6 +198,12 @@ class ConfidenceSet:
         for array in (low, high, least, most, ratio):
             array.flags.writeable = False
         return WorstCase(least, most, ratio, low, high, self, channel.outputs.take(kept))
+
+
+def around(distributions: ConfidenceSet) -> tuple[NDArray[np.float64], ...]:
+    """Centre, and how far each P(x|s) may lie above and below it: three arrays of shape (n_s, n_x)."""
+    center = distributions.center
+    return center, distributions.upper - center, center - distributions.lower
 
 
 @dataclass(frozen=True, eq=False)

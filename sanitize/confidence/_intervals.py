@@ -13,6 +13,7 @@ from scipy.special import entr, xlogy
 
 from sanitize.budgets import logs
 from sanitize.confidence._boxes import least_mean, least_near, most_mean, ratio_bounds
+from sanitize.confidence._confidence_set import around
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,19 +93,8 @@ def _least_information(worst: WorstCase, channel: Channel) -> float:
     joint = channel.push(distributions.counts / distributions.n)
     guess = joint + 1 / distributions.n  # no guess of 0, which a distribution of the set might prove wrong
     told = np.asarray(channel.sparse_matrix() @ np.log(guess / guess.sum(axis=0)).T)
-    gain = np.array(
-        [
-            least_near(values, center, upper - center, center - lower, distance)
-            for values, center, lower, upper, distance in zip(
-                told.T,
-                distributions.center,
-                distributions.lower,
-                distributions.upper,
-                distributions.distance,
-                strict=True,
-            )
-        ]
-    )
+    parts = zip(told.T, *around(distributions), distributions.distance, strict=True)
+    gain = np.array([least_near(*of_secret) for of_secret in parts])
     low, high = distributions.prior_lower, distributions.prior_upper
     slope = _slope(entr(low), entr(high), low, high)
     least = least_mean((slope + gain)[:, None], low, high)[0]

@@ -12,7 +12,7 @@ import numpy as np
 from sanitize.alphabet import group_alphabet
 from sanitize.budgets import LDPBudget, LiftBudget, check_kind, logs
 from sanitize.channel import BEST, HEURISTIC, Channel
-from sanitize.confidence import distributions_of, excess_of, lift_bounds, ratio_bounds
+from sanitize.confidence import around, distributions_of, excess_of, lift_bounds, ratio_bounds
 from sanitize.joint import JointDistribution, check_distribution
 
 if TYPE_CHECKING:
@@ -113,13 +113,7 @@ class RobustRiskOfSets(SetRisks):
     @classmethod
     def of(cls, distributions: ConfidenceSet, budget: Budget) -> RobustRiskOfSets:
         """Risks over a set of distributions; lift and LDP budgets only."""
-        columns = np.concatenate(
-            [
-                distributions.center,
-                distributions.upper - distributions.center,
-                distributions.center - distributions.lower,
-            ]
-        )
+        columns = np.concatenate(around(distributions))
         return cls(columns, columns.sum(axis=1), distributions, check_kind(budget, "confidence="))
 
     def safe(self, columns: Vector) -> NDArray[np.bool_]:

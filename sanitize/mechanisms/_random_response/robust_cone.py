@@ -29,7 +29,7 @@ from scipy import sparse
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize._tolerances import SMALLEST_POSITIVE
 from sanitize.budgets import LDPBudget
-from sanitize.confidence import excess_of, least_distribution, lift_bounds, moved, ratio_bounds, released_bounds
+from sanitize.confidence import around, excess_of, least_distribution, lift_bounds, moved, ratio_bounds, released_bounds
 from sanitize.mechanisms._response_solver.certificate import Tree
 from sanitize.mechanisms._response_solver.columns import entr
 
@@ -76,13 +76,9 @@ class RobustCone:
         self.distributions, self.budget = distributions, budget
         self.p_x = p_x[letters]
         others = np.setdiff1d(np.arange(len(p_x)), letters)
-        parts = (
-            distributions.center,
-            distributions.upper - distributions.center,
-            distributions.center - distributions.lower,
-        )
         self.parts = tuple(
-            np.concatenate([part[:, letters], part[:, others].sum(axis=1, keepdims=True)], axis=1) for part in parts
+            np.concatenate([part[:, letters], part[:, others].sum(axis=1, keepdims=True)], axis=1)
+            for part in around(distributions)
         )
         prior = self.distributions.counts.sum(axis=1) / self.distributions.n
         unseen = np.ones((len(prior), 1))
