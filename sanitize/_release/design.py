@@ -151,15 +151,8 @@ def design(
     channel = _composed(made, printing).with_optimality(made.optimality)
     rare, shortage = _too_rare(layout, table, spec)
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare)
-    facts = replace(
-        facts,
-        mechanism=spec.name,
-        output=spec.output,
-        warnings=warnings,
-        binned=layout.binned_public,
-        people=_of_people(layout, table, spec),
-        shortage=shortage,
-    )
+    facts = replace(facts, mechanism=spec.name, output=spec.output, binned=layout.binned_public)
+    facts = replace(facts, warnings=warnings, people=_of_people(layout, table, spec), shortage=shortage)
     report = LeakageReport.measure(joint, channel, spec.budget, facts=facts, confidence=among)
     risk = spec.budget.risk_of(lift(joint), joint.p_s)
     return Design(joint, channel, report, int(np.argmax(risk)))

@@ -101,6 +101,14 @@ class TreeRecipe(TreeParameters, Recipe):
     def _growth(self, n_rows: int, budget: Budget, p_s: NDArray[np.float64] | None) -> dict[str, Any]:
         """Budget, and rows and numbers of blocks and cells, of a tree; without P(s) where that is not to be seen."""
 
+    def _certified(
+        self, mechanism: Callable[..., Channel], layout: GrownLayout, counts: ContingencyTable, **more: Any
+    ) -> Callable[..., Channel]:
+        """A mechanism that designs on some of the rows and certifies on the others."""
+        design, fresh = layout.apart(counts)
+        more |= {"profiles": layout.grown.profiles, "confidence": self.confidence}
+        return partial(mechanism, design=design, fresh=fresh, **more)
+
     @abstractmethod
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         """From the distribution of (S, cell) to the channel."""
@@ -258,15 +266,7 @@ class TreeMergingRecipe(TreeRecipe):
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         if self.confidence is None:
             return partial(_within_blocks, tree=layout.tree, budget=budget, design=tree_merging)
-        design, fresh = layout.apart(counts)
-        return partial(
-            certified_tree_merging,
-            design=design,
-            fresh=fresh,
-            profiles=layout.grown.profiles,
-            budget=budget,
-            confidence=self.confidence,
-        )
+        return self._certified(certified_tree_merging, layout, counts, budget=budget)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -302,17 +302,8 @@ class TreeRandomResponseRecipe(TreeRandomResponseParameters, TreeRecipe):
         if self.confidence is None:
             made = partial(tree_random_response, target=layout.target_distribution(self.target))
             return partial(_within_blocks, tree=layout.tree, budget=budget, design=made)
-        design, fresh = layout.apart(counts)
-        return partial(
-            certified_random_response,
-            design=design,
-            fresh=fresh,
-            members=layout.tree.members.toarray(),
-            profiles=layout.grown.profiles,
-            budget=budget,
-            confidence=self.confidence,
-            noise=layout.noise,
-        )
+        more = {"members": layout.tree.members.toarray(), "noise": layout.noise, "budget": budget}
+        return self._certified(certified_random_response, layout, counts, **more)
 
 
 def _at_most(cells: int, budget: Budget) -> dict[str, Any]:
