@@ -31,9 +31,7 @@ class RestrictedCapacity:
     p: NDArray[np.float64]
 
 
-def distinct_rows(
-    matrix: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.int64]]:
+def distinct_rows(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.int64]]:
     """Distinct rows (k, n_y) of a channel, the number of each row among them, and how often each occurs."""
     pmfs, where, counts = np.unique(matrix, axis=0, return_inverse=True, return_counts=True)
     return pmfs, where.reshape(-1), counts

@@ -199,11 +199,8 @@ def sequential_log_lift(distribution: ArrayLike) -> SequentialLift:
         first = np.log(before / p_s[:, None])
         second = np.log(tensor / tensor.sum(axis=0) / before[:, :, None])
     # 0/0: nothing can be added to what cannot occur, nor to certainty.
-    return SequentialLift(
-        np.nan_to_num(first, nan=0.0, posinf=np.inf, neginf=-np.inf),
-        np.nan_to_num(second, nan=0.0, posinf=np.inf, neginf=-np.inf),
-        tensor.sum(axis=0) > 0,
-    )
+    first, second = (np.where(np.isnan(logs), 0.0, logs) for logs in (first, second))
+    return SequentialLift(first, second, tensor.sum(axis=0) > 0)
 
 
 def conditional_dependence(distribution: ArrayLike) -> float:

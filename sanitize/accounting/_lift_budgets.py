@@ -80,14 +80,9 @@ def independent_release_budget(first: LiftBudget, second: LiftBudget) -> LiftBud
         log_least = math.log1p(-up) if up < 1 else -math.inf
     most = min(fall[0] * rise[1], fall[1] * rise[0])
     # log(1 + (1-a)(b-1)) = log(a + (1-a) b) does not overflow.
-    log_most = (
-        math.log1p(most)
-        if most <= 1
-        else min(
-            float(np.logaddexp(-one.lower, math.log(part) + other.upper))
-            for one, part, other in ((first, fall[0], second), (second, fall[1], first))
-        )
-    )
+    orders = ((first, fall[0], second), (second, fall[1], first))
+    sums = (float(np.logaddexp(-one.lower, math.log(part) + other.upper)) for one, part, other in orders)
+    log_most = math.log1p(most) if most <= 1 else min(sums)
     return LiftBudget(lower=first.lower + second.lower + log_most, upper=first.upper + second.upper - log_least)
 
 
