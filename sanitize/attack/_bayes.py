@@ -77,17 +77,9 @@ class BayesAttack(Told):
 
     def to_dict(self, *, audience: Literal["internal", "public"] = "internal") -> dict[str, Any]:
         """Plain values; the public view has neither symbols nor groups, and four digits of each figure."""
-        values: dict[str, Any] = {
-            "attack": "bayes",
-            "columns": list(self.columns),
-            "accuracy": self.accuracy,
-            "prior_accuracy": self.prior_accuracy,
-            "advantage": self.advantage,
-            "log_loss": self.log_loss,
-            "prior_log_loss": self.prior_log_loss,
-            "information": self.information,
-            "summary": list(self.summary),
-        }
+        names = ("accuracy", "prior_accuracy", "advantage", "log_loss", "prior_log_loss", "information")
+        values: dict[str, Any] = {"attack": "bayes", "columns": list(self.columns)}
+        values |= {name: getattr(self, name) for name in names} | {"summary": list(self.summary)}
         if audience == "internal":
             values["groups"] = [
                 {"accuracy": float(a), "prior_accuracy": float(b), "information": float(c)}

@@ -194,19 +194,16 @@ def _linkage(
     entries = sparse.coo_array(odds)
     best = entries.data >= top[entries.row] * (1 - SAME)
     likeliest = np.bincount(entries.row[best], counts[entries.col[best]], len(top))
-    sought = targets >= 0
-    found = targets[sought]
+    sought, n = targets >= 0, len(targets)
+    known = targets[sought]
     success = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
     observed = None
     if true is not None:
-        own = odds[found, rows[true[sought]]]
-        hit = (own > 0) & (own >= top[found] * (1 - SAME))
-        observed = float((hit / np.maximum(likeliest[found], 1)).sum() / len(targets))
-    return Linkage(
-        unique=float((possible[found] == 1).sum() / len(targets)),
-        expected=float(success[found].sum() / len(targets)),
-        observed=observed,
-    )
+        own = odds[known, rows[true[sought]]]
+        hit = (own > 0) & (own >= top[known] * (1 - SAME))
+        observed = float((hit / np.maximum(likeliest[known], 1)).sum() / n)
+    unique, expected = (possible[known] == 1).sum() / n, success[known].sum() / n
+    return Linkage(float(unique), float(expected), observed)
 
 
 def _positions(positions: ArrayLike, n_targets: int, n_rows: int) -> NDArray[np.int64]:
