@@ -115,18 +115,11 @@ class SavedRelease:
         for name, bins in release.layout.bins.items():
             if type(bins) not in get_args(AnyBins):
                 raise InvalidParameter(f"the bins of column {name!r} are not the library's own and cannot be saved")
-        return cls(
-            release.spec.name,
-            cast("Output", sanitizer.report_.facts.output),
-            own_budget(release.spec.budget),
-            release.design.channel.with_optimality(optimality),
-            tuple(read(MeasureForm, line).measure() for line in public["measures"]),
-            tuple(public["warnings"]),
-            sanitizer.report_.facts.secret_dp,
-            sanitizer.report_.facts.record_dp,
-            release.layout,
-            release.printer,
-        )
+        facts = sanitizer.report_.facts
+        design = own_budget(release.spec.budget), release.design.channel.with_optimality(optimality)
+        said = tuple(read(MeasureForm, line).measure() for line in public["measures"]), tuple(public["warnings"])
+        promises, printing = (facts.secret_dp, facts.record_dp), (release.layout, release.printer)
+        return cls(release.spec.name, cast("Output", facts.output), *design, *said, *promises, *printing)
 
     @property
     def sensitive(self) -> tuple[str, ...]:
@@ -256,17 +249,9 @@ class SavedRelease:
             layout, optimality = form.layout(), None if form.optimality is None else form.optimality.optimality
             channel = form.channel.channel().with_optimality(optimality)
             check_fit(layout, channel, form.printer, form.output)
-            return cls(
-                form.mechanism,
-                form.output,
-                budget_from_dict(form.budget),
-                channel,
-                tuple(figure.measure() for figure in form.figures),
-                form.warnings,
-                form.secret_dp,
-                form.record_dp or None,
-                layout,
-                form.printer,
-            )
+            design = budget_from_dict(form.budget), channel
+            said = tuple(figure.measure() for figure in form.figures), form.warnings
+            promises, printing = (form.secret_dp, form.record_dp or None), (layout, form.printer)
+            return cls(form.mechanism, form.output, *design, *said, *promises, *printing)
         except (Misfit, SanitizeError) as error:
             raise Damaged(error) from None
