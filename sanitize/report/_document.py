@@ -76,27 +76,18 @@ def margins(
     before: JointDistribution, after: JointDistribution, figure: Callable[[float | None], Number]
 ) -> dict[str, Any]:
     """Share of the most frequent symbols before and after; None on the side where a symbol does not exist."""
-    if before.public == after.public:
-        sides = [np.arange(len(before.public))] * 2
-        n_symbols = len(before.public)
-    else:
-        sides = _positions(before, after)
-        n_symbols = len(sides[0])
+    is_same = before.public == after.public
+    sides = [np.arange(len(before.public))] * 2 if is_same else _positions(before, after)
     shares = [np.where(at < 0, 0.0, joint.p_x[at]) for joint, at in zip((before, after), sides, strict=True)]
     order = np.argsort(-np.maximum(*shares), kind="stable")[:N_MARGINS]
-    return {
-        "n_symbols": n_symbols,
-        "rows": [
-            {
-                "symbol": before.public.label(int(sides[0][i]))
-                if sides[0][i] >= 0
-                else after.public.label(sides[1][i]),
-                "before": figure(float(shares[0][i])) if sides[0][i] >= 0 else None,
-                "after": figure(float(shares[1][i])) if sides[1][i] >= 0 else None,
-            }
-            for i in order
-        ],
-    }
+
+    def row(i: int) -> dict[str, Any]:
+        x, y = (int(side[i]) for side in sides)
+        p_x, p_y = (figure(float(share[i])) for share in shares)
+        label = before.public.label(x) if x >= 0 else after.public.label(y)
+        return {"symbol": label, "before": p_x if x >= 0 else None, "after": p_y if y >= 0 else None}
+
+    return {"n_symbols": len(sides[0]), "rows": [row(i) for i in order]}
 
 
 def _positions(before: JointDistribution, after: JointDistribution) -> list[NDArray[np.intp]]:

@@ -225,10 +225,9 @@ class Verdict:
         """
         values: dict[str, Any] = {measure.name: measure.after for measure in self.measures}
         optimality = self.facts.optimality
-        found = (
-            {"status": None, "gap": None} if optimality is None else {"status": optimality.words, "gap": optimality.gap}
-        )
-        return {"ok": self.ok, "mechanism": self.facts.mechanism, "budget": repr(self.budget), **found, **values}
+        status, gap = (None, None) if optimality is None else (optimality.words, optimality.gap)
+        design = {"mechanism": self.facts.mechanism, "budget": repr(self.budget), "status": status, "gap": gap}
+        return {"ok": self.ok, **design, **values}
 
     @property
     def _is_void(self) -> bool:
