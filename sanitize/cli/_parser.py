@@ -86,11 +86,8 @@ def sign(text: str) -> str:
 @functools.cache
 def parser_of() -> OneLineParser:
     """The parser of the whole command; made once, for those who call `main` again and again."""
-    parser = OneLineParser(
-        prog="sanitize",
-        description="Release tables without giving away their sensitive columns.",
-        epilog=_EPILOG,
-    )
+    about = "Release tables without giving away their sensitive columns."
+    parser = OneLineParser(prog="sanitize", description=about, epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"sanitize {__version__}")
     commands_of = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     always = OneLineParser(add_help=False)
@@ -104,15 +101,9 @@ def parser_of() -> OneLineParser:
     audit = command("audit", _input(), _columns(), _workers(), _report(), about="measure what the raw columns leak")
     audit.set_defaults(check=check_settings)
 
-    plan = command(
-        "plan",
-        _input(),
-        _columns(),
-        _design(),
-        _workers(),
-        _report(),
-        about="design a release and print its verdict and what other budgets would give; write nothing",
-    )
+    of_a_design = _input(), _columns(), _design(), _workers(), _report()
+    about = "design a release and print its verdict and what other budgets would give; write nothing"
+    plan = command("plan", *of_a_design, about=about)
     plan.file("--html", about="also write the plan as a page, with the curve of each mechanism")
     plan.switch("--force", about="replace FILE of --html if it exists")
     plan.switch("--full", about="print the whole report, not its first lines alone")
@@ -120,21 +111,12 @@ def parser_of() -> OneLineParser:
 
     release = command(
         "release",
-        _input(),
-        _columns(),
-        _design(),
-        _workers(),
-        _report(),
+        *of_a_design,
         about="write the public columns through a channel that keeps to a budget",
         more="Measure, design a channel, check it against the budget, and only then write OUTPUT.",
     )
-    release.add_argument(
-        "-o",
-        "--output",
-        metavar="OUTPUT",
-        required=True,
-        help="file or folder to write, or - for CSV on standard output",
-    )
+    about = "file or folder to write, or - for CSV on standard output"
+    release.add_argument("-o", "--output", metavar="OUTPUT", required=True, help=about)
     release.switch("--force", about="replace OUTPUT if it exists")
     release.file("--channel", about="also write the channel, for analysts of the release", metavar="FILE.json")
     release.file(
@@ -258,13 +240,8 @@ def _design() -> OneLineParser:
     group.add_argument("--upper", metavar="U", type=level, help="the same in nats: log-lifts of at most U")
     group.add_argument("-e", "--eps", metavar="EPS", type=level, help="both in nats at once, or the level of -m")
     group.add_argument("-m", "--mechanism", choices=sorted(MECHANISMS), help="default: subset-merging")
-    group.add_argument(
-        "--bins",
-        metavar="COL=EDGES",
-        type=bins,
-        action="append",
-        help="edges of numbers or dates, or the unit of dates",
-    )
+    about = "edges of numbers or dates, or the unit of dates"
+    group.add_argument("--bins", metavar="COL=EDGES", type=bins, action="append", help=about)
     group.add_argument("--min-count", metavar="N", type=int, help="pool public values in fewer rows")
     group.add_argument("--smoothing", metavar="A", type=float, help="add A to every cell (a prior)")
     group.add_argument("--rows", choices=("shuffle", "keep"), help="row order can tell; default: shuffle")
