@@ -54,15 +54,8 @@ class CapacityBudget:
         """Capacity of the channel (certified from above) as a line of a report, with what is allowed."""
         # Gap asked of the certificate: far below the 1e-9 nats that a verdict tolerates.
         found = channel_capacity(channel, 1e-11)
-        return Measure(
-            "channel_capacity",
-            "capacity of the channel X to Y",
-            "nats",
-            "bound",
-            math.log(channel.n_inputs),
-            found.upper,
-            float(self.nats),
-        )
+        label, most = "capacity of the channel X to Y", math.log(channel.n_inputs)
+        return Measure("channel_capacity", label, "nats", "bound", most, found.upper, float(self.nats))
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
         """I(S;Y) above the budget, shape (n_y,): one figure for the whole release, the same for each symbol."""

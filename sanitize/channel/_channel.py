@@ -268,14 +268,11 @@ class Channel:
         if rows.size and (rows.min() < 0 or rows.max() >= self.n_inputs):
             raise InvalidChannel(f"codes must lie between 0 and {self.n_inputs - 1}")
         source = random_words(rng)
-        return draw_all(
-            [
-                stage.indices.take if stage.is_deterministic else stage.sampler.drawing(source, lane, start)
-                for lane, stage in enumerate(self.stages)
-            ],
-            rows,
-            receiving(out, len(rows), self.n_outputs),
-        )
+        steps = [
+            stage.indices.take if stage.is_deterministic else stage.sampler.drawing(source, lane, start)
+            for lane, stage in enumerate(self.stages)
+        ]
+        return draw_all(steps, rows, receiving(out, len(rows), self.n_outputs))
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """The kernel and its symbols as text; also written to ``path``, readable by its owner only, if one is given.

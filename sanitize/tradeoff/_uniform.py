@@ -220,11 +220,9 @@ class UniformSibson(_UniformOfOrder):
             return Ball(distortion, self.n_records, self.n_symbols).leakage
         if math.isinf(level):
             return self.n_records * math.log(self.n_symbols)
-        return (
-            self._loss(level)
-            if self._symmetric
-            else self._path.at(lambda distribution: distribution[0] - distortion)[1]
-        )
+        if self._symmetric:
+            return self._loss(level)
+        return self._path.at(lambda distribution: distribution[0] - distortion)[1]
 
     def _distortion(self, level: float) -> float:
         most = self.n_records * math.log(self.n_symbols)

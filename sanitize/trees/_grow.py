@@ -189,17 +189,9 @@ def _splitter(
     candidates = np.concatenate([levels, *(view[levels[[j]]].astype(np.uint16) for j, view in views)])
     sizes = [column.n_levels for column in columns] + [int(view.max()) + 1 for _, view in views]
     one = np.ones(len(views), bool)
-    return Splitter(
-        candidates,
-        sizes,
-        np.concatenate([~grouped, ~one]),
-        np.concatenate([~ordered, one]),
-        scale,
-        secrets,
-        int(secrets.max()) + 1,
-        price,
-        None if target is None else levels[target[0]].astype(np.int64),
-    )
+    kinds = np.concatenate([~grouped, ~one]), np.concatenate([~ordered, one])
+    wanted = None if target is None else levels[target[0]].astype(np.int64)
+    return Splitter(candidates, sizes, *kinds, scale, secrets, int(secrets.max()) + 1, price, wanted)
 
 
 def _within(budget: Budget, secrets: NDArray[np.int64]) -> Callable[[NDArray[np.int64]], NDArray[np.bool_]]:
