@@ -22,7 +22,7 @@ from sanitize._tables.columns import in_type
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from sanitize._release.release import Release
 
@@ -127,6 +127,8 @@ def typed(column: Any, dtype: pa.DataType, name: str) -> Any:
 # Fields of the footer and of a row group.
 _N_ROWS, _ROW_GROUPS = 3, 4
 _CHUNKS, _GROUP_START, _ORDINAL = 1, 5, 7
+# Fields of a chunk that are places in the file, and of its metadata: those of its first pages and of its bloom filter.
+_METADATA, _METADATA_AND_INDEXES, _PAGES_AND_FILTER = 3, (2, 4, 6), (9, 10, 11, 14)
 
 
 class JoinedFile:
@@ -151,9 +153,15 @@ class JoinedFile:
     def add(self, file: memoryview) -> None:
         """Append the row groups of a file of the same schema."""
         body, footer = _parts(file)
-        fields = {number: raw for number, _, raw in footer}
+        fields = _contents(footer)
+        by = self._end - len(MAGIC)
         for group in _structures(fields[_ROW_GROUPS]):
-            self._groups.append(packed(_moved_group(group, self._end - len(MAGIC), len(self._groups))))
+            chunks = []
+            for chunk in _structures(_contents(group)[_CHUNKS]):
+                metadata = _moved(Thrift(_contents(chunk)[_METADATA]).raw_fields(), by, _PAGES_AND_FILTER, {})
+                chunks.append(_moved(chunk, by, _METADATA_AND_INDEXES, {_METADATA: metadata}))
+            known = {_CHUNKS: packed_list(STRUCT, chunks), _ORDINAL: packed_whole(len(self._groups))}
+            self._groups.append(_moved(group, by, [_GROUP_START], known))
         self._n_rows += Thrift(fields[_N_ROWS]).whole()
         self._stream.write(body)
         self._end += len(body)
@@ -171,6 +179,10 @@ def _parts(file: memoryview) -> tuple[memoryview, RawFields]:
     return file[len(MAGIC) : -8 - length], Thrift(bytes(file[-8 - length : -8])).raw_fields()
 
 
+def _contents(fields: RawFields) -> dict[int, bytes]:
+    return {number: raw for number, _, raw in fields}
+
+
 def _structures(raw: bytes) -> list[RawFields]:
     """Structures of a list."""
     reader = Thrift(raw)
@@ -178,32 +190,11 @@ def _structures(raw: bytes) -> list[RawFields]:
     return [reader.raw_fields() for _ in range(size)]
 
 
-def _moved_group(group: RawFields, by: int, number: int) -> RawFields:
-    def moved(field: int, raw: bytes) -> bytes:
-        if field == _CHUNKS:
-            return packed_list(STRUCT, [packed(_moved_chunk(chunk, by)) for chunk in _structures(raw)])
-        if field == _ORDINAL:
-            return packed_whole(number)
-        return _moved(raw, by) if field == _GROUP_START else raw
+def _moved(fields: RawFields, by: int, places: Sequence[int], known: Mapping[int, bytes]) -> bytes:
+    """Fields packed again: places in the file moved, 0 stays none, and some fields have other content."""
 
-    return _changed(group, moved)
+    def content(number: int, raw: bytes) -> bytes:
+        place = Thrift(raw).whole() if number in places else 0
+        return packed_whole(place + by) if place else known.get(number, raw)
 
-
-def _moved_chunk(chunk: RawFields, by: int) -> RawFields:
-    def moved(field: int, raw: bytes) -> bytes:
-        if field == 3:  # its metadata: places of its first pages and of its bloom filter
-            metadata = Thrift(raw).raw_fields()
-            return packed(_changed(metadata, lambda one, old: _moved(old, by) if one in (9, 10, 11, 14) else old))
-        return _moved(raw, by) if field in (2, 4, 6) else raw  # places of its metadata and of its indexes
-
-    return _changed(chunk, moved)
-
-
-def _changed(fields: RawFields, change: Callable[[int, bytes], bytes]) -> RawFields:
-    return [(number, kind, change(number, raw)) for number, kind, raw in fields]
-
-
-def _moved(raw: bytes, by: int) -> bytes:
-    """A place in the file, further on; one of 0 says that there is none."""
-    place = Thrift(raw).whole()
-    return packed_whole(place + by if place else 0)
+    return packed([(number, kind, content(number, raw)) for number, kind, raw in fields])
