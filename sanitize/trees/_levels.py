@@ -249,37 +249,29 @@ def is_ordered(dtype: pa.DataType, name: str) -> bool:
     )
 
 
+# Of a unit of time.
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
 def as_ordered(arrow: ArrowColumn, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Numbers in the order of the values, and which rows are missing."""
-    column = plain(arrow)
-    types = pa.types
-    if types.is_temporal(column.type):
-        column = _nanoseconds(column, name)
+    column, types = plain(arrow), pa.types
+    dtype = column.type
+    if types.is_temporal(dtype):
+        # Dates and times are whole nanoseconds, whatever their unit is.
+        unit = "ms" if types.is_date(dtype) else dtype.unit
+        counted = pa.timestamp("ms") if types.is_date(dtype) else pa.int32() if types.is_time32(dtype) else dtype
+        try:
+            column = pc.multiply_checked(column.cast(counted).cast(pa.int64()), _NANOSECONDS[unit])
+        except pa.ArrowInvalid:
+            raise ColumnError(
+                f"column {name!r} holds dates beyond the years 1677 to 2262; write them as numbers or text", name
+            ) from None
     elif types.is_decimal(column.type) or types.is_float16(column.type):
         column = column.cast(pa.float64())
     if types.is_floating(column.type):
-        numbers = (
-            np.asarray(column.to_numpy(zero_copy_only=False)) if isinstance(column, pa.Array) else np.asarray(column)
-        )
-        numbers = numbers.astype(np.float64, copy=False)
+        numbers = np.asarray(column).astype(np.float64, copy=False)
         return numbers, np.isnan(numbers)
     missing = np.asarray(pc.is_null(column))
     whole = pc.fill_null(column, 0) if column.null_count else column
     return np.asarray(whole), missing
-
-
-def _nanoseconds(column: ArrowColumn, name: str) -> ArrowColumn:
-    """Dates and times as whole numbers of one unit, whatever theirs is."""
-    types = pa.types
-    dtype = column.type
-    try:
-        if types.is_date(dtype):
-            column = column.cast(pa.timestamp("ms"))
-            return pc.multiply_checked(column.cast(pa.int64()), 1_000_000)
-        scale = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[dtype.unit]
-        whole = column.cast(pa.int32()) if types.is_time32(dtype) else column
-        return pc.multiply_checked(whole.cast(pa.int64()), scale)
-    except pa.ArrowInvalid:
-        raise ColumnError(
-            f"column {name!r} holds dates beyond the years 1677 to 2262; write them as numbers or text", name
-        ) from None
