@@ -87,30 +87,21 @@ def dossier(document: dict[str, Any], material: Material) -> list[Chapter]:
     if document["audience"] == "public":
         bare = None if material.checks is None else tuple((name, result, "") for name, result, _ in material.checks)
         material = replace(material, checks=bare, dropped=())
+    verdict, origin = document["verdict"], document["origin"] or {}
+    norm = (
+        "In the order of ISO/IEC 27559 (context, data, identifiability, mitigation, governance); conformity is not "
+        "claimed. Every figure is of the files below. Lines to be filled are left to whoever signs."
+    )
+    day = [f"Date: {origin['date']}."] if origin.get("date") else []
+    front = [Words(text) for text in (f"{verdict['headline']}. {verdict['sentence']}", *day, norm)]
     return [
-        _front(document, material),
+        Chapter(origin.get("title") or "Release dossier", (*front, Rows(("File", "Name", "SHA-256"), material.files))),
         _context(document, material),
         _data(document, material),
         _identifiability(document, material),
         _mitigation(document, material),
         _governance(document, material),
     ]
-
-
-def _front(document: dict[str, Any], material: Material) -> Chapter:
-    verdict, origin = document["verdict"], document["origin"] or {}
-    title = origin.get("title") or "Release dossier"
-    parts: list[Words | Rows | Blank] = [
-        Words(f"{verdict['headline']}. {verdict['sentence']}"),
-        Words(
-            "In the order of ISO/IEC 27559 (context, data, identifiability, mitigation, governance); conformity is not "
-            "claimed. Every figure is of the files below. Lines to be filled are left to whoever signs."
-        ),
-        Rows(("File", "Name", "SHA-256"), material.files),
-    ]
-    if origin.get("date"):
-        parts.insert(1, Words(f"Date: {origin['date']}."))
-    return Chapter(title, tuple(parts))
 
 
 def _context(document: dict[str, Any], material: Material) -> Chapter:
