@@ -150,9 +150,14 @@ def design(
     made, printing = channels_of(table, joint, spec, confidence=among)
     channel = _composed(made, printing).with_optimality(made.optimality)
     rare, shortage = _too_rare(layout, table, spec)
+    people, least = "", max(spec.min_count, MIN_COUNT)
+    if layout.prints_symbols and spec.given is None:
+        people = f"Combinations of values that are printed are those of at least {least} rows."
+        if spec.min_count < least and (table.counts.sum(axis=0) < least).any():
+            people = "Of people nothing is promised: combinations of values that few rows have are printed as they are."
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare)
     facts = replace(facts, mechanism=spec.name, output=spec.output, binned=layout.binned_public)
-    facts = replace(facts, warnings=warnings, people=_of_people(layout, table, spec), shortage=shortage)
+    facts = replace(facts, warnings=warnings, people=people, shortage=shortage)
     report = LeakageReport.measure(joint, channel, spec.budget, facts=facts, confidence=among)
     risk = spec.budget.risk_of(lift(joint), joint.p_s)
     return Design(joint, channel, report, int(np.argmax(risk)))
@@ -251,17 +256,6 @@ def _pool_rare(joint: JointDistribution, counts: NDArray[Any], min_count: int) -
     leader[order[:n_pooled]] = order[:n_pooled].min()
     leaders, labels = np.unique(leader, return_inverse=True)
     return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(leaders)))
-
-
-def _of_people(layout: Layout, table: ContingencyTable, spec: Specification) -> str:
-    """What is promised of people, where symbols are printed as values of the table."""
-    if not layout.prints_symbols or spec.given is not None:
-        return ""
-    rows = table.counts.sum(axis=0)
-    if (rows < max(spec.min_count, MIN_COUNT)).any() and spec.min_count < MIN_COUNT:
-        return "Of people nothing is promised: combinations of values that few rows have are printed as they are."
-    least = max(spec.min_count, MIN_COUNT)
-    return f"Combinations of values that are printed are those of at least {least} rows."
 
 
 def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, channel: Channel) -> list[str]:

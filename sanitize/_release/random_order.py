@@ -127,7 +127,16 @@ def findings(blocks: NDArray[np.int64], size: int, rows: NDArray[np.uint8], log_
         parts.append(whole[np.arange(n) * len(whole) // n])
         if whole.size < len(rows):
             parts.append(rows[None, -length:])
-    found = [*_in_blocks(blocks, size, rows, prior, log_rate), *_between(rows, prior, log_rate)]
+    found = list(_in_blocks(blocks, size, rows, prior, log_rate))
+    # Every second row by its neighbours, both or of many symbols the one before: the others are another sequence.
+    k, cells = len(prior), rows[:-2].astype(np.uint16)
+    where, n_places = "between rows 1 apart", k
+    if k <= _FEW_SYMBOLS:
+        where, n_places, cells = "beside both neighbours", k**2, cells * k + rows[2:]
+    cells = cells * k + rows[1:-1]
+    for turn in (cells[::2], cells[1::2]):
+        table = count(turn, n_places * k).reshape(-1, k)
+        found += _in_table(where, table, 2 * table.size, prior, log_rate)
     for part in parts:
         found += _Waves(part, prior, log_rate, _KINDS * len(parts)).findings()
     return sorted(found, key=lambda finding: finding.log_chance)
@@ -154,18 +163,6 @@ def _in_blocks(
 def _doubled(blocks: NDArray[np.int64]) -> NDArray[np.int64]:
     """Counts by blocks of twice the size."""
     return np.add.reduceat(blocks, np.arange(0, len(blocks), 2))
-
-
-def _between(rows: NDArray[np.uint8], prior: NDArray[np.float64], log_rate: float) -> Iterator[Finding]:
-    """Every second row by its neighbours, both or of many symbols the one before: the others are another sequence."""
-    k, cells = len(prior), rows[:-2].astype(np.uint16)
-    where, n_places = "between rows 1 apart", k
-    if k <= _FEW_SYMBOLS:
-        where, n_places, cells = "beside both neighbours", k**2, cells * k + rows[2:]
-    cells = cells * k + rows[1:-1]
-    for turn in (cells[::2], cells[1::2]):
-        table = count(turn, n_places * k).reshape(-1, k)
-        yield from _in_table(where, table, 2 * table.size, prior, log_rate)
 
 
 def _in_table(
