@@ -75,9 +75,14 @@ class Column:
     @classmethod
     def of(cls, name: str, tables: Sequence[Table | None]) -> Column | None:
         """The column in all three tables; None where nothing that is printed can be compared with the source."""
-        (printed, shown), (people, held), (others, theirs) = _of_one_type(
-            [factorize(as_arrow([] if table is None else table[name], name), name) for table in tables], name
-        )
+        sides = [factorize(as_arrow([] if table is None else table[name], name), name) for table in tables]
+        kind = next((texts.type for texts, _ in sides if texts.type not in ("string", "null")), None)
+        for side, (texts, of_row) in enumerate(sides):
+            if kind is not None and texts.type == "string":  # text may hold values of the others' type
+                with contextlib.suppress(ValueError, NotImplementedError):  # or intervals, sets, another kind of value
+                    cast, index = factorize(texts.cast(kind), name)
+                    sides[side] = cast, np.append(index, MISSING)[of_row]
+        (printed, shown), (people, held), (others, theirs) = sides
         found = look_up(others, people)
         values = concat_values(people, others.filter(found == UNSEEN), name)
         place, fits = _understood(printed, values, name)
@@ -105,20 +110,6 @@ class Column:
         if self.fits is None:
             return np.zeros(len(self.codes[RELEASED]), bool)
         return self.codes[RELEASED] >= self.fits.shape[1]
-
-
-def _of_one_type(columns: list[tuple[Any, Codes]], name: str) -> list[tuple[Any, Codes]]:
-    """Distinct values and their rows: text as values of the type that another table has, where all of it is."""
-    kind = next((values.type for values, _ in columns if values.type not in ("string", "null")), None)
-    found = []
-    for values, rows in columns:
-        made = values, rows
-        if kind is not None and values.type == "string":
-            with contextlib.suppress(ValueError, NotImplementedError):  # intervals and sets, or another kind of value
-                cast, places = factorize(values.cast(kind), name)
-                made = cast, np.append(places, MISSING)[rows]
-        found.append(made)
-    return found
 
 
 def _understood(printed: Any, values: Any, name: str) -> tuple[Codes, NDArray[np.bool_] | None]:
