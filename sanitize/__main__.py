@@ -22,10 +22,15 @@ def main() -> int:
     int
         Exit code.
     """
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        os.write(2, f"{_INTERRUPTED}\n".encode())
+        os._exit(130)
+
     # An exception that is raised within an import may be swallowed by it, or made an error of another kind.
     is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_ours:
-        signal.signal(signal.SIGINT, _stop)
+        signal.signal(signal.SIGINT, stop)
     try:
         from sanitize.cli import main as command
 
@@ -35,11 +40,6 @@ def main() -> int:
     except KeyboardInterrupt:
         print(_INTERRUPTED, file=sys.stderr)
         return 130
-
-
-def _stop(_number: int, _frame: FrameType | None) -> None:
-    os.write(2, f"{_INTERRUPTED}\n".encode())
-    os._exit(130)
 
 
 if __name__ == "__main__":

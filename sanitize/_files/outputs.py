@@ -289,9 +289,15 @@ class _Unnamed:
         if self._stream is not None:
             with contextlib.suppress(OSError):  # a full disk refuses what was not yet written a second time
                 self._stream.close()
-        for place in (self.hidden, self.old):
-            if place is not None:
-                _remove(place)
+        for place in filter(None, (self.hidden, self.old)):
+            gone = place
+            if place.is_dir():
+                # A worker may still be writing; under another name the folder is out of its reach.
+                with contextlib.suppress(OSError):
+                    gone = place.rename(place.with_name(f"{place.name}.gone"))
+                shutil.rmtree(gone, ignore_errors=True)
+            else:
+                place.unlink(missing_ok=True)
         while self._claims:
             os.close(self._claims.pop())
 
@@ -386,13 +392,3 @@ def writing(path: Path) -> Iterator[None]:
         raise TargetError(f"{path.parent} may not be written to; nothing was written") from None
     except OSError as error:
         raise TargetError(f"{path.name} cannot be written ({error.strerror}); nothing was written") from None
-
-
-def _remove(place: Path) -> None:
-    if not place.is_dir():
-        place.unlink(missing_ok=True)
-        return
-    # A worker may still be writing; under another name the folder is out of its reach.
-    with contextlib.suppress(OSError):
-        place = place.rename(place.with_name(f"{place.name}.gone"))
-    shutil.rmtree(place, ignore_errors=True)

@@ -54,7 +54,11 @@ def released_rows(
     channel = release.design.channel
     y = _kept_draws(book, channel, unit, codes)
     told = ReducedChannel.before_printing(channel)
-    book, number = _with_values(book, channel)
+    digests = keyed_digests(book.key, [f"printed:{text}" for text in _symbols(channel.outputs)])
+    number = np.append(numbers_of(book.values, digests), -1)  # of each output's value; the last output is no value
+    new = np.flatnonzero(number[:-1] < 0)
+    number[new] = len(book.values) + np.arange(len(new))
+    book = replace(book, values=np.concatenate([book.values, digests[new]]))
     output = np.full(len(book.values) + 1, -1)  # the last of no value
     output[number[:-1]] = np.arange(channel.n_outputs)
     released = np.full(len(y), -1, np.int32)
@@ -155,15 +159,6 @@ def _told(
 def _sample(printed: NDArray[np.intp]) -> NDArray[np.intp]:
     """Some of the values that were printed, which are drawn in any order."""
     return printed[np.arange(SAID) * len(printed) // SAID]
-
-
-def _with_values(book: UnitBook, channel: Channel) -> tuple[UnitBook, NDArray[np.intp]]:
-    """The book with the values that a channel prints, and the number of each output's; the last output is no value."""
-    digests = keyed_digests(book.key, [f"printed:{text}" for text in _symbols(channel.outputs)])
-    number = numbers_of(book.values, digests)
-    new = number < 0
-    number[new] = len(book.values) + np.arange(int(new.sum()))
-    return replace(book, values=np.concatenate([book.values, digests[new]])), np.append(number, -1)
 
 
 def _with_rows(book: UnitBook, release: Release, table: Mapping[str, Any]) -> tuple[UnitBook, NDArray[np.intp], int]:

@@ -267,11 +267,15 @@ class Drafts:
             return None
         best = [places[place] for place in most_useful_so_far([self.kept(place) for place in places])]
         shown = [own if own == (self.own, 1.0) else better for own, better in zip(places, best, strict=True)]
-        points = tuple(
-            point_of(self.policy_at(*place).budget.build(), self._with_share(one))
-            for place, one in zip(places, shown, strict=True)
-        )
-        return TradeoffCurve(name.replace("-", " "), points, self.report.measures)
+        points = []
+        for place, one in zip(places, shown, strict=True):
+            report = self.found[one]
+            if self.own in TREES:  # which are drawn by the mean over the columns
+                mean = next(measure for measure in report.measures if measure.name == self._share)
+                others = (measure for measure in report.measures if measure.name != "normalized_utility")
+                report = replace(report, measures=(*others, replace(mean, name="normalized_utility")))
+            points.append(point_of(self.policy_at(*place).budget.build(), report))
+        return TradeoffCurve(name.replace("-", " "), tuple(points), self.report.measures)
 
     @staticmethod
     def _share_of(reports: Mapping[str, LeakageReport]) -> str:
@@ -282,15 +286,6 @@ class Drafts:
     def _share(self) -> str:
         """Measure of what is kept: every budget grows a tree of other cells, so trees are compared by their columns."""
         return _COLUMNS if self.own in TREES else "normalized_utility"
-
-    def _with_share(self, place: Place) -> LeakageReport:
-        """Report of a design whose share kept is the one that is compared."""
-        report = self.found[place]
-        if self.own not in TREES:
-            return report
-        mean = next(measure for measure in report.measures if measure.name == self._share)
-        others = tuple(measure for measure in report.measures if measure.name != "normalized_utility")
-        return replace(report, measures=(*others, replace(mean, name="normalized_utility")))
 
     def _is_quick(self, name: str) -> bool:
         if not name.endswith("response") or name in (*TREES, "randomized-response"):

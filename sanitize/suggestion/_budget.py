@@ -219,29 +219,23 @@ def suggest_budget(
         least = number("target_utility", target_utility, 0, 1) - BUDGET
         # The tightest budget that keeps enough wins, or else the most useful.
         keeps = trials(lambda utility, _: utility >= least, lambda ok, eps, utility, _: -eps if ok else utility)
-        return _tightest(keeps, grid, target_utility)
+        meets = keeps.judge(grid, until=True)
+        if not any(meets):
+            nearest = keeps.suggestion()
+            raise InfeasibleTarget(
+                f"no finite budget makes {mechanism_name(mechanism)} keep {target_utility:.4g} of the information in "
+                f"the public columns; the nearest is {nearest.budget!r}, which keeps {nearest.normalized_utility:.4g}. "
+                "Empty cells may be the reason: a family with lower=inf lifts the bound on the min-lift",
+                nearest,
+            )
+        if (first := meets.index(True)) > 0:
+            keeps.halve(grid[first - 1], grid[first])
+        return keeps.suggestion()
     assert max_leakage is not None
     most = non_negative("max_leakage", max_leakage) + BUDGET
     # The most useful budget that leaks little enough wins, or else the one that leaks least.
     hides = trials(lambda _, leakage: leakage <= most, lambda ok, _, utility, leakage: utility if ok else -leakage)
     return _most_useful(hides, grid, max_leakage)
-
-
-def _tightest(trials: _Trials, grid: list[float], target: float) -> Suggestion:
-    """Smallest budget tried whose channel keeps the target."""
-    meets = trials.judge(grid, until=True)
-    if not any(meets):
-        nearest = trials.suggestion()
-        raise InfeasibleTarget(
-            f"no finite budget makes {mechanism_name(trials.mechanism)} keep {target:.4g} of the information in the "
-            f"public columns; the nearest is {nearest.budget!r}, which keeps {nearest.normalized_utility:.4g}. "
-            "Empty cells may be the reason: a family with lower=inf lifts the bound on the min-lift",
-            nearest,
-        )
-    first = meets.index(True)
-    if first:
-        trials.halve(grid[first - 1], grid[first])
-    return trials.suggestion()
 
 
 def _most_useful(trials: _Trials, grid: list[float], limit: float) -> Suggestion:
