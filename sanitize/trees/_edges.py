@@ -47,30 +47,26 @@ class Scale:
     @classmethod
     def of(cls, values: NDArray[Any], counts: NDArray[np.int64], kind: Kind, *, single: bool = False) -> Scale:
         """Scale of distinct values; real numbers may be of single precision."""
-        if kind != "number":
-            units = (86_400 * 10**9, 3_600 * 10**9, 60 * 10**9, 10**9, 10**6, 10**3, 1)  # days and less, in nanoseconds
-            span = next(span for span in units if counts[values % span != 0].sum() < LEAST_ROWS)
-            return cls(values, counts, kind, Fraction(span))
-        usual = values[np.isfinite(values)] if values.dtype.kind == "f" else values
-        largest, tolerance = float(np.abs(usual.astype(np.float64)).max(initial=0.0)), 1e-7 if single else 1e-12
-        for digits in range(18, -10, -1):  # the largest power of ten that nearly all rows hold a multiple of
-            unit = Fraction(10) ** digits
-            if unit > max(largest, 1.0):
-                continue
-            if values.dtype.kind in "iu":
-                if digits < 0:
-                    break
-                off = values % values.dtype.type(unit) != 0
-            else:
-                multiples = values / float(unit) if digits >= 0 else values * float(1 / unit)
-                # Doubles whose multiples are known no better are no multiples.
-                if tolerance * largest / float(unit) > 0.01:
-                    break
-                known = np.where(np.isfinite(multiples), multiples, 0.0)
-                off = np.abs(known - np.rint(known)) > tolerance * np.maximum(np.abs(known), 1.0)
-            if counts[off].sum() < LEAST_ROWS:
-                return cls(values, counts, kind, unit)
-        return cls(values, counts, kind, None)
+        whole, tolerance = values.dtype.kind in "iu", 1e-7 if single else 1e-12
+
+        def no_multiples(unit: Fraction) -> NDArray[np.bool_]:
+            if whole:
+                return values % values.dtype.type(unit) != 0
+            multiples = values / float(unit) if unit >= 1 else values * float(1 / unit)
+            known = np.where(np.isfinite(multiples), multiples, 0.0)
+            return np.abs(known - np.rint(known)) > tolerance * np.maximum(np.abs(known), 1.0)
+
+        if kind == "number":
+            largest = float(np.abs(values[np.isfinite(values)].astype(np.float64)).max(initial=0.0))
+            powers = (Fraction(10) ** digits for digits in range(18, -10, -1))
+            units = [unit for unit in powers if unit <= max(largest, 1.0)]
+            # Doubles whose multiples are known no better are no multiples.
+            units = [unit for unit in units if (unit >= 1 if whole else tolerance * largest / float(unit) <= 0.01)]
+        else:  # days and less, in nanoseconds
+            units = [Fraction(n) for n in (86_400 * 10**9, 3_600 * 10**9, 60 * 10**9, 10**9, 10**6, 10**3, 1)]
+        # The largest unit that nearly all rows hold a multiple of.
+        unit = next((unit for unit in units if counts[no_multiples(unit)].sum() < LEAST_ROWS), None)
+        return cls(values, counts, kind, unit)
 
     def after(self, value: Any) -> Any:
         """The next value that the column could have."""
