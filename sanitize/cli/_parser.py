@@ -101,9 +101,9 @@ def parser_of() -> OneLineParser:
     audit = command("audit", _input(), _columns(), _workers(), _report(), about="measure what the raw columns leak")
     audit.set_defaults(check=check_settings)
 
-    of_a_design = _input(), _columns(), _design(), _workers(), _report()
+    design_options = _input(), _columns(), _design(), _workers(), _report()
     about = "design a release and print its verdict and what other budgets would give; write nothing"
-    plan = command("plan", *of_a_design, about=about)
+    plan = command("plan", *design_options, about=about)
     plan.file("--html", about="also write the plan as a page, with the curve of each mechanism")
     plan.switch("--force", about="replace FILE of --html if it exists")
     plan.switch("--full", about="print the whole report, not its first lines alone")
@@ -111,7 +111,7 @@ def parser_of() -> OneLineParser:
 
     release = command(
         "release",
-        *of_a_design,
+        *design_options,
         about="write the public columns through a channel that keeps to a budget",
         more="Measure, design a channel, check it against the budget, and only then write OUTPUT.",
     )

@@ -217,8 +217,8 @@ class Book:
     def write(self, path: Path) -> None:
         """Put the book in place of the file in one step, readable by its owner only."""
         budget, releases = budget_to_dict(self.budget), tuple(entry.form() for entry in self.entries)
-        counts = self.salt.hex(), self.n_rows, self.together
-        write_book(path, _BookForm("sanitize/ledger", 1, budget, *counts, releases, ""))
+        of_rows = self.salt.hex(), self.n_rows, self.together
+        write_book(path, _BookForm("sanitize/ledger", 1, budget, *of_rows, releases, ""))
 
 
 def read_book(path: Path, form: type[Form], made: Callable[[Form], Made], what: str, most_bytes: int = 1 << 28) -> Made:

@@ -230,16 +230,16 @@ class UnitBook:
 
     def report(self) -> UnitReport:
         """What all releases told."""
-        low, high, excess, told = 0.0, 0.0, -math.inf, 0.0
+        low, high, excess, information = 0.0, 0.0, -math.inf, 0.0
         if self.releases:
             prior = self.sizes[0] / self.sizes[0].sum()
             lifts = (self.sizes / self.sizes.sum(axis=1, keepdims=True) / prior).T
             low, high = log_extremes(lifts)
             excess = float(self.budget.excess_of(lifts, prior).max())
-            told = self._information()
+            information = self._information()
         promise = self.budget, self.unit, self.least, self.confidence
         counts = len(self.units), len(self.sizes), int(self.sizes.sum(axis=1).min())
-        return UnitReport(*promise, *counts, low, high, excess, told, self.releases)
+        return UnitReport(*promise, *counts, low, high, excess, information, self.releases)
 
     def room(self) -> float:
         """Mean over the units of log(units of the group / least), where a group has more."""

@@ -60,7 +60,8 @@ class UnitEntry:
 def log_extremes(lifts: NDArray[np.float64]) -> tuple[float, float]:
     """Logarithms of the least and the largest lift, -inf of 0."""
     with np.errstate(divide="ignore"):
-        return float(np.log(lifts.min())), float(np.log(lifts.max()))
+        logs = np.log(lifts)
+    return float(logs.min()), float(logs.max())
 
 
 @dataclass(frozen=True)

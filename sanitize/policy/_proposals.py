@@ -94,15 +94,15 @@ def propose(policy: Policy, columns: Mapping[str, Any], n_rows: int) -> tuple[Pr
     """
     binned = {name for channel in policy.channels for name in channel.bins}
     surveys = {name: ColumnSurvey.of(name, column) for name, column in columns.items()}
-    found: list[Proposal] = []
+    proposals: list[Proposal] = []
     for name in policy.sensitive:
         secret = surveys[name]
         if name not in binned and secret.is_wide and secret.n_values * 50 > n_rows:
-            found.append(_bins_of(secret, is_sure=any(map(_is_sure, policy.channels))))
+            proposals.append(_bins_of(secret, is_sure=any(map(_is_sure, policy.channels))))
     for channel in policy.channels:
-        own = _of_channel(policy, channel, [surveys[name] for name in channel.public], n_rows)
-        found += [replace(one, channel=channel.name) for one in own] if len(policy.channels) > 1 else own
-    return tuple(found)
+        proposed = _of_channel(policy, channel, [surveys[name] for name in channel.public], n_rows)
+        proposals += [replace(one, channel=channel.name) for one in proposed] if len(policy.channels) > 1 else proposed
+    return tuple(proposals)
 
 
 def _of_channel(policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurvey], n_rows: int) -> list[Proposal]:
@@ -111,12 +111,15 @@ def _of_channel(policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurv
         return []
     if channel.mechanism in TREES:
         return [*_left_out(surveys), *_hierarchies(channel, surveys)]
-    sizes = {own.name: len(channel.bins[own.name]) if own.name in channel.bins else own.n_values for own in surveys}
+    sizes = {
+        survey.name: len(channel.bins[survey.name]) if survey.name in channel.bins else survey.n_values
+        for survey in surveys
+    }
     if math.prod(sizes.values()) * TUPLE_ROWS <= n_rows:
         return []
-    wide = [own for own in surveys if own.is_wide and own.name not in channel.bins]
-    kept = [own for own in surveys if not own.is_identifier]
-    after = math.prod(N_BINS if own in wide else sizes[own.name] for own in kept)
+    wide = [survey for survey in surveys if survey.is_wide and survey.name not in channel.bins]
+    kept = [survey for survey in surveys if not survey.is_identifier]
+    after = math.prod(N_BINS if survey in wide else sizes[survey.name] for survey in kept)
     allowed = () if is_joint(policy) else reversed(TREES)
     tree = next((name for name in allowed if policy.budget.notion in MECHANISMS[name][1]), None)
     if after * TUPLE_ROWS > n_rows and len(kept) > 1 and tree is not None:
@@ -126,7 +129,7 @@ def _of_channel(policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurv
             Proposal("channel", "mechanism", json.dumps(tree), f"{why}; a tree finds groups of rows that are alike"),
             *_hierarchies(channel, kept),
         ]
-    return [*_left_out(surveys), *(_bins_of(own, is_sure=_is_sure(channel)) for own in wide)]
+    return [*_left_out(surveys), *(_bins_of(survey, is_sure=_is_sure(channel)) for survey in wide)]
 
 
 def _is_sure(channel: PolicyChannel) -> bool:
@@ -134,20 +137,20 @@ def _is_sure(channel: PolicyChannel) -> bool:
     return "confidence" in channel.settings
 
 
-def _bins_of(own: ColumnSurvey, *, is_sure: bool) -> Proposal:
-    table, key = "channel.bins", _key(own.name)
-    many = f"{_count(own.n_values)} different {'dates or times' if own.kind == 'date' else 'numbers'}"
+def _bins_of(survey: ColumnSurvey, *, is_sure: bool) -> Proposal:
+    table, key = "channel.bins", _key(survey.name)
+    many = f"{_count(survey.n_values)} different {'dates or times' if survey.kind == 'date' else 'numbers'}"
     if is_sure:
         why = f"{many}; choose from knowledge: with bins taken from these rows, confidence would claim too much"
-        return Proposal(table, key, '"year"' if own.kind == "date" else "[low, ..., high]", why, is_open=True)
-    if own.kind == "date" and (step := own.step) is not None:
+        return Proposal(table, key, '"year"' if survey.kind == "date" else "[low, ..., high]", why, is_open=True)
+    if survey.kind == "date" and (step := survey.step) is not None:
         return Proposal(table, key, json.dumps(step), many)
     why = f"{many}; rounded quantiles of these rows, better chosen from knowledge"
-    return Proposal(table, key, f"{{ learned = [{', '.join(own.edges(N_BINS))}] }}", why)
+    return Proposal(table, key, f"{{ learned = [{', '.join(survey.edges(N_BINS))}] }}", why)
 
 
 def _left_out(surveys: list[ColumnSurvey]) -> list[Proposal]:
-    names = [own.name for own in surveys if own.is_identifier]
+    names = [survey.name for survey in surveys if survey.is_identifier]
     if not names:
         return []
     listed = ", ".join(quoted(name) for name in names)
@@ -157,10 +160,10 @@ def _left_out(surveys: list[ColumnSurvey]) -> list[Proposal]:
 def _hierarchies(channel: PolicyChannel, surveys: list[ColumnSurvey]) -> list[Proposal]:
     given = channel.settings.get("hierarchies", {})
     found = []
-    for own in surveys:
-        if own.kind == "text" and own.n_values > 50 and own.name not in given and not own.is_identifier:
-            why = f"{_count(own.n_values)} different values; a file with a line for each: value;wider;widest"
-            found.append(Proposal("channel.hierarchies", _key(own.name), quoted(f"{own.name}.csv"), why))
+    for survey in surveys:
+        if survey.kind == "text" and survey.n_values > 50 and survey.name not in given and not survey.is_identifier:
+            why = f"{_count(survey.n_values)} different values; a file with a line for each: value;wider;widest"
+            found.append(Proposal("channel.hierarchies", _key(survey.name), quoted(f"{survey.name}.csv"), why))
     return found
 
 

@@ -63,12 +63,12 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
 
 def warnings_of_facts(document: dict[str, Any]) -> list[str]:
     """Sentences that limit what the verdict says, made from facts, the gravest first (internal: with counts)."""
-    found = grave(document)
+    warnings = grave(document)
     if document["n_single"]:
-        found.append(f"{document['n_single']} of {document['n_combinations']} {_SINGLE}")
+        warnings.append(f"{document['n_single']} of {document['n_combinations']} {_SINGLE}")
     if document["n_unseen"]:
-        found.append(f"{document['n_unseen']} {_UNSEEN}")
-    return found
+        warnings.append(f"{document['n_unseen']} {_UNSEEN}")
+    return warnings
 
 
 _SINGLE = (
@@ -80,21 +80,21 @@ _UNSEEN = "row(s) held a value absent at fit and were treated like the riskiest 
 
 def grave(document: dict[str, Any]) -> list[str]:
     """Warnings without which nobody should read the verdict; they hold no count."""
-    columns, found = document["columns"], []
+    columns, warnings = document["columns"], []
     exposed = [name for name in columns["kept"] if name in columns["sensitive"]]
     if exposed:
-        found.append(f"a sensitive column would be released as it is: {', '.join(exposed)}")
+        warnings.append(f"a sensitive column would be released as it is: {', '.join(exposed)}")
     if document["verdict"]["seeded"]:
-        found.append("seeded, not for release: whoever guesses the seed can undo the noise")
+        warnings.append("seeded, not for release: whoever guesses the seed can undo the noise")
     if columns["constant"]:
         names = ", ".join(columns["constant"])
-        found.append(f"the same sensitive value in every row: {names}; the verdict says nothing about that column")
+        warnings.append(f"the same sensitive value in every row: {names}; the verdict says nothing about that column")
     little = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
     if little and document["verdict"]["state"] in ("source", "rows") and not synthetic(document):
         others = f" and {len(little) - _MOST_NAMES} more" if len(little) > _MOST_NAMES else ""
         lack = document["verdict"]["lack"]
         advice = "without them others may keep more" if lack is None else Lack(**lack).advice
-        found.append(
+        warnings.append(
             f"less than {100 * USELESS_BELOW:g} % is kept of {', '.join(little[:_MOST_NAMES])}{others}: {advice}"
         )
-    return found
+    return warnings

@@ -128,20 +128,20 @@ def sentence(document: dict[str, Any]) -> str:
 
 def _exposure(document: dict[str, Any], *, is_sure: bool) -> str:
     """How many times as likely a released value makes a secret: in this file, and for the source where it is known."""
-    found, state = {measure["name"]: measure for measure in document["measures"]}, document["verdict"]["state"]
-    most, least = found["max_log_lift"], found["min_log_lift"]
+    measures, state = {measure["name"]: measure for measure in document["measures"]}, document["verdict"]["state"]
+    most, least = measures["max_log_lift"], measures["min_log_lift"]
     where = "this file" if state in ("source", "rows") else "this table"
     where += ", by an estimate" if most["kind"] == "estimate" else ""
-    told = [f"{_sides(times(float(most['after'])), times(float(least['after'])))} times as likely in {where}"]
+    extents = [f"{_sides(times(float(most['after'])), times(float(least['after'])))} times as likely in {where}"]
     if worst := _worst(document):
         sure = "" if is_sure else f" ({_level(worst)} sure)"
         ends = worst["worst_max_log_lift"]["after"], worst["worst_min_log_lift"]["after"]
-        told.append(f"{_sides(times_up(ends[0]), times_down(ends[1]))} for the source{sure}")
+        extents.append(f"{_sides(times_up(ends[0]), times_down(ends[1]))} for the source{sure}")
     elif state == "source" and math.isfinite(float(most["bound"])):  # certified symbol by symbol, at the limit
-        told.append(f"{_sides(times(float(most['bound'])), times(float(least['bound'])))} for the source")
-    if all(words.startswith(_sides("1", "1")) for words in told):
+        extents.append(f"{_sides(times(float(most['bound'])), times(float(least['bound'])))} for the source")
+    if all(words.startswith(_sides("1", "1")) for words in extents):
         return "No secret becomes more or less likely."
-    return f"A secret becomes {', '.join(told)}."
+    return f"A secret becomes {', '.join(extents)}."
 
 
 def _is_void(document: dict[str, Any]) -> bool:
@@ -219,20 +219,20 @@ def _source(document: dict[str, Any]) -> str:
 def _rows(document: dict[str, Any]) -> str:
     if not document["verdict"]["counted"]:
         return "The limit holds if the distribution is as stated; how far the truth may differ from it is not known."
-    words, found = "The limit holds if these rows are everybody", _worst(document)
-    beyond = [measure for measure in found.values() if excess_of(measure) > VERDICT_TOLERANCE]
+    words, worst = "The limit holds if these rows are everybody", _worst(document)
+    beyond = [measure for measure in worst.values() if excess_of(measure) > VERDICT_TOLERANCE]
     # Of other budgets the extremes of the lifts and their ratio have implied bounds alone.
-    if not found or not (beyond or document["verdict"]["budget"]["type"] in ("LiftBudget", "LDPBudget")):
+    if not worst or not (beyond or document["verdict"]["budget"]["type"] in ("LiftBudget", "LDPBudget")):
         return f"{words}; if they are a sample, how far it may be off is not known."
-    sure = f"{_level(found)} sure"
+    sure = f"{_level(worst)} sure"
     if not beyond:
         words = f"{words} and also if they are a sample of no other values ({sure})"
         return f"{words}; set a confidence to make that the claim."
-    told = ""
+    ratio_words = ""
     if [measure["name"] for measure in beyond] == ["worst_ldp_sensitive"]:  # each of two secrets is within its limits
         ratio, limit = times_up(beyond[0]["after"]), times(float(beyond[0]["bound"]))
-        told = f": a secret up to {ratio} times more likely than another ({limit} allowed)"
-    return f"{words}; if they are a sample, it may be off{told} ({sure})."
+        ratio_words = f": a secret up to {ratio} times more likely than another ({limit} allowed)"
+    return f"{words}; if they are a sample, it may be off{ratio_words} ({sure})."
 
 
 def _refused(document: dict[str, Any]) -> str:
@@ -240,8 +240,8 @@ def _refused(document: dict[str, Any]) -> str:
     if set(columns["kept"]) & set(columns["sensitive"]):
         return "A sensitive column would be released as it is."
     if verdict["refuted"]:
-        found = "another release than the one measured, or more of its people than of others"
-        return f"An attack found {found}: do not hand it out."
+        what = "another release than the one measured, or more of its people than of others"
+        return f"An attack found {what}: do not hand it out."
     whom = "these rows" if verdict["confidence"] is None else "some source that these rows may come from"
     return f"A released value tells more than is allowed for {whom}."
 

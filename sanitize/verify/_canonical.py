@@ -38,11 +38,11 @@ def write_canonical(released: Source, target: Path, made: Outputs) -> list[bytes
         with made.file(target) as stream:
             return [_write_parquet(released.files[0], stream)]
     with made.folder(target) as folder:
-        found = []
+        summaries = []
         for file in released.files:
             with (folder / file.relative_to(released.root)).open("wb") as stream:
-                found.append(_write_parquet(file, stream))
-        return found
+                summaries.append(_write_parquet(file, stream))
+        return summaries
 
 
 def _write_parquet(file: Path, stream: BinaryIO) -> bytes:

@@ -175,13 +175,13 @@ def _judged(kind: str, papers: Mapping[str, Path], faults_of: Any, good: str) ->
 def _named(said: Any, folder: Path) -> dict[str, Path]:
     """Papers that a statement names, by their kind; names that lead out of its folder are no names."""
     predicate = said.get("predicate") if isinstance(said, dict) else None
-    found = {}
+    papers = {}
     for kind in PAPERS:
         entry = predicate.get(kind) if isinstance(predicate, dict) else None
         name = entry.get("name") if isinstance(entry, dict) else None
         if isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name and "\0" not in name:
-            found[kind] = folder / name
-    return found
+            papers[kind] = folder / name
+    return papers
 
 
 def _faults(said: Any, folder: Path, released: Path) -> Iterator[str]:
@@ -209,8 +209,8 @@ def _faults(said: Any, folder: Path, released: Path) -> Iterator[str]:
 
 
 def _digest(entry: dict[str, Any]) -> str | None:
-    found = entry.get("digest")
-    value = found.get("sha256") if isinstance(found, dict) else None
+    by_algorithm = entry.get("digest")
+    value = by_algorithm.get("sha256") if isinstance(by_algorithm, dict) else None
     return value if isinstance(value, str) else None
 
 

@@ -88,8 +88,8 @@ def drawn_again(
         if digest_of(place.path) == digest_of(path):
             detail = f"all {table.n_rows} drawn again by the key of the receipt, every byte as it is released"
             return report, [*checks, Check.passed("rows", detail)]
-        with open_source(place.path) as own:
-            return report, [*checks, *_differences(own, released, receipt)]
+        with open_source(place.path) as drawn:
+            return report, [*checks, *_differences(drawn, released, receipt)]
 
 
 def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
@@ -133,25 +133,25 @@ def _receipt_check(
         "its key is that of another release" if any(receipt.key.key == other.key.key for other in others) else "",
         "" if book is None or book.has_receipt(receipt.digest) else "the ledger of the policy has no release of it",
     ]
-    found = "; ".join(filter(None, faults))
-    told = ["of this source", f"of no other of {len(others)}" if others else "", "in the ledger" if book else ""]
-    return Check("receipt", not found, found or ", ".join(filter(None, told)))
+    fault = "; ".join(filter(None, faults))
+    good = ["of this source", f"of no other of {len(others)}" if others else "", "in the ledger" if book else ""]
+    return Check("receipt", not fault, fault or ", ".join(filter(None, good)))
 
 
-def _differences(own: Source, released: Source, receipt: Receipt) -> list[Check]:
+def _differences(drawn: Source, released: Source, receipt: Receipt) -> list[Check]:
     """In what a release is not the one that its key draws; only another form may be another version's."""
     other = receipt.other_versions
-    if not own.schema.equals(released.schema):
+    if not drawn.schema.equals(released.schema):
         fault = "other columns or types than the release has"
-    elif own.n_rows != released.n_rows:
-        fault = f"{released.n_rows} rows, and the release has {own.n_rows}"
+    elif drawn.n_rows != released.n_rows:
+        fault = f"{released.n_rows} rows, and the release has {drawn.n_rows}"
     else:
-        names = [name for name in own.schema.names if not _column(own, name).equals(_column(released, name))]
+        names = [name for name in drawn.schema.names if not _column(drawn, name).equals(_column(released, name))]
         fault = f"column {', '.join(map(repr, names))} is not what the key draws" if names else ""
     if fault:
         hint = f" (made with {other})" if other else ""
         return [Check.failed("rows", f"{fault}{hint}")]
-    rows = Check.passed("rows", f"all {own.n_rows} drawn again by the key of the receipt")
+    rows = Check.passed("rows", f"all {drawn.n_rows} drawn again by the key of the receipt")
     detail = "the rows stand in other bytes than this library writes, which may carry what no row holds"
     if other:
         detail += f"; it was made with {other}: write it again with those versions, or release anew"
@@ -177,5 +177,5 @@ def design_check(again: Designer, channel: Channel | None) -> Check:
 def _limits(sanitizer: Designer) -> list[float]:
     """Time limits of a sanitizer and its parts."""
     recipe = sanitizer.recipe()
-    found = (getattr(one, "time_limit", None) for one in (recipe, *(part for _, part in getattr(recipe, "parts", ()))))
-    return [limit for limit in found if limit is not None]
+    limits = (getattr(one, "time_limit", None) for one in (recipe, *(part for _, part in getattr(recipe, "parts", ()))))
+    return [limit for limit in limits if limit is not None]

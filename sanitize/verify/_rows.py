@@ -108,15 +108,15 @@ class OrderTally:
     def telling(self, false_alarm: float) -> tuple[float, str]:
         """Log of the chance of what a random order does not explain, and what it is; 0 where nothing shows."""
         rate = math.log(false_alarm / (1 + len(self._tables)))
-        found = [
+        signs = [
             (finding.log_chance, f"symbols tell where they stand {finding.where}")
             for finding in self.order.findings(rate)
         ]
         for table in self._tables:
             log_chance = float(log_cells(table).min(initial=0.0)) + math.log(table.size)
             if log_chance < rate:
-                found.append((log_chance, "rows stand where their rows in the source stand"))
-        return min(found, default=(0.0, ""))
+                signs.append((log_chance, "rows stand where their rows in the source stand"))
+        return min(signs, default=(0.0, ""))
 
 
 def check_rows(
@@ -145,9 +145,9 @@ def check_rows(
     blocks = read_once(printed, channel.n_outputs)
     y_counts, unknown = np.zeros(channel.n_outputs, np.int64), 0
     for y in blocks():
-        found = count(y + 1, len(y_counts) + 1)  # the first is of the code -1
-        y_counts += found[1:]
-        unknown += int(found[0])
+        of_code = count(y + 1, len(y_counts) + 1)  # the first is of the code -1
+        y_counts += of_code[1:]
+        unknown += int(of_code[0])
     of_x = channel.inputs.encode(counts.public.decode(np.arange(len(counts.public))))
     x_counts = np.zeros(channel.n_inputs, np.int64)
     np.add.at(x_counts, np.where(of_x < 0, release.design.fallback, of_x), counts.counts.sum(axis=0))
@@ -202,8 +202,8 @@ def _possible(
         f"{left} rows hold a symbol that their own row of the source cannot lead to" if left else "",
         f"{wrong} of {n_used} groups of symbols that no row leaves gained or lost rows" if wrong else "",
     ]
-    found = "; ".join(filter(None, faults))
-    return Check("possible", not found, found or f"all symbols are possible, {n_used} groups keep rows")
+    fault = "; ".join(filter(None, faults))
+    return Check("possible", not fault, fault or f"all symbols are possible, {n_used} groups keep rows")
 
 
 def _unknown(rows: int) -> str:

@@ -198,15 +198,15 @@ def _columns(table: Source, written: Source, release: Release) -> Check:
     """Whether the released columns are those the release prints, with their types."""
     wanted = printed_types(table.schema, release)
     is_csv = isinstance(written, CsvSource)
-    found = {field.name: wanted.get(field.name) if is_csv else field.type for field in written.schema}
-    if len(found) < len(written.schema.names):
+    there = {field.name: wanted.get(field.name) if is_csv else field.type for field in written.schema}
+    if len(there) < len(written.schema.names):
         return Check.failed("columns", "a released column is there twice")
-    extra, absent = sorted(set(found) - set(wanted)), sorted(set(wanted) - set(found))
+    extra, absent = sorted(set(there) - set(wanted)), sorted(set(wanted) - set(there))
     if extra or absent:
-        told = [f"{', '.join(map(repr, extra))} should not be there"] if extra else []
-        told += [f"{', '.join(map(repr, absent))} should be"] if absent else []
-        return Check.failed("columns", "; ".join(told))
-    other = next((name for name in wanted if not is_csv and found[name] != stored_type(wanted[name])), None)
+        faults = [f"{', '.join(map(repr, extra))} should not be there"] if extra else []
+        faults += [f"{', '.join(map(repr, absent))} should be"] if absent else []
+        return Check.failed("columns", "; ".join(faults))
+    other = next((name for name in wanted if not is_csv and there[name] != stored_type(wanted[name])), None)
     if other is not None:
-        return Check.failed("columns", f"{other!r} has the type {found[other]}, and {wanted[other]} was to be released")
+        return Check.failed("columns", f"{other!r} has the type {there[other]}, and {wanted[other]} was to be released")
     return Check.passed("columns", f"{', '.join(map(repr, wanted))} and no other")
