@@ -62,6 +62,11 @@ def as_arrow(values: Any, name: str) -> ArrowColumn:
     return array
 
 
+def value_type(dtype: pa.DataType) -> pa.DataType:
+    """Type of a column's values, whether or not they stand in a dictionary."""
+    return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
+
+
 def _mixed(name: str) -> ColumnError:
     return ColumnError(
         f"column {name!r} mixes kinds of values (for example text and numbers) or holds objects; "

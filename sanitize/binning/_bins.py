@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sanitize._checks import is_whole, required, shown, whole_number
 from sanitize._files.declared import Declared, Finite, require
 from sanitize._limits import BLOCK_ROWS
-from sanitize._tables.columns import ArrowColumn, as_arrow, masked
+from sanitize._tables.columns import ArrowColumn, as_arrow, masked, value_type
 from sanitize._tables.keys import edges_passed
 from sanitize.errors import ColumnError, InvalidParameter
 
@@ -251,8 +251,7 @@ def as_numbers(values: ArrowColumn) -> NDArray[np.float64]:
 
 def is_numeric(dtype: pa.DataType) -> bool:
     """Whether a column can be binned: integers, floats and decimals, but not booleans or dates."""
-    if pa.types.is_dictionary(dtype):
-        dtype = dtype.value_type
+    dtype = value_type(dtype)
     return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
 
 

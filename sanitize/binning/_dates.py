@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sanitize._checks import is_number, is_whole
 from sanitize._files.declared import require
+from sanitize._tables.columns import value_type
 from sanitize.binning._bins import Bins, Grid, LearnedEdges
 from sanitize.errors import ColumnError, InvalidParameter
 
@@ -65,7 +66,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
     def declared(cls, column: str, edges: Sequence[Any], dtype: pa.DataType) -> DateBins:
         """Bins from dates, times, or text in ISO 8601 that somebody chose without looking at the rows, or did not."""
         found = date_edges(f"bins of {column!r}", edges)
-        as_seconds(pa.array([], dtype.value_type if pa.types.is_dictionary(dtype) else dtype), column)
+        as_seconds(pa.array([], value_type(dtype)), column)
         return cls(column, found, learned=isinstance(edges, LearnedEdges), whole=True, step=None)
 
     @classmethod
@@ -144,8 +145,7 @@ AnyBins = Bins | Grid | DateBins
 
 def holds_dates(dtype: pa.DataType) -> bool:
     """Whether a column holds dates, with or without a time of day."""
-    if pa.types.is_dictionary(dtype):
-        dtype = dtype.value_type
+    dtype = value_type(dtype)
     return bool(pa.types.is_date(dtype) or pa.types.is_timestamp(dtype))
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from sanitize._files.parquet import MAGIC, is_text
 from sanitize._files.thrift import STRUCT, RawFields, Thrift, packed, packed_list, packed_whole
-from sanitize._tables.columns import in_type
+from sanitize._tables.columns import in_type, value_type
 from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
@@ -38,15 +38,14 @@ def released_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release:
     Text is written from dictionaries; the file itself names the plain type only. Numbers and dates keep their
     type where what is printed is a value and not a label; whole numbers that it could not hold get 64 bits.
     """
-    plain = {field.name: getattr(field.type, "value_type", field.type) for field in source if field.name in columns}
+    plain = {field.name: value_type(field.type) for field in source if field.name in columns}
     whole = {name: np.dtype(dtype.to_pandas_dtype()) for name, dtype in plain.items() if pa.types.is_integer(dtype)}
     wide = release.wide(whole)
     fields = []
     for name, array in columns.items():
-        dtype = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
-        if not is_text(dtype) and name in source.names and name not in wide:
-            wanted = source.field(name).type
-            dtype = wanted.value_type if pa.types.is_dictionary(wanted) else wanted
+        dtype = value_type(array.type)
+        if not is_text(dtype) and name in plain and name not in wide:
+            dtype = plain[name]
         if pa.types.is_string(dtype) or pa.types.is_binary(dtype):
             dtype = pa.dictionary(pa.int32(), dtype)
         fields.append(pa.field(name, dtype))
@@ -104,7 +103,7 @@ def as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
 
 def typed(column: Any, dtype: pa.DataType, name: str) -> Any:
     """A column of a file in the type that it was written from: the inverse of `as_type`, and of values as text."""
-    plain = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    plain = value_type(column.type)
     if plain == dtype:
         return column
     try:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sanitize._files.declared import Declared, require
-from sanitize._tables.columns import UNSEEN, ArrowColumn, as_arrow, ascending, factorize, look_up, tellable
+from sanitize._tables.columns import UNSEEN, ArrowColumn, as_arrow, ascending, factorize, look_up, tellable, value_type
 from sanitize._tables.keys import edges_passed
 from sanitize.errors import ColumnError
 from sanitize.trees._edges import LEAST_ROWS, Kind, Scale, edges_of
@@ -240,8 +240,7 @@ def is_ordered(dtype: pa.DataType, name: str) -> bool:
     types = pa.types
     if isinstance(dtype, pa.BaseExtensionType):
         dtype = dtype.storage_type
-    if types.is_dictionary(dtype):
-        dtype = dtype.value_type
+    dtype = value_type(dtype)
     if types.is_nested(dtype) or types.is_interval(dtype):
         raise ColumnError(f"column {name!r} is nested; flatten it into plain columns or leave it out", name)
     return bool(

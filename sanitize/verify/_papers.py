@@ -22,6 +22,7 @@ from sanitize._files.csv import CsvSource
 from sanitize._files.open import open_source, path_of
 from sanitize._files.sealed_text import NotStrict, digest_of, strict_json
 from sanitize._files.source import Source, bytes_of
+from sanitize._tables.columns import value_type
 from sanitize._version import __version__
 from sanitize.errors import SanitizeError, SourceError
 from sanitize.policy import Policy
@@ -78,7 +79,7 @@ def _records(released: Path, table: Source) -> dict[str, Any]:
     origin = {"fileSet": {"@id": "parts"}} if released.is_dir() else {"fileObject": {"@id": released.name}}
     fields = []
     for field in table.schema:
-        name, kind = field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        name, kind = field.name, value_type(field.type)
         of_file = next((of_type for holds, of_type in _TYPES if holds(kind)), "sc:Text")
         made = {"@type": "cr:Field", "@id": f"rows/{name}", "name": name}
         made["dataType"] = "sc:Text" if isinstance(table, CsvSource) else of_file

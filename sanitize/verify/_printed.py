@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from sanitize._release.layout import TreeLayout
 from sanitize._sampling.noise import NoiseKey
-from sanitize._tables.columns import as_arrow, factorize, look_up
+from sanitize._tables.columns import as_arrow, factorize, look_up, value_type
 from sanitize.binning import as_numbers
 from sanitize.channel import Channel
 from sanitize.parquet import released_schema, typed
@@ -36,10 +36,7 @@ if TYPE_CHECKING:
 def printed_types(schema: pa.Schema, release: Release) -> dict[str, pa.DataType]:
     """Type of each printed column, as a file without dictionaries names it."""
     printed = release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0))
-    return {
-        field.name: field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        for field in released_schema(schema, printed, release)
-    }
+    return {field.name: value_type(field.type) for field in released_schema(schema, printed, release)}
 
 
 def stored_type(dtype: pa.DataType) -> pa.DataType:
@@ -129,7 +126,7 @@ def _in_doubt(bins: Bins, column: Any) -> Iterator[tuple[int, NDArray[np.bool_]]
     """
     numbers = as_numbers(column)
     edges = np.array(bins.edges)
-    dtype = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    dtype = value_type(column.type)
     if bins.whole:
         lowest = np.ceil(edges)
         yield from ((k, numbers == lowest[k]) for k in range(len(edges) - 2) if lowest[k] == lowest[k + 1])

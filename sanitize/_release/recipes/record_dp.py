@@ -14,7 +14,7 @@ from sanitize._checks import required
 from sanitize._formatting import times_down, times_up
 from sanitize._release.recipes.promise import Promise, Told
 from sanitize._sampling.count_noise import RowNoise, digest_of_counts, two_sided_geometric, whole
-from sanitize._tables.columns import as_arrow, masked
+from sanitize._tables.columns import as_arrow, masked, value_type
 from sanitize.alphabet import Alphabet
 from sanitize.binning import DateBins
 from sanitize.mechanisms import as_lift_budget
@@ -214,4 +214,4 @@ def _values(layout: Layout, alphabet: Alphabet, codes: NDArray[np.intp], dtype: 
     drawn = bins.draw(pa.DictionaryArray.from_arrays(indices, levels), words)
     if not isinstance(bins, DateBins):
         return drawn
-    return drawn.cast(pa.timestamp("s")).cast(dtype.value_type if pa.types.is_dictionary(dtype) else dtype)
+    return drawn.cast(pa.timestamp("s")).cast(value_type(dtype))
