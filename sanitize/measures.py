@@ -264,10 +264,12 @@ def share_of_entropy(kept: float, p: NDArray[np.float64]) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> share_of_entropy(0.0, np.array([0.5, 0.5])), share_of_entropy(0.0, np.array([1 - 1e-16, 0.0]))
-    (0.0, 1.0)
+    >>> even = np.array([0.5, 0.5])
+    >>> share_of_entropy(0.0, even), share_of_entropy(1e-16, even), share_of_entropy(0.0, np.array([1 - 1e-16, 0.0]))
+    (0.0, 0.0, 1.0)
     """
-    return min(max(kept / entropy(p), 0.0), 1.0) if np.count_nonzero(p) > 1 else 1.0
+    # Digits beyond those are rounding: nothing is kept where 1e-15 is.
+    return round(min(max(kept / entropy(p), 0.0), 1.0), 12) if np.count_nonzero(p) > 1 else 1.0
 
 
 @dataclass(frozen=True)
