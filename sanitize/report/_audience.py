@@ -41,15 +41,9 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
         | {"worst_excess": rounded(verdict["worst_excess"]), "optimality": published(verdict["optimality"])},
         "origin": None if document["origin"] is None else document["origin"] | {"table": None, "policy": None},
         "columns": document["columns"],
-        "kept": [
-            column | {name: rounded(column[name]) for name in ("share", "before", "after")}
-            for column in document["kept"]
-        ],
+        "kept": [_rounded(column, "share", "before", "after") for column in document["kept"]],
         "of_cells": document["of_cells"],
-        "measures": [
-            measure | {name: rounded(measure[name]) for name in ("before", "after", "bound", "low", "high")}
-            for measure in document["measures"]
-        ],
+        "measures": [_rounded(line, "before", "after", "bound", "low", "high") for line in document["measures"]],
         "warnings": warnings,
         "sections": [
             section
@@ -59,6 +53,10 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
         ],
     }
     return with_headline(shown)
+
+
+def _rounded(row: dict[str, Any], *names: str) -> dict[str, Any]:
+    return row | {name: rounded(row[name]) for name in names}
 
 
 def warnings_of_facts(document: dict[str, Any]) -> list[str]:

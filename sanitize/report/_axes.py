@@ -118,22 +118,19 @@ def _edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def draw_curve(
     ax: Axes | None,
-    labels: Sequence[str],
-    leakage: Sequence[float],
-    kept: Sequence[float],
-    *,
+    points: Sequence[tuple[float, float, str]],
     mechanism: str,
     words: str,
-    chosen: tuple[float, float] | None = None,
+    chosen: tuple[float, float] | None,
 ) -> Axes:
     """Share of information kept against a leakage, one mark a budget, and the chosen point.
 
-    ``labels``, ``leakage`` and ``kept`` have one entry a budget, in ascending order of leakage.
+    A point is a leakage, a share and the label of its budget; they come in ascending order.
     """
     axes = new_axes(ax)
-    axes.plot(leakage, [100 * share for share in kept], marker="o", color=BLUE, label=mechanism)
+    axes.plot([p[0] for p in points], [100 * p[1] for p in points], marker="o", color=BLUE, label=mechanism)
     last = None
-    for here, share, label in zip(leakage, kept, labels, strict=True):
+    for here, share, label in points:
         if last is None or abs(share - last) > 0.04:
             axes.annotate(label, (here, 100 * share), xytext=(5, -9), textcoords="offset points", fontsize=7)
             last = share

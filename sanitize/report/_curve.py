@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from sanitize._formatting import Number
     from sanitize.measures import Measure
 
 # Measures that the distribution alone decides, before any release.
@@ -54,25 +53,21 @@ def curve_text(curve: dict[str, Any], chosen: int | None = None, most: int = 20)
         f"  budget   {'information kept in X':<37}at least   at most    I(S;Y)",
     ]
     points = curve["points"]
-    shown = {round(i * (len(points) - 1) / max(1, most - 1)) for i in range(most)} if len(points) > most else None
+    shown = {chosen, *(round(i * (len(points) - 1) / max(1, most - 1)) for i in range(most))}
     for position, point in enumerate(points):
-        if shown is not None and position not in shown and position != chosen:
+        if position not in shown:
             continue
         share = float(point["normalized_utility"])
         mark = "->" if position == chosen else "  "
         bar = "#" * round(_BAR * share)
-        figures = (_times(point["min_log_lift"]), _times(point["max_log_lift"]), number(point["mutual_information"]))
+        least, most_likely = (times(float(point[name] or 0.0)) for name in ("min_log_lift", "max_log_lift"))
         lines.append(
             f"{mark}{clip(point['label'], 10):>10}   {bar:.<{_BAR}}{100 * share:>9.1f} %"
-            f"{figures[0]:>14}{figures[1]:>10}{figures[2]:>10}"
+            f"{least:>14}{most_likely:>10}{number(point['mutual_information']):>10}"
         )
-    if shown is not None:
+    if len(points) > most:
         lines.append(f"  {len(points)} budgets were tried: see to_frame()")
     return "\n".join(lines)
-
-
-def _times(log_lift: Number) -> str:
-    return times(float(log_lift or 0.0))
 
 
 @dataclass(frozen=True)
@@ -214,9 +209,8 @@ class TradeoffCurve:
         from sanitize.report._axes import draw_curve
 
         points = sorted((float(point[measure]), point.normalized_utility, point.label) for point in self.points)
-        leakage, kept, labels = zip(*points, strict=True)
         words = next((line.label for line in self.before if line.name == measure), measure)
-        return draw_curve(ax, labels, leakage, kept, mechanism=self.mechanism, words=words, chosen=chosen)
+        return draw_curve(ax, points, self.mechanism, words, chosen)
 
 
 def _numbers(budget: Budget | float) -> dict[str, float]:
@@ -234,13 +228,12 @@ def check_same_distribution(curve: TradeoffCurve, measures: Sequence[Measure]) -
             "sanitize.suggestion.tradeoff_curve makes one"
         )
     here = {measure.name: measure.before for measure in measures}
-    for point in curve.points:
-        for measure in point.measures:
-            before, own = measure.before, here.get(measure.name)
-            if measure.name not in _OF_THE_DISTRIBUTION or before is None or own is None:
-                continue
-            if not math.isclose(before, own, rel_tol=1e-6, abs_tol=1e-9):
-                raise InvalidParameter(
-                    "this curve is of another table than the report, or of other columns or bins of it: make it of the "
-                    "same distribution, sanitize.suggestion.tradeoff_curve(joint, mechanism, budgets)"
-                )
+    for measure in (measure for point in curve.points for measure in point.measures):
+        before, own = measure.before, here.get(measure.name)
+        if measure.name not in _OF_THE_DISTRIBUTION or before is None or own is None:
+            continue
+        if not math.isclose(before, own, rel_tol=1e-6, abs_tol=1e-9):
+            raise InvalidParameter(
+                "this curve is of another table than the report, or of other columns or bins of it: make it of the "
+                "same distribution, sanitize.suggestion.tradeoff_curve(joint, mechanism, budgets)"
+            )

@@ -96,11 +96,7 @@ def dossier(document: dict[str, Any], material: Material) -> list[Chapter]:
     front = [Words(text) for text in (f"{verdict['headline']}. {verdict['sentence']}", *day, norm)]
     return [
         Chapter(origin.get("title") or "Release dossier", (*front, Rows(("File", "Name", "SHA-256"), material.files))),
-        _context(document, material),
-        _data(document, material),
-        _identifiability(document, material),
-        _mitigation(document, material),
-        _governance(document, material),
+        *(chapter(document, material) for chapter in (_context, _data, _identifiability, _mitigation, _governance)),
     ]
 
 
@@ -149,8 +145,8 @@ def _identifiability(document: dict[str, Any], material: Material) -> Chapter:
     ]
     judged = document.get("judgement")
     if judged is not None:
-        parts.append(Words(f"{judged['headline']}. {judged['sentence']}"))
-        parts.append(Rows(("Test", "Found"), tuple((pair["title"], pair["words"]) for pair in judged["pairs"])))
+        tests = tuple((pair["title"], pair["words"]) for pair in judged["pairs"])
+        parts += [Words(f"{judged['headline']}. {judged['sentence']}"), Rows(("Test", "Found"), tests)]
     if document["columns"]["binned"]:
         names = ", ".join(document["columns"]["binned"])
         parts.append(Words(f"Raw figures are of the table in bins ({names}); the values as they were tell more."))
@@ -161,8 +157,8 @@ def _identifiability(document: dict[str, Any], material: Material) -> Chapter:
     if material.checks is None:
         parts.append(Words("Verification: none was given. `sanitize verify --json` makes one."))
     else:
-        parts.append(Words(f"Verification; an honest release fails with a chance of {material.false_alarm:g} at most."))
-        parts.append(Rows(("Check", "Result", "Detail"), material.checks))
+        words = f"Verification; an honest release fails with a chance of {material.false_alarm:g} at most."
+        parts += [Words(words), Rows(("Check", "Result", "Detail"), material.checks)]
     parts.append(Blank("Other adversarial tests, by whom and with which result"))
     return Chapter("3 Identifiability", tuple(parts))
 
@@ -194,11 +190,8 @@ def _measure(measure: dict[str, Any]) -> Cells:
 
 
 def _governance(document: dict[str, Any], material: Material) -> Chapter:
-    parts: list[Words | Rows | Blank] = []
-    if material.policy is None:
-        parts.append(Words("No policy was given: what was agreed before the release is not known here."))
-    else:
-        parts.append(Rows(("Policy", "Value"), material.policy))
+    unknown = Words("No policy was given: what was agreed before the release is not known here.")
+    policy = unknown if material.policy is None else Rows(("Policy", "Value"), material.policy)
     private = {
         None: "It is not differential privacy of the table's records.",
         "secret_dp": "It is differential privacy of each row's secret alone.",
@@ -211,9 +204,8 @@ def _governance(document: dict[str, Any], material: Material) -> Chapter:
         "When this is looked at again, and what would call it back",
         "Whom to tell of a suspected disclosure",
     )
-    made_with = f"Made with sanitize {document['library_version']}."
-    parts += [Words(words) for words in (document["verdict"]["alone"], private, made_with)]
-    return Chapter("5 Governance", (*parts, *map(Blank, signed)))
+    last = (document["verdict"]["alone"], private, f"Made with sanitize {document['library_version']}.")
+    return Chapter("5 Governance", (policy, *map(Words, last), *map(Blank, signed)))
 
 
 def to_markdown(chapters: Sequence[Chapter]) -> str:
@@ -246,6 +238,5 @@ def _escaped(text: str) -> str:
 
 def to_page(chapters: Sequence[Chapter]) -> str:
     """Chapters as one page in the style of the report."""
-    kinds = {Words: "words", Rows: "rows", Blank: "blank"}
-    shown = [(chapter.title, [(kinds[type(part)], part) for part in chapter.parts]) for chapter in chapters]
+    shown = [(chapter.title, [(type(part).__name__.lower(), part) for part in chapter.parts]) for chapter in chapters]
     return environment().get_template("dossier.html.jinja").render(chapters=shown)

@@ -109,15 +109,11 @@ class Finding(Protocol):
 
 def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
     """A section of the report for each of them, but for a judgement, which has a place of its own."""
+    title = "Tried on the release"
     return tuple(
-        Section(
-            f"finding {number}",
-            "Tried on the release",
-            ". ".join(finding.summary) + ".",
-            public=getattr(finding, "public", True),
-        )
-        for number, finding in enumerate(findings, 1)
-        if not hasattr(finding, "in_a_report")
+        Section(f"finding {number}", title, f"{'. '.join(one.summary)}.", public=getattr(one, "public", True))
+        for number, one in enumerate(findings, 1)
+        if not hasattr(one, "in_a_report")
     )
 
 

@@ -241,12 +241,10 @@ class Judgement(Told):
             )
         allowed, sure = f"more than {of_100(self.excess)} of 100", f"{100 * self.confidence:.4g} % sure"
         if self.refuted:
-            beyond = f"by {allowed}" + (
-                ", or more of groups of rows than was allowed" if _GROUPS in self.refuted else ""
-            )
+            groups = ", or more of groups of rows than was allowed" if _GROUPS in self.refuted else ""
             return (
-                f"Attacks find out more of people in the table than of people who were never in it, {beyond} ({sure}): "
-                f"{', '.join(self.refuted)}."
+                "Attacks find out more of people in the table than of people who were never in it, by "
+                f"{allowed}{groups} ({sure}): {', '.join(self.refuted)}."
             )
         told = (
             "No attack that was tried surely finds out more of people in the table than of people who were never in it"
@@ -293,10 +291,9 @@ class Judgement(Told):
     def in_a_report(self) -> dict[str, Any]:
         """What a report for the owner holds of it."""
         told, inner = self.to_dict(), ("interval", "excess", "n")
-        found = {
-            name: told[name] for name in ("headline", "sentence", "notes", "n_people", "n_outsiders", "confidence")
-        }
-        return {**found, "pairs": [{name: pair[name] for name in pair if name not in inner} for pair in told["pairs"]]}
+        pairs = [{name: pair[name] for name in pair if name not in inner} for pair in told["pairs"]]
+        names = ("headline", "sentence", "notes", "n_people", "n_outsiders", "confidence")
+        return {name: told[name] for name in names} | {"pairs": pairs}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The same as JSON; whatever is not ASCII is escaped. Written to ``path`` when one is given."""

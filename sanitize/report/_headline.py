@@ -87,14 +87,10 @@ def is_useless(state: State, shares: Sequence[float]) -> bool:
 
 def headline(document: dict[str, Any]) -> str:
     """The state in capitals, with the cause of a refusal, or how many columns keep next to nothing and why."""
-    verdict, columns = document["verdict"], document["columns"]
+    verdict = document["verdict"]
     words = WORDS[verdict["state"]]
     if verdict["state"] == "refused":
-        if set(columns["kept"]) & set(columns["sensitive"]):
-            return f"{words}: a sensitive column is kept"
-        if verdict["refuted"]:
-            return f"{words}: an attack on the released rows refutes it"
-        return f"{words}: over budget, nothing may be released"
+        return f"{words}: {_refusal(document)[0]}"
     if verdict["state"] == "rows" and not verdict["counted"]:
         words = "HOLDS FOR THE STATED DISTRIBUTION ONLY"
     if synthetic(document):
@@ -117,8 +113,12 @@ def sentence(document: dict[str, Any]) -> str:
     verdict = document["verdict"]
     if synthetic(document):
         return "All rows are drawn from one model of noisy counts, and none stands for a row of the table."
-    of_state = {"source": _source, "rows": _rows, "refused": _refused}.get(verdict["state"])
-    words = "Nothing is claimed: this only measures what the columns tell." if of_state is None else of_state(document)
+    if verdict["state"] == "refused":
+        words = _refusal(document)[1]
+    elif verdict["state"] == "audit":
+        words = "Nothing is claimed: this only measures what the columns tell."
+    else:
+        words = (_source if verdict["state"] == "source" else _rows)(document)
     if not _is_void(document):
         words = f"{words} {_exposure(document, is_sure='% sure' in words)}"
     if not verdict["useless"]:
@@ -235,15 +235,16 @@ def _rows(document: dict[str, Any]) -> str:
     return f"{words}; if they are a sample, it may be off{ratio_words} ({sure})."
 
 
-def _refused(document: dict[str, Any]) -> str:
+def _refusal(document: dict[str, Any]) -> tuple[str, str]:
+    """Why nothing may be released, in a few words and as a sentence."""
     verdict, columns = document["verdict"], document["columns"]
     if set(columns["kept"]) & set(columns["sensitive"]):
-        return "A sensitive column would be released as it is."
+        return "a sensitive column is kept", "A sensitive column would be released as it is."
     if verdict["refuted"]:
         what = "another release than the one measured, or more of its people than of others"
-        return f"An attack found {what}: do not hand it out."
+        return "an attack on the released rows refutes it", f"An attack found {what}: do not hand it out."
     whom = "these rows" if verdict["confidence"] is None else "some source that these rows may come from"
-    return f"A released value tells more than is allowed for {whom}."
+    return "over budget, nothing may be released", f"A released value tells more than is allowed for {whom}."
 
 
 def _worst(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
