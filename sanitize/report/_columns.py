@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 Report = TypeVar("Report")  # a `LeakageReport`, whose file imports this one
 
+# Values of a column, or groups of them, and columns, whose shares are drawn.
+MOST_VALUES, _MOST_COLUMNS = 8, 60
 # Released symbols of each symbol, on average, up to which distributions are released as sparse ones.
 _FEW_ENTRIES = 8
 
@@ -96,6 +99,31 @@ def _share(released: NDArray[np.float64] | sparse.csr_array) -> float:
     return share_of_entropy(entropy(p_x) + entropy(released.sum(axis=0)) - entropy(together), p_x)
 
 
+def shapes_of_tuples(report: Any) -> list[dict[str, Any]]:
+    """Share of each column's values before and after, the most frequent of them, where they are printed as such."""
+    found: list[dict[str, Any]] = []
+    symbols, sides = report._before.public, (report._before.p_x, report._after.p_x)
+    if symbols != report._after.public or symbols.columns != report.public:
+        return found
+    for column, levels, codes in zip(symbols.columns, symbols.levels, symbols.codes.T, strict=True):
+        names = np.array([*map(str, levels.to_pylist()), "(missing)"], object)
+        shares = np.stack([np.bincount(codes, p_x, len(names)) for p_x in sides])
+        seen = np.flatnonzero(shares.any(axis=0))
+        shown = seen[np.sort(np.argsort(-shares[0, seen], kind="stable")[: MOST_VALUES - (len(seen) > MOST_VALUES)])]
+        rest = (1.0 - shares[:, shown].sum(axis=1, keepdims=True))[:, : len(seen) > len(shown)]
+        called = [*names[shown], f"{len(seen) - len(shown)} others"]
+        found += _shape(column, called, np.hstack([shares[:, shown], rest]))
+    return found
+
+
+def _shape(column: str, values: Iterable[str], sides: NDArray[np.float64]) -> list[dict[str, Any]]:
+    shares = zip(*sides.tolist(), strict=True)
+    return [
+        {"column": column, "symbol": value, "before": b, "after": a}
+        for value, (b, a) in zip(values, shares, strict=False)
+    ]
+
+
 def column_distributions(joint: JointDistribution) -> dict[str, NDArray[np.float64]]:
     """Distribution of (X_j, X) of each column X_j of the public symbols X, shape (n_levels, n_x).
 
@@ -165,6 +193,7 @@ def with_columns(
     report: Report,
     counts: Iterable[tuple[str, sparse.csr_array]],
     pairs: Iterable[tuple[tuple[str, str], sparse.csr_array]],
+    shapes: Iterable[tuple[str, list[str], NDArray[np.float64]]],
     channel: Channel,
 ) -> Report:
     """Report that says what is kept of each column and of each pair, and their means over those that are not constant.
@@ -176,6 +205,8 @@ def with_columns(
         Rows of (X_j, X) of each column in groups of its values, of all columns the same rows.
     pairs : iterable of ((name, name), sparse array of shape (n_groups, n_x))
         Rows of (X_i, X_j, X) of each pair of columns in groups of their values, of all pairs the same rows.
+    shapes : iterable of (name, list of str, array of shape (2, n_groups))
+        Of columns that are drawn: what groups of their values are called, and the share of each before and after.
     channel : Channel
         From X to Y.
     """
@@ -187,7 +218,8 @@ def with_columns(
     columns = tuple(KeptColumn(name, share) for name, share in kept.items())
     section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(kept.items()), public=True)
     made: Any = report
-    made = replace(made, measures=(*made.measures, line), kept=columns).with_section(section)
+    drawn = [row for name, values, sides in islice(shapes, _MOST_COLUMNS) for row in _shape(name, values, sides)]
+    made = replace(made, measures=(*made.measures, line), kept=columns, _shapes=drawn).with_section(section)
     return _with_pairs(made, pairs, channel)
 
 

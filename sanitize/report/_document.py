@@ -18,6 +18,7 @@ from sanitize._version import __version__
 from sanitize.budgets import budget_to_dict, budget_words
 from sanitize.lifts import log_lift
 from sanitize.report._audience import publish, warnings_of_facts
+from sanitize.report._columns import shapes_of_tuples
 from sanitize.report._facts import SEEDED_NOTE, findings_sections, optimality_to, parts_section
 from sanitize.report._headline import VERDICT_TOLERANCE, with_headline
 
@@ -135,6 +136,7 @@ def to_document(report: Verdict, audience: Audience, n_symbols: int | None = Non
         "judgement": judged[-1] if judged else None,
         "lift": lift_map(before, after, exact),
         "margins": margins(before, after, exact),
+        "shapes": [_exact(row) for row in report._shapes or shapes_of_tuples(report)],
         "curve": None if curve is None else curve.to_dict(),
     }
 

@@ -58,6 +58,7 @@ def page_of(document: dict[str, Any], *, whole: bool = True) -> str:
         limit=N_ROWS,
         tiles=marks.tiles(document),
         exposure=marks.exposure(document),
+        drawn=marks.shapes(document),
         **_pictures(document),
         **document,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from sanitize._formatting import number, times, times_up
@@ -11,7 +12,7 @@ from sanitize.budgets import LiftBudget, budget_from_dict
 from sanitize.report._headline import VERDICT_TOLERANCE, excess_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from sanitize._formatting import Number
 
@@ -20,23 +21,22 @@ _MOST_ROWS, _MOST_COLUMNS = 48, 24
 
 
 def tiles(document: dict[str, Any]) -> list[dict[str, str]]:
-    """The four figures that say most: after, and before in small."""
+    """The figures that say most, as far as they are there: after, and before in small."""
     found = {measure["name"]: measure for measure in document["measures"]}
-
-    def tile(label: str, name: str, of: Any) -> dict[str, str]:
-        return {"label": label, "after": of(found[name]["after"]), "before": of(found[name]["before"])}
-
-    kept = ("information kept", "normalized_utility")
+    kept = ("normalized_utility", "information kept")
     if "mean_column_utility" in found:
-        kept = ("information kept a column", "mean_column_utility")
-    shown = [
-        tile("times as likely in this file, at most", "max_log_lift", lambda v: f"{times(float(v))} ×"),
-        tile("times as likely in this file, at least", "min_log_lift", lambda v: f"{times(float(v))} ×"),
-        tile(*kept, lambda v: f"{100 * float(v):.3g} %"),
+        kept = ("mean_column_utility", "information kept a column")
+    shown: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
+        ("max_log_lift", "times as likely in this file, at most", lambda v: f"{times(float(v))} ×"),
+        ("min_log_lift", "times as likely in this file, at least", lambda v: f"{times(float(v))} ×"),
+        (*kept, lambda v: f"{100 * float(v):.3g} %"),
+        ("mutual_information", "mutual information I(S;Y)", lambda v: f"{number(v)} nats"),
+    )
+    return [
+        {"label": label, **{side: of(found[name][side]) for side in ("before", "after")}}
+        for name, label, of in shown
+        if name in found
     ]
-    if "mutual_information" in found:
-        shown.append(tile("mutual information I(S;Y)", "mutual_information", lambda v: f"{number(v)} nats"))
-    return shown
 
 
 def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
@@ -99,11 +99,8 @@ def largest(found: dict[str, Any]) -> float:
 
 def scale_of(rows: Iterable[dict[str, Any]], budget: dict[str, Any] | None) -> tuple[float, tuple[float, float] | None]:
     """End of the scale of the ranges of log-lift, and what a lift budget allows on it."""
-    limits = None
-    if budget is not None and budget["type"] == "LiftBudget":
-        allowed = budget_from_dict(budget)
-        assert isinstance(allowed, LiftBudget)
-        limits = -allowed.lower, allowed.upper
+    allowed = budget_from_dict(budget) if budget is not None and budget["type"] == "LiftBudget" else None
+    limits = (-allowed.lower, allowed.upper) if isinstance(allowed, LiftBudget) else None
     values = [float(row[name] or 0.0) for row in rows for name in ("min_log_lift", "max_log_lift")]
     values += limits or ()
     end = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
@@ -128,12 +125,18 @@ def bars(found: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"symbol": row["symbol"], "before": side(row["before"]), "after": side(row["after"])} for row in rows]
 
 
+def shapes(document: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Columns and the rows of each, of the longest bar in its column."""
+    columns = groupby(document.get("shapes", ())[: 10 * _MOST_ROWS], lambda row: row["column"])
+    return [(name, bars({"rows": list(rows)})) for name, rows in columns]
+
+
 def curve_marks(document: dict[str, Any]) -> dict[str, Any]:
     """Marks of the privacy-utility curve: places in percent of the plot, leakage to the right, utility up."""
     after = {measure["name"]: measure["after"] for measure in document["measures"]}
     points = document["curve"]["points"][: 10 * _MOST_ROWS]
     chosen = float(after.get("mutual_information") or 0.0), float(after["normalized_utility"])
-    pairs = [(float(p["mutual_information"]), float(p["normalized_utility"]), p["label"]) for p in points]
+    pairs = sorted((float(p["mutual_information"]), float(p["normalized_utility"]), p["label"]) for p in points)
     most = max((x for x, *_ in [*pairs, chosen] if math.isfinite(x)), default=0.0) or 1.0
 
     def place(x: float, y: float) -> dict[str, str]:
@@ -141,22 +144,16 @@ def curve_marks(document: dict[str, Any]) -> dict[str, Any]:
 
     marked: list[dict[str, str]] = []
     last = -math.inf
-    for x, y, label in sorted(pairs):
+    for x, y, label in pairs:
         far = 100 * x / most - last >= 12  # percent of the width that a label takes
         last = 100 * x / most if far else last
         marked.append(place(x, y) | {"label": label, "words": label if far else ""})
-    line = " ".join(f"{1000 * min(x / most, 1.0):.1f},{1000 * (1 - y):.1f}" for x, y, _ in sorted(pairs))
-    return {
-        "points": marked,
-        "chosen": place(*chosen),
-        "line": line,
-        "most": f"{most:.3g}",
-        "words": (
-            f"{len(pairs)} budgets from {min(x for x, *_ in pairs):.3g} nats and "
-            f"{100 * min(y for _, y, _ in pairs):.3g} % kept to {max(x for x, *_ in pairs):.3g} nats and "
-            f"{100 * max(y for _, y, _ in pairs):.3g} %; this release leaks {chosen[0]:.3g} nats and keeps "
-            f"{100 * chosen[1]:.3g} %"
+    words = "no budget was tried"
+    if pairs:
+        kept = [100 * y for _, y, _ in pairs]
+        words = (
+            f"{len(pairs)} budgets from {pairs[0][0]:.3g} nats and {min(kept):.3g} % kept to {pairs[-1][0]:.3g} nats "
+            f"and {max(kept):.3g} %; this release leaks {chosen[0]:.3g} nats and keeps {100 * chosen[1]:.3g} %"
         )
-        if pairs
-        else "no budget was tried",
-    }
+    line = " ".join(f"{1000 * min(x / most, 1.0):.1f},{1000 * (1 - y):.1f}" for x, y, _ in pairs)
+    return {"points": marked, "chosen": place(*chosen), "line": line, "most": f"{most:.3g}", "words": words}

@@ -159,6 +159,7 @@ _FORMS = {
         judgement=_JUDGEMENT | None,
         lift=_LiftMap | None,
         margins=form(n_symbols=Count, rows=listed(form(symbol=str, before=Share | None, after=Share | None))) | None,
+        shapes=listed(form(column=str, symbol=str, before=Share, after=Share)),
         curve=_CURVE | None,
     ),
 }
@@ -303,10 +304,10 @@ def _check_headline(document: dict[str, Any]) -> None:
     # Shares of a public report are rounded: there 0.05 may be a little less.
     shares = [column["share"] - (_ROUNDING if document["audience"] == "public" else 0) for column in document["kept"]]
     useless = is_useless(state, shares)
-    if verdict["state"] != state or verdict["useless"] > useless or verdict["useless"] is not bool(verdict["lack"]):
-        raise SourceError("the report's state contradicts its figures")
-    counted = document["audience"] == "public" or (document["n_rows"] is not None) == verdict["counted"]
-    if not counted or (document["audience"] == "internal" and verdict["useless"] != useless):
+    wrong = verdict["state"] != state or verdict["useless"] > useless or verdict["useless"] is not bool(verdict["lack"])
+    if document["audience"] == "internal":
+        wrong |= verdict["useless"] != useless or (document["n_rows"] is not None) != verdict["counted"]
+    if wrong:
         raise SourceError("the report's state contradicts its figures")
     if with_headline(document) != document:
         raise SourceError("the report's headline contradicts its figures")

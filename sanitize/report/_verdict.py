@@ -117,15 +117,15 @@ def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure
 
 def as_estimates(measures: tuple[Measure, ...], worst: WorstCase, channel: Channel) -> tuple[Measure, ...]:
     """Figures of a sample, as estimates of the distribution behind it, with intervals where there are sound ones."""
-    known = intervals(worst, channel)
-    found = []
-    for measure in measures:
-        if measure.kind == "exact" and measure.name != "ldp_public":
-            low, high = known.get(measure.name, (None, None))
-            found.append(replace(measure, kind="estimate", low=low, high=high))
-        else:
-            found.append(measure)
-    return tuple(found)
+    known: dict[str, Any] = {
+        name: {"low": low, "high": high} for name, (low, high) in intervals(worst, channel).items()
+    }
+    return tuple(
+        replace(line, kind="estimate", **known.get(line.name, {}))
+        if line.kind == "exact" and line.name != "ldp_public"
+        else line
+        for line in measures
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +149,7 @@ class Verdict:
     kept: tuple[KeptColumn, ...] = ()
     origin: Origin | None = None
     _beside_rows: bool = field(default=False, repr=False)
+    _shapes: list[dict[str, Any]] = field(default_factory=list, repr=False)  # of the columns of a tree
 
     @cached_property
     def excess(self) -> NDArray[np.float64]:

@@ -11,10 +11,11 @@ import numpy as np
 
 from sanitize.errors import InvalidParameter
 from sanitize.joint import sparse_counts
-from sanitize.trees._levels import grouped
+from sanitize.trees._levels import grouped, steps
+from sanitize.trees._tree import group_label
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
     from scipy import sparse
@@ -99,6 +100,21 @@ class GrownTree:
             n_i, n_j = int(groups[i].max()) + 1, int(groups[j].max()) + 1
             counts = sparse_counts(groups[i] * n_j + groups[j], cells, (n_i * n_j, self.tree.n_cells))
             yield (self._columns[i].name, self._columns[j].name), counts[np.flatnonzero(np.diff(counts.indptr))]
+
+    def shapes(self, printed: Mapping[str, Any], most: int = 8) -> Iterator[tuple[str, list[str], NDArray[np.float64]]]:
+        """Name of each column, names of at most so many groups of its values, and their shares here and as printed.
+
+        An ordered column is cut in steps of one width, but for a hundredth of the rows at either end.
+        """
+        for column, levels in zip(self._columns, self._levels, strict=True):
+            sides = levels, column.encode(printed[column.name])
+            counts = np.stack([np.bincount(side, minlength=column.n_levels) for side in sides])
+            groups = grouped(counts[0], is_ordered=False, most=most)
+            if column.is_ordered and np.count_nonzero(counts[0]) > most:
+                groups = np.append(steps(column, counts[0, :-1], most - 1), most)
+            masks = np.array([groups == group for group in np.unique(groups[counts[0] > 0])])
+            names = [group_label(column, mask, counts[0]) for mask in masks]
+            yield column.name, names, counts @ masks.T / counts.sum(axis=1, keepdims=True)
 
     def _groups(self, step: int) -> list[NDArray[np.int64]]:
         """Group of every k-th row in each column."""

@@ -223,6 +223,13 @@ def grouped(counts: NDArray[np.integer[Any]], *, is_ordered: bool, most: int = G
     return place
 
 
+def steps(column: Levels, counts: NDArray[np.integer[Any]], most: int) -> NDArray[np.intp]:
+    """Which of so many steps of one width each level of an ordered column is in; a hundredth of the rows is beyond."""
+    numbers, _ = as_ordered(column.values, column.name)
+    low, high = numbers[np.searchsorted(np.cumsum(counts), np.array([0.01, 0.99]) * counts.sum())]
+    return np.searchsorted(np.linspace(low, high, most + 1)[1:-1], numbers, side="right")
+
+
 def entropy(counts: NDArray[np.integer[Any]]) -> float:
     """Entropy of frequencies, in nats."""
     shares = counts[counts > 0] / counts.sum()

@@ -247,3 +247,11 @@ def label(levels: Levels, kept: NDArray[np.bool_]) -> str:
     below = f"less than {beyond}" if high < len(levels.values) else ""
     text = f"[{lowest}, {beyond})" if above and below else above or below or _ANY
     return f"{text} or missing" if kept[-1] else text
+
+
+def group_label(levels: Levels, kept: NDArray[np.bool_], counts: NDArray[np.integer]) -> str:
+    """An interval, or of categories the one that has rows, or how many have."""
+    if levels.is_ordered:
+        return label(levels, kept)
+    seen = kept & (counts > 0)
+    return label(levels, seen)[1:-1] if seen.sum() == 1 else f"{seen.sum()} others"

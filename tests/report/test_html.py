@@ -248,3 +248,62 @@ def test_a_distribution_that_tells_nothing_has_a_page_too():
     page = measured(np.full((2, 2), 0.25), budget=sz.LiftBudget(lower=0, upper=0)).to_html()
     assert "±0 nats" in page
     assert "nan" not in page
+
+
+def of_column(report: Any, column: str) -> dict[str, tuple[float, float]]:
+    """Shares of the values of a column before and after, as the document has them."""
+    rows = [row for row in report.to_dict()["shapes"] if row["column"] == column]
+    return {row["symbol"]: (row["before"], row["after"]) for row in rows}
+
+
+def test_shares_of_each_column_are_drawn_before_and_after_for_the_owner_alone():
+    symbols = [("low", None), ("low", 1), ("low", 2), ("high", 1)]
+    joint = sz.JointDistribution(
+        np.array(PMF), sz.alphabet.Alphabet(("s",), ["no", "yes"]), sz.alphabet.Alphabet(("pay", "room"), symbols)
+    )
+    matrix = [[0.5, 0.5, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0.3, 0.7]]
+    channel = sz.Channel.from_matrix(matrix, joint.public, joint.public)
+    report = sz.LeakageReport.measure(joint, channel)
+    after = dict(zip(joint.public.symbols, joint.p_x @ channel.matrix, strict=True))
+    before = dict(zip(joint.public.symbols, joint.p_x, strict=True))
+    missing = tuple(side["low", None] for side in (before, after))
+    assert of_column(report, "room")["(missing)"] == pytest.approx(missing)
+    assert of_column(report, "pay")["high"] == pytest.approx((before["high", 1], after["high", 1]))
+    drawn = [row[:3] for row in Page(report.to_html()).rows]
+    assert ["(missing)", *(f"{100 * share:.1f}" for share in missing)] in drawn
+    public = report.to_html(audience="public")
+    assert "before and after" not in public
+    assert not any("(missing)" in row for row in Page(public).rows)
+    assert "shapes" not in report.to_dict(audience="public")
+
+
+def test_rare_values_of_a_column_are_drawn_together_and_labels_not_at_all():
+    rng = np.random.default_rng(6)
+    joint = sz.JointDistribution.from_matrix(rng.dirichlet(np.ones(24)).reshape(2, 12))
+    report = sz.LeakageReport.measure(joint, sz.Channel.identity(12, joint.public))
+    shown = of_column(report, joint.public.columns[0])
+    assert len(shown) == 8
+    assert shown["5 others"] == pytest.approx(2 * (np.sort(joint.p_x)[:5].sum(),))
+    assert sum(share for share, _ in shown.values()) == pytest.approx(1)
+    merged = sz.LeakageReport.measure(joint, sz.watchdog(joint, 0.1))
+    assert merged.to_dict()["shapes"] == []
+    assert "Each column, before and after" not in merged.to_html()
+
+
+def test_columns_of_a_tree_are_drawn_as_its_model_prints_them():
+    table = sz.datasets.load_survey().head(8000)
+    table.loc[::9, "hours"] = None
+    sanitizer = sz.TreeMerging(sz.LiftBudget(at_most=2, at_least=0.3), sensitive="depression", random_state=0)
+    released = sanitizer.fit_transform(table)
+    town, hours = (of_column(sanitizer.report_, name) for name in ("town", "hours"))
+    for value, (before, after) in town.items():
+        assert before == pytest.approx((table["town"] == value).mean())
+        assert after == pytest.approx((released["town"] == value).mean(), abs=0.03)  # twice 10,000 draws or less
+    assert hours["missing"] == pytest.approx((table["hours"].isna().mean(), released["hours"].isna().mean()), abs=0.03)
+    first = next(iter(hours))
+    edge = float(first.removeprefix("less than "))
+    assert hours[first][0] == pytest.approx((table["hours"] < edge).mean())
+    for name in ("town", "hours"):
+        assert sum(share for share, _ in of_column(sanitizer.report_, name).values()) == pytest.approx(1)
+    labels = sz.TreeMerging(sanitizer.budget, sensitive="depression", output="label").fit(table.head(2000))
+    assert labels.report_.to_dict()["shapes"] == []

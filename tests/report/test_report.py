@@ -164,8 +164,8 @@ def test_document_has_a_versioned_schema() -> None:
     assert (internal["schema"], internal["version"]) == ("sanitize/leakage-report", 1)
     assert internal["library_version"] == sz.__version__
     assert set(internal) - set(public) == {
-        "symbols", "n_rows", "n_unseen", "n_symbols", "n_single", "n_combinations", "lift", "margins", "curve",
-        "judgement",
+        "symbols", "n_rows", "n_unseen", "n_symbols", "n_single", "n_combinations", "lift", "margins", "shapes",
+        "curve", "judgement",
     }  # fmt: skip
     assert set(public) == {
         "schema", "version", "library_version", "audience", "verdict", "origin", "columns", "kept",

@@ -219,7 +219,7 @@ def test_messages_name_the_place_and_quote_nothing() -> None:
 
 
 def test_pictures_may_be_absent_and_the_rest_is_rendered() -> None:
-    bare = json.loads(report().to_json()) | {"lift": None, "margins": None, "curve": None}
+    bare = json.loads(report().to_json()) | {"lift": None, "margins": None, "shapes": [], "curve": None}
     page = LeakageReport.from_dict(bare).to_html()
     assert "<svg" not in page.replace('<svg class="range"', "").replace('<svg class="thick"', "")
     assert "All measures" in page

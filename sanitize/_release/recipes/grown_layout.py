@@ -12,6 +12,7 @@ from sanitize._formatting import percent
 from sanitize._release.design import rare_secrets
 from sanitize._release.first_pass import Counted
 from sanitize._release.layout import TreeLayout
+from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.columns import as_arrow
 from sanitize.alphabet import Alphabet
 from sanitize.binning import DateBins, holds_dates
@@ -24,7 +25,7 @@ from sanitize.report import ReleaseFacts, Section, Shortage
 from sanitize.trees import as_ordered, cell_counts, design_rows, grow, read_hierarchy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -162,6 +163,13 @@ class GrownLayout(TreeLayout):
         if output == "resample":
             return PrintTable.of_rows(self.table, names, cells, k)
         return RowModel.fit(self.table, self.tree, cells, words, self.edges, self.above)
+
+    def shapes(
+        self, printer: Printer, p_y: NDArray[np.float64]
+    ) -> Iterator[tuple[str, list[str], NDArray[np.float64]]]:
+        """Shares of values of each column, here and of 10,000 rows that are printed from a seed and never released."""
+        cells = np.searchsorted(np.cumsum(p_y)[:-1], np.linspace(0, 1, 10_000, endpoint=False), side="right")
+        return self.grown.shapes(printer.decode(cells.astype(np.int32), NoiseKey.from_seed(0)))
 
 
 def declared_edges(bins: Bins, column: Any) -> list[Any]:

@@ -231,8 +231,9 @@ class TreeRecipe(TreeParameters, Recipe):
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
         if layout.raw is not None:
             report = report.beside(layout.raw)
-        report = with_columns(report, layout.grown.column_counts(), layout.grown.pair_counts(), made.channel)
         rows = counted.table.counts.sum(axis=0)
+        shapes = () if output == "label" else layout.shapes(printer, made.channel.push(rows[None] / rows.sum())[0])
+        report = with_columns(report, layout.grown.column_counts(), layout.grown.pair_counts(), shapes, made.channel)
         report = report.with_section(cells_section(layout.tree, rows, self.confidence))
         if self.promise is not None:
             report = with_promise(report, self.promise, layout)
