@@ -144,7 +144,7 @@ def compare(ways: list[Way], folder: Path, runs: int) -> None:
 
 def by_loop(source: Path, key: bytes, workers: int) -> list[Way]:
     def release(to: Path, rows: Any) -> None:
-        sz.privatize_parquet(source, to, sanitizer(), rows=rows, key=key, workers=workers)
+        sz.release_file(source, to, sanitizer(), rows=rows, key=key, workers=workers)
 
     return [Way(f"loop, {rows}", partial(release, rows=rows), f"loop, {rows}") for rows in ORDERS]
 
@@ -154,7 +154,7 @@ def by_dask(stack: ExitStack, folder: Path, source: Path, small: Path, key: byte
     import dask.dataframe as dd
 
     def release(to: Path, client: Any, rows: Any) -> None:
-        sanitize.dask.privatize_parquet(source, to, sanitizer(), rows=rows, key=key, client=client)
+        sanitize.dask.release_file(source, to, sanitizer(), rows=rows, key=key, client=client)
 
     def idle(_: Path, client: Any) -> None:
         engine = sanitize.dask._Tasks(client, 0)
@@ -170,7 +170,7 @@ def by_dask(stack: ExitStack, folder: Path, source: Path, small: Path, key: byte
         client = stack.enter_context(cluster(workers, settings))
         for rows in ORDERS:
             warm = folder / f"warm-{name}-{rows}"
-            sanitize.dask.privatize_parquet(small, warm, sanitizer(), client=client, task_rows=1, rows=rows)
+            sanitize.dask.release_file(small, warm, sanitizer(), client=client, task_rows=1, rows=rows)
             ways.append(Way(f"{name}, {rows}", partial(release, client=client, rows=rows), f"loop, {rows}"))
         if not settings:
             ways.append(Way("Dask, two rounds of empty tasks", partial(idle, client=client), "loop, shuffle", False))
@@ -208,7 +208,7 @@ def by_spark(stack: ExitStack, folder: Path, source: Path, small: Path, key: byt
     spark.sparkContext.setLogLevel("ERROR")
 
     def release(to: Path, rows: Any) -> None:
-        on_spark.privatize_parquet(source, to, sanitizer(), rows=rows, key=key, spark=spark)
+        on_spark.release_file(source, to, sanitizer(), rows=rows, key=key, spark=spark)
 
     def idle(_: Path) -> None:
         engine = on_spark._Tasks(spark)
@@ -219,14 +219,14 @@ def by_spark(stack: ExitStack, folder: Path, source: Path, small: Path, key: byt
         spark.read.parquet(str(source)).select("a", "b").write.parquet(str(to))
 
     fitted = sanitizer()
-    sz.privatize_parquet(small, folder / "fit", fitted)
+    sz.release_file(small, folder / "fit", fitted)
 
     def through_the_jvm(to: Path) -> None:
         on_spark.transform(spark.read.parquet(str(source)), fitted, key=key).write.parquet(str(to))
 
     for rows in ORDERS:
         warm = folder / f"warm-spark-{rows}"
-        on_spark.privatize_parquet(small, warm, sanitizer(), spark=spark, task_rows=1, rows=rows)
+        on_spark.release_file(small, warm, sanitizer(), spark=spark, task_rows=1, rows=rows)
     copy(folder / "warm-spark-copy")
     return [
         *(Way(f"Spark tasks, {rows}", partial(release, rows=rows), f"loop, {rows}") for rows in ORDERS),

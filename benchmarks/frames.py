@@ -3,7 +3,7 @@
     python benchmarks/frames.py [--stack] [--list] [--most FIT FILE COMMAND VERIFY]
 
 Releases the embedded Framingham table by subset merging through three doors: `SubsetMerging.fit_transform` on the
-frame, `privatize_parquet` on a Parquet file, and the command ``sanitize release``; a fourth, `verify_parquet`, designs
+frame, `release_file` on a Parquet file, and the command ``sanitize release``; a fourth, `verify_file`, designs
 and draws such a release again by its receipt. Each runs once untraced, for what is
 imported and kept at first use, and then under `sys.setprofile`: ten times, of which the one with the fewest moves is
 told, because fresh noise now and then needs more bits for a draw. Printed for each door:
@@ -132,12 +132,12 @@ def doors(folder: Path) -> dict[str, Callable[[], Any]]:
 
     released, receipt = target(), folder / "private" / "receipt"
     receipt.parent.mkdir()
-    sz.privatize_parquet(raw, released, sanitizer(), receipt=receipt)
+    sz.release_file(raw, released, sanitizer(), receipt=receipt)
     return {
         "fit_transform": lambda: sanitizer().fit_transform(df),
-        "privatize_parquet": lambda: sz.privatize_parquet(raw, target(), sanitizer()),
+        "release_file": lambda: sz.release_file(raw, target(), sanitizer()),
         "sanitize release": command,
-        "verify_parquet": lambda: sz.verify_parquet(released, raw, sanitizer(), receipt=receipt).require(),
+        "verify_file": lambda: sz.verify_file(released, raw, sanitizer(), receipt=receipt).require(),
     }
 
 

@@ -5,7 +5,7 @@
 A source has 15 public columns and 3 secrets: five columns each of few texts, of whole numbers up to 1,000 and of real
 numbers with gaps, all of which depend on the secret a little. It is a Parquet file with row groups of 2^20 rows. Each
 size and mechanism runs in a process of its own, at defaults, with one worker. "Fit": CPU seconds until the gate
-(`plan_parquet`); "release": of the whole of `privatize_parquet`; "apply": wall time of `transform` of up to 2^20 rows
+(`plan_file`); "release": of the whole of `release_file`; "apply": wall time of `transform` of up to 2^20 rows
 that are in memory as an Arrow table, by a fitted sanitizer on every core, in million rows a second, the best of three;
 "MiB": the peak of fit and release.
 """
@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sanitize as sz
-from sanitize.parquet import plan_parquet
+from sanitize.parquet import plan_file
 from sanitize.transformers import TreeMerging, TreeRandomResponse
 
 GROUP_ROWS = 1 << 20
@@ -63,9 +63,9 @@ def measured(path: Path, name: str) -> list[float]:
     """Seconds of the fit and of the release, million rows applied a second, MiB of the fit and release."""
     sanitizer = ESTIMATORS[name](BUDGET, sensitive="s", random_state=0)
     began = time.process_time()
-    plan_parquet(path, sanitizer, workers=1)
+    plan_file(path, sanitizer, workers=1)
     fitted = time.process_time()
-    sz.privatize_parquet(path, path.with_suffix(".out"), sanitizer, workers=1, force=True)
+    sz.release_file(path, path.with_suffix(".out"), sanitizer, workers=1, force=True)
     released = time.process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     rows = next(pq.ParquetFile(path).iter_batches(GROUP_ROWS))

@@ -104,11 +104,11 @@ def released_otherwise(kind: str, source: Path, target: Path) -> None:
     if kind == UNPROVED[0]:
         frame = merging.fit_transform(pd.read_parquet(source)).sample(frac=1, ignore_index=True)
         frame.to_parquet(target.with_stem("own"))
-        sz.verify_parquet(target.with_stem("own"), source, merging, rewrite=target)
+        sz.verify_file(target.with_stem("own"), source, merging, rewrite=target)
     else:
-        from sanitize.dask import privatize_parquet
+        from sanitize.dask import release_file
 
-        privatize_parquet(**given, sanitizer=merging)
+        release_file(**given, sanitizer=merging)
 
 
 def one_without(kind: str, n_rows: int, seed: int) -> Result:
@@ -117,7 +117,7 @@ def one_without(kind: str, n_rows: int, seed: int) -> Result:
         source, target = Path(folder) / "raw.parquet", Path(folder) / ("out" if kind == UNPROVED[1] else "out.parquet")
         people(n_rows, seed).to_parquet(source)
         _, released = cost(lambda: released_otherwise(kind, source, target))
-        found, verified = cost(lambda: sz.verify_parquet(target, source, SubsetMerging(BUDGET, **FEW)))
+        found, verified = cost(lambda: sz.verify_file(target, source, SubsetMerging(BUDGET, **FEW)))
         return found.ok, None, released, verified, 0.0
 
 
@@ -155,10 +155,10 @@ def one(kind: str, form: tuple[str, str], rows: str, n_rows: int, seed: int) -> 
             for part in range(3):
                 table[part::3].to_parquet(source / f"{part}.parquet")
         sanitizer, again = KINDS[kind](), KINDS[kind]()
-        _, released = cost(lambda: sz.privatize_parquet(source, target, sanitizer, **given))
-        found, verified = cost(lambda: sz.verify_parquet(target, source, again, **given))
+        _, released = cost(lambda: sz.release_file(source, target, sanitizer, **given))
+        found, verified = cost(lambda: sz.verify_file(target, source, again, **given))
         forge(target)
-        forged, refused = cost(lambda: sz.verify_parquet(target, source, again, **given))
+        forged, refused = cost(lambda: sz.verify_file(target, source, again, **given))
         return found.ok, not forged.ok, released, verified, refused
 
 

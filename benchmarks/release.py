@@ -123,7 +123,7 @@ def _release(source: Path | pa.RecordBatchReader, target: Path, rows: str, worke
     from sanitize.transformers import SubsetMerging
 
     sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="t0", public=["t1", "t2"])
-    sz.privatize_parquet(source, target, sanitizer, rows=rows, force=True, workers=workers)
+    sz.release_file(source, target, sanitizer, rows=rows, force=True, workers=workers)
 
 
 def release_shuffled(source: Path, target: Path) -> None:
@@ -163,7 +163,7 @@ def _release_kind(source: Path, target: Path, name: str) -> None:
 
     bins = {name: list(range(-20, 141, 10))} if name == "number" else None
     sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="s", public=[name], bins=bins)
-    sz.privatize_parquet(source.with_name(KINDS), target, sanitizer, force=True, workers=1)
+    sz.release_file(source.with_name(KINDS), target, sanitizer, force=True, workers=1)
 
 
 def tuned_copy_of_nulls(source: Path, target: Path) -> None:
@@ -196,7 +196,7 @@ def _release_jointly(source: Path, target: Path, rows: str, keep: list[str]) -> 
 
     parts = [("one", SubsetMerging(0.4, public=["t1"])), ("other", SubsetMerging(0.4, public=["t2"]))]
     sanitizer = JointRelease(parts, sz.LiftBudget(lower=4.0, upper=1.6), sensitive="t0", keep=keep)
-    sz.privatize_parquet(source, target, sanitizer, rows=rows, force=True, workers=1)
+    sz.release_file(source, target, sanitizer, rows=rows, force=True, workers=1)
 
 
 def release_of_two_channels_in_order(source: Path, target: Path) -> None:

@@ -46,10 +46,10 @@ def child() -> None:
     few = target.with_name("few.parquet")
     own = {path: _small(source).parent / f"{path.name}.receipt" for path in (few, target)}
     for path, raw in ((few, _small(source)), (target, source)):
-        sz.privatize_parquet(raw, path, sanitizer, rows=rows, receipt=own[path], force=True)
-    sanitize.verify.verify_parquet(few, _small(source), sanitizer, rows=rows, receipt=own[few]).require()
+        sz.release_file(raw, path, sanitizer, rows=rows, receipt=own[path], force=True)
+    sanitize.verify.verify_file(few, _small(source), sanitizer, rows=rows, receipt=own[few]).require()
     wall, cpu = time.perf_counter(), time.process_time()
-    sanitize.verify.verify_parquet(target, source, sanitizer, rows=rows, receipt=own[target]).require()
+    sanitize.verify.verify_file(target, source, sanitizer, rows=rows, receipt=own[target]).require()
     peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
     print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "peak": peak}))
 

@@ -10,7 +10,8 @@ Estimators
 Budgets
     LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget
 Tables and files
-    audit, last_report, privatize_parquet, verify_parquet, suggest_budget, Policy, SavedRelease, Ledger, NoiseKey
+    audit, last_report, release_file (also privatize_parquet), verify_file, suggest_budget, Policy, SavedRelease,
+    Ledger, NoiseKey
 Distributions, channels, reports
     JointDistribution, Channel, LeakageReport
 Mechanisms, from a distribution to a channel

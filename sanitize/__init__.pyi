@@ -88,7 +88,7 @@ from .notions import (
     identifiability as identifiability,
     renyi_dp as renyi_dp,
 )
-from .parquet import privatize_parquet as privatize_parquet
+from .parquet import privatize_parquet as privatize_parquet, release_file as release_file
 from .policy import Policy as Policy
 from .report import LeakageReport as LeakageReport
 from .saved import SavedRelease as SavedRelease
@@ -106,6 +106,6 @@ from .transformers import (
     TreeRandomResponse as TreeRandomResponse,
     Watchdog as Watchdog,
 )
-from .verify import verify_parquet as verify_parquet
+from .verify import verify_file as verify_file
 from ._sampling.noise import NoiseKey as NoiseKey
 from ._version import __version__ as __version__

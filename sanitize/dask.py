@@ -9,7 +9,7 @@ Examples
 >>> folder = pathlib.Path(tempfile.mkdtemp())
 >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
 >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
->>> sanitize.dask.privatize_parquet(folder / "raw.parquet", folder / "released", sanitizer)
+>>> sanitize.dask.release_file(folder / "raw.parquet", folder / "released", sanitizer)
 LeakageReport(subset merging, holds for these rows only)
 >>> [part.name for part in (folder / "released").iterdir()]
 ['part-00000.parquet']
@@ -33,7 +33,7 @@ from sanitize.parquet import (
 )
 
 __all__ = [
-    "privatize_parquet",
+    "release_file",
     "transform",
 ]
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 _MERGED_AT_ONCE = 8
 
 
-def privatize_parquet(
+def release_file(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     sanitizer: Sanitizer,
@@ -70,7 +70,7 @@ def privatize_parquet(
     task_rows: int = TASK_ROWS,
     ledger: Ledger | str | os.PathLike[str] | None = None,
 ) -> LeakageReport:
-    """Release a Parquet file or data set with Dask: `sanitize.privatize_parquet`, counted and written by workers.
+    """Release a Parquet file or data set with Dask: `sanitize.release_file`, counted and written by workers.
 
     Workers read the source and write the parts by themselves, so all of them need to see both places under the
     same path. The channel is the single-machine one bit for bit, and so are the rows for the same key: read one
@@ -132,7 +132,7 @@ def transform(ddf: dd.DataFrame, sanitizer: Sanitizer, *, key: bytes | None = No
         With the public columns. Its partitions should hold the same rows in the same order whenever they are
         computed (as those read from files do).
     sanitizer : Sanitizer
-        Fitted, for example by `privatize_parquet` or on a sample in memory.
+        Fitted, for example by `release_file` or on a sample in memory.
     key : bytes, optional
         256-bit key of the noise; by default a fresh one.
 

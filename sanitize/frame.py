@@ -72,7 +72,7 @@ def release(df: Frame, sanitizer: Sanitizer) -> Frame:
             f"{type(sanitizer).__name__}"
         )
     if isinstance(df, (str, PathLike)):
-        raise InvalidParameter("release takes a DataFrame; files are released by privatize_parquet")
+        raise InvalidParameter("release takes a DataFrame; files are released by release_file")
     released: Frame = sanitizer.fit(df).transform(df)
     # What somebody who prints no report would miss.
     told = []

@@ -8,7 +8,7 @@ Examples
 >>> import sanitize.spark
 >>> from sanitize.transformers import SubsetMerging
 >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
->>> sanitize.spark.privatize_parquet("raw.parquet", "released", sanitizer, spark=spark)  # doctest: +SKIP
+>>> sanitize.spark.release_file("raw.parquet", "released", sanitizer, spark=spark)  # doctest: +SKIP
 LeakageReport(subset merging, holds for these rows only)
 """
 
@@ -33,7 +33,7 @@ from sanitize.parquet import (
 )
 
 __all__ = [
-    "privatize_parquet",
+    "release_file",
     "transform",
 ]
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from sanitize.transformers import Sanitizer
 
 
-def privatize_parquet(
+def release_file(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     sanitizer: Sanitizer,
@@ -74,7 +74,7 @@ def privatize_parquet(
     task_rows: int = TASK_ROWS,
     ledger: Ledger | str | os.PathLike[str] | None = None,
 ) -> LeakageReport:
-    """Release a Parquet file or data set with Spark: `sanitize.privatize_parquet`, counted and written by workers.
+    """Release a Parquet file or data set with Spark: `sanitize.release_file`, counted and written by workers.
 
     Spark hands out tasks (a file and some of its row groups); Python workers read the source and write the parts by
     themselves, and no row crosses the JVM. All of them need to see both places under the same path. The channel is
@@ -127,7 +127,7 @@ def privatize_parquet(
 def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) -> DataFrame:
     """Release the public columns of a Spark data frame through a sanitizer that is fitted already.
 
-    For rows that live in a data frame; a Parquet source is released several times faster by `privatize_parquet`,
+    For rows that live in a data frame; a Parquet source is released several times faster by `release_file`,
     because here every row crosses between the JVM and Python. Row ``i`` of partition ``k`` draws its noise from
     (key, k, i), so a task that is run again draws the same. The order of rows is kept.
 
@@ -141,7 +141,7 @@ def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) 
     df : pyspark.sql.DataFrame
         With the public columns.
     sanitizer : Sanitizer
-        Fitted, for example by `privatize_parquet` or on a sample in memory.
+        Fitted, for example by `release_file` or on a sample in memory.
     key : bytes, optional
         256-bit key of the noise; by default a fresh one.
 

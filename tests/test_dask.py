@@ -45,7 +45,7 @@ import dask.dataframe as dd  # noqa: E402
 from dask.callbacks import Callback  # noqa: E402
 
 import sanitize.dask  # noqa: E402
-from sanitize.dask import _Tasks, privatize_parquet, transform  # noqa: E402
+from sanitize.dask import _Tasks, release_file, transform  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def small(tmp_path):
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_threads_release_what_one_machine_releases(rows, source, alone, tmp_path):
     sanitizer = merging()
-    report = privatize_parquet(source, tmp_path / "out", sanitizer, rows=rows, key=KEY, task_rows=TASK_ROWS)
+    report = release_file(source, tmp_path / "out", sanitizer, rows=rows, key=KEY, task_rows=TASK_ROWS)
     assert report is sanitizer.report_
     assert_same(tmp_path / "out", sanitizer, alone[rows])
     assert left_in(tmp_path) == ["out"]
@@ -99,7 +99,7 @@ def test_threads_release_what_one_machine_releases(rows, source, alone, tmp_path
 
 @pytest.mark.slow
 def test_whole_tables_are_released_as_on_one_machine(tmp_path):
-    assert_as_alone(privatize_parquet, tmp_path)
+    assert_as_alone(release_file, tmp_path)
 
 
 @pytest.mark.slow
@@ -108,7 +108,7 @@ def test_a_killed_worker_changes_nothing(rows, source, alone, client, tmp_path, 
     last = {"shuffle": "write", "keep": "rewrite"}[rows]
     with_faults(monkeypatch, _Tasks, tmp_path, "kill", {last})
     sanitizer = merging()
-    privatize_parquet(source, tmp_path / "out", sanitizer, rows=rows, key=KEY, client=client, task_rows=TASK_ROWS)
+    release_file(source, tmp_path / "out", sanitizer, rows=rows, key=KEY, client=client, task_rows=TASK_ROWS)
     assert_same(tmp_path / "out", sanitizer, alone[rows])
     assert left_in(tmp_path) == [f"failed-{last}", "out"]
 
@@ -118,7 +118,7 @@ def test_a_killed_worker_changes_nothing(rows, source, alone, client, tmp_path, 
 def test_tasks_that_fail_once_change_nothing(rows, source, alone, client, tmp_path, monkeypatch):
     with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"count", "rewrite", "write"})
     sanitizer = merging()
-    privatize_parquet(source, tmp_path / "out", sanitizer, rows=rows, key=KEY, client=client, task_rows=TASK_ROWS)
+    release_file(source, tmp_path / "out", sanitizer, rows=rows, key=KEY, client=client, task_rows=TASK_ROWS)
     assert_same(tmp_path / "out", sanitizer, alone[rows])
     assert sum(name.startswith("failed-") for name in left_in(tmp_path)) == 2
 
@@ -130,8 +130,8 @@ def test_the_size_of_tasks_does_not_matter(task_rows, rows, small, tmp_path, mon
     monkeypatch.setattr("sanitize.parquet._second_pass.ROW_GROUP_ROWS", 70)
     monkeypatch.setattr("sanitize.parquet._tasks.ROW_GROUP_ROWS", 70)
     single, many = merging(2.0), merging(2.0)
-    sz.privatize_parquet(small, tmp_path / "single.parquet", single, rows=rows, key=KEY)
-    privatize_parquet(small, tmp_path / "out", many, rows=rows, key=KEY, task_rows=task_rows)
+    sz.release_file(small, tmp_path / "single.parquet", single, rows=rows, key=KEY)
+    release_file(small, tmp_path / "out", many, rows=rows, key=KEY, task_rows=task_rows)
     assert many.channel_ == single.channel_
     assert rows_of(tmp_path / "out").equals(rows_of(tmp_path / "single.parquet"))
     parts = {"keep": {1: 9, 130: 5, 10**9: 1}, "shuffle": {1: 8, 130: 7, 10**9: 1}}
@@ -142,8 +142,8 @@ def test_the_size_of_tasks_does_not_matter(task_rows, rows, small, tmp_path, mon
 @pytest.mark.filterwarnings("ignore:.*seed:sanitize.errors.ReleaseWarning")
 def test_a_seed_gives_the_release_of_one_machine_and_the_report_says_so(small, tmp_path):
     single, many = merging(2.0, random_state=3), merging(2.0, random_state=3)
-    sz.privatize_parquet(small, tmp_path / "single.parquet", single)
-    report = privatize_parquet(small, tmp_path / "out", many)
+    sz.release_file(small, tmp_path / "single.parquet", single)
+    report = release_file(small, tmp_path / "out", many)
     assert report.facts.seeded
     assert rows_of(tmp_path / "out").equals(rows_of(tmp_path / "single.parquet"))
 
@@ -151,7 +151,7 @@ def test_a_seed_gives_the_release_of_one_machine_and_the_report_says_so(small, t
 @pytest.mark.slow
 def test_two_releases_without_a_key_differ(small, tmp_path):
     for name in ("one", "two"):
-        privatize_parquet(small, tmp_path / name, merging(2.0), rows="keep")
+        release_file(small, tmp_path / name, merging(2.0), rows="keep")
     assert not rows_of(tmp_path / "one").equals(rows_of(tmp_path / "two"))
 
 
@@ -162,7 +162,7 @@ def test_two_releases_without_a_key_differ(small, tmp_path):
 def test_nothing_is_written_when_the_gate_fails(rows, small, tmp_path, monkeypatch):
     make_leaky(monkeypatch)
     with pytest.raises(BudgetExceeded, match="nothing was released"):
-        privatize_parquet(small, tmp_path / "out", merging(0.05), rows=rows)
+        release_file(small, tmp_path / "out", merging(0.05), rows=rows)
     assert left_in(tmp_path) == ["raw.parquet"]
 
 
@@ -171,7 +171,7 @@ def test_nothing_is_written_when_the_gate_fails(rows, small, tmp_path, monkeypat
 def test_an_interruption_leaves_nothing_and_a_late_worker_cannot_write(rows, name, small, tmp_path, monkeypatch):
     ran = interrupted_after(monkeypatch, _Tasks, name)
     with pytest.raises(KeyboardInterrupt):
-        privatize_parquet(small, tmp_path / "out", merging(2.0), rows=rows)
+        release_file(small, tmp_path / "out", merging(2.0), rows=rows)
     assert left_in(tmp_path) == ["raw.parquet"]
     ((work, item),) = ran
     if name != "count":
@@ -182,17 +182,17 @@ def test_an_interruption_leaves_nothing_and_a_late_worker_cannot_write(rows, nam
 
 @pytest.mark.slow
 def test_an_interrupted_replacement_leaves_the_old_target(small, tmp_path, monkeypatch):
-    privatize_parquet(small, tmp_path / "out", merging(2.0), key=KEY)
+    release_file(small, tmp_path / "out", merging(2.0), key=KEY)
     old = rows_of(tmp_path / "out")
     with pytest.raises(TargetExists):
-        privatize_parquet(small, tmp_path / "out", merging(2.0))
+        release_file(small, tmp_path / "out", merging(2.0))
     with monkeypatch.context() as patch:
         interrupted_after(patch, _Tasks, "write")
         with pytest.raises(KeyboardInterrupt):
-            privatize_parquet(small, tmp_path / "out", merging(2.0), force=True)
+            release_file(small, tmp_path / "out", merging(2.0), force=True)
     assert rows_of(tmp_path / "out").equals(old)
     assert left_in(tmp_path) == ["out", "raw.parquet"]
-    privatize_parquet(small, tmp_path / "out", merging(2.0), force=True)
+    release_file(small, tmp_path / "out", merging(2.0), force=True)
     assert not rows_of(tmp_path / "out").equals(old)
 
 
@@ -208,7 +208,7 @@ def test_a_source_that_changes_between_the_passes_is_refused(rows, small, tmp_pa
 
     monkeypatch.setattr(_Tasks, "run", meddled)
     with pytest.raises(SourceChanged):
-        privatize_parquet(small, tmp_path / "out", merging(2.0), rows=rows)
+        release_file(small, tmp_path / "out", merging(2.0), rows=rows)
     assert left_in(tmp_path) == ["raw.parquet"]
 
 
@@ -224,7 +224,7 @@ def test_workers_that_write_elsewhere_are_noticed(small, tmp_path, monkeypatch):
 
     monkeypatch.setattr(_Tasks, "run", elsewhere)
     with pytest.raises(TargetError, match="1 of 1 parts are not in"):
-        privatize_parquet(small, tmp_path / "out", merging(2.0), rows="keep")
+        release_file(small, tmp_path / "out", merging(2.0), rows="keep")
     assert left_in(tmp_path) == ["raw.parquet"]
 
 
@@ -233,7 +233,7 @@ def test_errors_of_workers_come_back_as_they_are(small, client, tmp_path, monkey
     data[4:200] = bytes(196)
     small.write_bytes(data)
     with pytest.raises(SourceError, match=r"raw\.parquet is damaged"):
-        privatize_parquet(small, tmp_path / "out", merging(2.0), client=client, retries=0)
+        release_file(small, tmp_path / "out", merging(2.0), client=client, retries=0)
     assert left_in(tmp_path) == ["raw.parquet"]
 
 
@@ -248,15 +248,15 @@ def test_what_cannot_be_released_is_refused_before_any_task_runs(small, tmp_path
         (ColumnError, "no column 'nothing'", {"public": ["nothing"], "bins": None}, {}),
     ]:
         with pytest.raises(error, match=words):
-            privatize_parquet(small, tmp_path / "out", merging(2.0, **settings), **given)
+            release_file(small, tmp_path / "out", merging(2.0, **settings), **given)
     saved = sz.SavedRelease.of(merging(2.0).fit(pd.read_parquet(small)))
     with pytest.raises(InvalidParameter, match="designed by an estimator, got a SavedRelease"):
-        privatize_parquet(small, tmp_path / "out", saved)
+        release_file(small, tmp_path / "out", saved)
     with pytest.raises(TargetError, match=r"leave out the \.parquet"):
-        privatize_parquet(small, tmp_path / "out.parquet", merging(2.0))
+        release_file(small, tmp_path / "out.parquet", merging(2.0))
     (tmp_path / "file").touch()
     with pytest.raises(TargetError, match="not a folder"):
-        privatize_parquet(small, tmp_path / "file", merging(2.0), force=True)
+        release_file(small, tmp_path / "file", merging(2.0), force=True)
     assert left_in(tmp_path) == ["file", "raw.parquet"]
 
 
@@ -283,7 +283,7 @@ def test_names_of_tasks_are_random_and_not_hashes_of_the_key(small, tmp_path, mo
     seen = []
     for name in ("one", "two"):
         with Names() as names:
-            privatize_parquet(small, tmp_path / name, merging(2.0), key=KEY)
+            release_file(small, tmp_path / name, merging(2.0), key=KEY)
             transform(dd.from_pandas(pd.read_parquet(small), 2), merging(2.0).fit(pd.read_parquet(small)), key=KEY)[
                 ["age"]
             ].compute()
@@ -296,7 +296,7 @@ def test_names_of_tasks_are_random_and_not_hashes_of_the_key(small, tmp_path, mo
 def test_a_failing_task_does_not_log_the_key(small, client, tmp_path, monkeypatch):
     with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"rewrite"})
     with pytest.raises(OSError, match="the network is away"):
-        privatize_parquet(
+        release_file(
             small, tmp_path / "out", merging(2.0), rows="keep", key=KEY, client=client, retries=0, task_rows=130
         )
     logs = str(client.get_worker_logs())

@@ -41,7 +41,7 @@ import dask  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 
 import sanitize.dask  # noqa: E402
-from sanitize.dask import _Tasks, privatize_parquet, transform  # noqa: E402
+from sanitize.dask import _Tasks, release_file, transform  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +80,8 @@ def response(eps: float) -> RandomizedResponse:
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_the_ledger_gets_the_entry_of_one_machine(rows, small, tmp_path, monkeypatch):
     alone, engine = two_ledgers(tmp_path, small)
-    sz.privatize_parquet(small, tmp_path / "single.parquet", merging(2.0), rows=rows, key=KEY, ledger=alone)
-    report = privatize_parquet(small, tmp_path / "out", merging(2.0), rows=rows, key=KEY, ledger=engine, task_rows=130)
+    sz.release_file(small, tmp_path / "single.parquet", merging(2.0), rows=rows, key=KEY, ledger=alone)
+    report = release_file(small, tmp_path / "out", merging(2.0), rows=rows, key=KEY, ledger=engine, task_rows=130)
     assert report.ok
     assert book_of(engine) == book_of(alone)
     assert len(sz.Ledger(engine)) == 2
@@ -90,7 +90,7 @@ def test_the_ledger_gets_the_entry_of_one_machine(rows, small, tmp_path, monkeyp
     monkeypatch.setattr("sanitize.joint.JOINT_CELLS", 12)
     (tmp_path / "large").mkdir()
     alone, engine = two_ledgers(tmp_path / "large", small)
-    for ledger, made in ((alone, sz.privatize_parquet), (engine, privatize_parquet)):
+    for ledger, made in ((alone, sz.release_file), (engine, release_file)):
         sanitizer = RandomizedResponse(0.5, sensitive="income", public="age")
         sanitizer.set_params(bins={"age": [0, 40, 100]})
         made(small, tmp_path / ledger.stem, sanitizer, ledger=sz.Ledger(ledger))
@@ -103,9 +103,7 @@ def test_a_killed_worker_is_booked_once(small, client, tmp_path, monkeypatch):
     alone, engine = two_ledgers(tmp_path, small)
     with_faults(monkeypatch, _Tasks, tmp_path, "kill", {"ledger", "rewrite"})
     sanitizer = merging(2.0)
-    privatize_parquet(
-        small, tmp_path / "out", sanitizer, rows="keep", key=KEY, client=client, task_rows=130, ledger=engine
-    )
+    release_file(small, tmp_path / "out", sanitizer, rows="keep", key=KEY, client=client, task_rows=130, ledger=engine)
     assert {"failed-ledger", "failed-rewrite", "out"} <= set(left_in(tmp_path))
     assert len(sz.Ledger(engine)) == 2
     sz.Ledger(alone).record(small, sanitizer, key=KEY)
@@ -116,7 +114,7 @@ def test_a_killed_worker_is_booked_once(small, client, tmp_path, monkeypatch):
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_a_release_that_the_ledger_refuses_leaves_target_and_ledger_as_they_were(rows, small, tmp_path, monkeypatch):
     ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=math.inf, upper=0.5))
-    privatize_parquet(small, tmp_path / "out", response(1.5), key=KEY, ledger=ledger)
+    release_file(small, tmp_path / "out", response(1.5), key=KEY, ledger=ledger)
     before, book = rows_of(tmp_path / "out"), (tmp_path / "ledger").read_bytes()
     run, ran = _Tasks.run, []
 
@@ -131,14 +129,14 @@ def test_a_release_that_the_ledger_refuses_leaves_target_and_ledger_as_they_were
     ):
         ran.clear()
         with pytest.raises(error, match=words):
-            privatize_parquet(small, tmp_path / "out", response(1.5), rows=rows, force=True, ledger=ledger, **given)
+            release_file(small, tmp_path / "out", response(1.5), rows=rows, force=True, ledger=ledger, **given)
         assert ran == (["count"] if given else ["count", "ledger"])  # and nothing was drawn
         assert rows_of(tmp_path / "out").equals(before)
         assert (tmp_path / "ledger").read_bytes() == book
     other = pd.read_parquet(small).iloc[1:]
     other.to_parquet(small)
     with pytest.raises(LedgerError, match="not the rows"):
-        privatize_parquet(small, tmp_path / "other", merging(2.0), rows=rows, ledger=ledger)
+        release_file(small, tmp_path / "other", merging(2.0), rows=rows, ledger=ledger)
     assert left_in(tmp_path) == [".ledger.lock", "ledger", "out", "raw.parquet"]
     assert (tmp_path / "ledger").read_bytes() == book
 
@@ -149,7 +147,7 @@ def test_a_release_that_fails_is_not_booked(rows, name, small, tmp_path, monkeyp
     ledger = sz.Ledger(tmp_path / "ledger", WIDE)
     interrupted_after(monkeypatch, _Tasks, name)
     with pytest.raises(KeyboardInterrupt):
-        privatize_parquet(small, tmp_path / "out", merging(2.0), rows=rows, ledger=ledger)
+        release_file(small, tmp_path / "out", merging(2.0), rows=rows, ledger=ledger)
     assert len(ledger) == 0
     assert left_in(tmp_path) == [".ledger.lock", "ledger", "raw.parquet"]
 
@@ -164,7 +162,7 @@ def test_a_release_is_booked_while_it_is_written(small, tmp_path, monkeypatch):
         return run(self, work, items, name)
 
     monkeypatch.setattr(_Tasks, "run", noted)
-    privatize_parquet(small, tmp_path / "out", merging(2.0), ledger=ledger)
+    release_file(small, tmp_path / "out", merging(2.0), ledger=ledger)
     assert seen == [("count", 0), ("ledger", 0), ("write", 1)]
 
 
@@ -176,12 +174,12 @@ def test_whoever_was_slower_measures_again(small, tmp_path, monkeypatch):
         outcome = run(self, work, items, name)
         ran.append(name)
         if ran == ["count", "ledger"]:  # somebody else is faster
-            sz.privatize_parquet(small, tmp_path / "first.parquet", response(1.5), ledger=ledger)
+            sz.release_file(small, tmp_path / "first.parquet", response(1.5), ledger=ledger)
         return outcome
 
     monkeypatch.setattr(_Tasks, "run", overtaken)
     with pytest.raises(LedgerExceeded):
-        privatize_parquet(small, tmp_path / "out", response(1.5), ledger=ledger)
+        release_file(small, tmp_path / "out", response(1.5), ledger=ledger)
     assert ran == ["count", "ledger", "ledger"]
     assert len(ledger) == 1
     assert not (tmp_path / "out").exists()
@@ -190,7 +188,7 @@ def test_whoever_was_slower_measures_again(small, tmp_path, monkeypatch):
 def test_a_ledger_that_is_not_there_is_refused_before_any_task_runs(small, tmp_path, monkeypatch):
     monkeypatch.setattr(_Tasks, "run", None)
     with pytest.raises(LedgerError, match="no ledger 'none'"):
-        privatize_parquet(small, tmp_path / "out", merging(2.0), ledger=tmp_path / "none")
+        release_file(small, tmp_path / "out", merging(2.0), ledger=tmp_path / "none")
     assert not (tmp_path / "out").exists()
 
 

@@ -40,7 +40,7 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'sa
 
 from pyspark.sql import SparkSession
 
-from sanitize.spark import _own_error, _Tasks, privatize_parquet, transform
+from sanitize.spark import _own_error, _Tasks, release_file, transform
 
 pytestmark = [
     # Spark's own remark on the pandas that is installed; none of its pandas functions is used.
@@ -127,20 +127,20 @@ def test_spark_releases_what_one_machine_releases_though_tasks_fail(
     passes = {"raise": {"count", "write"}, "kill": {"rewrite"}}[fault]
     with_faults(monkeypatch, _Tasks, tmp_path, fault, passes)
     sanitizer = merging()
-    privatize_parquet(source, tmp_path / "out", sanitizer, rows=rows, key=KEY, spark=spark, task_rows=TASK_ROWS)
+    release_file(source, tmp_path / "out", sanitizer, rows=rows, key=KEY, spark=spark, task_rows=TASK_ROWS)
     assert_same(tmp_path / "out", sanitizer, alone[rows])
     assert left_in(tmp_path) == sorted({"out", *(f"failed-{name}" for name in passes)})
 
 
 @pytest.mark.slow
 def test_whole_tables_are_released_as_on_one_machine(spark, tmp_path):
-    assert_as_alone(partial(privatize_parquet, spark=spark), tmp_path)
+    assert_as_alone(partial(release_file, spark=spark), tmp_path)
 
 
 def test_nothing_is_written_when_the_gate_fails(small, spark, tmp_path, monkeypatch):
     make_leaky(monkeypatch)
     with pytest.raises(BudgetExceeded, match="nothing was released"):
-        privatize_parquet(small, tmp_path / "out", merging(0.05), spark=spark)
+        release_file(small, tmp_path / "out", merging(0.05), spark=spark)
     assert left_in(tmp_path) == []
 
 
@@ -148,7 +148,7 @@ def test_nothing_is_written_when_the_gate_fails(small, spark, tmp_path, monkeypa
 def test_an_interruption_leaves_nothing_and_a_late_worker_cannot_write(small, spark, tmp_path, monkeypatch):
     ran = interrupted_after(monkeypatch, _Tasks, "rewrite")
     with pytest.raises(KeyboardInterrupt):
-        privatize_parquet(small, tmp_path / "out", merging(), rows="keep", spark=spark)
+        release_file(small, tmp_path / "out", merging(), rows="keep", spark=spark)
     ((work, item),) = ran
     with pytest.raises(TargetError):
         work(item)
@@ -161,9 +161,9 @@ def test_the_ledger_gets_the_entry_of_one_machine_once_though_tasks_fail(small, 
     with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"ledger", "rewrite"})
     sanitizer = merging(2.0)
     given = {"rows": "keep", "key": KEY}
-    privatize_parquet(small, tmp_path / "out", sanitizer, spark=spark, task_rows=1, ledger=engine, **given)
+    release_file(small, tmp_path / "out", sanitizer, spark=spark, task_rows=1, ledger=engine, **given)
     assert {"failed-ledger", "failed-rewrite"} <= set(left_in(tmp_path))
-    sz.privatize_parquet(small, tmp_path / "single.parquet", merging(2.0), ledger=alone, **given)
+    sz.release_file(small, tmp_path / "single.parquet", merging(2.0), ledger=alone, **given)
     assert book_of(engine) == book_of(alone)
     assert rows_of(tmp_path / "out").equals(rows_of(tmp_path / "single.parquet"))
 
@@ -173,7 +173,7 @@ def test_a_release_that_the_ledger_refuses_leaves_target_and_ledger_as_they_were
     ledger = sz.Ledger(tmp_path / "ledger", 0.01)
     book = (tmp_path / "ledger").read_bytes()
     with pytest.raises(LedgerExceeded, match="nothing was released"):
-        privatize_parquet(small, tmp_path / "out", merging(), spark=spark, ledger=ledger)
+        release_file(small, tmp_path / "out", merging(), spark=spark, ledger=ledger)
     assert left_in(tmp_path) == [".ledger.lock", "ledger"]
     assert (tmp_path / "ledger").read_bytes() == book
 
@@ -184,7 +184,7 @@ def test_errors_of_workers_come_back_as_they_are(small, spark, tmp_path):
     data[4:200] = bytes(196)
     (tmp_path / "raw.parquet").write_bytes(data)
     with pytest.raises(SourceError, match=r"^raw\.parquet is damaged"):
-        privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out", merging())  # the active session
+        release_file(tmp_path / "raw.parquet", tmp_path / "out", merging())  # the active session
     assert left_in(tmp_path) == ["raw.parquet"]
 
 
@@ -233,7 +233,7 @@ def test_plans_and_logs_do_not_show_the_key(small, spark, log, tmp_path, capsys,
     released = transform(spark.read.parquet(str(small)), merging().fit(pq.read_table(small)), key=KEY)
     released.explain(extended=True)
     with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"count", "rewrite"})
-    privatize_parquet(small, tmp_path / "out", merging(), rows="keep", key=KEY, spark=spark, task_rows=1)
+    release_file(small, tmp_path / "out", merging(), rows="keep", key=KEY, spark=spark, task_rows=1)
     told = "".join(capsys.readouterr()) + log.read_text()
     assert "MapInArrow" in told
     assert "the network is away" in told

@@ -103,7 +103,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         ----------
         X : DataFrame, pyarrow Table or array of shape (n_rows, n_features); path; or stream
             The table, with the sensitive columns in it unless ``sensitive_features`` is given. A Parquet or CSV file or
-            folder by its name, and a stream as `sanitize.privatize_parquet` takes it, are counted in bounded memory:
+            folder by its name, and a stream as `sanitize.release_file` takes it, are counted in bounded memory:
             the fit is that of all rows at once, bit for bit.
         y : ignored
             Never the sensitive column.

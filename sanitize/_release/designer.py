@@ -92,6 +92,12 @@ class Releaser(Protocol[Report]):
         """What the second pass over a table needs."""
 
 
+class Releases(Protocol[Report]):
+    """What says by what tables in files are released: itself, or a policy."""
+
+    def _releaser(self) -> Releaser[Report]: ...
+
+
 class Designer(ABC):
     """Base of what fits a recipe, remembers what came of it, and prepares the release of tables in files.
 
@@ -111,6 +117,9 @@ class Designer(ABC):
     @abstractmethod
     def recipe(self) -> Recipe:
         """How releases are made, with the parameters as they are now."""
+
+    def _releaser(self) -> Releaser[LeakageReport]:
+        return self
 
     def _look_at(self, empty: pa.Table) -> None:  # noqa: B027
         """Look at the columns of a table in files; estimators remember them."""

@@ -14,7 +14,7 @@ from sanitize._progress import shown
 from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit
 from sanitize.cli._judge import judge as judge
 from sanitize.cli._judge import judged
-from sanitize.cli._settings import STREAM, check_output, check_records, is_noisy, policy_of, table_of
+from sanitize.cli._settings import STREAM, check_output, check_records, policy_of, table_of
 from sanitize.cli._standard import check_stdout, one_line, say
 from sanitize.errors import InvalidParameter, SourceError, TargetError, VerificationFailed
 from sanitize.policy import designer_of
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 def audit(args: argparse.Namespace) -> None:
     """Measure what the raw columns leak."""
-    from sanitize.parquet import audit_parquet
+    from sanitize.parquet import audit_file
 
     policy = policy_of(args)
     _check_report(args, policy)
     with table_of(args, policy) as table, shown():
-        report = audit_parquet(table, policy.sensitive, (*policy.public, *policy.keep), workers=policy.workers)
+        report = audit_file(table, policy.sensitive, (*policy.public, *policy.keep), workers=policy.workers)
     _give(report, args, policy)
 
 
@@ -67,7 +67,7 @@ def plan(args: argparse.Namespace) -> SanitizeError | None:
 
 def release(args: argparse.Namespace) -> None:
     """Write the public columns through a channel."""
-    from sanitize.parquet import plan_parquet, privatize_parquet
+    from sanitize.parquet import plan_file, release_file
 
     policy = policy_of(args)
     _check_report(args, policy)
@@ -93,12 +93,12 @@ def release(args: argparse.Namespace) -> None:
         if policy.unit is not None:
             report = release_by_unit(args, policy, sanitizer, table, target)
         elif target is None:
-            report = plan_parquet(table, sanitizer, **settings)
+            report = plan_file(table, sanitizer, **settings)
         else:
-            if policy.ledger is not None and not is_noisy(policy):  # one of levels books by itself
+            if policy.ledger is not None and not policy.is_noisy:  # one of levels books by itself
                 settings["ledger"] = policy.ledger
             settings["receipt"] = policy.receipt
-            report = privatize_parquet(table, target, sanitizer, **settings, force=args.force)
+            report = release_file(table, target, sanitizer, **settings, force=args.force)
         if judgement is not None:
             report = report.with_findings(judgement)
     if args.channel is not None and not args.dry_run:
@@ -117,7 +117,7 @@ def release(args: argparse.Namespace) -> None:
 
 def verify(args: argparse.Namespace) -> SanitizeError | None:
     """Check a released file against its source and its policy."""
-    from sanitize.verify import verify_parquet
+    from sanitize.verify import verify_file
 
     policy = policy_of(args)
     if STREAM in (args.input, args.source):
@@ -128,7 +128,7 @@ def verify(args: argparse.Namespace) -> SanitizeError | None:
         settings: dict[str, Any] = {"rows": policy.rows, "against": args.against, "statement": args.statement}
         rewrite = None if args.rewrite is None else Among(args.rewrite, args.outputs)
         settings |= {"delimiter": policy.delimiter, "receipt": policy.receipt, "rewrite": rewrite}
-        found = verify_parquet(args.input, args.source, sanitizer, **settings)
+        found = verify_file(args.input, args.source, sanitizer, **settings)
     say(found.to_json() if args.json else found.to_text() + "\n")
     try:
         found.require()

@@ -12,7 +12,7 @@ from sanitize._files.outputs import json_text
 from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import bytes_of
 from sanitize.budgets import budget_words
-from sanitize.cli._settings import check_output, is_noisy
+from sanitize.cli._settings import check_output
 from sanitize.errors import InvalidParameter, SourceError, TargetError
 from sanitize.ledger import DPLedger, Ledger
 from sanitize.policy import Policy
@@ -76,7 +76,7 @@ def _material(args: argparse.Namespace, policy: Policy, digest: str, files: tupl
         files += (("verification", args.verified.name, digest_of(args.verified).removeprefix("sha256:")),)
     ledger = None
     if policy.ledger is not None:
-        book = DPLedger(policy.ledger) if is_noisy(policy) else Ledger(policy.ledger)
+        book = DPLedger(policy.ledger) if policy.is_noisy else Ledger(policy.ledger)
         ledger = (len(book), book.total if isinstance(book, DPLedger) else budget_words(book.budget))
     return Material(files, _settings(policy), policy.drop, checks, false_alarm, ledger, policy.reason)
 

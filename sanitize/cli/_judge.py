@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sanitize._files.open import delimited, path_of, whole_table
 from sanitize._progress import shown
-from sanitize.cli._settings import STREAM, check_output, is_noisy
+from sanitize.cli._settings import STREAM, check_output
 from sanitize.cli._standard import say
 from sanitize.errors import InvalidParameter, ReleaseRefuted, SourceError
 
@@ -64,7 +64,7 @@ def judged(args: argparse.Namespace, policy: Policy) -> Judgement | None:
         raise InvalidParameter(
             "--judge is for the owner: its figures are made of raw rows; leave it or the audience out"
         )
-    if policy.unit is not None or is_noisy(policy):
+    if policy.unit is not None or policy.is_noisy:
         raise InvalidParameter(
             "--judge knows neither units, secret_dp nor record_dp: it fits the table once more; leave it out"
         )

@@ -15,7 +15,6 @@ from sanitize._files.source import AS_STORED, Numbers
 from sanitize.errors import InvalidParameter, PolicyError, TargetError
 from sanitize.policy import DEFAULT_MECHANISM, OWNERS, PAIRS, TREES, Policy, PolicyBudget, PolicyChannel
 from sanitize.policy import MECHANISMS as ALL
-from sanitize.report import PROMISES
 
 STREAM = "-"
 # A grid needs bounds of every column, which a policy has room for.
@@ -122,11 +121,6 @@ def _budget(args: argparse.Namespace, mechanism: str) -> PolicyBudget:
     if "lift" not in notions:
         return PolicyBudget(notions[0], {"eps" if notions == ("ldp",) else "nats": args.eps})
     return PolicyBudget("lift", _sides(args) or {"lower": args.eps, "upper": args.eps})
-
-
-def is_noisy(policy: Policy) -> bool:
-    """Whether a policy asks for differential privacy, so that nothing may look at the rows beside noisy counts."""
-    return any(set(PROMISES) & set(channel.settings) for channel in policy.channels)
 
 
 @contextlib.contextmanager

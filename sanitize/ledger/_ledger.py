@@ -194,7 +194,7 @@ class Ledger:
         target : path, optional
             What the block writes.
         receipt : str, optional
-            Digest of the receipt that the block writes, so that `verify_parquet` finds it here.
+            Digest of the receipt that the block writes, so that `verify_file` finds it here.
         """
         before = stamp(target)
         number, report = self._spend(rows, sanitizer, key, receipt)

@@ -15,9 +15,10 @@ from ._parquet_writer import (
     typed as typed,
 )
 from ._privatize import (
-    audit_parquet as audit_parquet,
-    plan_parquet as plan_parquet,
+    audit_file as audit_file,
+    plan_file as plan_file,
     privatize_parquet as privatize_parquet,
+    release_file as release_file,
 )
 from ._second_pass import SecondPass as SecondPass
 from ._units import (

@@ -80,7 +80,7 @@ def release_by_tasks(
     task_rows: int,
     ledger: Ledger | str | os.PathLike[str] | None,
 ) -> LeakageReport:
-    """The release of `sanitize.privatize_parquet`, its passes run by an engine, as a folder of parts."""
+    """The release of `sanitize.release_file`, its passes run by an engine, as a folder of parts."""
     check_row_order(rows)
     if task_rows < 1:
         raise InvalidParameter(f"task_rows must be at least 1, got {task_rows}")

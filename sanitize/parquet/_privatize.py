@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sanitize._files.loads import KeptRows, n_workers
 from sanitize._files.open import Target, delimited, open_source, open_target
 from sanitize._files.source import BATCH_ROWS
-from sanitize._release.designer import Designer, Releaser, Report, refuse_noisy
+from sanitize._release.designer import Designer, Releases, Report, refuse_noisy
 from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._release.layout import Layout
 from sanitize.errors import InvalidParameter
@@ -19,20 +21,22 @@ from sanitize.parquet._second_pass import SecondPass
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Self
 
     from sanitize._files.open import SourceLike, TargetLike
+    from sanitize._files.source import Source
     from sanitize._release.first_pass import RowOrder
     from sanitize.ledger import Ledger
     from sanitize.report import LeakageReport
 
 
-def privatize_parquet(
+def release_file(
     source: SourceLike,
     target: TargetLike,
-    sanitizer: Releaser[Report],
+    by: Releases[Report],
     *,
-    rows: RowOrder = "shuffle",
+    rows: RowOrder | None = None,
     key: bytes | None = None,
     force: bool = False,
     batch_rows: int = BATCH_ROWS,
@@ -41,11 +45,11 @@ def privatize_parquet(
     delimiter: str | None = None,
     receipt: str | os.PathLike[str] | None = None,
 ) -> Report:
-    """Release a Parquet or CSV file or data set: count, design, check, draw, write.
+    """Release a Parquet or CSV file, data set or stream: count, design, check, draw, write.
 
-    The sanitizer is fitted on the source. Nothing is written unless the designed channel is within its budget,
-    and the target appears whole or not at all. The output holds the released columns and nothing else of the
-    source: no other column, metadata, index, unused dictionary value or statistics of raw values.
+    An estimator is fitted on the source. Nothing is written unless the designed channel is within its budget, and the
+    target appears whole or not at all. The output holds the released columns and nothing else of the source: no other
+    column, metadata, index, unused dictionary value or statistics of raw values. `privatize_parquet` is the same.
 
     Names ending in ``.csv``, ``.tsv`` or ``.csv.gz`` are read as CSV: UTF-8 with a header line and double quotes.
     Every column is text as it stands (01234 and NA stay what they are) but those with bins, which are numbers. An
@@ -64,12 +68,13 @@ def privatize_parquet(
         Parquet parts (a name ending in ``.parquet`` or ``.csv`` makes one file of it). A stream gets CSV, when all
         of it is there. Texts that start with ``=``, ``+``, ``-`` or ``@`` are written to CSV as they are, and the
         report warns of spreadsheets.
-    sanitizer : Sanitizer or SavedRelease
-        An estimator of `sanitize.transformers`, which is fitted in place; or a saved release, which fits nothing
-        and refuses values that were not there at fit.
-    rows : {"shuffle", "keep"}
-        Row order can tell S (a file sorted by it), so rows are shuffled, and depend on the counts of the source
-        alone; ``keep`` keeps their order, and reads again what 64 MiB of codes do not hold.
+    by : Sanitizer, Policy or SavedRelease
+        An estimator of `sanitize.transformers`, which is fitted in place; a policy, which must list every column of the
+        source, and says what is not said here (rows, workers, ledger, delimiter, receipt); or a saved release, which
+        fits nothing and refuses values that were not there at fit.
+    rows : {"shuffle", "keep"}, optional
+        Row order can tell S (a file sorted by it), so rows are shuffled by default, and depend on the counts of the
+        source alone; ``keep`` keeps their order, and reads again what 64 MiB of codes do not hold.
     key : bytes, optional
         256-bit key of the noise. The same key and source give the same draws in any batch size; fit on one source
         only with it, because rows of two sources would share their noise (a saved release draws other noise for
@@ -88,9 +93,9 @@ def privatize_parquet(
         What stands between the fields of a source in CSV; by default a comma, semicolon or tab, as its header has it.
         What is written has commas.
     receipt : path, optional
-        File, outside the folder of the target and readable by its owner only, to write what `verify_parquet` draws the
+        File, outside the folder of the target and readable by its owner only, to write what `verify_file` draws the
         release again by. It holds a key derived for this release and this source alone: whoever has it undoes the
-        noise. Not of what cannot be drawn again: a saved release, a seed, a NumPy Generator, ``secret_dp``.
+        noise. Not of what cannot be drawn again: a stream, a seed, a NumPy Generator, ``secret_dp``.
 
     Returns
     -------
@@ -113,17 +118,17 @@ def privatize_parquet(
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
     >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
-    >>> sz.privatize_parquet(folder / "raw.parquet", folder / "released.parquet", sanitizer)
+    >>> sz.release_file(folder / "raw.parquet", folder / "released.parquet", sanitizer)
     LeakageReport(subset merging, holds for these rows only)
     """
-    check_row_order(rows)
-    _check_order(sanitizer, "privatize_parquet(source, target, sanitizer)")
+    asked = _Asked.of(by, rows, workers, delimiter)
+    sanitizer, rows, threads = asked.sanitizer, asked.rows, asked.threads
+    ledger, receipt = asked.of_policy("ledger", ledger), asked.of_policy("receipt", receipt)
     if batch_rows < 1:
         raise InvalidParameter(f"batch_rows must be at least 1, got {batch_rows}")
-    threads = n_workers(workers)
     place, opened = open_target(target, source, force=force)
     spending = None if ledger is None else _spending(ledger, sanitizer)
-    with opened as outputs, open_source(delimited(source, delimiter), sanitizer.numbers) as table:
+    with opened as outputs, asked.opened(source) as table:
         # Shuffled rows are drawn from counts, so nobody reads them again.
         kept = KeptRows() if rows == "keep" else KeptRows(0)
         written = place.path if isinstance(place, Target) else None
@@ -131,6 +136,7 @@ def privatize_parquet(
         if receipt is not None:  # one that could not be written or drawn again is refused
             from sanitize.saved import Receipt, check_place
 
+            outputs.home(Path(receipt))
             check_place(Path(receipt), written)
             begun = Receipt.begin(table, sanitizer, rows, key)
             key = begun.key.key
@@ -153,6 +159,9 @@ def privatize_parquet(
     return report.with_notes(formula_note(prepared.release.printed_levels))
 
 
+privatize_parquet = release_file
+
+
 def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Callable[..., Any]:
     """What records a release while it is written; ledgers are loaded only where there is one."""
     if not isinstance(sanitizer, Designer):
@@ -165,39 +174,76 @@ def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Cal
     return partial(as_ledger(ledger).spending, sanitizer=sanitizer)
 
 
-def _check_order(sanitizer: object, call: str) -> None:
-    """Refuse what is no sanitizer, in the words of somebody who mixed up the arguments."""
-    if not hasattr(sanitizer, "prepare"):
-        raise InvalidParameter(
-            f"the last argument must be a sanitizer, as in {call}; got {type(sanitizer).__name__} there. A policy has "
-            "one: policy.sanitizer()"
-        )
+@dataclass(frozen=True)
+class _Asked:
+    """What designs, and how rows are read, of a call or else of its policy."""
+
+    sanitizer: Any
+    policy: Any
+    rows: RowOrder
+    threads: int
+    delimiter: str | None
+
+    @classmethod
+    def of(cls, by: Any, rows: RowOrder | None, workers: int | None, delimiter: str | None) -> Self:
+        """Settings that hold; arguments in another order are refused."""
+        if not hasattr(by, "_releaser"):
+            raise InvalidParameter(
+                "what releases comes last, an estimator, a policy or a saved release, as in release_file(source, "
+                f"target, sanitizer); got {type(by).__name__} there"
+            )
+        releaser = by._releaser()
+        policy = None if releaser is by else by
+        if policy is not None:
+            if policy.unit is not None:
+                raise InvalidParameter(
+                    "the rows of this policy belong to units: release them by `sanitize release -p`, or by "
+                    "sanitize.parquet.release_units"
+                )
+            rows, workers, delimiter = rows or policy.rows, workers or policy.workers, delimiter or policy.delimiter
+        rows = rows or "shuffle"
+        check_row_order(rows)
+        return cls(releaser, policy, rows, n_workers(workers), delimiter)
+
+    def of_policy(self, name: str, given: Any) -> Any:
+        """A place of the policy, where none was given; levels of differential privacy are booked by themselves."""
+        if given is not None or self.policy is None or (name == "ledger" and self.policy.is_noisy):
+            return given
+        return getattr(self.policy, name)
+
+    @contextlib.contextmanager
+    def opened(self, source: SourceLike) -> Iterator[Source]:
+        """The table, whose columns are all in the policy."""
+        with open_source(delimited(source, self.delimiter), self.sanitizer.numbers) as table:
+            if self.policy is not None:
+                self.policy.check(table.schema.names)
+            yield table
 
 
-def plan_parquet(
+def plan_file(
     source: SourceLike,
-    sanitizer: Designer,
+    by: Releases[LeakageReport],
     *,
-    rows: RowOrder = "shuffle",
+    rows: RowOrder | None = None,
     batch_rows: int = BATCH_ROWS,
     workers: int | None = None,
     delimiter: str | None = None,
 ) -> LeakageReport:
-    """Design and measure what `privatize_parquet` would write, and write nothing.
+    """Design and measure what `release_file` would write, and write nothing.
 
     Parameters
     ----------
     source : path, table or stream
-        As `privatize_parquet` takes it.
-    sanitizer : Sanitizer
-        Fitted in place.
-    rows : {"shuffle", "keep"}
+        As `release_file` takes it.
+    by : Sanitizer or Policy
+        An estimator is fitted in place.
+    rows : {"shuffle", "keep"}, optional
         ``keep`` also measures what the order of the rows tells.
     batch_rows : int
     workers : int, optional
         Threads; all cores by default.
     delimiter : str, optional
-        As `privatize_parquet` takes it.
+        As `release_file` takes it.
 
     Returns
     -------
@@ -215,18 +261,19 @@ def plan_parquet(
     >>> from sanitize.transformers import Watchdog
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "raw.parquet"
     >>> sz.datasets.load_titanic().to_parquet(file)
-    >>> plan_parquet(file, Watchdog(1.0, sensitive="survived", public=["class", "sex"]))
+    >>> plan_file(file, Watchdog(1.0, sensitive="survived", public=["class", "sex"]))
     LeakageReport(watchdog, holds for these rows only)
     """
-    check_row_order(rows)
-    _check_order(sanitizer, "plan_parquet(source, sanitizer)")
-    refuse_noisy(sanitizer, "a plan would be a fit of its own; release, and read the report, or plan without")
-    threads = n_workers(workers)
-    with open_source(delimited(source, delimiter), sanitizer.numbers) as table:
-        return sanitizer.prepare(FirstPass(table, batch_rows, workers=threads), rows).report
+    asked = _Asked.of(by, rows, workers, delimiter)
+    refuse_noisy(asked.sanitizer, "a plan would be a fit of its own; release, and read the report, or plan without")
+    with asked.opened(source) as table:
+        report: LeakageReport = asked.sanitizer.prepare(
+            FirstPass(table, batch_rows, workers=asked.threads), asked.rows
+        ).report
+    return report
 
 
-def audit_parquet(
+def audit_file(
     source: SourceLike,
     sensitive: Sequence[str],
     public: Sequence[str],
@@ -240,13 +287,13 @@ def audit_parquet(
     Parameters
     ----------
     source : path, table or stream
-        As `privatize_parquet` takes it.
+        As `release_file` takes it.
     sensitive, public : sequence of str
     batch_rows : int
     workers : int, optional
         Threads; all cores by default.
     delimiter : str, optional
-        As `privatize_parquet` takes it.
+        As `release_file` takes it.
 
     Returns
     -------
@@ -259,7 +306,7 @@ def audit_parquet(
     >>> import sanitize as sz
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "raw.parquet"
     >>> sz.datasets.load_titanic().to_parquet(file)
-    >>> round(audit_parquet(file, ["survived"], ["class", "sex"]).summary["max_log_lift"], 3)
+    >>> round(audit_file(file, ["survived"], ["class", "sex"]).summary["max_log_lift"], 3)
     1.102
     """
     with open_source(delimited(source, delimiter)) as table:

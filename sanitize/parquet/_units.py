@@ -48,7 +48,7 @@ def release_units(
     Parameters
     ----------
     source : path, table or stream
-        As `privatize_parquet` takes it, with the ledger's unit column.
+        As `release_file` takes it, with the ledger's unit column.
     target : path or binary stream
     sanitizer : Sanitizer
     ledger : UnitLedger
@@ -57,7 +57,7 @@ def release_units(
         Replace a target that exists.
     workers : int, optional
     delimiter : str, optional
-        As `privatize_parquet` takes it.
+        As `release_file` takes it.
 
     Returns
     -------
@@ -114,14 +114,14 @@ def plan_units(
     Parameters
     ----------
     source : path, table or stream
-        As `privatize_parquet` takes it.
+        As `release_file` takes it.
     sanitizer : Sanitizer
         Fitted in place.
     ledger : UnitLedger
     rows : {"shuffle", "keep"}
     workers : int, optional
     delimiter : str, optional
-        As `privatize_parquet` takes it.
+        As `release_file` takes it.
 
     Returns
     -------

@@ -147,7 +147,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     ----------
     policy : Policy
     source : path, table or stream
-        As `privatize_parquet` takes it.
+        As `release_file` takes it.
     advise : bool
         False makes the report alone, which is all that the public may see.
 

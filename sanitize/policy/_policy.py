@@ -133,7 +133,7 @@ class Policy:
     ledger : Path or None
         File that records releases of the same rows, or of the same units; relative to the policy's folder.
     receipt : Path or None
-        File for what `verify_parquet` draws the release again by; relative to the policy's folder.
+        File for what `verify_file` draws the release again by; relative to the policy's folder.
     unit : str or None
         Column that identifies individuals; it is not released.
     title, date : str or None
@@ -251,6 +251,11 @@ class Policy:
         """Every column that the source must have."""
         return (*self.sensitive, *self.public, *self.keep, *self.drop, *(() if self.unit is None else (self.unit,)))
 
+    @property
+    def is_noisy(self) -> bool:
+        """Whether it asks for differential privacy, so that nothing may look at the rows beside noisy counts."""
+        return any(set(PROMISES) & set(channel.settings) for channel in self.channels)
+
     def check(self, columns: Sequence[str]) -> None:
         """Refuse a source with a column that the policy does not list, or without one that it lists.
 
@@ -284,6 +289,9 @@ class Policy:
         import sanitize.transformers
 
         return _built(self, partial(getattr, sanitize.transformers), random_state)
+
+    def _releaser(self) -> Designer:
+        return designer_of(self)
 
 
 def designer_of(policy: Policy) -> Designer:

@@ -71,7 +71,7 @@ class AppendedReport:
     >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
     >>> saved = sz.SavedRelease.of(sanitizer.fit(df))
     >>> df.iloc[::5].to_parquet(folder / "march.parquet")
-    >>> report = sz.privatize_parquet(folder / "march.parquet", folder / "released.parquet", saved)
+    >>> report = sz.release_file(folder / "march.parquet", folder / "released.parquet", saved)
     >>> report.n_rows, report.ok, report.held_out.ok
     (441, True, True)
     """

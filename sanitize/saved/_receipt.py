@@ -54,7 +54,7 @@ class _ReceiptForm(Declared, frozen=True, eq=False):
 class Receipt:
     """What the owner of a source keeps of one release to verify it: the key of its noise, and what it was drawn from.
 
-    `privatize_parquet` writes it (``receipt=``) and `verify_parquet` reads it; nothing in it is trusted.
+    `release_file` writes it (``receipt=``) and `verify_file` reads it; nothing in it is trusted.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Receipt:
     >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
     >>> files = folder / "raw.parquet", folder / "released.parquet"
     >>> sanitizer = sz.SubsetMerging(1.0, sensitive="survived", public=["class", "sex"])
-    >>> report = sz.privatize_parquet(*files, sanitizer, receipt=folder / "private" / "released.receipt")
+    >>> report = sz.release_file(*files, sanitizer, receipt=folder / "private" / "released.receipt")
     >>> Receipt.read(folder / "private" / "released.receipt").rows
     'shuffle'
     """

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 class SavedRelease:
     """A fitted release as a value that can be kept: everything new rows need, and not what it was fitted on.
 
-    Make one with `SavedRelease.of`, keep it with `to_json`, and hand it to `privatize_parquet` in place of a
+    Make one with `SavedRelease.of`, keep it with `to_json`, and hand it to `release_file` in place of a
     sanitizer: no row of the new file is used to fit. Its verdict holds under the distribution of the rows that it was
     fitted on; new rows that hold the sensitive columns too are measured as held-out rows. Values that were not
     there at fit are refused and nothing is written.
@@ -186,6 +186,9 @@ class SavedRelease:
         symbols = self.channel.inputs
         typed = {name for name, levels in zip(symbols.columns, symbols.levels, strict=True) if is_numeric(levels.type)}
         return Numbers(self._layout.numeric | typed & set(self._layout.read))
+
+    def _releaser(self) -> SavedRelease:
+        return self
 
     def prepare(self, table: FirstPass, order: RowOrder, *, key: bytes | None = None) -> Prepared[AppendedReport]:
         """Read new rows once, and return what the second pass over them needs: for code that writes releases to files.

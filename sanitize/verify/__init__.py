@@ -6,6 +6,6 @@ from sanitize.verify._papers import croissant_of as croissant_of
 from sanitize.verify._papers import read_json as read_json
 from sanitize.verify._papers import statement_of as statement_of
 from sanitize.verify._verification import Verification
-from sanitize.verify._verify import verify_parquet
+from sanitize.verify._verify import verify_file
 
-__all__ = ["Verification", "verify_parquet"]
+__all__ = ["Verification", "verify_file"]

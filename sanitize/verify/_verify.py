@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     File = str | os.PathLike[str]
 
 
-def verify_parquet(
+def verify_file(
     released: File,
     source: SourceLike,
     sanitizer: Designer | Policy | SavedRelease,
@@ -70,9 +70,9 @@ def verify_parquet(
     Parameters
     ----------
     released : path
-        File or folder that `privatize_parquet` wrote.
+        File or folder that `release_file` wrote.
     source : path, table or stream
-        What it was written from, unchanged, as `privatize_parquet` takes it.
+        What it was written from, unchanged, as `release_file` takes it.
     sanitizer : Sanitizer, Policy or SavedRelease
         What the release was made with; a sanitizer is copied, not fitted in place. A saved release needs a receipt.
     receipt : path, optional
@@ -109,11 +109,11 @@ def verify_parquet(
     >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
     >>> (folder / "private").mkdir()
     >>> files, receipt = (folder / "released.parquet", folder / "raw.parquet"), folder / "private" / "receipt"
-    >>> report = sz.privatize_parquet(files[1], files[0], sanitizer, receipt=receipt)
-    >>> found = sz.verify_parquet(*files, sanitizer, receipt=receipt)
+    >>> report = sz.release_file(files[1], files[0], sanitizer, receipt=receipt)
+    >>> found = sz.verify_file(*files, sanitizer, receipt=receipt)
     >>> found.ok, [check.name for check in found.checks]
     (True, ['receipt', 'design', 'rows'])
-    >>> [check.name for check in sz.verify_parquet(*files, sanitizer).checks]
+    >>> [check.name for check in sz.verify_file(*files, sanitizer).checks]
     ['design', 'columns', 'rows', 'summary', 'form', 'possible', 'counts', 'order']
     """
     if not 0 < false_alarm < 1:

@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 
 import sanitize as sz
 from sanitize.binning import Bins
-from sanitize.parquet import privatize_parquet
+from sanitize.parquet import release_file
 from sanitize.transformers import SubsetMerging
 
 SMALLEST, LARGEST, LARGEST_UNSIGNED = -(2**63), 2**63 - 1, 2**64 - 1
@@ -96,7 +96,7 @@ def test_unsigned_numbers_of_arrays_and_files(tmp_path):
     assert_array_equal(released >= 2**63, array >= 2**63)
     HASHES.to_parquet(tmp_path / "raw.parquet")
     sanitizer = SubsetMerging(sz.LiftBudget(lower=math.inf, upper=math.inf), sensitive="s", public="x", **settings)
-    privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, rows="keep")
+    release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, rows="keep")
     written = pq.read_table(tmp_path / "out.parquet")["x"]
     assert written.type == pa.uint64()
     assert_array_equal(written.to_numpy() >= 2**63, array[:, 0] >= 2**63)

@@ -169,9 +169,9 @@ def test_a_policy_bins_dates_and_its_release_is_verified(people, tmp_path, suffi
     source, target = tmp_path / f"raw.{suffix}", tmp_path / f"out.{suffix}"
     people.to_parquet(source) if suffix == "parquet" else people.to_csv(source, index=False)
     policy = sz.Policy.from_toml(POLICY.format(bins))
-    report = sz.privatize_parquet(source, target, policy.sanitizer())
+    report = sz.release_file(source, target, policy.sanitizer())
     assert report.state == "source"
-    assert sz.verify_parquet(target, source, policy).ok
+    assert sz.verify_file(target, source, policy).ok
     released = pd.read_parquet(target) if suffix == "parquet" else pd.read_csv(target)
     memory = policy.sanitizer().fit(people)
     assert set(released["born"]) <= set(memory._joint.public.levels[0].to_pylist())
@@ -182,13 +182,13 @@ def test_a_saved_release_and_a_ledger_know_dates(people, tmp_path):
     sanitizer = sz.SubsetMerging(1.0, sensitive="ill", public=["born", "town"], bins={"born": "decade"}).fit(people)
     saved = sz.SavedRelease.from_json(sz.SavedRelease.of(sanitizer).to_json())
     people.to_parquet(tmp_path / "raw.parquet")
-    sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "new.parquet", saved)
+    sz.release_file(tmp_path / "raw.parquet", tmp_path / "new.parquet", saved)
     decades = set(sanitizer._joint.public.levels[0].to_pylist())
     assert set(pd.read_parquet(tmp_path / "new.parquet")["born"]) <= decades
     ledger = sz.Ledger(tmp_path / "book.ledger", sz.LiftBudget.symmetric(3.0))
     for number in range(2):
         for_files = sz.SubsetMerging(0.7, sensitive="ill", public=["born", "town"], bins={"born": "decade"})
-        sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / f"{number}.parquet", for_files, ledger=ledger)
+        sz.release_file(tmp_path / "raw.parquet", tmp_path / f"{number}.parquet", for_files, ledger=ledger)
     again = sz.SubsetMerging(0.7, sensitive="ill", public=["born", "town"], bins={"born": "decade"}).fit(people)
     three = ledger.check(people, again)
     assert three.ok

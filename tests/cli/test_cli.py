@@ -16,7 +16,7 @@ from cli_cases import USUAL, assert_one_line, left_in, table
 
 import sanitize as sz
 from sanitize.__main__ import main
-from sanitize.parquet import audit_parquet, plan_parquet
+from sanitize.parquet import audit_file, plan_file
 from sanitize.transformers import RandomizedResponse, SubsetMerging, Watchdog
 
 # ------------------------------------------------------------------------------------ the program itself
@@ -71,10 +71,10 @@ def test_the_console_script_is_that_of_the_module():
 def test_an_audit_prints_what_the_library_measures(source, run):
     code, out, err = run("audit", source, "-s", "illness", "-x", "town")
     assert (code, err) == (0, "")
-    assert out == audit_parquet(source, ["illness"], ["town"]).to_text() + "\n"
+    assert out == audit_file(source, ["illness"], ["town"]).to_text() + "\n"
     code, out, err = run("audit", source, "-s", "illness", "-x", "town", "--json")
     assert (code, err) == (0, "")
-    report = audit_parquet(source, ["illness"], ["town"]).with_origin(table="raw.parquet")
+    report = audit_file(source, ["illness"], ["town"]).with_origin(table="raw.parquet")
     assert json.loads(out) == json.loads(report.to_json())
     assert left_in(source.parent) == ["raw.parquet"]
 
@@ -111,7 +111,7 @@ def test_a_release_is_what_the_library_would_do(name, estimator, source, tmp_pat
         "--full",
     )  # fmt: skip
     assert (code, err) == (0, "")
-    same = plan_parquet(source, estimator(0.8, sensitive=["illness"], public=["town"]))
+    same = plan_file(source, estimator(0.8, sensitive=["illness"], public=["town"]))
     assert out == same.to_text() + "\nwrote out.parquet (300 rows, 1 column)\n"
     assert same.facts.mechanism == name.replace("-", " ")
     released = pq.read_table(tmp_path / "out.parquet")
@@ -138,8 +138,8 @@ def test_lower_and_upper_are_the_bounds_of_the_budget(source, tmp_path, run):
 def test_every_setting_reaches_the_sanitizer(source, tmp_path, run, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "sanitize.parquet.privatize_parquet",
-        lambda *args, **settings: seen.append((args, settings)) or audit_parquet(source, ["illness"], ["town"]),
+        "sanitize.parquet.release_file",
+        lambda *args, **settings: seen.append((args, settings)) or audit_file(source, ["illness"], ["town"]),
     )
     argv = [
         "-s",
@@ -251,9 +251,9 @@ def test_warnings_are_one_line_on_stderr(source, tmp_path, run, monkeypatch):
         with warnings.catch_warnings():
             warnings.simplefilter("always")
             warnings.showwarning(UserWarning("mind the gap"), UserWarning, "file.py", 3)
-        return audit_parquet(source, ["illness"], ["town"])
+        return audit_file(source, ["illness"], ["town"])
 
-    monkeypatch.setattr("sanitize.parquet.privatize_parquet", warns)
+    monkeypatch.setattr("sanitize.parquet.release_file", warns)
     code, out, err = run("release", source, "-o", tmp_path / "out.parquet", *USUAL)
     assert code == 0
     assert out

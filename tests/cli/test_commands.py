@@ -18,9 +18,9 @@ import pytest
 from commands_cases import POLICY, SETTINGS, START, as_csv, assert_line, command, left_in, table
 
 import sanitize as sz
-from sanitize.parquet import plan_parquet, privatize_parquet
+from sanitize.parquet import plan_file, release_file
 from sanitize.transformers import SubsetMerging, Watchdog
-from sanitize.verify import verify_parquet
+from sanitize.verify import verify_file
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_a_plan_is_the_report_and_the_curve_and_writes_nothing(place, run):
     code, out, err = run("plan", "raw.parquet", *SETTINGS, "--full")
     assert (code, err) == (0, "")
     sanitizer = SubsetMerging(sz.LiftBudget(lower=1.5, upper=0.5), sensitive=["illness"], public=["town", "floor"])
-    same = plan_parquet("raw.parquet", sanitizer)
+    same = plan_file("raw.parquet", sanitizer)
     budgets = [sz.LiftBudget(lower=1.5 * k, upper=0.5 * k) for k in (0.25, 0.5, 1, 2, 4)]
     curve = sz.suggestion.tradeoff_curve(sanitizer._joint, sz.subset_merging, budgets)
     recommended, rest = out.split("\n\n", 1)
@@ -220,12 +220,12 @@ def test_what_is_not_csv_is_refused_and_nothing_is_printed(place):
 
 @pytest.fixture
 def released(place) -> Path:
-    privatize_parquet("raw.parquet", "out.parquet", sz.Policy.read("policy.toml").sanitizer(), key=b"k" * 32)
+    release_file("raw.parquet", "out.parquet", sz.Policy.read("policy.toml").sanitizer(), key=b"k" * 32)
     return place / "out.parquet"
 
 
 def test_0_a_release_is_verified(released, run):
-    same = verify_parquet("out.parquet", "raw.parquet", sz.Policy.read("policy.toml"))
+    same = verify_file("out.parquet", "raw.parquet", sz.Policy.read("policy.toml"))
     by_policy = run("verify", "out.parquet", "--source", "raw.parquet", "-p", "policy.toml")
     assert by_policy == (0, same.to_text() + "\n", "")
     assert run("verify", "out.parquet", "--source", "raw.parquet", *SETTINGS) == by_policy
@@ -248,7 +248,7 @@ def test_1_a_key_used_twice(released, run):
     Path("own").mkdir()
     for name in ("one", "two"):
         sanitizer, receipt = sz.Policy.read("policy.toml").sanitizer(), f"own/{name}"
-        privatize_parquet("raw.parquet", f"{name}.parquet", sanitizer, key=b"k" * 32, receipt=receipt)
+        release_file("raw.parquet", f"{name}.parquet", sanitizer, key=b"k" * 32, receipt=receipt)
     against = ["--receipt", "own/one", "--against", "own/two"]
     code, _, err = run("verify", "one.parquet", "--source", "raw.parquet", "-p", "policy.toml", *against)
     assert code == 1
@@ -334,10 +334,10 @@ ARGV = {
 }
 
 CALLS = {
-    "audit": "sanitize.parquet.audit_parquet",
+    "audit": "sanitize.parquet.audit_file",
     "plan": "sanitize.policy.make_plan",
-    "release": "sanitize.parquet.privatize_parquet",
-    "verify": "sanitize.verify.verify_parquet",
+    "release": "sanitize.parquet.release_file",
+    "verify": "sanitize.verify.verify_file",
     "report": "sanitize.report.LeakageReport.from_json",
     "init": "sanitize.cli._policy_skeleton.skeleton",
 }

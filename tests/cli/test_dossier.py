@@ -35,7 +35,7 @@ def made(tmp_path_factory):
         sz.Ledger("book.ledger", sz.LiftBudget(lower=1.5, upper=0.5))
         saved = ["--report", "report.json", "--channel", "channel.json"]
         assert main(["release", "raw.parquet", "-o", "out.parquet", "-p", "policy.toml", *saved]) == 0
-        found = sz.verify_parquet("out.parquet", "raw.parquet", sz.Policy.read("policy.toml"))
+        found = sz.verify_file("out.parquet", "raw.parquet", sz.Policy.read("policy.toml"))
         (place / "verified.json").write_text(found.to_json())
         options = [*ASKED, "--channel", "channel.json", "--verified", "verified.json"]
         assert main(["report", "report.json", "--dossier", "dossier.html", *options]) == 0
@@ -93,7 +93,7 @@ def test_the_dossier_may_be_filled_in_and_the_released_file_renamed(place, run):
 
 
 def test_another_release_under_the_same_policy_is_not_the_one_that_is_named(place, run):
-    sz.privatize_parquet("raw.parquet", "out.parquet", sz.Policy.read("policy.toml").sanitizer(), force=True)
+    sz.release_file("raw.parquet", "out.parquet", sz.Policy.read("policy.toml").sanitizer(), force=True)
     assert failed(run) == ["statement", "report", "croissant"]
 
 

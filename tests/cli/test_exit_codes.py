@@ -123,7 +123,7 @@ def test_3_not_enough_memory_is_said_in_words(source, tmp_path, run, monkeypatch
     def hungry(*_, **__):
         raise MemoryError("SECRET")
 
-    monkeypatch.setattr("sanitize.parquet.privatize_parquet", hungry)
+    monkeypatch.setattr("sanitize.parquet.release_file", hungry)
     code, _, err = run("release", source, "-o", tmp_path / "out.parquet", *USUAL)
     assert code == 3
     assert_one_line(err, "not enough memory")
@@ -167,7 +167,7 @@ def test_5_an_internal_error_names_its_kind_only_and_v_gives_the_traceback(sourc
     def broken(*_, **__):
         raise ZeroDivisionError("row 17 holds SECRET_ill")
 
-    monkeypatch.setattr("sanitize.parquet.privatize_parquet", broken)
+    monkeypatch.setattr("sanitize.parquet.release_file", broken)
     code, out, err = run("release", source, "-o", tmp_path / "out.parquet", *USUAL)
     assert (code, out) == (5, "")
     assert_one_line(err, "internal error (ZeroDivisionError)", "-v")

@@ -17,7 +17,7 @@ import sanitize as sz
 from sanitize._files import loads as workers
 from sanitize._files.parquet import ParquetSource
 from sanitize.channel import Channel
-from sanitize.parquet import plan_parquet
+from sanitize.parquet import plan_file
 from sanitize.transformers import ExponentialChannel, JointRelease, SubsetMerging
 
 
@@ -36,7 +36,7 @@ def place(tmp_path, monkeypatch) -> Path:
 def test_a_release_under_a_policy_is_that_of_the_library(place, run):
     code, out, err = run("release", "raw.parquet", "-o", "out.parquet", "-p", "policy.toml")
     assert (code, err) == (0, "")
-    same = plan_parquet("raw.parquet", sz.Policy.read("policy.toml").sanitizer())
+    same = plan_file("raw.parquet", sz.Policy.read("policy.toml").sanitizer())
     assert out == f"{same.to_text(full=False)}\nwrote out.parquet ({same.n_rows} rows, 2 columns)\n"
     assert pq.read_schema("out.parquet").names == ["town", "floor"]
 
@@ -125,7 +125,7 @@ def test_kept_columns_and_several_channels_are_released_together(place, run):
     assert (code, err) == (0, "")
     parts = [("release", SubsetMerging(public=["town"]))]
     same = JointRelease(parts, 2.0, sensitive=["illness"], keep=["floor"])
-    same = plan_parquet("raw.parquet", same)
+    same = plan_file("raw.parquet", same)
     assert out == f"{same.to_text(full=False)}\nwrote out.parquet ({same.n_rows} rows, 2 columns)\n"
     assert pq.read_schema("out.parquet").names == ["town", "floor"]
     assert run("release", "raw.parquet", "-o", "kept.parquet", "-s", "illness", "-k", "floor", "-e", "2")[0] == 0
@@ -166,7 +166,7 @@ def test_a_mechanism_with_a_capacity(place, run):
     asked = ["-s", "illness", "-x", "town", "-e", "0.5", "-m", "exponential-channel"]
     code, out, err = run("plan", "raw.parquet", *asked, "--full")
     assert (code, err) == (0, "")
-    same = plan_parquet("raw.parquet", ExponentialChannel(0.5, sensitive=["illness"], public=["town"]))
+    same = plan_file("raw.parquet", ExponentialChannel(0.5, sensitive=["illness"], public=["town"]))
     recommended, rest = out.split("\n\n", 1)
     assert recommended.startswith("Recommended: exponential channel; no other mechanism fits the policy.\nIt keeps ")
     assert rest.startswith(f"{same.to_text()}\n\nKept of each column: town ")

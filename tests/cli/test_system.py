@@ -141,7 +141,7 @@ from sanitize.errors import SourceError, TargetError
 sanitizer = sz.SubsetMerging(2.0, sensitive="illness", public="town")
 for kind, files in ((SourceError, ("shut/raw.parquet", "x.parquet")), (TargetError, ("raw.parquet", "shut/x.parquet"))):
     try:
-        sz.privatize_parquet(*files, sanitizer)
+        sz.release_file(*files, sanitizer)
     except kind as error:
         print(error)
 """
@@ -211,7 +211,7 @@ def spelt(tmp_path_factory) -> Path:
     frame = table().to_pandas()[["illness", "town"]].rename(columns={"town": NAME})
     frame.to_parquet(place / "raw.parquet")
     sanitizer = sz.SubsetMerging(sz.LiftBudget(lower=3, upper=2), sensitive="illness", public=[NAME])
-    sz.privatize_parquet(place / "raw.parquet", place / "out.parquet", sanitizer)
+    sz.release_file(place / "raw.parquet", place / "out.parquet", sanitizer)
     return place
 
 
@@ -266,9 +266,9 @@ def test_the_mask_of_new_files_is_looked_at_and_not_set(monkeypatch, tmp_path):
 
 def test_a_file_that_is_not_there_is_not_called_damaged(made):
     with pytest.raises(SourceError, match=r"^none cannot be read .*No such file"):
-        sz.verify_parquet(made / "out.parquet", made / "raw.parquet", made, receipt=made / "none")
+        sz.verify_file(made / "out.parquet", made / "raw.parquet", made, receipt=made / "none")
     with pytest.raises(TargetError, match="does not exist; make it first"):
-        sz.privatize_parquet(
+        sz.release_file(
             made / "raw.parquet", made / "no" / "x.parquet", sz.SubsetMerging(1.0, sensitive="illness", public="town")
         )
 

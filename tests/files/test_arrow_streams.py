@@ -19,7 +19,7 @@ from hostile_cases import patched, varint
 
 import sanitize as sz
 from sanitize.errors import ColumnError, InvalidParameter, SourceError
-from sanitize.parquet import audit_parquet, plan_parquet
+from sanitize.parquet import audit_file, plan_file
 from sanitize.saved import SavedRelease
 
 RNG = np.random.default_rng(7)
@@ -79,7 +79,7 @@ def released(file):
     """What is released of the file, by the order of its rows."""
     found = {}
     for rows in ("shuffle", "keep"):
-        sz.privatize_parquet(file, file.with_name(f"{rows}.parquet"), merging(), key=KEY, rows=rows)
+        sz.release_file(file, file.with_name(f"{rows}.parquet"), merging(), key=KEY, rows=rows)
         found[rows] = file.with_name(f"{rows}.parquet").read_bytes()
     return found
 
@@ -87,7 +87,7 @@ def released(file):
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 @pytest.mark.parametrize("kind", STREAMS)
 def test_a_stream_is_released_as_its_file_is_byte_for_byte(kind, rows, released, tmp_path):
-    sz.privatize_parquet(STREAMS[kind](), tmp_path / "out.parquet", merging(), key=KEY, rows=rows, batch_rows=640)
+    sz.release_file(STREAMS[kind](), tmp_path / "out.parquet", merging(), key=KEY, rows=rows, batch_rows=640)
     assert (tmp_path / "out.parquet").read_bytes() == released[rows]
 
 
@@ -115,7 +115,7 @@ def test_frames_queries_and_data_sets_of_other_libraries(file, released, tmp_pat
         )
     ):
         target = tmp_path / f"{number}.csv"
-        sz.privatize_parquet(source, target, merging(), key=KEY, rows="keep")
+        sz.release_file(source, target, merging(), key=KEY, rows="keep")
         assert pd.read_csv(target, dtype=str).equals(pd.read_csv(io.StringIO(as_csv(released["keep"])), dtype=str))
 
 
@@ -133,7 +133,7 @@ def test_a_lazy_frame_runs_once():
         return frame
 
     lazy = pl.from_arrow(TABLE).lazy().map_batches(noticed)
-    report = plan_parquet(lazy, sz.TreeMerging(1.0, sensitive="illness", public=EVERY))
+    report = plan_file(lazy, sz.TreeMerging(1.0, sensitive="illness", public=EVERY))
     assert report.ok
     assert runs == [N]
 
@@ -141,7 +141,7 @@ def test_a_lazy_frame_runs_once():
 @pytest.mark.parametrize("kind", STREAMS)
 def test_columns_of_every_type_are_printed_in_their_types(kind, file, tmp_path):
     for name, source in (("file", file), ("stream", STREAMS[kind]())):
-        sz.privatize_parquet(
+        sz.release_file(
             source, tmp_path / f"{name}.parquet", sz.TreeMerging(1.0, sensitive="illness", public=EVERY), key=KEY
         )
     a, b = (pq.read_table(tmp_path / f"{name}.parquet") for name in ("file", "stream"))
@@ -150,15 +150,15 @@ def test_columns_of_every_type_are_printed_in_their_types(kind, file, tmp_path):
 
 def test_what_is_done_with_files_is_done_with_streams(file, tmp_path):
     reader = TABLE.to_reader
-    of_file, of_stream = (audit_parquet(source, ["illness"], PUBLIC).summary for source in (file, reader()))
+    of_file, of_stream = (audit_file(source, ["illness"], PUBLIC).summary for source in (file, reader()))
     assert of_file == of_stream
     saved = tmp_path / "saved.json"
     SavedRelease.of(merging().fit(TABLE)).to_json(saved)
     for name, source in (("a", file), ("b", reader())):
-        sz.privatize_parquet(source, tmp_path / name, SavedRelease.from_json(saved), key=KEY)
+        sz.release_file(source, tmp_path / name, SavedRelease.from_json(saved), key=KEY)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    sz.privatize_parquet(reader(), tmp_path / "c.parquet", merging())
-    assert sz.verify_parquet(tmp_path / "c.parquet", reader(), merging()).ok
+    sz.release_file(reader(), tmp_path / "c.parquet", merging())
+    assert sz.verify_file(tmp_path / "c.parquet", reader(), merging()).ok
 
 
 def test_dictionaries_that_change_and_hold_missing_values(tmp_path):
@@ -170,7 +170,7 @@ def test_dictionaries_that_change_and_hold_missing_values(tmp_path):
     plain = pa.concat_tables([part.set_column(1, "x", part["x"].cast(pa.string())) for part in parts])
     maker = sz.SubsetMerging(3.0, sensitive="s", public="x")
     for name, source in (("a", plain), ("b", iter(parts)), ("c", (part.to_batches()[0] for part in parts))):
-        sz.privatize_parquet(source, tmp_path / name, maker, key=KEY, rows="keep")
+        sz.release_file(source, tmp_path / name, maker, key=KEY, rows="keep")
     released = [pq.read_table(tmp_path / name)["x"].cast(pa.string()) for name in "abc"]
     assert released[0].equals(released[1])
     assert released[0].equals(released[2])
@@ -180,7 +180,7 @@ def test_types_that_widen_from_table_to_table(tmp_path):
     parts = [pd.DataFrame({"s": list("ab") * 40, "x": x * 40}) for x in ([1, 2], [0.5, 2])]
     fitted = sz.SubsetMerging(2.0, sensitive="s", public="x").fit(iter(parts))
     assert fitted.channel_.inputs.symbols == (0.5, 1, 2)
-    sz.privatize_parquet(iter(parts), tmp_path / "out.parquet", sz.SubsetMerging(2.0, sensitive="s", public="x"))
+    sz.release_file(iter(parts), tmp_path / "out.parquet", sz.SubsetMerging(2.0, sensitive="s", public="x"))
     assert pq.read_schema(tmp_path / "out.parquet").field("x").type == pa.float64()
 
 
@@ -209,7 +209,7 @@ READ.read_all()
 )
 def test_what_cannot_be_read_is_refused_without_a_value(source, error, says, tmp_path):
     with pytest.raises(error, match=says) as caught:
-        sz.privatize_parquet(source, tmp_path / "out.parquet", merging(["town", "sick"]))
+        sz.release_file(source, tmp_path / "out.parquet", merging(["town", "sick"]))
     assert "flu" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -221,7 +221,7 @@ def test_no_room_for_a_stream(monkeypatch, tmp_path):
 
     monkeypatch.setattr("sanitize._files.streams.tempfile.TemporaryFile", lambda dir: Full())
     with pytest.raises(SourceError, match=r"the input stream cannot be kept in a temporary file \(No space left"):
-        sz.privatize_parquet(TABLE.to_reader(), tmp_path / "out.parquet", merging())
+        sz.release_file(TABLE.to_reader(), tmp_path / "out.parquet", merging())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -233,10 +233,10 @@ def test_a_stream_has_no_receipt_and_no_delimiter(file, tmp_path):
         ({"delimiter": ";"}, "no delimiter"),
     ):
         with pytest.raises(InvalidParameter, match=says):
-            sz.privatize_parquet(TABLE.to_reader(), tmp_path / "out.parquet", merging(), **more)
-    sz.privatize_parquet(file, tmp_path / "out.parquet", merging(), receipt=receipt)
+            sz.release_file(TABLE.to_reader(), tmp_path / "out.parquet", merging(), **more)
+    sz.release_file(file, tmp_path / "out.parquet", merging(), receipt=receipt)
     with pytest.raises(InvalidParameter, match="bytes of files"):
-        sz.verify_parquet(tmp_path / "out.parquet", TABLE.to_reader(), merging(), receipt=receipt)
+        sz.verify_file(tmp_path / "out.parquet", TABLE.to_reader(), merging(), receipt=receipt)
 
 
 def test_pages_of_a_data_set_are_checked_and_other_formats_are_not_read(file, tmp_path):
@@ -246,11 +246,11 @@ def test_pages_of_a_data_set_are_checked_and_other_formats_are_not_read(file, tm
     raw = (tmp_path / "raw" / "a.parquet").read_bytes()
     (tmp_path / "raw" / "a.parquet").write_bytes(raw.replace(b"asthma", b"asthmb", 1))
     with pytest.raises(SourceError, match="cannot be read: a page fails its checksum"):
-        sz.privatize_parquet(ds.dataset(tmp_path / "raw"), tmp_path / "out.parquet", merging())
+        sz.release_file(ds.dataset(tmp_path / "raw"), tmp_path / "out.parquet", merging())
     with pa.ipc.new_file(str(tmp_path / "a.arrow"), TABLE.schema) as writer:
         writer.write_table(TABLE)
     with pytest.raises(SourceError, match="only Parquet files on this machine"):
-        sz.privatize_parquet(ds.dataset(tmp_path / "a.arrow", format="ipc"), tmp_path / "out.parquet", merging())
+        sz.release_file(ds.dataset(tmp_path / "a.arrow", format="ipc"), tmp_path / "out.parquet", merging())
     assert not (tmp_path / "out.parquet").exists()
 
 
@@ -263,4 +263,4 @@ def test_a_bomb_in_a_data_set_is_refused_as_in_a_file(tmp_path):
     size = pq.read_metadata(tmp_path / "a.parquet").row_group(0).column(1).total_uncompressed_size
     (tmp_path / "a.parquet").write_bytes(patched(raw, varint(size), varint(8 << 30), len(raw) - 2000))
     with pytest.raises(SourceError, match="decompression bomb"):
-        audit_parquet(ds.dataset(tmp_path / "a.parquet"), ["illness"], ["town"])
+        audit_file(ds.dataset(tmp_path / "a.parquet"), ["illness"], ["town"])

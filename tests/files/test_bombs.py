@@ -33,7 +33,7 @@ import sanitize as sz
 from sanitize._files import footer
 from sanitize._files.parquet import ParquetSource
 from sanitize.errors import ColumnError, SanitizeError, SourceError
-from sanitize.parquet import privatize_parquet
+from sanitize.parquet import release_file
 from sanitize.transformers import SubsetMerging
 
 # ---------------------------------------------------------------------------------- bombs made here
@@ -98,9 +98,7 @@ def test_a_bomb_in_a_column_with_a_dot_in_its_name_is_refused(asked, tmp_path):
     size = pq.read_metadata(source).row_group(0).column(2).total_uncompressed_size
     source.write_bytes(patched(content, varint(size), varint(8 << 30), len(content) - 2000))
     with pytest.raises(SourceError, match="decompression bomb"):
-        privatize_parquet(
-            source, tmp_path / "out.parquet", SubsetMerging(BUDGET, sensitive="s", public=asked, min_count=0)
-        )
+        release_file(source, tmp_path / "out.parquet", SubsetMerging(BUDGET, sensitive="s", public=asked, min_count=0))
     assert os.listdir(tmp_path) == ["bomb.parquet"]
 
 

@@ -24,11 +24,11 @@ from sanitize.alphabet import Alphabet
 from sanitize.cli import main
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError, SourceChanged, SourceError, TargetError
 from sanitize.parquet import _csv_writer as _csv_target
-from sanitize.parquet import audit_parquet, plan_parquet, privatize_parquet
+from sanitize.parquet import audit_file, plan_file, release_file
 from sanitize.parquet._csv_writer import CsvWriter, formula_note, quoted
 from sanitize.policy import Policy
 from sanitize.transformers import Sanitizer
-from sanitize.verify import verify_parquet
+from sanitize.verify import verify_file
 
 
 def read(path: Path, columns: list[str], numeric: tuple[str, ...] = ()) -> list[list]:
@@ -104,7 +104,7 @@ def test_a_header_may_hold_line_ends_and_span_reads(tmp_path):
 def test_what_is_no_csv_is_refused_without_quoting_it(content, message, tmp_path):
     path = write(tmp_path / "in.csv", content)
     with pytest.raises((SourceError, ColumnError), match=message) as caught:
-        privatize_parquet(path, tmp_path / "out.csv", merging())
+        release_file(path, tmp_path / "out.csv", merging())
     assert "SECRET" not in str(caught.value)
     assert os.listdir(tmp_path) == ["in.csv"]
 
@@ -116,9 +116,9 @@ def test_only_columns_that_are_read_must_be_utf_8(tmp_path):
 def test_a_file_without_a_header_line_does_not_show_its_first_row(tmp_path):
     path = write(tmp_path / "in.csv", "SECRET,50000\nHUSH,60000\n")
     for call in (
-        lambda: privatize_parquet(path, tmp_path / "out.csv", merging()),
-        lambda: audit_parquet(path, ["s"], ["x"]),
-        lambda: plan_parquet(path, merging()),
+        lambda: release_file(path, tmp_path / "out.csv", merging()),
+        lambda: audit_file(path, ["s"], ["x"]),
+        lambda: plan_file(path, merging()),
     ):
         with pytest.raises(ColumnError, match="no columns 's', 'x' in the table; the first line") as caught:
             call()
@@ -128,8 +128,8 @@ def test_a_file_without_a_header_line_does_not_show_its_first_row(tmp_path):
 def test_a_column_named_twice_is_refused_when_it_is_asked_for_only(tmp_path):
     path = write(tmp_path / "in.csv", "x,s,y,x\n1,p,a,2\n1,n,b,2\n")
     with pytest.raises(ColumnError, match="2 columns named 'x'"):
-        privatize_parquet(path, tmp_path / "out.csv", merging())
-    assert privatize_parquet(path, tmp_path / "out.csv", merging(public=["y"])).ok
+        release_file(path, tmp_path / "out.csv", merging())
+    assert release_file(path, tmp_path / "out.csv", merging(public=["y"])).ok
 
 
 # ------------------------------------------------------------------------------------------------- numbers
@@ -145,14 +145,14 @@ def test_a_column_with_bins_is_a_whole_number_or_a_double(tmp_path):
 def test_a_column_with_bins_that_holds_text_is_named(tmp_path):
     path = write(tmp_path / "in.csv", "s,x\np,12\nn,SECRET\n")
     with pytest.raises(ColumnError, match="'x' must be numbers, for its bins") as caught:
-        privatize_parquet(path, tmp_path / "out.csv", merging(bins={"x": [0, 10, 20]}))
+        release_file(path, tmp_path / "out.csv", merging(bins={"x": [0, 10, 20]}))
     assert "SECRET" not in str(caught.value)
 
 
 def test_whole_numbers_are_printed_whole(tmp_path):
     rows = "".join(f"{'pn'[i % 2]},{i % 90}\n" for i in range(400))
     path = write(tmp_path / "in.csv", "s,x\n" + rows)
-    privatize_parquet(path, tmp_path / "out.csv", merging(bins={"x": [0, 30, 90]}))
+    release_file(path, tmp_path / "out.csv", merging(bins={"x": [0, 30, 90]}))
     lines = (tmp_path / "out.csv").read_text().splitlines()
     assert lines[0] == "x"
     assert all(0 <= int(line) <= 90 for line in lines[1:])
@@ -229,10 +229,10 @@ def test_what_text_cannot_hold_is_refused(name, values, tmp_path, monkeypatch):
     pq.write_table(pa.table({"s": ["p", "p", "n", "n"] * 10, name: values}), tmp_path / "in.parquet")
     sanitizer = merging(public=[name])
     with pytest.raises(ColumnError, match=r"\.parquet") as caught:
-        privatize_parquet(tmp_path / "in.parquet", tmp_path / "out.csv", sanitizer)
+        release_file(tmp_path / "in.parquet", tmp_path / "out.csv", sanitizer)
     assert "than CSV is read with" in str(caught.value) or repr(name) in str(caught.value)
     assert os.listdir(tmp_path) == ["in.parquet"]
-    assert privatize_parquet(tmp_path / "in.parquet", tmp_path / "out.parquet", sanitizer).ok
+    assert release_file(tmp_path / "in.parquet", tmp_path / "out.parquet", sanitizer).ok
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -241,8 +241,8 @@ def test_far_times_that_text_can_hold_are_written_and_verified(unit, zone, tmp_p
     last = 2**63 - 1 if unit == "ns" else 253_402_300_799 * {"s": 1, "ms": 10**3, "us": 10**6}[unit]  # of the year 9999
     values = pa.array([-last // 8, 0, last] * 40, pa.timestamp(unit, zone))
     pq.write_table(pa.table({"s": ["p"] * 60 + ["n"] * 60, "x": values}), tmp_path / "in.parquet")
-    assert privatize_parquet(tmp_path / "in.parquet", tmp_path / "out.csv", merging()).ok
-    assert verify_parquet(tmp_path / "out.csv", tmp_path / "in.parquet", merging()).ok
+    assert release_file(tmp_path / "in.parquet", tmp_path / "out.csv", merging()).ok
+    assert verify_file(tmp_path / "out.csv", tmp_path / "in.parquet", merging()).ok
 
 
 def test_texts_that_spreadsheets_take_for_formulas_are_mentioned_by_column_only():
@@ -256,8 +256,8 @@ def test_texts_that_spreadsheets_take_for_formulas_are_mentioned_by_column_only(
 
 def test_the_note_on_formulas_is_in_the_report_of_a_csv_release_only(tmp_path):
     path = write(tmp_path / "in.csv", "s,x\np,@SUM(A1)\nn,b\n")
-    assert any("spreadsheets" in w for w in privatize_parquet(path, tmp_path / "o.csv", merging()).facts.warnings)
-    report = privatize_parquet(path, tmp_path / "o.parquet", merging())
+    assert any("spreadsheets" in w for w in release_file(path, tmp_path / "o.csv", merging()).facts.warnings)
+    report = release_file(path, tmp_path / "o.parquet", merging())
     assert not any("spreadsheets" in w for w in report.facts.warnings)
 
 
@@ -272,7 +272,7 @@ def test_the_kind_of_file_makes_no_difference_to_the_rows(rows, titanic, tmp_pat
     frames, reports = [], []
     for source in ("raw.csv", "raw.parquet", "raw.csv.gz"):
         for target in ("out.csv", "out.parquet"):
-            report = privatize_parquet(tmp_path / source, tmp_path / target, sailors(), rows=rows, key=KEY, force=True)
+            report = release_file(tmp_path / source, tmp_path / target, sailors(), rows=rows, key=KEY, force=True)
             frame = pd.read_csv if target.endswith("csv") else pd.read_parquet
             frames.append(frame(tmp_path / target).astype(str))
             reports.append(report.summary)
@@ -292,18 +292,18 @@ def test_a_folder_of_csv_is_one_table(titanic, tmp_path):
     (tmp_path / "in").mkdir()
     write(tmp_path / "in" / "a.csv", "".join(lines[:900]))
     (tmp_path / "in" / "b.csv.gz").write_bytes(gzip.compress((lines[0] + "".join(lines[900:])).encode()))
-    whole = privatize_parquet(titanic, tmp_path / "one.csv", sailors())
-    parts = privatize_parquet(tmp_path / "in", tmp_path / "out", sailors())
+    whole = release_file(titanic, tmp_path / "one.csv", sailors())
+    parts = release_file(tmp_path / "in", tmp_path / "out", sailors())
     assert parts.summary == whole.summary
     assert sorted(os.listdir(tmp_path / "out")) == ["part-00000.parquet", "part-00001.parquet"]
     write(tmp_path / "in" / "c.csv", "class,sex\n")
     with pytest.raises(SourceError, match=r"c\.csv has other columns"):
-        privatize_parquet(tmp_path / "in", tmp_path / "out2", sailors())
+        release_file(tmp_path / "in", tmp_path / "out2", sailors())
 
 
 def test_compressed_text_is_not_written(titanic, tmp_path):
     with pytest.raises(TargetError, match="of a kind that is not written"):
-        privatize_parquet(titanic, tmp_path / "out.csv.gz", sailors())
+        release_file(titanic, tmp_path / "out.csv.gz", sailors())
 
 
 def test_a_csv_file_that_changes_between_the_passes_is_noticed(titanic, tmp_path, monkeypatch):
@@ -316,7 +316,7 @@ def test_a_csv_file_that_changes_between_the_passes_is_noticed(titanic, tmp_path
 
     monkeypatch.setattr(Sanitizer, "prepare", then_touch)
     with pytest.raises(SourceChanged):
-        privatize_parquet(titanic, tmp_path / "out.csv", sailors())
+        release_file(titanic, tmp_path / "out.csv", sailors())
     assert os.listdir(tmp_path) == ["raw.csv"]
 
 
@@ -394,13 +394,13 @@ def test_a_row_of_another_dialect_than_its_header_is_refused(tmp_path):
 def test_one_released_column_with_a_mark_in_its_name_reads_back_as_one(name, tmp_path):
     raw, out = tmp_path / "raw.parquet", tmp_path / "out.csv"
     pq.write_table(pa.table({"s": ["p", "n"] * 50, name: ["a", "b", "b", "a"] * 25}), raw)
-    privatize_parquet(raw, out, merging(public=name))
+    release_file(raw, out, merging(public=name))
     assert CsvSource.open(out).schema.names == [name]
 
 
 def test_tabs_are_not_written(tmp_path):
     with pytest.raises(TargetError, match=r"name a \.csv or a \.parquet"):
-        privatize_parquet(write(tmp_path / "in.tsv", "s\tx\np\ta\nn\tb\n"), tmp_path / "out.tsv", merging())
+        release_file(write(tmp_path / "in.tsv", "s\tx\np\ta\nn\tb\n"), tmp_path / "out.tsv", merging())
 
 
 PIPES = "s|town, region|age\n" + "p|Aa, north|20\nn|Bb, south|30\n" * 100
@@ -460,19 +460,19 @@ def test_a_tab_may_be_spelt_out_and_parquet_has_no_delimiter(tmp_path, capsys):
 def test_functions_take_the_delimiter_that_the_command_takes(tmp_path):
     raw, out = write(tmp_path / "raw.csv", PIPES), tmp_path / "out.csv"
     sanitizer = Policy.from_dict(tomllib.loads(DELIMITED)).sanitizer()
-    privatize_parquet(raw, out, sanitizer, delimiter="|")
+    release_file(raw, out, sanitizer, delimiter="|")
     assert CsvSource.open(out).schema.names == ["town, region", "age"]
-    assert verify_parquet(out, raw, sanitizer, delimiter="|").ok
+    assert verify_file(out, raw, sanitizer, delimiter="|").ok
     stream = io.BytesIO()
-    privatize_parquet(io.BytesIO(raw.read_bytes()), stream, sanitizer, delimiter="|")
+    release_file(io.BytesIO(raw.read_bytes()), stream, sanitizer, delimiter="|")
     assert stream.getvalue().startswith(b'"town, region",age')
     for report in (
-        plan_parquet(raw, sanitizer, delimiter="|"),
-        audit_parquet(raw, ["s"], ["town, region"], delimiter="|"),
+        plan_file(raw, sanitizer, delimiter="|"),
+        audit_file(raw, ["s"], ["town, region"], delimiter="|"),
     ):
         assert "town, region" in report.public
     with pytest.raises(ColumnError, match="town, region"):
-        privatize_parquet(raw, out, sanitizer, force=True)
+        release_file(raw, out, sanitizer, force=True)
 
 
 @pytest.mark.parametrize("mark", ["", "ab", "a", '"', "\n", 3])
@@ -480,10 +480,10 @@ def test_functions_refuse_what_cannot_stand_between_fields(mark, tmp_path):
     raw = write(tmp_path / "raw.csv", PIPES)
     sanitizer = Policy.from_dict(tomllib.loads(DELIMITED)).sanitizer()
     for call in (
-        lambda: privatize_parquet(raw, tmp_path / "out.csv", sanitizer, delimiter=mark),
-        lambda: plan_parquet(raw, sanitizer, delimiter=mark),
-        lambda: audit_parquet(raw, ["s"], ["age"], delimiter=mark),
-        lambda: verify_parquet(raw, raw, sanitizer, delimiter=mark),
+        lambda: release_file(raw, tmp_path / "out.csv", sanitizer, delimiter=mark),
+        lambda: plan_file(raw, sanitizer, delimiter=mark),
+        lambda: audit_file(raw, ["s"], ["age"], delimiter=mark),
+        lambda: verify_file(raw, raw, sanitizer, delimiter=mark),
     ):
         with pytest.raises(InvalidParameter, match="delimiter must be one sign"):
             call()

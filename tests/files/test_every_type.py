@@ -77,9 +77,9 @@ def test_a_number_that_rounding_takes_to_the_next_bin_is_no_fault(dtype, tmp_pat
     raw, out = tmp_path / "raw.parquet", tmp_path / "out.parquet"
     pq.write_table(pa.table({"c": pa.array([Decimal(0), None] * 100, dtype)}), raw)
     sanitizer = RandomizedResponse(1.0, public="c", bins={"c": [0, 1, 5]})
-    sz.privatize_parquet(raw, out, sanitizer)
+    sz.release_file(raw, out, sanitizer)
     assert {0, 1} <= set(pq.read_table(out)["c"].to_pylist())
-    found = sz.verify_parquet(out, raw, sanitizer)
+    found = sz.verify_file(out, raw, sanitizer)
     assert found.ok, str(found)
 
 
@@ -87,11 +87,11 @@ def test_a_number_far_from_the_next_bin_is_none_of_it(tmp_path):
     raw, out = tmp_path / "raw.parquet", tmp_path / "out.parquet"
     pq.write_table(pa.table({"c": pa.array([Decimal(0), None] * 100, pa.decimal128(2, 0))}), raw)
     sanitizer = RandomizedResponse(1.0, public="c", bins={"c": [0, 1, 5]})
-    sz.privatize_parquet(raw, out, sanitizer)
+    sz.release_file(raw, out, sanitizer)
     released = pq.read_table(out)
     other = pa.array([Decimal(3), *released["c"].to_pylist()[1:]], pa.decimal128(2, 0))
     pq.write_table(pa.table({"c": other}, metadata=released.schema.metadata), out, store_schema=False)
-    found = {check.name: check.ok for check in sz.verify_parquet(out, raw, sanitizer).checks}
+    found = {check.name: check.ok for check in sz.verify_file(out, raw, sanitizer).checks}
     assert not found["possible"]
 
 
@@ -106,6 +106,6 @@ def test_numbers_next_to_zero_are_printed_as_decimals(bits, tmp_path):
     assert sz.frame.release(frame, sanitizer)["c"].dtype == frame["c"].dtype
     pq.write_table(table, tmp_path / "raw.parquet")
     for name in ("out.parquet", "out.csv"):
-        sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / name, sanitizer)
-        assert sz.verify_parquet(tmp_path / name, tmp_path / "raw.parquet", sanitizer).ok
+        sz.release_file(tmp_path / "raw.parquet", tmp_path / name, sanitizer)
+        assert sz.verify_file(tmp_path / name, tmp_path / "raw.parquet", sanitizer).ok
     assert pq.read_table(tmp_path / "out.parquet")["c"].to_pylist().count(Decimal(0)) >= 40

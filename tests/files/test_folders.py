@@ -25,7 +25,7 @@ def folder(tmp_path):
 
 
 def release(folder):
-    return sz.privatize_parquet(folder, folder.parent / "out", sz.SubsetMerging(2.0, sensitive="s", public="x"))
+    return sz.release_file(folder, folder.parent / "out", sz.SubsetMerging(2.0, sensitive="s", public="x"))
 
 
 @pytest.mark.parametrize("kind", ["list", "look"])

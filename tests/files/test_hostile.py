@@ -32,7 +32,7 @@ from hostile_cases import (
 from sanitize._files.csv import CsvSource
 from sanitize.cli import main
 from sanitize.errors import SanitizeError
-from sanitize.parquet import privatize_parquet
+from sanitize.parquet import release_file
 from sanitize.transformers import RandomizedResponse, SubsetMerging
 
 # One-column files through a mechanism that needs no sensitive column, so that their data is read too.
@@ -78,11 +78,11 @@ LIMITED_ONE_COLUMN = (
     "import resource, sys\n"
     "resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
     "from sanitize.errors import SanitizeError\n"
-    "from sanitize.parquet import privatize_parquet\n"
+    "from sanitize.parquet import release_file\n"
     "from sanitize.transformers import RandomizedResponse\n"
     "source, target, column = sys.argv[1:]\n"
     "try:\n"
-    "    privatize_parquet(source, target, RandomizedResponse(1.0, public=[column], min_count=0))\n"
+    "    release_file(source, target, RandomizedResponse(1.0, public=[column], min_count=0))\n"
     "except SanitizeError as error:\n"
     "    sys.exit(f'sanitize: {error}')\n"
 )
@@ -145,12 +145,12 @@ def test_a_hostile_file_is_released_or_refused_in_one_line_by_the_function(name,
     source, target = HOSTILE / name, tmp_path / "out.parquet"
     sanitizer = SubsetMerging(BUDGET, sensitive=[s], public=[x], min_count=0)
     if outcome == RELEASED:
-        assert privatize_parquet(source, target, sanitizer).ok
+        assert release_file(source, target, sanitizer).ok
         check_release(target, source, s, x)
         assert os.listdir(tmp_path) == ["out.parquet"]
     else:
         with pytest.raises(SanitizeError) as caught:
-            privatize_parquet(source, target, sanitizer)
+            release_file(source, target, sanitizer)
         check_error(str(caught.value), outcome[1], source)
         assert os.listdir(tmp_path) == []
 
@@ -223,11 +223,11 @@ def test_a_hostile_file_is_released_or_refused_to_csv_as_to_parquet(name, s, x, 
             outcome = (3, "holds NUL characters")
     if outcome != RELEASED:
         with pytest.raises(SanitizeError) as caught:
-            privatize_parquet(source, target, sanitizer)
+            release_file(source, target, sanitizer)
         check_error(str(caught.value), outcome[1], source)
         assert os.listdir(tmp_path) == []
         return
-    assert privatize_parquet(source, target, sanitizer).ok
+    assert release_file(source, target, sanitizer).ok
     opened = CsvSource.open(target)
     assert opened.schema.names == [x]
     assert opened.n_rows == len(source_column(source, x))
@@ -247,13 +247,13 @@ def test_a_hostile_file_is_released_or_refused_by_workers(name, tmp_path):
         outcome = NOT_PARQUET
     sanitizer = SubsetMerging(BUDGET, sensitive=[s], public=[x], min_count=0)
     if outcome == RELEASED:
-        assert workers.privatize_parquet(source, target, sanitizer).ok
+        assert workers.release_file(source, target, sanitizer).ok
         (part,) = target.iterdir()
         check_release(part, source, s, x)
         assert os.listdir(tmp_path) == ["out"]
     else:
         with pytest.raises(SanitizeError) as caught:
-            workers.privatize_parquet(source, target, sanitizer)
+            workers.release_file(source, target, sanitizer)
         check_error(str(caught.value), outcome[1], source)
         assert os.listdir(tmp_path) == []
 
@@ -266,12 +266,12 @@ def test_a_hostile_file_of_one_column_is_released_or_refused_in_one_line(name, t
     source, target = HOSTILE / name, tmp_path / "out.parquet"
     sanitizer = RandomizedResponse(1.0, public=[x], min_count=0)
     if outcome == RELEASED:
-        assert privatize_parquet(source, target, sanitizer).ok
+        assert release_file(source, target, sanitizer).ok
         check_release(target, source, x, x)
         assert os.listdir(tmp_path) == ["out.parquet"]
     else:
         with pytest.raises(SanitizeError) as caught:
-            privatize_parquet(source, target, sanitizer)
+            release_file(source, target, sanitizer)
         check_error(str(caught.value), outcome[1], source)
         assert os.listdir(tmp_path) == []
 

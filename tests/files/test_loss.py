@@ -110,7 +110,7 @@ def test_a_source_file_released_twice_without_force_stays(raw, tmp_path, monkeyp
 
     monkeypatch.setattr(Target, "check", classmethod(checked))
     with pytest.raises(TargetExists):
-        sz.privatize_parquet(raw, target, SubsetMerging(1.0, sensitive="s", public="x"))
+        sz.release_file(raw, target, SubsetMerging(1.0, sensitive="s", public="x"))
     assert target.read_text() == "somebody else's"
 
 
@@ -189,14 +189,14 @@ def test_a_link_is_no_target(raw, tmp_path, capsys):
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_an_interruption_says_that_nothing_is_there(moment, raw, tmp_path, monkeypatch, capsys):
-    whole = sz.parquet.privatize_parquet
+    whole = sz.parquet.release_file
 
     def interrupted(*args, **kwargs):
         if moment == "after":
             whole(*args, **kwargs)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sanitize.parquet.privatize_parquet", interrupted)
+    monkeypatch.setattr("sanitize.parquet.release_file", interrupted)
     assert release(raw, "-o", tmp_path / "out.parquet") == 130
     assert not (tmp_path / "out.parquet").exists()  # it appears when its report has been printed
     assert capsys.readouterr().err == "sanitize: interrupted; nothing was written\n"

@@ -142,9 +142,9 @@ def test_types_that_arrow_cannot_encode_as_dictionaries_are_written_as_csv(colum
     rows = pa.array([0, 1, 2] * 50)
     pq.write_table(pa.table({"s": ["p", "n", "n", "p", "p"] * 30, "x": column.take(rows)}), raw)
     sanitizer = sz.SubsetMerging(BUDGET, sensitive="s", public="x")
-    sz.privatize_parquet(raw, out, sanitizer)
+    sz.release_file(raw, out, sanitizer)
     assert set(out.read_text().split()) <= {"x", "", *words}
-    assert sz.verify_parquet(out, raw, sanitizer).ok
+    assert sz.verify_file(out, raw, sanitizer).ok
 
 
 def test_identifiers_have_no_text_form_in_csv(tmp_path):
@@ -152,5 +152,5 @@ def test_identifiers_have_no_text_form_in_csv(tmp_path):
     storage = pa.array([uuid.UUID(int=1).bytes, uuid.UUID(int=2).bytes] * 50, pa.binary(16))
     pq.write_table(pa.table({"s": ["p", "n"] * 50, "x": pa.ExtensionArray.from_storage(pa.uuid(), storage)}), raw)
     with pytest.raises(ColumnError, match=r"column 'x' is .*uuid.*no text form in CSV"):
-        sz.privatize_parquet(raw, tmp_path / "out.csv", sz.SubsetMerging(BUDGET, sensitive="s", public="x"))
+        sz.release_file(raw, tmp_path / "out.csv", sz.SubsetMerging(BUDGET, sensitive="s", public="x"))
     assert left_in(tmp_path) == ["raw.parquet"]

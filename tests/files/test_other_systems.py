@@ -65,9 +65,9 @@ JOB = """
     assert len(frame) == 600
     sz.Ledger("book.json", sz.LiftBudget(lower=4.0, upper=3.0))
     for force in (False, True):  # a new one, and one that takes the place of another
-        sz.privatize_parquet("raw.parquet", "out.parquet", made(), receipt="own/r", ledger="book.json", force=force)
-        sz.privatize_parquet("raw", "parts", made(), force=force)
-    assert sz.verify_parquet("out.parquet", "raw.parquet", made(), receipt="own/r").ok
+        sz.release_file("raw.parquet", "out.parquet", made(), receipt="own/r", ledger="book.json", force=force)
+        sz.release_file("raw", "parts", made(), force=force)
+    assert sz.verify_file("out.parquet", "raw.parquet", made(), receipt="own/r").ok
     assert len(locked) >= 2
     design = ["-s", "ill", "-x", "town", "-e", "1"]
     assert main(["release", "raw.csv", "-o", "out.csv", *design, "--report", "page.html"]) == 0

@@ -16,7 +16,7 @@ import sanitize as sz
 from sanitize._files import streams as _spool
 from sanitize._files.csv import CsvSource
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, TargetError
-from sanitize.parquet import audit_parquet, privatize_parquet
+from sanitize.parquet import audit_file, release_file
 from sanitize.parquet._csv_writer import CsvWriter
 from sanitize.transformers import SubsetMerging
 
@@ -39,12 +39,12 @@ class Pipe(io.RawIOBase):
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_stream_is_released_like_the_file(packed, titanic, tmp_path):
-    privatize_parquet(titanic, tmp_path / "out.csv", sailors(), key=KEY)
+    release_file(titanic, tmp_path / "out.csv", sailors(), key=KEY)
     content = titanic.read_bytes()
     out = io.BytesIO()
-    privatize_parquet(Pipe(gzip.compress(content) if packed else content), out, sailors(), key=KEY)
+    release_file(Pipe(gzip.compress(content) if packed else content), out, sailors(), key=KEY)
     assert out.getvalue() == (tmp_path / "out.csv").read_bytes()
-    assert audit_parquet(Pipe(content), ["survived"], ["class"]).ok
+    assert audit_file(Pipe(content), ["survived"], ["class"]).ok
 
 
 def test_a_stream_leaves_no_file_and_gets_nothing_when_the_gate_fails(titanic, tmp_path, monkeypatch):
@@ -58,7 +58,7 @@ def test_a_stream_leaves_no_file_and_gets_nothing_when_the_gate_fails(titanic, t
 
     monkeypatch.setattr(_spool._Reader, "readinto", spying)
     out = io.BytesIO()
-    privatize_parquet(Pipe(titanic.read_bytes()), out, sailors())
+    release_file(Pipe(titanic.read_bytes()), out, sailors())
     assert seen
     assert all(names == ["raw.csv"] for names in seen)
     out = io.BytesIO()
@@ -67,7 +67,7 @@ def test_a_stream_leaves_no_file_and_gets_nothing_when_the_gate_fails(titanic, t
         lambda joint, budget, **_: sz.Channel.identity(len(joint.public), joint.public),
     )
     with pytest.raises(sz.errors.BudgetExceeded):
-        privatize_parquet(Pipe(titanic.read_bytes()), out, sailors())
+        release_file(Pipe(titanic.read_bytes()), out, sailors())
     assert out.getvalue() == b""
 
 
@@ -78,13 +78,13 @@ def test_a_stream_that_fails_half_way_passes_nothing_on(titanic, monkeypatch):
     monkeypatch.setattr(CsvWriter, "write", broken)
     out = io.BytesIO()
     with pytest.raises(TargetError, match="No space left"):
-        privatize_parquet(Pipe(titanic.read_bytes()), out, sailors())
+        release_file(Pipe(titanic.read_bytes()), out, sailors())
     assert out.getvalue() == b""
 
 
 def test_a_stream_of_text_is_refused(tmp_path):
     with pytest.raises(InvalidParameter, match=r"sys\.stdin\.buffer"):
-        privatize_parquet(io.StringIO("s,x\np,a\n"), tmp_path / "out.csv", merging())
+        release_file(io.StringIO("s,x\np,a\n"), tmp_path / "out.csv", merging())
 
 
 def test_a_spool_without_room_is_one_error(monkeypatch):
@@ -93,7 +93,7 @@ def test_a_spool_without_room_is_one_error(monkeypatch):
 
     monkeypatch.setattr("shutil.copyfileobj", full)
     with pytest.raises(SourceError, match="No space left on device"):
-        audit_parquet(io.BytesIO(b"s,x\n"), ["s"], ["x"])
+        audit_file(io.BytesIO(b"s,x\n"), ["s"], ["x"])
 
 
 # ----------------------------------------------------------------------------------------- folders as columns
@@ -117,8 +117,8 @@ def test_folders_name_columns_that_are_sensitive_public_or_dropped(hive, tmp_pat
     frame.to_parquet(tmp_path / "flat.parquet")
     for s, x in (("survived", ["class", "sex"]), ("sex", ["class"]), ("survived", ["age"]), ("class", ["sex", "age"])):
         sanitizer = lambda: SubsetMerging(sz.LiftBudget(lower=float("inf"), upper=3.0), sensitive=s, public=x)  # noqa: E731, B023
-        report = privatize_parquet(hive, tmp_path / "out", sanitizer(), force=True)
-        flat = privatize_parquet(tmp_path / "flat.parquet", tmp_path / "one.parquet", sanitizer(), force=True)
+        report = release_file(hive, tmp_path / "out", sanitizer(), force=True)
+        flat = release_file(tmp_path / "flat.parquet", tmp_path / "one.parquet", sanitizer(), force=True)
         assert report.summary == flat.summary
         assert sorted(os.listdir(tmp_path / "out")) == [f"part-{i:05d}.parquet" for i in range(8)]
         # One file at a time: pyarrow would take columns from the folders' names.
@@ -128,7 +128,7 @@ def test_folders_name_columns_that_are_sensitive_public_or_dropped(hive, tmp_pat
         for name in x:
             values = {value for table in released for value in table.column(name).to_pylist()}
             assert values <= set(frame[name])
-        assert audit_parquet(hive, [s], x).summary == audit_parquet(tmp_path / "flat.parquet", [s], x).summary
+        assert audit_file(hive, [s], x).summary == audit_file(tmp_path / "flat.parquet", [s], x).summary
 
 
 def test_folders_of_whole_numbers_are_numbers_and_may_be_binned(tmp_path):
@@ -142,7 +142,7 @@ def test_folders_of_whole_numbers_are_numbers_and_may_be_binned(tmp_path):
     assert opened.schema.field("zip").type == pa.string()
     rows = [b[n].to_pylist() for f in opened.files for b in opened.batches(f, ["year", "zip"]) for n in ("year", "zip")]
     assert rows == [[1999] * 2, ["012"] * 2, [2005] * 2, ["012"] * 2, [2024] * 2, ["012"] * 2, [None], ["1"]]
-    report = privatize_parquet(
+    report = release_file(
         tmp_path / "in", tmp_path / "out.csv", merging(public=["year"], bins={"year": [1990, 2000, 2030]})
     )
     assert report.ok
@@ -163,14 +163,14 @@ def test_folders_that_do_not_agree_are_refused(folders, message, tmp_path):
         (tmp_path / "in" / folder).mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"s": ["p"]}), tmp_path / "in" / folder / f"{number}.parquet")
     with pytest.raises(SourceError, match=message):
-        audit_parquet(tmp_path / "in", ["s"], ["a"])
+        audit_file(tmp_path / "in", ["s"], ["a"])
 
 
 def test_a_column_in_files_and_folders_is_ambiguous(tmp_path):
     (tmp_path / "in" / "s=1").mkdir(parents=True)
     pq.write_table(pa.table({"s": ["p", "n"], "x": ["a", "b"]}), tmp_path / "in" / "s=1" / "0.parquet")
     with pytest.raises(ColumnError, match="2 columns named 's'"):
-        audit_parquet(tmp_path / "in", ["s"], ["x"])
+        audit_file(tmp_path / "in", ["s"], ["x"])
 
 
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
@@ -179,7 +179,7 @@ def test_workers_release_folders_that_name_columns_as_one_machine_does(rows, hiv
     made = []
     # Folders put rows of one class and sex together, which a tight budget would refuse to keep.
     budget = sz.LiftBudget(lower=1.0, upper=0.7) if rows == "shuffle" else sz.LiftBudget(lower=4.0, upper=2.0)
-    for name, release in (("alone", privatize_parquet), ("dask", workers.privatize_parquet)):
+    for name, release in (("alone", release_file), ("dask", workers.release_file)):
         sanitizer = SubsetMerging(budget, sensitive="survived", public=["class", "sex"])
         release(hive, tmp_path / name, sanitizer, key=KEY, rows=rows)
         parts = [pq.ParquetFile(part).read() for part in sorted((tmp_path / name).iterdir())]

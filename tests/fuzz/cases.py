@@ -420,7 +420,7 @@ class Saved:
         """A saved release with fields changed, through which new rows are released."""
         content = written(edit_json(rng.choice(self.good), rng), rng)
         apply = function(
-            lambda: sz.privatize_parquet("raw.parquet", "out.parquet", SavedRelease.from_json(Path("saved.json")))
+            lambda: sz.release_file("raw.parquet", "out.parquet", SavedRelease.from_json(Path("saved.json")))
         )
         return Mutant({"saved.json": content, "raw.parquet": self.raw}, apply)
 

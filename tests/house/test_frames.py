@@ -28,9 +28,9 @@ def frames() -> Any:
     ("door", "first", "most", "files"),
     [
         ("fit_transform", "Sanitizer.fit", 5, 35),
-        ("privatize_parquet", "privatize_parquet", 7, 47),
+        ("release_file", "release_file", 7, 47),
         ("sanitize release", "main", 10, 60),
-        ("verify_parquet", "verify_parquet", 9, 57),
+        ("verify_file", "verify_file", 9, 57),
     ],
 )
 def test_the_mechanism_is_near_and_few_files_are_entered(frames, tmp_path, door, first, most, files):

@@ -62,7 +62,7 @@ NAMES = {
         total_variation_from_mutual_information
     """,
     "dask": """
-        privatize_parquet transform
+        release_file transform
     """,
     "datasets": """
         SOURCES ChecksumMismatch RemoteFile Source fetch_adult fetch_bank_marketing fetch_credit_default
@@ -109,7 +109,7 @@ NAMES = {
     """,
     "pandas": "",
     "parquet": """
-        audit_parquet plan_parquet plan_units privatize_parquet release_units
+        audit_file plan_file plan_units privatize_parquet release_file release_units
     """,
     "plots": """
         lift_histogram lift_map
@@ -128,7 +128,7 @@ NAMES = {
         AppendedReport Receipt SavedRelease
     """,
     "spark": """
-        privatize_parquet transform
+        release_file transform
     """,
     "suggestion": """
         Compared Comparison Suggestion TradeoffCurve TradeoffPoint compare suggest_budget tradeoff_curve
@@ -147,7 +147,7 @@ NAMES = {
         GrownTree Levels Profiles Tree cell_counts design_rows grow read_hierarchy
     """,
     "verify": """
-        Verification verify_parquet
+        Verification verify_file
     """,
 }
 

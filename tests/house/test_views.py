@@ -21,7 +21,7 @@ import pytest
 import sanitize as sz
 from sanitize.cli import main
 from sanitize.errors import BudgetExceeded
-from sanitize.parquet import audit_parquet
+from sanitize.parquet import audit_file
 from tests.support.report_cases import Page
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "report.md"
@@ -114,7 +114,7 @@ def _seen(situation: Situation) -> Seen:
     shown: dict[str, tuple[str, str | None]] = {}
     report: Any
     if not situation.budget:
-        report = audit_parquet("raw.parquet", ["s"], ["x", "z"])
+        report = audit_file("raw.parquet", ["s"], ["x", "z"])
         _, audited = said("audit", "raw.parquet", "-p", "policy.toml")
         shown |= {"plan": (audited, None), "verify": ("", None), "estimator": ("", None)}
     else:

@@ -148,12 +148,12 @@ def test_every_fit_is_booked_by_itself_before_it_is_seen(make: object, tmp_path:
     clone(fitted).fit(people())
     assert len(ledger) == 2
     people().to_parquet(tmp_path / "raw.parquet")
-    sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", estimator(promise))
+    sz.release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", estimator(promise))
     assert len(ledger) == 3
     tight = DPLedger(tmp_path / "tight.dp", 0.5, 1e-3, "secrets")
     refused = estimator(make(tight))  # type: ignore[operator]
     with pytest.raises(LedgerError, match="nothing was fitted"):
-        sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "second.parquet", refused)
+        sz.release_file(tmp_path / "raw.parquet", tmp_path / "second.parquet", refused)
     assert not (tmp_path / "second.parquet").exists()
     assert not hasattr(refused, "report_")
 

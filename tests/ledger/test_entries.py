@@ -30,7 +30,7 @@ import sanitize as sz
 from sanitize.transformers import RandomizedResponse
 folder = pathlib.Path(sys.argv[1])
 sanitizer = RandomizedResponse(0.5, sensitive="s", public="a")
-sz.parquet.plan_parquet(folder / "raw.parquet", sanitizer)
+sz.parquet.plan_file(folder / "raw.parquet", sanitizer)
 (folder / f"ready-{sys.argv[2]}").touch()
 while not (folder / "go").exists():
     time.sleep(0.001)
@@ -124,14 +124,14 @@ def test_file_releases_are_recorded_and_refused_before_anything_is_written(tmp_p
     single = respond().report_.summary["max_log_lift"]
     ledger = sz.Ledger(book, sz.LiftBudget(lower=9.0, upper=1.5 * single))
     fresh = RandomizedResponse(0.5, sensitive="s", public="a")
-    report = sz.privatize_parquet(source, tmp_path / "first", fresh, ledger=book)
+    report = sz.release_file(source, tmp_path / "first", fresh, ledger=book)
     assert report.ok
     assert len(ledger) == 1
     with pytest.raises(LedgerExceeded):
-        sz.privatize_parquet(source, tmp_path / "second", fresh, ledger=ledger)
+        sz.release_file(source, tmp_path / "second", fresh, ledger=ledger)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".ledger.lock", "first", "ledger", "raw"]
     with pytest.raises(TargetExists):
-        sz.privatize_parquet(source, tmp_path / "first", respond(eps=0.01), ledger=ledger)
+        sz.release_file(source, tmp_path / "first", respond(eps=0.01), ledger=ledger)
     assert len(ledger) == 1
     # A frame of the same rows is the same table.
     assert ledger.record(table(), respond(eps=0.01)).ok
@@ -147,11 +147,11 @@ def test_a_file_release_that_fails_is_taken_back(tmp_path, monkeypatch):
     monkeypatch.setattr("sanitize._files.outputs.os.fsync", broken)
     # The same os.fsync writes the ledger, so nothing can be recorded and nothing is released.
     with pytest.raises(LedgerError, match="No space left"):
-        sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", respond(), ledger=ledger)
+        sz.release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", respond(), ledger=ledger)
     monkeypatch.undo()
     monkeypatch.setattr("sanitize.parquet._second_pass.ReleaseWriter.close", broken)
     with pytest.raises(sz.errors.TargetError):
-        sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", respond(), ledger=ledger)
+        sz.release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", respond(), ledger=ledger)
     assert len(ledger) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == [".ledger.lock", "ledger", "raw.parquet"]
 
@@ -160,7 +160,7 @@ def test_the_key_of_a_file_release_is_used_once(tmp_path):
     source = tmp_path / "raw.parquet"
     table().to_parquet(source)
     ledger = sz.Ledger(tmp_path / "ledger", WIDE)
-    sz.privatize_parquet(source, tmp_path / "one", respond(), key=KEY, ledger=ledger)
+    sz.release_file(source, tmp_path / "one", respond(), key=KEY, ledger=ledger)
     with pytest.raises(InvalidParameter, match="same key"):
-        sz.privatize_parquet(source, tmp_path / "two", respond(), key=KEY, ledger=ledger)
+        sz.release_file(source, tmp_path / "two", respond(), key=KEY, ledger=ledger)
     assert not (tmp_path / "two").exists()

@@ -341,7 +341,7 @@ def test_generators_are_refused_because_their_copies_draw_the_same(tmp_path, sou
     df.to_parquet(tmp_path / "raw.parquet")
     files = tmp_path / "raw.parquet", tmp_path / "released.parquet"
     with pytest.warns(ReleaseWarning, match="seed"), pytest.raises(InvalidParameter, match="may be a copy"):
-        sz.privatize_parquet(*files, clone(sanitizer), ledger=ledger)
+        sz.release_file(*files, clone(sanitizer), ledger=ledger)
     assert not (tmp_path / "released.parquet").exists()
 
 

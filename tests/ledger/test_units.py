@@ -488,7 +488,7 @@ def test_a_unit_ledger_refuses_what_it_cannot_hold(tmp_path):
     with pytest.raises(LedgerError, match="other sensitive columns"):
         ledger.release(table, other)
     with pytest.raises(InvalidParameter, match="release_units"):
-        sz.privatize_parquet("a.parquet", "b.parquet", sanitizer, ledger=ledger)
+        sz.release_file("a.parquet", "b.parquet", sanitizer, ledger=ledger)
     assert len(ledger) == 1
 
 

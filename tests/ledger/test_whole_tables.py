@@ -88,11 +88,11 @@ def test_files_and_tasks_record_trees(tmp_path):
     DF.to_parquet(tmp_path / "raw.parquet", index=False)
     book = sz.Ledger(tmp_path / "book.ledger", LOOSE)
     fresh = TreeRandomResponse(BUDGET, sensitive="ill", min_rows=300, min_cell_rows=60)
-    sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "one.parquet", fresh, ledger=book.path)
-    dask.privatize_parquet(
+    sz.release_file(tmp_path / "raw.parquet", tmp_path / "one.parquet", fresh, ledger=book.path)
+    dask.release_file(
         tmp_path / "raw.parquet", tmp_path / "two", merged(), ledger=tmp_path / "book.ledger", task_rows=400
     )
-    dask.privatize_parquet(
+    dask.release_file(
         tmp_path / "raw.parquet", tmp_path / "three", TreeMerging(BUDGET, sensitive="ill"), ledger=book, task_rows=400
     )
     assert len(book) == 3

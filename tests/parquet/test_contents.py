@@ -22,7 +22,7 @@ from sanitize.errors import (
     InvalidParameter,
     SourceError,
 )
-from sanitize.parquet import audit_parquet, privatize_parquet
+from sanitize.parquet import audit_file, release_file
 from sanitize.transformers import SubsetMerging
 
 # ----------------------------------------------------------------------------- what the file may hold
@@ -59,7 +59,7 @@ def loaded(tmp_path) -> Path:
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_nothing_of_the_source_but_released_values_is_in_the_file(rows, output, loaded, tmp_path):
     target = tmp_path / "out.parquet"
-    privatize_parquet(loaded, target, merging(output=output), rows=rows)
+    release_file(loaded, target, merging(output=output), rows=rows)
     assert not any(b"SECRET" in piece for piece in pieces(target.read_bytes()))
     meta = pq.read_metadata(target)
     assert set(meta.metadata) == {b"sanitize"}
@@ -72,7 +72,7 @@ def test_nothing_of_the_source_but_released_values_is_in_the_file(rows, output, 
 
 
 def test_the_footer_tells_the_verdict_in_two_kilobytes_without_symbols_or_counts(source, tmp_path):
-    privatize_parquet(source, tmp_path / "out.parquet", merging())
+    release_file(source, tmp_path / "out.parquet", merging())
     footer = pq.read_metadata(tmp_path / "out.parquet").metadata[b"sanitize"]
     assert len(footer) <= 2048
     told = json.loads(footer)
@@ -87,7 +87,7 @@ def test_the_footer_tells_the_verdict_in_two_kilobytes_without_symbols_or_counts
 
 
 def test_statistics_are_those_of_released_numbers(source, tmp_path):
-    privatize_parquet(source, tmp_path / "out.parquet", merging(0.01))
+    release_file(source, tmp_path / "out.parquet", merging(0.01))
     values = [v for v in pq.read_table(tmp_path / "out.parquet")["floor"].to_pylist() if v is not None]
     group = pq.read_metadata(tmp_path / "out.parquet").row_group(0)
     assert group.column(0).statistics is None
@@ -101,9 +101,7 @@ def test_dictionaries_hold_values_that_were_drawn_only(tmp_path):
     outcomes = set()
     for i in range(20):
         sanitizer = SubsetMerging(0.0, sensitive="s", public="x", min_count=0)
-        privatize_parquet(
-            tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, key=bytes([i]) * 32, force=True
-        )
+        release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, key=bytes([i]) * 32, force=True)
         values = pq.read_table(tmp_path / "out.parquet")["x"].to_pylist()
         there = b"SECRET_rare" in (tmp_path / "out.parquet").read_bytes()
         assert there == ("SECRET_rare" in values)
@@ -112,7 +110,7 @@ def test_dictionaries_hold_values_that_were_drawn_only(tmp_path):
 
 
 def test_pages_carry_checksums_and_text_is_dictionary_encoded(source, tmp_path):
-    privatize_parquet(source, tmp_path / "out.parquet", merging())
+    release_file(source, tmp_path / "out.parquet", merging())
     assert pq.ParquetFile(tmp_path / "out.parquet", page_checksum_verification=True).read().num_rows == 300
     column = pq.read_metadata(tmp_path / "out.parquet").row_group(0).column(0)
     assert column.has_dictionary_page
@@ -141,25 +139,25 @@ def test_what_cannot_be_released_to_a_file_is_refused_before_anything_is_written
     settings, error, message, source, tmp_path
 ):
     with pytest.raises(error, match=message):
-        privatize_parquet(source, tmp_path / "out.parquet", merging(**settings))
+        release_file(source, tmp_path / "out.parquet", merging(**settings))
     assert left_in(tmp_path) == ["raw.parquet"]
 
 
 def test_a_source_that_is_not_there_is_named(tmp_path):
     with pytest.raises(SourceError, match=r"no such file or folder: .*nowhere\.parquet"):
-        privatize_parquet(tmp_path / "nowhere.parquet", tmp_path / "out.parquet", merging())
+        release_file(tmp_path / "nowhere.parquet", tmp_path / "out.parquet", merging())
 
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.parquet")
     with pytest.raises(SourceError, match="not a regular file"):
-        privatize_parquet(tmp_path / "pipe.parquet", tmp_path / "out.parquet", merging())
+        release_file(tmp_path / "pipe.parquet", tmp_path / "out.parquet", merging())
 
 
 def test_a_table_without_rows_is_refused(tmp_path):
     pq.write_table(table().slice(0, 0), tmp_path / "raw.parquet")
     with pytest.raises(InvalidDistribution, match="no rows"):
-        privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", merging())
+        release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", merging())
     assert left_in(tmp_path) == ["raw.parquet"]
 
 
@@ -168,14 +166,14 @@ def test_a_folder_with_an_empty_file_among_others_is_released(tmp_path):
     for name, part in (("a", table()), ("b", table().slice(0, 0)), ("c", table().slice(0, 1))):
         pq.write_table(part, tmp_path / "in" / f"{name}.parquet")
     for rows in ("shuffle", "keep"):
-        privatize_parquet(tmp_path / "in", tmp_path / rows, merging(), rows=rows)
+        release_file(tmp_path / "in", tmp_path / rows, merging(), rows=rows)
         parts = [pq.read_table(tmp_path / rows / name) for name in left_in(tmp_path / rows)]
         assert sum(part.num_rows for part in parts) == 301
         assert len({part.schema for part in parts}) == 1, "every part must have one schema"
 
 
 def test_an_audit_of_a_file_is_the_audit_of_its_frame(source):
-    from_file = audit_parquet(source, ["s"], ["x", "floor"], batch_rows=13)
+    from_file = audit_file(source, ["s"], ["x", "floor"], batch_rows=13)
     from_frame = sz.audit(pq.read_table(source), ["s"], ["x", "floor"])
     assert from_file.summary == from_frame.summary
     assert from_file.budget is None

@@ -17,7 +17,7 @@ from sanitize.errors import (
     SourceChanged,
     SourceError,
 )
-from sanitize.parquet import audit_parquet, plan_parquet, privatize_parquet
+from sanitize.parquet import audit_file, plan_file, release_file
 from sanitize.transformers import Sanitizer, SubsetMerging
 
 # -------------------------------------------------------------------------------------------- folders
@@ -26,7 +26,7 @@ from sanitize.transformers import Sanitizer, SubsetMerging
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_a_folder_is_released_as_a_folder_of_neutrally_named_parts(folder, rows, tmp_path):
     target = tmp_path / "out"
-    report = privatize_parquet(folder, target, merging(), rows=rows, key=KEY)
+    report = release_file(folder, target, merging(), rows=rows, key=KEY)
     assert report.n_rows == 450
     assert left_in(target) == ["part-00000.parquet", "part-00001.parquet", "part-00002.parquet"]
     parts = [pq.read_table(target / name) for name in left_in(target)]
@@ -40,10 +40,10 @@ def test_a_folder_is_released_as_a_folder_of_neutrally_named_parts(folder, rows,
 
 
 def test_a_folder_may_be_released_as_one_file(folder, tmp_path):
-    privatize_parquet(folder, tmp_path / "out.parquet", merging(), key=KEY)
+    release_file(folder, tmp_path / "out.parquet", merging(), key=KEY)
     assert pq.read_metadata(tmp_path / "out.parquet").num_rows == 450
     assert b"SECRET" not in (tmp_path / "out.parquet").read_bytes()
-    privatize_parquet(folder, tmp_path / "out", merging(), key=KEY)
+    release_file(folder, tmp_path / "out", merging(), key=KEY)
     parts = [row for name in left_in(tmp_path / "out") for row in rows_of(tmp_path / "out" / name)]
     assert Counter(parts) == Counter(rows_of(tmp_path / "out.parquet"))
 
@@ -53,8 +53,8 @@ def test_a_folder_and_its_files_in_one_have_one_channel(folder, tmp_path):
         pa.concat_tables([pq.read_table(f) for f in sorted(folder.glob("sex=*/*.parquet"))]), tmp_path / "one"
     )
     a, b = merging(), merging()
-    plan_parquet(folder, a)
-    plan_parquet(tmp_path / "one", b)
+    plan_file(folder, a)
+    plan_file(tmp_path / "one", b)
     assert a.channel_ == b.channel_
     assert a.report_.summary == b.report_.summary
 
@@ -64,7 +64,7 @@ def test_the_files_of_a_folder_draw_different_noise(tmp_path):
     (tmp_path / "in").mkdir()
     for name in "ab":
         pq.write_table(table(40), tmp_path / "in" / f"{name}.parquet")
-    privatize_parquet(tmp_path / "in", tmp_path / "out", merging(), rows="keep", key=KEY)
+    release_file(tmp_path / "in", tmp_path / "out", merging(), rows="keep", key=KEY)
     parts = [rows_of(tmp_path / "out" / name) for name in left_in(tmp_path / "out")]
     assert parts[0] != parts[1], "equal files with equal noise would show which rows are equal"
 
@@ -73,14 +73,14 @@ def test_a_sub_folder_named_like_a_file_is_looked_into(tmp_path):
     inner = tmp_path / "in" / "day.parquet"
     inner.mkdir(parents=True)
     pq.write_table(table(), inner / "part-0.parquet")
-    assert audit_parquet(tmp_path / "in", ["s"], ["x"]).n_rows == 300
+    assert audit_file(tmp_path / "in", ["s"], ["x"]).n_rows == 300
 
 
 def test_a_folder_without_parquet_files_is_refused(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("s,x\n")
     with pytest.raises(SourceError, match=r"holds no \*\.parquet files"):
-        privatize_parquet(tmp_path / "in", tmp_path / "out", merging())
+        release_file(tmp_path / "in", tmp_path / "out", merging())
 
 
 def test_files_of_different_columns_or_types_are_refused(tmp_path):
@@ -89,7 +89,7 @@ def test_files_of_different_columns_or_types_are_refused(tmp_path):
     for other in (table().drop_columns("age"), table().set_column(2, "floor", table()["floor"].cast(pa.int64()))):
         pq.write_table(other, tmp_path / "in" / "b.parquet")
         with pytest.raises(SourceError, match=r"b\.parquet has other columns or types than a\.parquet"):
-            privatize_parquet(tmp_path / "in", tmp_path / "out", merging())
+            release_file(tmp_path / "in", tmp_path / "out", merging())
     assert left_in(tmp_path) == ["in"]
 
 
@@ -143,7 +143,7 @@ def test_a_source_that_changes_between_the_passes_is_noticed_and_nothing_is_left
     edit_after_counting(monkeypatch, lambda: EDITS[edit](source))
     wanted = SourceError if edit in ("gone", "damaged", "another column") else SourceChanged
     with pytest.raises(wanted) as caught:
-        privatize_parquet(source, tmp_path / "out.parquet", merging(), rows=rows)
+        release_file(source, tmp_path / "out.parquet", merging(), rows=rows)
     assert "SECRET" not in str(caught.value)
     assert "\n" not in str(caught.value)
     assert set(left_in(tmp_path)) <= {"raw.parquet"}
@@ -171,9 +171,9 @@ def test_a_change_that_the_file_system_does_not_show_is_noticed_or_is_not_releas
     if not room:
         monkeypatch.setattr("sanitize.parquet._privatize.KeptRows", partial(KeptRows, 0))
         with pytest.raises(SourceChanged, match="changed while it was being read; nothing was released"):
-            privatize_parquet(path, tmp_path / "out.parquet", sanitizer, rows=rows)
+            release_file(path, tmp_path / "out.parquet", sanitizer, rows=rows)
     else:  # what was counted is released, and nothing else is read
-        privatize_parquet(path, tmp_path / "out.parquet", sanitizer, rows=rows)
+        release_file(path, tmp_path / "out.parquet", sanitizer, rows=rows)
         assert Counter(pq.read_table(tmp_path / "out.parquet")["x"].to_pylist()) == {"a": 50, "b": 50}
         (tmp_path / "out.parquet").unlink()
     after = path.stat()
@@ -186,7 +186,7 @@ def test_a_folder_that_changes_between_the_passes_is_noticed(folder, tmp_path, m
     edit_after_counting(monkeypatch, lambda: pq.write_table(table(200, seed=9), last))
     for target in ("out", "out.parquet"):
         with pytest.raises(SourceChanged, match="nothing was released"):
-            privatize_parquet(folder, tmp_path / target, merging(), rows="keep")
+            release_file(folder, tmp_path / target, merging(), rows="keep")
     assert left_in(tmp_path) == ["SECRET_study"]
 
 
@@ -196,6 +196,6 @@ def test_the_source_itself_is_never_modified(source, folder, tmp_path):
         return [(f.read_bytes(), f.stat().st_mtime_ns, f.stat().st_mode) for f in files]
 
     before = state()
-    privatize_parquet(source, tmp_path / "out.parquet", merging())
-    privatize_parquet(folder, tmp_path / "out", merging())
+    release_file(source, tmp_path / "out.parquet", merging())
+    release_file(folder, tmp_path / "out", merging())
     assert state() == before

@@ -8,7 +8,7 @@ import pytest
 import sanitize as sz
 from sanitize._release import random_order, row_order
 from sanitize.errors import RowOrderLeak
-from sanitize.parquet import plan_parquet
+from sanitize.parquet import plan_file
 from sanitize.transformers import SubsetMerging, TreeMerging
 
 N = 20_000
@@ -114,7 +114,7 @@ def write(path, secret, x=None):
 
 def plan(path, rows="keep", budget=None):
     budget = budget or sz.LiftBudget(lower=1.0, upper=0.5)
-    return plan_parquet(path, SubsetMerging(budget, sensitive="s", public="x"), rows=rows)
+    return plan_file(path, SubsetMerging(budget, sensitive="s", public="x"), rows=rows)
 
 
 @pytest.mark.slow
@@ -195,6 +195,6 @@ def test_an_order_that_tells_the_secret_of_a_large_table_is_refused(name, tmp_pa
 def test_the_cells_of_a_tree_are_looked_at_like_a_column(tmp_path):
     tree = TreeMerging(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="s", public=["x"])
     path = write(tmp_path / "raw.parquet", np.random.default_rng(4).integers(0, 2, N), ROWS * 4 // N)
-    assert any("depends on column 'cell'" in note for note in plan_parquet(path, tree, rows="keep").facts.warnings)
+    assert any("depends on column 'cell'" in note for note in plan_file(path, tree, rows="keep").facts.warnings)
     with pytest.raises(RowOrderLeak):
-        plan_parquet(write(tmp_path / "sorted.parquet", ORDERS["sorted"]), tree, rows="keep")
+        plan_file(write(tmp_path / "sorted.parquet", ORDERS["sorted"]), tree, rows="keep")

@@ -28,7 +28,7 @@ from sanitize.errors import (
     RowOrderLeak,
 )
 from sanitize.parquet import _second_pass as _parquet_passes
-from sanitize.parquet import _shuffle, plan_parquet, privatize_parquet
+from sanitize.parquet import _shuffle, plan_file, release_file
 from sanitize.parquet._shuffle import shuffled_blocks
 from sanitize.transformers import RandomizedResponse, SubsetMerging, Watchdog
 
@@ -52,8 +52,8 @@ def adult(tmp_path_factory):
         pytest.skip("the shared tables are not on this machine")
     folder = tmp_path_factory.mktemp("adult")
     sanitizer = SubsetMerging(BUDGET, sensitive="income", public=["education", "occupation"])
-    report = privatize_parquet(DATA / "adult.parquet", folder / "kept.parquet", sanitizer, rows="keep", key=KEY)
-    privatize_parquet(DATA / "adult.parquet", folder / "mixed.parquet", clone(sanitizer), key=KEY)
+    report = release_file(DATA / "adult.parquet", folder / "kept.parquet", sanitizer, rows="keep", key=KEY)
+    release_file(DATA / "adult.parquet", folder / "mixed.parquet", clone(sanitizer), key=KEY)
     raw = pd.read_parquet(DATA / "adult.parquet", columns=["income", "education", "occupation"])
     return folder, sanitizer, report, raw
 
@@ -191,7 +191,7 @@ def test_rows_kept_equal_fit_transform_for_the_same_random_state(estimator, outp
         min_count=4,
         random_state=random_state(),
     )
-    report = privatize_parquet(source, tmp_path / "out.parquet", sanitizer, rows="keep")
+    report = release_file(source, tmp_path / "out.parquet", sanitizer, rows="keep")
     in_memory = clone(sanitizer).fit(pq.read_table(source))
     assert in_memory.channel_ == sanitizer.channel_
     assert figures(report) == figures(in_memory.report_)
@@ -204,9 +204,7 @@ def test_any_batch_size_writes_the_same_bytes_for_one_key(rows, source, tmp_path
     written = set()
     for batch_rows in (1, 7, 65536):
         sanitizer = merging(public=["x", "floor", "age"], bins={"age": [18, 40, 80]})
-        privatize_parquet(
-            source, tmp_path / f"{batch_rows}.parquet", sanitizer, rows=rows, key=KEY, batch_rows=batch_rows
-        )
+        release_file(source, tmp_path / f"{batch_rows}.parquet", sanitizer, rows=rows, key=KEY, batch_rows=batch_rows)
         written.add((tmp_path / f"{batch_rows}.parquet").read_bytes())
     assert len(written) == 1
 
@@ -214,12 +212,12 @@ def test_any_batch_size_writes_the_same_bytes_for_one_key(rows, source, tmp_path
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_several_row_groups_hold_the_rows_of_one(rows, source, tmp_path, monkeypatch):
-    privatize_parquet(source, tmp_path / "one.parquet", merging(), rows=rows, key=KEY)
+    release_file(source, tmp_path / "one.parquet", merging(), rows=rows, key=KEY)
     monkeypatch.setattr(_parquet_passes, "ROW_GROUP_ROWS", 64)
     outputs = set()
     for batch_rows in (13, 50, 64, 1000):
         path = tmp_path / f"{batch_rows}.parquet"
-        privatize_parquet(source, path, merging(), rows=rows, key=KEY, batch_rows=batch_rows)
+        release_file(source, path, merging(), rows=rows, key=KEY, batch_rows=batch_rows)
         meta = pq.read_metadata(path)
         assert [meta.row_group(i).num_rows for i in range(meta.num_row_groups)] == [64, 64, 64, 64, 44]
         outputs.add(path.read_bytes())
@@ -230,7 +228,7 @@ def test_several_row_groups_hold_the_rows_of_one(rows, source, tmp_path, monkeyp
 
 def test_two_runs_without_a_key_differ(source, tmp_path):
     for name in ("a", "b"):
-        privatize_parquet(source, tmp_path / f"{name}.parquet", merging(), rows="keep")
+        release_file(source, tmp_path / f"{name}.parquet", merging(), rows="keep")
     # Of 300 rows at least 100 are drawn among symbols none of which has more than half the mass of its group.
     assert rows_of(tmp_path / "a.parquet") != rows_of(tmp_path / "b.parquet")
 
@@ -241,7 +239,7 @@ def test_source_row_groups_and_encodings_make_no_difference(tmp_path):
         [{}, {"row_group_size": 17}, {"use_dictionary": False}, {"compression": "none", "data_page_version": "2.0"}]
     ):
         pq.write_table(table(), tmp_path / f"raw{i}.parquet", **settings)
-        privatize_parquet(tmp_path / f"raw{i}.parquet", tmp_path / f"out{i}.parquet", merging(), key=KEY)
+        release_file(tmp_path / f"raw{i}.parquet", tmp_path / f"out{i}.parquet", merging(), key=KEY)
         outputs.add((tmp_path / f"out{i}.parquet").read_bytes())
     assert len(outputs) == 1
 
@@ -249,7 +247,7 @@ def test_source_row_groups_and_encodings_make_no_difference(tmp_path):
 @pytest.mark.parametrize("key", [b"short", "text", 3.5, bytearray(32)])
 def test_a_key_that_is_not_32_bytes_is_refused(key, source, tmp_path):
     with pytest.raises(InvalidParameter, match=r"32 bytes"):
-        privatize_parquet(source, tmp_path / "out.parquet", merging(), key=key)
+        release_file(source, tmp_path / "out.parquet", merging(), key=key)
     assert left_in(tmp_path) == ["raw.parquet"]
 
 
@@ -258,7 +256,7 @@ def test_a_key_that_is_not_32_bytes_is_refused(key, source, tmp_path):
 )
 def test_other_arguments_out_of_range_are_refused(settings, message, source, tmp_path):
     with pytest.raises(InvalidParameter, match=message):
-        privatize_parquet(source, tmp_path / "out.parquet", merging(), **settings)
+        release_file(source, tmp_path / "out.parquet", merging(), **settings)
 
 
 # ---------------------------------------------------------------------------------------------- order
@@ -275,7 +273,7 @@ def test_a_sorted_column_is_released_in_a_random_order(tmp_path):
     sanitizer = SubsetMerging(LOOSE, sensitive="x", public="s")
     firsts, halves = Counter(), []
     for i in range(100):
-        privatize_parquet(path, tmp_path / "out.parquet", sanitizer, key=bytes([i]) * 32, force=True)
+        release_file(path, tmp_path / "out.parquet", sanitizer, key=bytes([i]) * 32, force=True)
         released = pq.read_table(tmp_path / "out.parquet")["s"].to_pylist()
         assert Counter(released) == Counter(raw)
         firsts[released[0]] += 1
@@ -289,9 +287,7 @@ def test_a_sorted_column_is_released_in_a_random_order(tmp_path):
 
 
 @needs_data
-@pytest.mark.parametrize(
-    "call", [privatize_parquet, lambda a, b, c, **d: plan_parquet(a, c, **d)], ids=["release", "plan"]
-)
+@pytest.mark.parametrize("call", [release_file, lambda a, b, c, **d: plan_file(a, c, **d)], ids=["release", "plan"])
 def test_an_order_that_gives_the_sensitive_column_away_is_not_kept(call, tmp_path):
     path = DATA / "hostile" / "row_order_reveals_sensitive.parquet"
     with pytest.raises(RowOrderLeak, match="order") as caught:
@@ -305,18 +301,18 @@ def test_an_order_that_tells_less_than_the_budget_is_kept_and_mentioned(tmp_path
     drift = np.random.default_rng(0).random(n) < np.linspace(0.4, 0.6, n)
     pq.write_table(pa.table({"s": drift, "x": ["a", "b"] * (n // 2)}), tmp_path / "raw.parquet")
     sanitizer = SubsetMerging(1.0, sensitive="s", public="x")
-    report = privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, rows="keep")
+    report = release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, rows="keep")
     assert any("keep their order" in note for note in report.facts.warnings)
     parts = [drift[start : start + 512] for start in range(0, n, 512)]
     blocks = np.array([[part.sum(), (~part).sum()] for part in parts]) / n
     expected = (blocks * np.log(blocks / blocks.sum(axis=0) / blocks.sum(axis=1, keepdims=True))).sum()
     assert report.summary["position_information"] == pytest.approx(expected, abs=1e-9)
-    shuffled = privatize_parquet(tmp_path / "raw.parquet", tmp_path / "2.parquet", clone(sanitizer))
+    shuffled = release_file(tmp_path / "raw.parquet", tmp_path / "2.parquet", clone(sanitizer))
     assert "position_information" not in shuffled.summary
 
 
 def test_kept_rows_keep_their_order(source, tmp_path):
-    privatize_parquet(source, tmp_path / "out.parquet", merging(LOOSE), rows="keep")
+    release_file(source, tmp_path / "out.parquet", merging(LOOSE), rows="keep")
     raw = pq.read_table(source, columns=["x", "floor"]).to_pydict()
     assert pq.read_table(tmp_path / "out.parquet").to_pydict() == raw
 
@@ -405,7 +401,7 @@ MEMORY = """
 import sys
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 import sanitize as sz
-from sanitize.parquet import privatize_parquet
+from sanitize.parquet import release_file
 from sanitize.transformers import SubsetMerging
 step, source, target, rows = sys.argv[1:]
 pa.set_cpu_count(2)  # each thread holds a block: on a machine of many cores they are what is measured
@@ -426,7 +422,7 @@ else:
     import scipy.optimize, scipy.stats, sklearn.base, pandas
     before = kilobytes("VmRSS")
     sanitizer = SubsetMerging(sz.LiftBudget(lower=2.0, upper=0.4), sensitive="s", public=["x", "floor"])
-    privatize_parquet(source, target, sanitizer, rows=rows)
+    release_file(source, target, sanitizer, rows=rows)
     assert pq.read_metadata(target).num_rows == 8 << 18
     print(kilobytes("VmHWM") - before)
 """

@@ -15,7 +15,7 @@ from sanitize._files.open import Target, open_source
 from sanitize._files.outputs import outputs
 from sanitize._release.first_pass import FirstPass
 from sanitize.errors import InvalidParameter, SourceChanged
-from sanitize.parquet import plan_parquet, privatize_parquet
+from sanitize.parquet import plan_file, release_file
 from sanitize.parquet._second_pass import SecondPass
 from sanitize.transformers import RandomizedResponse, SubsetMerging
 
@@ -46,7 +46,7 @@ def both(source) -> list:
 @pytest.mark.parametrize("which", [0, 1])
 def test_what_is_prepared_is_what_is_written(which, order, source, tmp_path):
     made = both(source)[which]
-    report = privatize_parquet(source, tmp_path / "whole.parquet", made, rows=order, key=KEY)
+    report = release_file(source, tmp_path / "whole.parquet", made, rows=order, key=KEY)
     with open_source(source, made.numbers) as table:
         prepared = made.prepare(FirstPass(table, 7), order, key=KEY)
         place = Target.check(tmp_path / "steps.parquet", source, force=False)
@@ -86,8 +86,8 @@ def test_no_distribution_and_no_key_is_in_what_is_prepared(which, source):
 @pytest.mark.parametrize("order", ["shuffle", "keep"])
 def test_the_report_of_a_plan_is_that_of_the_sanitizer_and_of_its_release(order, source, tmp_path):
     plan, made = sanitizer(), sanitizer()
-    planned = plan_parquet(source, plan, rows=order)
-    report = privatize_parquet(source, tmp_path / "out.parquet", made, rows=order)
+    planned = plan_file(source, plan, rows=order)
+    report = release_file(source, tmp_path / "out.parquet", made, rows=order)
     assert planned.to_dict() == plan.report_.to_dict() == made.report_.to_dict() == report.to_dict()
     assert ("position_information" in report.summary) == (order == "keep")
 
@@ -107,7 +107,7 @@ def test_a_new_symbol_in_the_second_pass_is_a_changed_source_whatever_the_saniti
 
     monkeypatch.setattr(SubsetMerging, "prepare", prepare_and_edit)
     with pytest.raises(SourceChanged, match=r"raw\.parquet changed"):
-        privatize_parquet(source, tmp_path / "out.parquet", sanitizer(handle_unknown="error"), rows="keep")
+        release_file(source, tmp_path / "out.parquet", sanitizer(handle_unknown="error"), rows="keep")
     assert not (tmp_path / "out.parquet").exists()
 
 
@@ -115,26 +115,26 @@ def test_both_reports_warn_of_spreadsheets_where_text_is_written(source, tmp_pat
     first, saved = both(source)
     for name in ("text.csv", "table.parquet"):
         notes = [
-            privatize_parquet(source, tmp_path / name, first, force=True).facts.warnings,
-            privatize_parquet(source, tmp_path / name, saved, force=True).warnings,
+            release_file(source, tmp_path / name, first, force=True).facts.warnings,
+            release_file(source, tmp_path / name, saved, force=True).warnings,
         ]
         assert [any("spreadsheets" in note for note in told) for told in notes] == [name == "text.csv"] * 2
-    assert any("spreadsheets" in note for note in privatize_parquet(source, io.BytesIO(), saved).warnings)
+    assert any("spreadsheets" in note for note in release_file(source, io.BytesIO(), saved).warnings)
 
 
 def test_an_open_source_is_read_as_it_is_and_never_replaced(source, tmp_path):
     with open_source(source) as table:
-        privatize_parquet(table, tmp_path / "out.parquet", sanitizer(), key=KEY)
+        release_file(table, tmp_path / "out.parquet", sanitizer(), key=KEY)
         with pytest.raises(sz.errors.TargetError, match="is the source"):
-            privatize_parquet(table, source, sanitizer(), force=True)
-    privatize_parquet(source, tmp_path / "again.parquet", sanitizer(), key=KEY)
+            release_file(table, source, sanitizer(), force=True)
+    release_file(source, tmp_path / "again.parquet", sanitizer(), key=KEY)
     assert (tmp_path / "out.parquet").read_bytes() == (tmp_path / "again.parquet").read_bytes()
 
 
 def test_an_order_that_is_none_is_refused_before_anything_is_read(tmp_path):
     for call in (
-        lambda: plan_parquet(tmp_path / "no such.parquet", sanitizer(), rows="sorted"),
-        lambda: privatize_parquet(tmp_path / "no such.parquet", tmp_path / "out.parquet", sanitizer(), rows="sorted"),
+        lambda: plan_file(tmp_path / "no such.parquet", sanitizer(), rows="sorted"),
+        lambda: release_file(tmp_path / "no such.parquet", tmp_path / "out.parquet", sanitizer(), rows="sorted"),
     ):
         with pytest.raises(InvalidParameter, match="rows must be 'shuffle' or 'keep', got 'sorted'"):
             call()

@@ -20,7 +20,7 @@ from sanitize.errors import (
 )
 from sanitize.parquet import _parquet_writer as _parquet_target
 from sanitize.parquet import _second_pass as _parquet_passes
-from sanitize.parquet import plan_parquet, privatize_parquet
+from sanitize.parquet import plan_file, release_file
 from sanitize.transformers import Sanitizer
 
 
@@ -41,7 +41,7 @@ def leaky(monkeypatch):
 def test_nothing_is_written_when_the_gate_fails(leaky, target, from_folder, source, folder, tmp_path):
     before = left_in(tmp_path)
     with pytest.raises(BudgetExceeded, match="nothing was released") as caught:
-        privatize_parquet(folder if from_folder else source, tmp_path / target, merging(0.05))
+        release_file(folder if from_folder else source, tmp_path / target, merging(0.05))
     assert caught.value.excess > 0
     assert "SECRET" not in str(caught.value)
     assert left_in(tmp_path) == before
@@ -49,14 +49,14 @@ def test_nothing_is_written_when_the_gate_fails(leaky, target, from_folder, sour
 
 def test_a_plan_passes_the_same_gate_and_writes_nothing(leaky, source, tmp_path):
     with pytest.raises(BudgetExceeded):
-        plan_parquet(source, merging(0.05))
+        plan_file(source, merging(0.05))
     assert left_in(tmp_path) == ["raw.parquet"]
 
 
 def test_an_old_target_survives_a_failed_gate(leaky, source, tmp_path):
     (tmp_path / "out.parquet").write_text("old")
     with pytest.raises(BudgetExceeded):
-        privatize_parquet(source, tmp_path / "out.parquet", merging(0.05), force=True)
+        release_file(source, tmp_path / "out.parquet", merging(0.05), force=True)
     assert (tmp_path / "out.parquet").read_text() == "old"
 
 
@@ -64,17 +64,17 @@ def test_an_existing_target_is_left_alone_unless_forced(source, folder, tmp_path
     target = tmp_path / "out.parquet"
     target.write_text("old")
     with pytest.raises(TargetExists, match="exists already"):
-        privatize_parquet(source, target, merging())
+        release_file(source, target, merging())
     assert target.read_text() == "old"
-    privatize_parquet(source, target, merging(), force=True)
+    release_file(source, target, merging(), force=True)
     assert pq.read_metadata(target).num_rows == 300
     parts = tmp_path / "out"
     parts.mkdir()
     (parts / "old").write_text("old")
     with pytest.raises(TargetExists, match="exists already"):
-        privatize_parquet(folder, parts, merging())
+        release_file(folder, parts, merging())
     assert left_in(parts) == ["old"]
-    privatize_parquet(folder, parts, merging(), force=True)
+    release_file(folder, parts, merging(), force=True)
     assert left_in(parts) == ["part-00000.parquet", "part-00001.parquet", "part-00002.parquet"]
     assert left_in(tmp_path) == ["SECRET_study", "out", "out.parquet", "raw.parquet"]
 
@@ -82,12 +82,12 @@ def test_an_existing_target_is_left_alone_unless_forced(source, folder, tmp_path
 def test_force_never_replaces_a_folder_by_a_file_or_a_file_by_a_folder(source, folder, tmp_path):
     (tmp_path / "out").mkdir()
     with pytest.raises(TargetExists):
-        privatize_parquet(source, tmp_path / "out", merging())
+        release_file(source, tmp_path / "out", merging())
     with pytest.raises(TargetError, match="is not a regular file; it is left as it is"):
-        privatize_parquet(source, tmp_path / "out", merging(), force=True)
+        release_file(source, tmp_path / "out", merging(), force=True)
     (tmp_path / "file").write_text("old")
     with pytest.raises(TargetError, match="is not a folder; it is left as it is"):
-        privatize_parquet(folder, tmp_path / "file", merging(), force=True)
+        release_file(folder, tmp_path / "file", merging(), force=True)
     assert (tmp_path / "file").read_text() == "old"
 
 
@@ -96,12 +96,12 @@ def test_the_source_is_never_the_target(source, folder, tmp_path):
     (tmp_path / "link.parquet").symlink_to(source)
     for target in (source, tmp_path / "link.parquet", tmp_path / "x" / ".." / "raw.parquet"):
         with pytest.raises(TargetError, match="is the source or lies inside it"):
-            privatize_parquet(source, target, merging(), force=True)
+            release_file(source, target, merging(), force=True)
     for target in (folder, folder / "out", folder / "sex=SECRET_male" / "out.parquet"):
         with pytest.raises(TargetError, match="is the source or lies inside it"):
-            privatize_parquet(folder, target, merging(), force=True)
+            release_file(folder, target, merging(), force=True)
     with pytest.raises(TargetError, match="the source lies inside"):
-        privatize_parquet(folder / "sex=SECRET_male", folder, merging(), force=True)
+        release_file(folder / "sex=SECRET_male", folder, merging(), force=True)
     assert source.read_bytes() == before
     assert (tmp_path / "link.parquet").is_symlink()
 
@@ -109,9 +109,9 @@ def test_the_source_is_never_the_target(source, folder, tmp_path):
 def test_a_missing_target_folder_is_named_before_the_source_is_counted(source, tmp_path, monkeypatch):
     monkeypatch.setattr(Sanitizer, "prepare", lambda *_, **__: pytest.fail("the source was read first"))
     with pytest.raises(TargetError, match=r"the folder of .* does not exist; make it first"):
-        privatize_parquet(source, tmp_path / "no" / "out.parquet", merging())
+        release_file(source, tmp_path / "no" / "out.parquet", merging())
     with pytest.raises(TargetError, match="make it first"):
-        privatize_parquet(source, source / "out.parquet", merging())
+        release_file(source, source / "out.parquet", merging())
 
 
 def test_a_folder_that_may_not_be_written_to_is_named(source, folder, tmp_path, monkeypatch):
@@ -121,10 +121,10 @@ def test_a_folder_that_may_not_be_written_to_is_named(source, folder, tmp_path, 
     with monkeypatch.context() as patch:
         patch.setattr("sanitize._files.outputs._Unnamed.open", refuse)
         with pytest.raises(TargetError, match="may not be written to; nothing was written"):
-            privatize_parquet(source, tmp_path / "out.parquet", merging())
+            release_file(source, tmp_path / "out.parquet", merging())
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(TargetError, match="may not be written to; nothing was written"):
-        privatize_parquet(folder, tmp_path / "out", merging())
+        release_file(folder, tmp_path / "out", merging())
     assert left_in(tmp_path) == ["SECRET_study", "raw.parquet"]
 
 
@@ -132,7 +132,7 @@ def test_a_folder_that_may_not_be_written_to_is_named(source, folder, tmp_path, 
 def test_a_read_only_folder_is_refused(source, tmp_path):
     (tmp_path / "sealed").mkdir(mode=0o500)
     with pytest.raises(TargetError, match="may not be written to"):
-        privatize_parquet(source, tmp_path / "sealed" / "out.parquet", merging())
+        release_file(source, tmp_path / "sealed" / "out.parquet", merging())
 
 
 def test_a_full_disk_leaves_nothing(source, folder, tmp_path, monkeypatch):
@@ -142,7 +142,7 @@ def test_a_full_disk_leaves_nothing(source, folder, tmp_path, monkeypatch):
     monkeypatch.setattr(_parquet_target.ReleaseWriter, "write", full)
     for start, target in ((source, "out.parquet"), (folder, "out")):
         with pytest.raises(TargetError, match=r"cannot be written \(No space left on device\); nothing was written"):
-            privatize_parquet(start, tmp_path / target, merging())
+            release_file(start, tmp_path / target, merging())
     assert left_in(tmp_path) == ["SECRET_study", "raw.parquet"]
 
 
@@ -170,7 +170,7 @@ def test_a_disk_that_fills_up_is_one_error(free, source, tmp_path, monkeypatch):
     monkeypatch.setattr(FullDisk, "room", free)
     monkeypatch.setattr("sanitize._files.outputs._Unnamed.open", opened)
     with pytest.raises(TargetError, match=r"No space left on device"):
-        privatize_parquet(source, tmp_path / "out.parquet", merging())
+        release_file(source, tmp_path / "out.parquet", merging())
     gc.collect()
     assert left_in(tmp_path) == ["raw.parquet"]
 
@@ -198,7 +198,7 @@ def test_an_interrupted_release_leaves_nothing(stop, unnamed, source, folder, tm
     monkeypatch.setattr(_parquet_target.ReleaseWriter, "write", interrupted)
     for start, target in ((source, "out.parquet"), (folder, "out"), (folder, "all.parquet")):
         with pytest.raises(stop):
-            privatize_parquet(start, tmp_path / target, merging())
+            release_file(start, tmp_path / target, merging())
         assert left_in(tmp_path) == ["SECRET_study", "raw.parquet"]
 
 
@@ -214,10 +214,10 @@ def test_an_interrupted_replacement_leaves_the_old_target(unnamed, source, tmp_p
         with monkeypatch.context() as patch:
             patch.setattr(_parquet_target.ReleaseWriter, name, interrupted)
             with pytest.raises(KeyboardInterrupt):
-                privatize_parquet(source, tmp_path / "out.parquet", merging(), force=True)
+                release_file(source, tmp_path / "out.parquet", merging(), force=True)
     monkeypatch.setattr(os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        privatize_parquet(source, tmp_path / "out.parquet", merging(), force=True)
+        release_file(source, tmp_path / "out.parquet", merging(), force=True)
     assert (tmp_path / "out.parquet").read_text() == "old"
     assert left_in(tmp_path) == ["out.parquet", "raw.parquet"]
 
@@ -229,8 +229,8 @@ def test_permissions_of_the_result_follow_the_umask(mask, unnamed, source, folde
     with_and_without_unnamed_files(monkeypatch, unnamed)
     old = os.umask(mask)
     try:
-        privatize_parquet(source, tmp_path / "out.parquet", merging())
-        privatize_parquet(folder, tmp_path / "out", merging())
+        release_file(source, tmp_path / "out.parquet", merging())
+        release_file(folder, tmp_path / "out", merging())
         assert os.umask(mask) == mask, "the umask of the process was changed"
     finally:
         os.umask(old)
@@ -249,5 +249,5 @@ def test_the_unfinished_file_is_readable_by_its_owner_only(source, tmp_path, mon
         write(self, columns)
 
     monkeypatch.setattr(_parquet_target.ReleaseWriter, "write", spy)
-    privatize_parquet(source, tmp_path / "out.parquet", merging())
+    release_file(source, tmp_path / "out.parquet", merging())
     assert modes == [0o600]

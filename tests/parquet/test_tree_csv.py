@@ -10,7 +10,7 @@ import sanitize as sz
 from sanitize._files.csv import CsvSource
 from sanitize._files.source import Numbers
 from sanitize.errors import ColumnError
-from sanitize.parquet import plan_parquet
+from sanitize.parquet import plan_file
 from sanitize.saved import SavedRelease
 from sanitize.transformers import SubsetMerging, TreeMerging, TreeRandomResponse
 
@@ -51,11 +51,11 @@ def test_csv_is_released_as_the_same_parquet_is(kind, public, both, tmp_path):
     fits, released = [], []
     for raw in both:
         made = kind(BUDGET, sensitive="ill", public=public, min_rows=200)
-        sz.privatize_parquet(raw, target := tmp_path / f"out{raw.suffix}", made, rows="keep", key=KEY)
+        sz.release_file(raw, target := tmp_path / f"out{raw.suffix}", made, rows="keep", key=KEY)
         fits.append(made)
         read = pd.read_csv if raw.suffix == ".csv" else pd.read_parquet
         released.append(read(target, **({"dtype": {"code": str}} if raw.suffix == ".csv" else {})))
-        assert sz.verify_parquet(target, raw, made, rows="keep").ok
+        assert sz.verify_file(target, raw, made, rows="keep").ok
     assert [str(levels.values.type) for levels in fits[0].tree_.columns][:2] == ["int64", "double"]
     assert not any(levels.is_ordered for levels in fits[0].tree_.columns[2:])
     np.testing.assert_array_equal(*(made.channel_.matrix for made in fits))
@@ -104,7 +104,7 @@ def test_every_file_of_a_folder_counts(tmp_path):
 
 def test_tuples_keep_their_text(both):
     made = SubsetMerging(BUDGET, sensitive="ill", public=["code", "town"])
-    report = plan_parquet(both[0], made)
+    report = plan_file(both[0], made)
     assert report.ok
     assert all(symbol[0].startswith("0") for symbol in made.channel_.inputs.symbols)
 
@@ -117,10 +117,10 @@ def test_a_saved_tree_reads_new_csv_by_the_types_of_its_fit(both, tmp_path):
     df.loc[3, "weight"] = 80  # and every code could be a number now
     df["code"] = "77"
     df.to_csv(tmp_path / "new.csv", index=False)
-    sz.privatize_parquet(tmp_path / "new.csv", tmp_path / "out.csv", saved)
+    sz.release_file(tmp_path / "new.csv", tmp_path / "out.csv", saved)
     assert len(pd.read_csv(tmp_path / "out.csv")) == 50
     df["age"] = "old"
     df.to_csv(tmp_path / "odd.csv", index=False)
     with pytest.raises(ColumnError, match="'age' must be numbers") as caught:
-        sz.privatize_parquet(tmp_path / "odd.csv", tmp_path / "odd_out.csv", saved)
+        sz.release_file(tmp_path / "odd.csv", tmp_path / "odd_out.csv", saved)
     assert "old" not in str(caught.value).replace("'age'", "")

@@ -44,7 +44,7 @@ def raw(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", KINDS, ids=lambda s: f"{s.recipe_type.name} {s.confidence}")
 def test_a_file_is_released_as_its_rows_in_memory_are(sanitizer, raw, tmp_path):
-    report = sz.privatize_parquet(raw, tmp_path / "out.parquet", sanitizer, rows="keep", key=KEY)
+    report = sz.release_file(raw, tmp_path / "out.parquet", sanitizer, rows="keep", key=KEY)
     written = pq.read_table(tmp_path / "out.parquet")
     table = pa.Table.from_pandas(DF, preserve_index=False)
     fitted = clone(sanitizer).set_params(random_state=sz.NoiseKey(KEY)).fit(table)
@@ -53,13 +53,13 @@ def test_a_file_is_released_as_its_rows_in_memory_are(sanitizer, raw, tmp_path):
         assert written[name].to_pylist() == wanted[name].to_pylist()
     assert report.ok
     assert report.summary["mean_column_utility"] == fitted.report_.summary["mean_column_utility"]
-    shuffled = sz.privatize_parquet(raw, tmp_path / "shuffled.parquet", sanitizer)
+    shuffled = sz.release_file(raw, tmp_path / "shuffled.parquet", sanitizer)
     assert shuffled.ok
     assert pq.read_metadata(tmp_path / "shuffled.parquet").num_rows == len(DF)
 
 
 def test_a_file_holds_no_value_that_was_not_released(raw, tmp_path):
-    sz.privatize_parquet(raw, tmp_path / "out.parquet", KINDS[0])
+    sz.release_file(raw, tmp_path / "out.parquet", KINDS[0])
     released = set(pq.read_table(tmp_path / "out.parquet")["secret_number"].to_pylist())
     content = (tmp_path / "out.parquet").read_bytes()
     hidden = [value for value in DF["secret_number"] if value not in released]
@@ -91,7 +91,7 @@ def test_a_sample_is_uniform_and_keeps_the_order_of_rows(raw):
 
 
 def test_texts_like_formulas_are_told_in_csv(raw, tmp_path):
-    report = sz.privatize_parquet(raw, tmp_path / "out.csv", KINDS[0])
+    report = sz.release_file(raw, tmp_path / "out.csv", KINDS[0])
     assert any("'town'" in note and "formula" in note for note in report.facts.warnings)
 
 

@@ -19,7 +19,7 @@ import sanitize.pandas
 from sanitize.errors import (
     ColumnError,
 )
-from sanitize.parquet import privatize_parquet
+from sanitize.parquet import release_file
 from sanitize.transformers import GaussianChannel, SubsetMerging
 
 # ----------------------------------------------------------------------------- what the file may hold
@@ -65,7 +65,7 @@ def test_a_column_keeps_its_parquet_type_and_its_values(kind, tmp_path):
     raw = pa.table({"x": TYPES[kind], "s": ["p", "n", "n"] * 20})
     pq.write_table(raw, tmp_path / "raw.parquet")
     sanitizer = SubsetMerging(LOOSE, sensitive="s", public="x", handle_unknown="error")
-    report = privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, rows="keep")
+    report = release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, rows="keep")
     assert report.ok
     assert not report.facts.n_unseen
     stored = [pq.ParquetFile(tmp_path / f"{name}.parquet").schema.column(0) for name in ("raw", "out")]
@@ -74,9 +74,7 @@ def test_a_column_keeps_its_parquet_type_and_its_values(kind, tmp_path):
     assert stored[0].name == stored[1].name == "x"
     plain = pq.read_table(tmp_path / "out.parquet")["x"]
     assert plain.to_pylist() == raw["x"].to_pylist()
-    privatize_parquet(
-        tmp_path / "raw.parquet", tmp_path / "merged.parquet", SubsetMerging(0.0, sensitive="s", public="x")
-    )
+    release_file(tmp_path / "raw.parquet", tmp_path / "merged.parquet", SubsetMerging(0.0, sensitive="s", public="x"))
     assert set(pq.read_table(tmp_path / "merged.parquet")["x"].to_pylist()) <= set(raw["x"].to_pylist())
 
 
@@ -86,7 +84,7 @@ def test_a_zoned_timestamp_keeps_its_instants_and_a_duration_its_count(tmp_path)
     spans = pa.array([1, None, 5] * 20, pa.duration("us"))
     pq.write_table(pa.table({"x": instants, "y": spans, "s": ["p", "n", "n"] * 20}), tmp_path / "raw.parquet")
     sanitizer = SubsetMerging(LOOSE, sensitive="s", public=["x", "y"])
-    privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, rows="keep")
+    release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, rows="keep")
     released = pq.read_table(tmp_path / "out.parquet")
     assert released["x"].cast(pa.int64()).to_pylist() == [1, None, 10**15] * 20
     assert released["y"].to_pylist() == [1, None, 5] * 20
@@ -94,7 +92,7 @@ def test_a_zoned_timestamp_keeps_its_instants_and_a_duration_its_count(tmp_path)
 
 def test_labels_of_a_number_are_text(source, tmp_path):
     sanitizer = merging(LOOSE, public=["age"], bins={"age": [18, 40, 80]}, output="label")
-    privatize_parquet(source, tmp_path / "out.parquet", sanitizer)
+    release_file(source, tmp_path / "out.parquet", sanitizer)
     assert set(pq.read_table(tmp_path / "out.parquet").column(0).to_pylist()) == {"[18, 40)", "[40, 80]"}
 
 
@@ -104,7 +102,7 @@ def test_odd_and_nested_names_select_the_exact_column(tmp_path):
     raw = pa.table({"a": nested, "a.b": flat, "s": ["p", "n"] * 30, "a.b.c": ["SECRET"] * 60})
     pq.write_table(raw, tmp_path / "raw.parquet")
     sanitizer = SubsetMerging(LOOSE, sensitive="s", public="a.b")
-    privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, rows="keep")
+    release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, rows="keep")
     assert pq.read_table(tmp_path / "out.parquet").to_pydict() == {"a.b": flat.to_pylist()}
 
 
@@ -114,12 +112,12 @@ def test_positions_count_all_columns_even_where_names_repeat(tmp_path):
     )
     pq.write_table(raw, tmp_path / "raw.parquet")
     sanitizer = SubsetMerging(LOOSE, sensitive=[2], public=[3])
-    privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer)
+    release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer)
     assert pq.read_schema(tmp_path / "out.parquet").names == ["y"]
     assert sanitizer.report_.sensitive == ("s",)
     for by_position in ([1], [0]):
         with pytest.raises(ColumnError):
-            privatize_parquet(
+            release_file(
                 tmp_path / "raw.parquet", tmp_path / "2", SubsetMerging(LOOSE, sensitive=[2], public=by_position)
             )
 
@@ -141,8 +139,8 @@ def test_whole_numbers_beyond_the_type_of_their_column_are_written_with_64_bits(
     source = pa.table({"s": ["p", "q", "q"] * (n // 3), "x": pa.array([0, 3, 90] * (n // 3), pa.uint8())})
     source = source.take(np.random.default_rng(0).permutation(n))  # an order that tells s would not be kept
     pq.write_table(source, tmp_path / "raw.parquet")
-    privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", clone(sanitizer), rows=rows)
+    release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", clone(sanitizer), rows=rows)
     released = pq.read_table(tmp_path / "out.parquet")
     assert released.schema.field("x").type == pa.int64()
     assert max(released["x"].to_pylist()) > 100
-    sz.verify_parquet(tmp_path / "out.parquet", tmp_path / "raw.parquet", clone(sanitizer), rows=rows).require()
+    sz.verify_file(tmp_path / "out.parquet", tmp_path / "raw.parquet", clone(sanitizer), rows=rows).require()

@@ -19,7 +19,7 @@ from sanitize._files.loads import in_turn
 from sanitize._progress import told
 from sanitize._tables import combined
 from sanitize.errors import InvalidParameter, SourceError
-from sanitize.parquet import audit_parquet, plan_parquet, privatize_parquet
+from sanitize.parquet import audit_file, plan_file, release_file
 from sanitize.transformers import JointRelease, SubsetMerging, TreeRandomResponse
 
 N = 6_000
@@ -58,7 +58,7 @@ def test_any_number_of_workers_writes_the_same_bytes_for_one_key(name, rows, raw
     for workers, batch_rows in ((1, 1 << 20), (2, 1 << 20), (7, 1 << 20), (3, 50), (None, 333)):
         out = tmp_path / "out.parquet"
         settings = {"rows": rows, "key": KEY, "force": True, "workers": workers, "batch_rows": batch_rows}
-        reports.append(privatize_parquet(raw, out, SANITIZERS[name](), **settings).to_json())
+        reports.append(release_file(raw, out, SANITIZERS[name](), **settings).to_json())
         made.append(out.read_bytes())
     assert made == made[:1] * 5
     assert reports == reports[:1] * 5
@@ -90,7 +90,7 @@ def test_loads_of_combinations_come_to_the_same_as_rows_one_by_one(name, rows, t
             kept.KeptRows.__init__, "__defaults__", (most_bytes, *kept.KeptRows.__init__.__defaults__[1:])
         )
         out = tmp_path / "out.parquet"
-        report = privatize_parquet(raw, out, SANITIZERS[name](), rows=rows, key=KEY, force=True, workers=workers)
+        report = release_file(raw, out, SANITIZERS[name](), rows=rows, key=KEY, force=True, workers=workers)
         made.append((report.to_json(), out.read_bytes()))
     assert made == made[:1] * 6
 
@@ -104,22 +104,22 @@ def test_csv_and_new_rows_of_a_saved_release_do_not_depend_on_workers(raw, tmp_p
         made = []
         for workers in (1, 2, 7):
             out = tmp_path / "out.parquet"
-            privatize_parquet(source, out, sanitizer, rows="keep", key=KEY, force=True, workers=workers)
+            release_file(source, out, sanitizer, rows="keep", key=KEY, force=True, workers=workers)
             made.append(out.read_bytes())
         assert made == made[:1] * 3
 
 
 def test_plans_and_audits_do_not_depend_on_workers(raw):
-    plans = [plan_parquet(raw, merging(LOOSE), rows="keep", workers=workers).to_json() for workers in (1, 2, 7)]
+    plans = [plan_file(raw, merging(LOOSE), rows="keep", workers=workers).to_json() for workers in (1, 2, 7)]
     assert plans == plans[:1] * 3
-    audits = [audit_parquet(raw, ["s"], ["x", "floor"], workers=workers).to_json() for workers in (1, 2, 7)]
+    audits = [audit_file(raw, ["s"], ["x", "floor"], workers=workers).to_json() for workers in (1, 2, 7)]
     assert audits == audits[:1] * 3
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, "2"])
 def test_what_is_no_number_of_workers_is_refused_before_anything_is_read(workers, tmp_path):
     with pytest.raises(InvalidParameter, match="workers"):
-        privatize_parquet(tmp_path / "absent.parquet", tmp_path / "out.parquet", merging(), workers=workers)
+        release_file(tmp_path / "absent.parquet", tmp_path / "out.parquet", merging(), workers=workers)
 
 
 def test_results_come_in_turn_and_no_more_are_waiting_than_one_beyond_the_workers():
@@ -162,7 +162,7 @@ def test_progress_hears_of_every_row(raw, tmp_path):
     for workers in (1, 3):
         heard: list[int] = []
         with told(heard.append):
-            privatize_parquet(raw, tmp_path / "out.parquet", merging(LOOSE), force=True, workers=workers)
+            release_file(raw, tmp_path / "out.parquet", merging(LOOSE), force=True, workers=workers)
         assert sum(heard) == 2 * N
 
 
@@ -171,6 +171,6 @@ def test_a_generator_draws_the_same_whatever_the_workers(raw, tmp_path):
     for workers in (1, 7):
         sanitizer = merging(random_state=np.random.default_rng(3))
         with pytest.warns(Warning, match="seed"):
-            privatize_parquet(raw, tmp_path / "out.parquet", sanitizer, force=True, workers=workers)
+            release_file(raw, tmp_path / "out.parquet", sanitizer, force=True, workers=workers)
         made.append((tmp_path / "out.parquet").read_bytes())
     assert made[0] == made[1]

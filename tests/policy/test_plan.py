@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 import sanitize as sz
 from sanitize._formatting import percent
 from sanitize.errors import ColumnError
-from sanitize.parquet import plan_parquet
+from sanitize.parquet import plan_file
 from sanitize.policy import PolicyBudget, make_plan
 from sanitize.policy._alternatives import Drafts
 
@@ -91,13 +91,13 @@ def test_every_setting_of_the_policy_is_in_every_figure(source, setting):
     head = FEW if setting == "confidence" else HEAD
     policy = sz.Policy.from_toml(head + SETTINGS[setting])
     plan = make_plan(policy, source)
-    own = plan_parquet(source, policy.sanitizer())
+    own = plan_file(source, policy.sanitizer())
     assert plan.report.summary == own.summary
     curve = plan.curves[0]
     if setting == "auto":
         policy = sz.Policy.from_toml(HEAD + f'mechanism = "{own.facts.mechanism.replace(" ", "-")}"')
     assert curve.points[2].normalized_utility == share(own, policy)
-    alone = [share(plan_parquet(source, at(policy, m).sanitizer()), policy) for m in (0.25, 0.5, 1, 2, 4)]
+    alone = [share(plan_file(source, at(policy, m).sanitizer()), policy) for m in (0.25, 0.5, 1, 2, 4)]
     assert [point.normalized_utility for point in curve.points] == pytest.approx(
         np.maximum.accumulate(alone), abs=1e-12
     )
@@ -135,10 +135,10 @@ def test_curves_never_fall_and_the_recommended_mechanism_keeps_what_is_said(sour
         assert kept == sorted(kept)
     line = next(one for one in plan.proposals if one.key == "mechanism")
     better = sz.Policy.from_toml(HEAD + f"{line.key} = {line.value}")
-    kept = plan_parquet(source, better.sanitizer()).summary["mean_column_utility"]
+    kept = plan_file(source, better.sanitizer()).summary["mean_column_utility"]
     assert line.why.startswith(f"keeps {100 * kept:.3g} % of each column, in the mean, in place of ")
     assert kept > float(line.why.split()[-2]) / 100
-    auto = plan_parquet(source, sz.Policy.from_toml(HEAD + SETTINGS["auto"]).sanitizer())
+    auto = plan_file(source, sz.Policy.from_toml(HEAD + SETTINGS["auto"]).sanitizer())
     assert json.loads(line.value).replace("-", " ") == auto.facts.mechanism  # there is one chooser
 
 
@@ -201,10 +201,10 @@ def test_all_columns_that_need_something_are_said_at_once_and_the_lines_work(tmp
 
 def test_what_would_change_it_keeps_what_it_says(source, policy):
     """Each line uncommented is a policy that keeps the share of the line; the adversary is scored by other code."""
-    own = plan_parquet(source, policy.sanitizer())
+    own = plan_file(source, policy.sanitizer())
     plan = make_plan(policy, source)
     looser = sz.Policy.from_toml(HEAD.replace("lower = 1.0", "lower = 2.0").replace("upper = 0.5", "upper = 1.0"))
-    kept = plan_parquet(source, looser.sanitizer()).summary["normalized_utility"]
+    kept = plan_file(source, looser.sanitizer()).summary["normalized_utility"]
     assert [(one.key, one.value) for one in plan.changes] == [("lower", "2"), ("upper", "1")]
     assert plan.changes[0].why.startswith(f"a looser limit: keeps {percent(kept)}, in place of ")
     assert all(one.line.startswith("# ") for one in plan.changes)
@@ -266,13 +266,13 @@ def test_edges_that_a_plan_takes_from_the_rows_stay_learned_in_the_policy(tmp_pa
     assert line.value.startswith("{ learned = [")
     pasted = f"{text}\n[channel.bins]\n{line.line}\n"
     sanitizer = sz.Policy.from_toml(pasted).sanitizer()
-    report = sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "released.parquet", sanitizer)
+    report = sz.release_file(tmp_path / "raw.parquet", tmp_path / "released.parquet", sanitizer)
     assert any(f"bin edges of column '{column}' were learned from the data" in note for note in report.facts.warnings)
     assert sz.SavedRelease.of(sanitizer).bound().layout.bins[column].learned
     sure = sz.Policy.from_toml(pasted.replace("[channel]\n", "[channel]\nconfidence = 0.9\n"))
     for call in (
-        lambda: plan_parquet(tmp_path / "raw.parquet", sure.sanitizer()),
-        lambda: sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "no.parquet", sure.sanitizer()),
+        lambda: plan_file(tmp_path / "raw.parquet", sure.sanitizer()),
+        lambda: sz.release_file(tmp_path / "raw.parquet", tmp_path / "no.parquet", sure.sanitizer()),
     ):
         with pytest.raises(ColumnError, match=f"'{column}' were learned from them: declare the edges"):
             call()  # fmt: skip
@@ -359,7 +359,7 @@ def test_names_are_escaped_and_shortened_on_the_page(tmp_path):
 
 def test_a_mechanism_that_is_not_monotone_is_shown_as_if_it_were_and_the_policy_as_it_is(source, policy):
     """Reports of other budgets in the wrong places: a search that ends badly under a looser budget."""
-    reports = {m: plan_parquet(source, at(policy, m).sanitizer()) for m in (0.25, 0.5, 1.0, 4.0)}
+    reports = {m: plan_file(source, at(policy, m).sanitizer()) for m in (0.25, 0.5, 1.0, 4.0)}
     kept = {m: report.summary["normalized_utility"] for m, report in reports.items()}
     assert kept[0.25] < kept[1.0] < kept[4.0]
     drafts = Drafts(policy, reports[1.0], 9)
@@ -373,7 +373,7 @@ def test_a_mechanism_that_is_not_monotone_is_shown_as_if_it_were_and_the_policy_
 @pytest.mark.parametrize(("sure", "better"), [("", ("tree-random-response", 1.0)), ("confidence = 0.9\n", None)])
 def test_of_certified_trees_none_is_proposed_because_it_keeps_more(source, policy, sure, better):
     """Each is sure by itself; the one of several that keeps most on these rows is less so."""
-    less, more = (plan_parquet(source, at(policy, m).sanitizer()) for m in (0.25, 4.0))
+    less, more = (plan_file(source, at(policy, m).sanitizer()) for m in (0.25, 4.0))
     tree = sz.Policy.from_toml(f'{HEAD}mechanism = "tree-merging"\n{sure}')
     drafts = Drafts(tree, with_mean(less), 9)
     drafts.found["tree-random-response", 1.0] = with_mean(more)

@@ -68,7 +68,7 @@ def test_with_a_ledger_the_line_is_what_the_ledger_says(tmp_path, suffix):
     ledger = sz.Ledger(tmp_path / "book", BUDGET)
     for number in (1, 2):
         target = tmp_path / f"{number}{suffix}"
-        report = sz.privatize_parquet(tmp_path / "raw.parquet", target, merging(), ledger=ledger)
+        report = sz.release_file(tmp_path / "raw.parquet", target, merging(), ledger=ledger)
         words = f"Counts this release alone: all {number} in its ledger are within the ledger's budget."
         assert in_every_view(report, words)
     together = ledger.check(DF, merging().fit(DF))
@@ -83,7 +83,7 @@ def test_workers_say_what_the_ledger_says(tmp_path):
     DF.to_parquet(tmp_path / "raw.parquet")
     ledger = sz.Ledger(tmp_path / "book", BUDGET)
     ledger.record(DF, merging().fit(DF))
-    report = dask.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "parts", merging(), ledger=ledger)
+    report = dask.release_file(tmp_path / "raw.parquet", tmp_path / "parts", merging(), ledger=ledger)
     assert "all 2 in its ledger" in report.to_text()
 
 
@@ -92,7 +92,7 @@ def test_new_rows_through_a_saved_release_count_alone(tmp_path):
     for columns in (["class"], ["class", "survived"]):
         source = tmp_path / f"{len(columns)}.parquet"
         pd.DataFrame(DF[columns]).to_parquet(source)
-        report = sz.privatize_parquet(source, tmp_path / f"{len(columns)}-released.parquet", saved)
+        report = sz.release_file(source, tmp_path / f"{len(columns)}-released.parquet", saved)
         assert report.to_text().splitlines().count(ALONE) == 1
         assert report.to_dict()["alone"] == ALONE
 

@@ -41,14 +41,14 @@ def test_figures_are_rounded_in_one_place():
 
 def test_the_footer_of_a_released_file_has_four_digits(raw, tmp_path):
     target = tmp_path / "out.parquet"
-    report = sz.privatize_parquet(raw, target, SubsetMerging(0.2, sensitive="s", public="x"))
+    report = sz.release_file(raw, target, SubsetMerging(0.2, sensitive="s", public="x"))
     told = json.loads(pq.read_metadata(target).metadata[b"sanitize"])
     exact = report.summary
     for name in ("max_log_lift", "min_log_lift", "normalized_utility"):
         assert significant(str(abs(float(told[name])))) <= 4
         assert float(told[name]) == pytest.approx(exact[name], rel=1e-3)
     assert told["max_log_lift"] != exact["max_log_lift"]
-    assert sz.verify_parquet(target, raw, SubsetMerging(0.2, sensitive="s", public="x")).ok
+    assert sz.verify_file(target, raw, SubsetMerging(0.2, sensitive="s", public="x")).ok
 
 
 def test_public_views_and_errors_have_four_digits(raw, tmp_path, capsys):

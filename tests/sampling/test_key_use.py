@@ -55,7 +55,7 @@ def test_a_file_from_a_seed_warns(tmp_path):
     FRAME.to_parquet(tmp_path / "raw.parquet")
     sanitizer = respond().set_params(random_state=3)
     with pytest.warns(ReleaseWarning, match="seed"):
-        sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer)
+        sz.release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer)
 
 
 def test_files_are_told_from_other_files_and_rows_by_their_counts(tmp_path):
@@ -65,12 +65,10 @@ def test_files_are_told_from_other_files_and_rows_by_their_counts(tmp_path):
     for name, refused in (("raw", "other"), ("other", "raw")):
         key = sz.NoiseKey(KEY)
         for _ in range(2):
-            sz.privatize_parquet(tmp_path / f"{name}.parquet", tmp_path / "out.parquet", respond(key=key), force=True)
+            sz.release_file(tmp_path / f"{name}.parquet", tmp_path / "out.parquet", respond(key=key), force=True)
         before = (tmp_path / "out.parquet").read_bytes()
         with pytest.raises(InvalidParameter, match="use a new key"):
-            sz.privatize_parquet(
-                tmp_path / f"{refused}.parquet", tmp_path / "out.parquet", respond(key=key), force=True
-            )
+            sz.release_file(tmp_path / f"{refused}.parquet", tmp_path / "out.parquet", respond(key=key), force=True)
         assert (tmp_path / "out.parquet").read_bytes() == before
         if name == "raw":
             respond(key=key).fit_transform(FRAME)
@@ -78,7 +76,7 @@ def test_files_are_told_from_other_files_and_rows_by_their_counts(tmp_path):
             respond(key=key).fit_transform(FRAME[:100])
     in_memory = sz.NoiseKey(KEY)
     respond(key=in_memory).fit_transform(FRAME)
-    sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", respond(key=in_memory), force=True)
+    sz.release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", respond(key=in_memory), force=True)
     with pytest.raises(InvalidParameter, match="use a new key"):
-        sz.privatize_parquet(tmp_path / "other.parquet", tmp_path / "new.parquet", respond(key=in_memory))
+        sz.release_file(tmp_path / "other.parquet", tmp_path / "new.parquet", respond(key=in_memory))
     assert not (tmp_path / "new.parquet").exists()

@@ -33,7 +33,7 @@ def tampered(tmp_path):
 
 def test_a_release_signed_again_with_an_identity_channel_is_not_ok(tampered, tmp_path):
     pq.write_table(table(), tmp_path / "new.parquet")
-    report = sz.privatize_parquet(tmp_path / "new.parquet", tmp_path / "out.parquet", tampered)
+    report = sz.release_file(tmp_path / "new.parquet", tmp_path / "out.parquet", tampered)
     assert not report.ok
     assert not report.summary["ok"]
     assert report.to_dict(audience="public")["ok"] is False
@@ -44,7 +44,7 @@ def test_a_release_signed_again_with_an_identity_channel_is_not_ok(tampered, tmp
 
 def test_without_the_sensitive_columns_the_channel_itself_is_told(tampered, tmp_path):
     pq.write_table(table().drop_columns(["s"]), tmp_path / "new.parquet")
-    report = sz.privatize_parquet(tmp_path / "new.parquet", tmp_path / "out.parquet", tampered)
+    report = sz.release_file(tmp_path / "new.parquet", tmp_path / "out.parquet", tampered)
     assert report.kept == pytest.approx(1)
     assert tampered.summary["normalized_utility"] < 0.9
     assert "keeps 1 of the information" in report.to_text()

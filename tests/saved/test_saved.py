@@ -29,7 +29,7 @@ from sanitize.errors import (
     TargetExists,
     UnknownSymbol,
 )
-from sanitize.parquet import privatize_parquet
+from sanitize.parquet import release_file
 from sanitize.saved import SavedRelease
 from sanitize.saved._form import own_budget
 from sanitize.transformers import (
@@ -126,7 +126,7 @@ def test_a_saved_release_is_read_back_whole(sanitizer, raw, tmp_path):
         assert after.to_json() == text
         assert after.fingerprint == before.fingerprint == json.loads(text)["sha256"]
     assert (tmp_path / "saved.json").stat().st_mode & 0o777 == 0o600
-    report = privatize_parquet(raw, tmp_path / "out.parquet", after)
+    report = release_file(raw, tmp_path / "out.parquet", after)
     assert report.ok
     assert report.n_rows == 2000
 
@@ -149,7 +149,7 @@ def test_what_is_read_back_draws_what_the_fitted_one_draws(sanitizer, rows, raw,
     # The same file and key: the same bytes.
     files = [tmp_path / "fitted.parquet", tmp_path / "loaded.parquet"]
     for saved, target in zip((fitted, loaded), files, strict=True):
-        privatize_parquet(raw, target, saved, rows=rows, key=KEY)
+        release_file(raw, target, saved, rows=rows, key=KEY)
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
@@ -340,7 +340,7 @@ def test_every_budget_of_the_library_that_is_a_value_can_be_saved():
 
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_new_rows_are_released_by_the_distribution_of_the_channel(rows, saved, new, tmp_path):
-    report = privatize_parquet(new, tmp_path / "out.parquet", saved, rows=rows)
+    report = release_file(new, tmp_path / "out.parquet", saved, rows=rows)
     released = pq.read_table(tmp_path / "out.parquet")
     assert released.column_names == ["x", "age"]
     assert released.num_rows == report.n_rows == 700
@@ -352,7 +352,7 @@ def test_new_rows_are_released_by_the_distribution_of_the_channel(rows, saved, n
 
 def test_the_same_rows_get_the_distribution_of_the_fit(raw, saved, tmp_path):
     """Held-out figures of the very rows of the fit are its in-sample figures."""
-    report = privatize_parquet(raw, tmp_path / "out.parquet", saved)
+    report = release_file(raw, tmp_path / "out.parquet", saved)
     in_sample = fitted().report_
     assert in_sample.summary["normalized_utility"] < 0.99  # symbols were merged
     for name in ("max_log_lift", "min_log_lift", "mutual_information", "normalized_utility"):
@@ -361,7 +361,7 @@ def test_the_same_rows_get_the_distribution_of_the_fit(raw, saved, tmp_path):
 
 
 def test_held_out_figures_are_those_of_measure(new, saved, tmp_path):
-    report = privatize_parquet(new, tmp_path / "out.parquet", saved)
+    report = release_file(new, tmp_path / "out.parquet", saved)
     other = fitted().measure(pq.read_table(new).to_pandas())
     for name, value in other.summary.items():
         if name not in ("mechanism", "ok"):
@@ -373,7 +373,7 @@ def test_new_rows_that_follow_another_distribution_are_called_so(saved, tmp_path
     frame = table(700, seed=2).to_pandas()
     frame["s"] = np.where(frame["x"] == "red", "hush-a", "hush-b")
     frame.to_parquet(tmp_path / "new.parquet")
-    report = privatize_parquet(tmp_path / "new.parquet", tmp_path / "out.parquet", saved)
+    report = release_file(tmp_path / "new.parquet", tmp_path / "out.parquet", saved)
     assert not report.ok
     assert not report.held_out.ok
     assert any("over the budget" in note for note in report.warnings)
@@ -384,12 +384,12 @@ def test_new_rows_that_follow_another_distribution_are_called_so(saved, tmp_path
 
 def test_rows_without_the_sensitive_columns_are_released_and_not_measured(new, saved, tmp_path):
     pq.write_table(pq.read_table(new).drop_columns(["s"]), tmp_path / "bare.parquet")
-    report = privatize_parquet(tmp_path / "bare.parquet", tmp_path / "out.parquet", saved)
+    report = release_file(tmp_path / "bare.parquet", tmp_path / "out.parquet", saved)
     assert report.held_out is None
     assert "nothing is known of their own distribution" in str(report)
     assert json.loads(report.to_json(tmp_path / "r.json"))["held_out"] is None
     with pytest.raises(InvalidParameter, match="needs the sensitive columns"):
-        privatize_parquet(tmp_path / "bare.parquet", tmp_path / "kept.parquet", saved, rows="keep")
+        release_file(tmp_path / "bare.parquet", tmp_path / "kept.parquet", saved, rows="keep")
 
 
 def test_unseen_symbols_are_refused_by_columns_and_number_of_rows(saved, tmp_path):
@@ -397,7 +397,7 @@ def test_unseen_symbols_are_refused_by_columns_and_number_of_rows(saved, tmp_pat
     frame.loc[[7, 300], "x"] = "SECRET"
     frame.to_parquet(tmp_path / "new.parquet")
     with pytest.raises(UnknownSymbol, match=r"2 row\(s\) hold a value of 'x', 'age'") as caught:
-        privatize_parquet(tmp_path / "new.parquet", tmp_path / "out.parquet", saved, batch_rows=50)
+        release_file(tmp_path / "new.parquet", tmp_path / "out.parquet", saved, batch_rows=50)
     assert caught.value.n_rows == 2
     assert "SECRET" not in str(caught.value)
     assert "handle_unknown" not in str(caught.value)
@@ -411,33 +411,33 @@ def test_order_that_tells_is_not_kept(saved, tmp_path):
         SubsetMerging(sz.LiftBudget(lower=math.inf, upper=0.5), sensitive="s", public="x").fit(table())
     )
     with pytest.raises(RowOrderLeak):
-        privatize_parquet(tmp_path / "new.parquet", tmp_path / "out.parquet", tight, rows="keep")
+        release_file(tmp_path / "new.parquet", tmp_path / "out.parquet", tight, rows="keep")
     assert os.listdir(tmp_path) == ["new.parquet"]
 
 
 def test_targets_and_columns_are_checked_as_ever(new, saved, tmp_path):
     (tmp_path / "there.parquet").write_bytes(b"old")
     with pytest.raises(TargetExists):
-        privatize_parquet(new, tmp_path / "there.parquet", saved)
+        release_file(new, tmp_path / "there.parquet", saved)
     pq.write_table(pa.table({"x": ["red"]}), tmp_path / "few.parquet")
     with pytest.raises(ColumnError, match="no column 'age'"):
-        privatize_parquet(tmp_path / "few.parquet", tmp_path / "out.parquet", saved)
+        release_file(tmp_path / "few.parquet", tmp_path / "out.parquet", saved)
     pq.write_table(table(0), tmp_path / "none.parquet")
     with pytest.raises(SourceError, match="no rows"):
-        privatize_parquet(tmp_path / "none.parquet", tmp_path / "out.parquet", saved)
+        release_file(tmp_path / "none.parquet", tmp_path / "out.parquet", saved)
 
 
 def test_csv_and_streams_are_released_too(tmp_path):
     frame = table().to_pandas()
     frame.to_csv(tmp_path / "raw.csv", index=False)
     sanitizer = SubsetMerging(BUDGET, sensitive="s", public=["x", "age"], bins={"age": [0, 30, 60, 100]})
-    privatize_parquet(tmp_path / "raw.csv", tmp_path / "first.csv", sanitizer)
+    release_file(tmp_path / "raw.csv", tmp_path / "first.csv", sanitizer)
     saved = SavedRelease.from_json(SavedRelease.of(sanitizer).to_json())
     out = io.BytesIO()
-    report = privatize_parquet(io.BytesIO((tmp_path / "raw.csv").read_bytes()), out, saved, key=KEY)
+    report = release_file(io.BytesIO((tmp_path / "raw.csv").read_bytes()), out, saved, key=KEY)
     assert report.n_rows == 2000
     assert len(out.getvalue().splitlines()) == 2001
-    privatize_parquet(tmp_path / "raw.csv", tmp_path / "second.csv", saved, key=KEY)
+    release_file(tmp_path / "raw.csv", tmp_path / "second.csv", saved, key=KEY)
     assert len(pd.read_csv(tmp_path / "second.csv")) == 2000
 
 
@@ -447,7 +447,7 @@ def test_symbols_that_were_numbers_at_fit_are_numbers_in_csv_too(tmp_path):
     frame["x"] = frame["x"].astype("category").cat.codes.astype("int64")
     saved = SavedRelease.of(SubsetMerging(BUDGET, sensitive="s", public="x").fit(frame))
     frame.to_csv(tmp_path / "raw.csv", index=False)
-    report = privatize_parquet(tmp_path / "raw.csv", tmp_path / "out.csv", saved, key=KEY)
+    report = release_file(tmp_path / "raw.csv", tmp_path / "out.csv", saved, key=KEY)
     assert report.held_out.ok
     assert set(pd.read_csv(tmp_path / "out.csv")["x"]) <= set(frame["x"])
 
@@ -457,7 +457,7 @@ def test_symbols_that_were_numbers_at_fit_are_numbers_in_csv_too(tmp_path):
 
 def draws(tmp_path: Path, rows: pa.Table, saved: SavedRelease, key: bytes | None, **settings) -> list:
     pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=settings.pop("row_group_size", None))
-    privatize_parquet(
+    release_file(
         tmp_path / "rows.parquet", tmp_path / "out.parquet", saved, key=key, force=True, rows="keep", **settings
     )
     return pq.read_table(tmp_path / "out.parquet").to_pylist()
@@ -510,4 +510,4 @@ def test_another_saved_release_draws_other_noise_for_the_same_file(tmp_path):
 @pytest.mark.parametrize("key", [b"short", "text", 7])
 def test_a_key_is_32_bytes(key, new, saved, tmp_path):
     with pytest.raises(InvalidParameter, match="32 bytes"):
-        privatize_parquet(new, tmp_path / "out.parquet", saved, key=key)
+        release_file(new, tmp_path / "out.parquet", saved, key=key)

@@ -15,7 +15,7 @@ from sklearn.base import clone
 import sanitize as sz
 from sanitize._files.sealed_text import seal_of, unpacked
 from sanitize.errors import InvalidParameter
-from sanitize.parquet import privatize_parquet
+from sanitize.parquet import release_file
 from sanitize.saved import SavedRelease
 from sanitize.transformers import TreeMerging, TreeRandomResponse
 
@@ -76,7 +76,7 @@ def test_a_saved_tree_is_read_back_whole_and_draws_the_same_rows(sanitizer, raw,
     pq.write_table(new, tmp_path / "new.parquet")
     places = [tmp_path / "fitted.parquet", tmp_path / "loaded.parquet"]
     for saved, place in zip((before, after), places, strict=True):
-        report = privatize_parquet(tmp_path / "new.parquet", place, saved, rows="keep", key=KEY)
+        report = release_file(tmp_path / "new.parquet", place, saved, rows="keep", key=KEY)
     assert places[0].read_bytes() == places[1].read_bytes()
     assert report.n_rows == pq.read_metadata(places[0]).num_rows == 600
     assert report.held_out is not None

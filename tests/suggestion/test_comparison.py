@@ -17,7 +17,7 @@ from sanitize._files.open import open_source
 from sanitize._release.first_pass import FirstPass
 from sanitize.cli import main
 from sanitize.errors import InvalidBudget, InvalidParameter, PolicyError
-from sanitize.parquet import privatize_parquet
+from sanitize.parquet import release_file
 from sanitize.policy import make_plan
 from sanitize.policy._alternatives import Drafts
 from sanitize.suggestion import KINDS, compare, most_useful
@@ -30,7 +30,7 @@ from sanitize.transformers import (
     TreeRandomResponse,
     Watchdog,
 )
-from sanitize.verify import verify_parquet
+from sanitize.verify import verify_file
 
 ROLES = {"sensitive": "survived", "public": ["class", "sex"]}
 LIFT = sz.LiftBudget.symmetric(0.5)
@@ -220,8 +220,8 @@ def test_a_choice_under_a_confidence_is_verified_at_the_level_it_was_certified_a
     rows.to_parquet(tmp_path / "raw.parquet")
     best = BestSanitizer(LIFT, **columns, confidence=0.95)
     released, receipt = tmp_path / "out.parquet", tmp_path_factory.mktemp("own") / "receipt.json"
-    privatize_parquet(tmp_path / "raw.parquet", released, best, receipt=receipt)
-    found = verify_parquet(released, tmp_path / "raw.parquet", best, receipt=receipt)
+    release_file(tmp_path / "raw.parquet", released, best, receipt=receipt)
+    found = verify_file(released, tmp_path / "raw.parquet", best, receipt=receipt)
     assert found.ok, str(found)
 
 
@@ -258,9 +258,9 @@ def test_an_automatic_policy_releases_and_is_verified(df, tmp_path):
     policy = sz.Policy.from_toml(POLICY)
     with pytest.raises(PolicyError, match="auto needs a budget of its own beside"):
         sz.Policy.from_toml(POLICY.replace("drop =", "keep ="))
-    report = privatize_parquet(source, target, policy.sanitizer(), rows="shuffle")
+    report = release_file(source, target, policy.sanitizer(), rows="shuffle")
     assert report.facts.mechanism == "tree random response"
-    assert sz.verify_parquet(target, source, policy).ok
+    assert sz.verify_file(target, source, policy).ok
 
 
 @pytest.mark.parametrize(

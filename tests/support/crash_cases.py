@@ -10,7 +10,7 @@ from typing import Any
 
 import sanitize as sz
 from sanitize.errors import SanitizeError
-from sanitize.parquet import privatize_parquet
+from sanitize.parquet import release_file
 from sanitize.transformers import RandomizedResponse
 
 
@@ -21,7 +21,7 @@ def release(source: str, target: str, *, unnamed: bool = True) -> None:
     budget = sz.LDPBudget(1.0)
     from_stream = source.endswith("-stream")
     with open(source.removesuffix("-stream"), "rb") if from_stream else contextlib.nullcontext(Path(source)) as given:
-        privatize_parquet(given, target, RandomizedResponse(budget, sensitive="s", public=["x", "y"]), force=True)
+        release_file(given, target, RandomizedResponse(budget, sensitive="s", public=["x", "y"]), force=True)
 
 
 def release_in_little_room(source: str, target: str, room: int, answer: Any) -> None:

@@ -62,7 +62,7 @@ class Single:
 
 def release_alone(source: Path, target: Path, rows: str) -> Single:
     sanitizer = merging()
-    sz.privatize_parquet(source, target, sanitizer, rows=rows, key=KEY)
+    sz.release_file(source, target, sanitizer, rows=rows, key=KEY)
     return Single(sanitizer, rows_of(target))
 
 
@@ -106,7 +106,7 @@ def assert_as_alone(release: Any, folder: Path) -> None:
     orders = ("shuffle", "keep", "shuffle", "shuffle")
     for (name, sanitizer), rows in zip(whole_tables().items(), orders, strict=True):
         alone, again = clone(sanitizer), clone(sanitizer)
-        sz.privatize_parquet(source, folder / "alone", alone, rows=rows, key=KEY, force=True)
+        sz.release_file(source, folder / "alone", alone, rows=rows, key=KEY, force=True)
         release(source, folder / name, again, rows=rows, key=KEY, task_rows=500)
         assert_same(folder / name, again, Single(alone, rows_of(folder / "alone")))
 
@@ -134,7 +134,7 @@ def two_ledgers(folder: Path, source: Path) -> tuple[Path, Path]:
     first = SubsetMerging(
         sz.LiftBudget(lower=math.inf, upper=0.3), sensitive="income", public="education", output="label"
     )
-    sz.parquet.plan_parquet(source, first)
+    sz.parquet.plan_file(source, first)
     sz.Ledger(ledger, WIDE).record(source, first)
     shutil.copy(ledger, copy)
     return ledger, copy

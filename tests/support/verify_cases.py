@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sanitize as sz
-from sanitize.parquet import privatize_parquet
+from sanitize.parquet import release_file
 from sanitize.transformers import SubsetMerging
-from sanitize.verify import Verification, verify_parquet
+from sanitize.verify import Verification, verify_file
 
 ROLES = {"sensitive": ["illness"], "public": ["town", "floor"]}
 
@@ -44,7 +44,7 @@ def release(folder, sanitizer, *, source="raw.parquet", target="out.parquet", ro
     """A released file, and its receipt in another folder."""
     settings["receipt"] = receipt_of(folder / target)
     settings["receipt"].parent.mkdir(exist_ok=True)
-    privatize_parquet(folder / source, folder / target, sanitizer, rows=rows, key=key(number), force=True, **settings)
+    release_file(folder / source, folder / target, sanitizer, rows=rows, key=key(number), force=True, **settings)
     return folder / target
 
 
@@ -54,7 +54,7 @@ def receipt_of(target: Path) -> Path:
 
 def proved(target: Path, source: str, sanitizer, **settings) -> Verification:
     """The verification of a release by its receipt."""
-    return verify_parquet(target, target.parent / source, sanitizer, receipt=receipt_of(target), **settings)
+    return verify_file(target, target.parent / source, sanitizer, receipt=receipt_of(target), **settings)
 
 
 def merging(**settings) -> SubsetMerging:

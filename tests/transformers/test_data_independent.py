@@ -308,7 +308,7 @@ def test_a_file_is_released_like_a_frame(tmp_path):
     df = people()
     pq.write_table(pa.Table.from_pandas(df, preserve_index=False), tmp_path / "raw.parquet")
     sanitizer = gaussian(0.5)
-    report = sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer)
+    report = sz.release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer)
     assert report.ok
     released = pq.read_table(tmp_path / "out.parquet")
     assert released.column_names == ["age"]

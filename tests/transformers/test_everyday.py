@@ -117,11 +117,11 @@ def test_arguments_in_another_order_get_a_sentence(tmp_path):
     source = tmp_path / "raw.parquet"
     DF.to_parquet(source)
     for call in (
-        lambda: sz.privatize_parquet(merging(), source, tmp_path / "out.parquet"),
-        lambda: sz.privatize_parquet(source, merging(), tmp_path / "out.parquet"),
-        lambda: sz.parquet.plan_parquet(merging(), source),
+        lambda: sz.release_file(merging(), source, tmp_path / "out.parquet"),
+        lambda: sz.release_file(source, merging(), tmp_path / "out.parquet"),
+        lambda: sz.parquet.plan_file(merging(), source),
     ):
-        with pytest.raises(InvalidParameter, match="the last argument must be a sanitizer, as in"):
+        with pytest.raises(InvalidParameter, match="what releases comes last, an estimator"):
             call()
     with pytest.raises(InvalidParameter, match=r"release\(df, sanitizer\); got SubsetMerging and DataFrame"):
         sz.frame.release(merging(), DF)

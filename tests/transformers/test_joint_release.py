@@ -25,7 +25,7 @@ from sanitize.channel._stage import SCALE, Stage
 from sanitize.channel._tuple_channel import tuple_channel
 from sanitize.channel._tuples import Tuples
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidBudget, InvalidChannel, InvalidParameter, UnknownSymbol
-from sanitize.parquet import plan_parquet
+from sanitize.parquet import plan_file
 from sanitize.transformers import (
     JointRelease,
     OptimalRandomResponse,
@@ -103,7 +103,7 @@ SAVED = {
 def test_a_saved_joint_release_draws_what_the_fitted_one_draws(case, source, tmp_path):
     parts, settings = SAVED[case]
     sanitizer = joint_release(parts, random_state=None, **settings)
-    sz.privatize_parquet(source, tmp_path / "fitted.parquet", sanitizer, rows="keep", key=KEY)
+    sz.release_file(source, tmp_path / "fitted.parquet", sanitizer, rows="keep", key=KEY)
     fitted = sz.SavedRelease.of(sanitizer)
     loaded = sz.SavedRelease.from_json(fitted.to_json(tmp_path / "saved.json"))
     assert loaded.to_json() == fitted.to_json()
@@ -119,7 +119,7 @@ def test_a_saved_joint_release_draws_what_the_fitted_one_draws(case, source, tmp
         released = {}
         for name, saved in (("fitted", fitted), ("loaded", loaded)):
             target = tmp_path / f"{name}-{rows}.parquet"
-            report = sz.privatize_parquet(source, target, saved, rows=rows, key=KEY)
+            report = sz.release_file(source, target, saved, rows=rows, key=KEY)
             assert report.held_out.ok
             released[name] = target.read_bytes()
         assert released["fitted"] == released["loaded"]
@@ -387,7 +387,7 @@ def test_files_hold_the_release_of_the_frame(source, tmp_path, rows):
     bound on each allows at exp(-25); what is kept is as it was."""
     target = tmp_path / "released.parquet"
     sanitizer = joint_release(PARTS["merged"], random_state=None)
-    report = sz.privatize_parquet(source, target, sanitizer, rows=rows, key=KEY, batch_rows=999)
+    report = sz.release_file(source, target, sanitizer, rows=rows, key=KEY, batch_rows=999)
     assert report.ok
     written = pq.read_table(target)
     assert written.column_names == ["a", "b", "c", "k", "day"]
@@ -403,7 +403,7 @@ def test_files_hold_the_release_of_the_frame(source, tmp_path, rows):
         for row in {*one, *other}:
             assert abs(one[row] - other[row]) <= 2 * (50 * (one[row] + other[row] + 50)) ** 0.5 + 50 / 3
         assert Counter(written["k"].to_pylist()) == Counter(frame["k"])
-    assert plan_parquet(source, joint_release(PARTS["merged"]), rows=rows).summary == report.summary
+    assert plan_file(source, joint_release(PARTS["merged"]), rows=rows).summary == report.summary
 
 
 @pytest.mark.slow
@@ -414,22 +414,22 @@ def test_workers_write_the_rows_of_one_machine(source, tmp_path):
     sanitizer = joint_release(PARTS["optimal"], random_state=None)
     for rows in ("keep", "shuffle"):
         alone, many = tmp_path / f"{rows}.parquet", tmp_path / f"{rows}"
-        sz.privatize_parquet(source, alone, sanitizer, rows=rows, key=KEY)
-        sanitize.dask.privatize_parquet(source, many, sanitizer, rows=rows, key=KEY, task_rows=1300)
+        sz.release_file(source, alone, sanitizer, rows=rows, key=KEY)
+        sanitize.dask.release_file(source, many, sanitizer, rows=rows, key=KEY, task_rows=1300)
         assert pq.read_table(many).equals(pq.read_table(alone))
 
 
 def test_nothing_is_written_when_the_joint_budget_is_exceeded(source, tmp_path):
     parts = [("p", SubsetMerging(2.0, public=["a", "b"])), ("q", SubsetMerging(2.0, public="c"))]
     with pytest.raises(BudgetExceeded):
-        sz.privatize_parquet(source, tmp_path / "released.parquet", joint_release(parts, 0.2))
+        sz.release_file(source, tmp_path / "released.parquet", joint_release(parts, 0.2))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["raw.parquet"]
 
 
 def test_quantile_bins_of_a_part_are_refused_for_files(source, tmp_path):
     sanitizer = joint_release([("p", Watchdog(public="c", bins=2))])
     with pytest.raises(InvalidParameter, match="declare edges"):
-        sz.privatize_parquet(source, tmp_path / "released.parquet", sanitizer)
+        sz.release_file(source, tmp_path / "released.parquet", sanitizer)
 
 
 @pytest.mark.parametrize(("own", "why"), [(None, "what the others release"), (0.0, "its budget is too tight")])

@@ -276,7 +276,7 @@ def test_files_depend_on_a_secret_through_noisy_counts_alone(suffix, monkeypatch
         raw, out = tmp_path / f"raw.{suffix}", tmp_path / f"out.{suffix}"
         df.to_parquet(raw) if suffix == "parquet" else df.to_csv(raw, index=False)
         given = estimator(random_state=sz.NoiseKey(KEY), record_dp=promise)
-        report = sz.privatize_parquet(raw, out, given, force=True)
+        report = sz.release_file(raw, out, given, force=True)
         made.append((out.read_bytes(), report.to_json()))
     assert made[0] == made[1]
     assert len(pd.read_parquet(out) if suffix == "parquet" else pd.read_csv(out)) == N
@@ -397,12 +397,12 @@ def test_whoever_would_look_again_is_refused(tmp_path):
         lambda: fitted.measure(df),
         lambda: fitted.report_.with_findings(),
         lambda: book.check(df, fitted),
-        lambda: sz.privatize_parquet(raw, out, estimator(random_state=None), ledger=book),
-        lambda: sz.parquet.plan_parquet(raw, estimator()),
+        lambda: sz.release_file(raw, out, estimator(random_state=None), ledger=book),
+        lambda: sz.parquet.plan_file(raw, estimator()),
         lambda: make_plan(policy, raw),
-        lambda: sz.verify_parquet(raw, raw, estimator()),
-        lambda: sz.privatize_parquet(raw, out, estimator(), rows="keep"),
-        lambda: sz.privatize_parquet(raw, out, sz.SavedRelease.of(fitted), rows="keep"),
+        lambda: sz.verify_file(raw, raw, estimator()),
+        lambda: sz.release_file(raw, out, estimator(), rows="keep"),
+        lambda: sz.release_file(raw, out, sz.SavedRelease.of(fitted), rows="keep"),
     ):
         with pytest.raises(InvalidParameter, match=r"record_dp"):
             look()
@@ -415,5 +415,5 @@ def test_saved_releases_say_so_and_do_not_look_at_new_secrets(tmp_path):
     assert (saved.record_dp, saved.secret_dp) == ((2.0, 0.0), None)
     assert "learned from noisy counts" in saved.contents
     df.to_parquet(tmp_path / "new.parquet")
-    report = sz.privatize_parquet(tmp_path / "new.parquet", tmp_path / "out.parquet", saved)
+    report = sz.release_file(tmp_path / "new.parquet", tmp_path / "out.parquet", saved)
     assert report.held_out is None

@@ -64,9 +64,9 @@ def published(df: pd.DataFrame, folder: Any) -> dict[str, Any]:
     report, released = fitted.report_, fitted.transform(df)
     raw = folder / "raw.parquet"
     df.to_parquet(raw)
-    of_file = sz.privatize_parquet(raw, folder / "out.parquet", estimator(random_state=None), key=KEY, force=True)
+    of_file = sz.release_file(raw, folder / "out.parquet", estimator(random_state=None), key=KEY, force=True)
     saved = sz.SavedRelease.of(fitted)
-    again = sz.privatize_parquet(raw, folder / "again.parquet", saved, key=KEY, force=True)
+    again = sz.release_file(raw, folder / "again.parquet", saved, key=KEY, force=True)
     return {
         "estimator": pickle.dumps(fitted),
         "report": pickle.dumps(report),
@@ -190,7 +190,7 @@ def test_the_report_says_what_is_promised_and_that_seeds_void_it():
 
 def test_a_key_for_the_draws_does_not_undo_the_seed_of_the_counts(tmp_path):
     table().to_parquet(tmp_path / "raw.parquet")
-    report = sz.privatize_parquet(tmp_path / "raw.parquet", tmp_path / "out.parquet", estimator(), key=KEY)
+    report = sz.release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", estimator(), key=KEY)
     assert any("secret_dp is void" in note for note in report.facts.warnings)
 
 
@@ -282,14 +282,12 @@ def test_whoever_would_look_again_is_refused(tmp_path):
         lambda: fitted.report_.with_findings(),
         lambda: sz.Ledger(tmp_path / "book.json", 1.0).check(df, fitted),
         lambda: sz.Ledger(tmp_path / "book.json", 1.0).record(df, fitted),
-        lambda: sz.privatize_parquet(
-            raw, out, estimator(random_state=None), ledger=sz.Ledger(tmp_path / "book.json", 1.0)
-        ),
-        lambda: sz.parquet.plan_parquet(raw, estimator()),
+        lambda: sz.release_file(raw, out, estimator(random_state=None), ledger=sz.Ledger(tmp_path / "book.json", 1.0)),
+        lambda: sz.parquet.plan_file(raw, estimator()),
         lambda: make_plan(policy, raw),
-        lambda: sz.verify_parquet(raw, raw, estimator()),
-        lambda: sz.privatize_parquet(raw, out, estimator(), rows="keep"),
-        lambda: sz.privatize_parquet(raw, out, sz.SavedRelease.of(fitted), rows="keep"),
+        lambda: sz.verify_file(raw, raw, estimator()),
+        lambda: sz.release_file(raw, out, estimator(), rows="keep"),
+        lambda: sz.release_file(raw, out, sz.SavedRelease.of(fitted), rows="keep"),
     ):
         with pytest.raises(InvalidParameter, match=r"secret_dp"):
             look()
@@ -302,5 +300,5 @@ def test_saved_releases_say_which_figures_are_noisy_and_do_not_look_at_new_secre
     assert saved.secret_dp == (1.0, 1e-6)
     assert "figures about secrets are of noisy counts" in saved.contents
     df.to_parquet(tmp_path / "new.parquet")
-    report = sz.privatize_parquet(tmp_path / "new.parquet", tmp_path / "out.parquet", saved)
+    report = sz.release_file(tmp_path / "new.parquet", tmp_path / "out.parquet", saved)
     assert report.held_out is None

@@ -23,7 +23,7 @@ from sanitize.transformers import (
     SubsetMerging,
     Watchdog,
 )
-from sanitize.verify import Verification, verify_parquet
+from sanitize.verify import Verification, verify_file
 from sanitize.verify import _rows as distribution
 
 
@@ -73,7 +73,7 @@ HONEST = [
 @pytest.mark.parametrize("sanitizer", HONEST, ids=lambda s: type(s).__name__)
 def test_twenty_honest_releases_pass(sanitizer, rows, folder):
     target = release(folder, sanitizer, rows=rows, number=5)
-    found = verify_parquet(target, folder / "raw.parquet", sanitizer, rows=rows)
+    found = verify_file(target, folder / "raw.parquet", sanitizer, rows=rows)
     assert found.ok, str(found)
     assert found.require() is found
     assert proved(target, "raw.parquet", sanitizer, rows=rows).ok
@@ -85,7 +85,7 @@ def test_a_folder_of_parts_passes(folder):
         pq.write_table(table(1500, seed=i), folder / "in" / f"{i}.parquet")
     for rows in ("shuffle", "keep"):
         target = release(folder, response(), source="in", target="parts", rows=rows)
-        found = verify_parquet(target, folder / "in", response(), rows=rows)
+        found = verify_file(target, folder / "in", response(), rows=rows)
         assert found.ok, str(found)
 
 
@@ -95,7 +95,7 @@ def test_a_joint_release_passes(folder):
         return JointRelease(parts, 2.0, sensitive="illness")
 
     for rows in ("shuffle", "keep"):
-        found = verify_parquet(release(folder, joint(), rows=rows), folder / "raw.parquet", joint(), rows=rows)
+        found = verify_file(release(folder, joint(), rows=rows), folder / "raw.parquet", joint(), rows=rows)
         assert found.ok, str(found)
 
 
@@ -105,12 +105,12 @@ def test_kept_columns_are_compared_too(folder):
 
     for rows in ("shuffle", "keep"):
         target = release(folder, joint(), rows=rows)
-        found = verify_parquet(target, folder / "raw.parquet", joint(), rows=rows)
+        found = verify_file(target, folder / "raw.parquet", joint(), rows=rows)
         assert found.ok, str(found)
         content = pq.read_table(target)
         other = pa.array((np.asarray(content["floor"]) + 1) % 3)
         rewrite(target, content.set_column(1, "floor", other))
-        assert_caught(verify_parquet(target, folder / "raw.parquet", joint(), rows=rows), "possible", "lost rows")
+        assert_caught(verify_file(target, folder / "raw.parquet", joint(), rows=rows), "possible", "lost rows")
 
 
 @pytest.mark.slow
@@ -119,16 +119,16 @@ def test_a_release_as_text_passes_and_its_faults_are_caught(folder):
         BUDGET, sensitive="illness", public=["town", "floor", "wage"], bins={"wage": [0, 20, 100]}
     )
     target = release(folder, sanitizer, target="out.csv", rows="keep")
-    found = verify_parquet(target, folder / "raw.parquet", sanitizer, rows="keep")
+    found = verify_file(target, folder / "raw.parquet", sanitizer, rows="keep")
     assert found.ok, str(found)
     lines = target.read_text().splitlines()
     told = (lines[0] + ",illness", *(line + ",SECRET influenza" for line in lines[1:]))
     target.write_text("\n".join(told) + "\n")
-    found = verify_parquet(target, folder / "raw.parquet", sanitizer, rows="keep")
+    found = verify_file(target, folder / "raw.parquet", sanitizer, rows="keep")
     assert_caught(found, "columns", "'illness' should not be there")
     target.write_text("\n".join([lines[0], "Aa,no number,3", *lines[2:]]) + "\n")
     with pytest.raises(ColumnError, match="'floor' of the release holds text that is no int64"):
-        verify_parquet(target, folder / "raw.parquet", sanitizer, rows="keep")
+        verify_file(target, folder / "raw.parquet", sanitizer, rows="keep")
 
 
 def test_a_release_of_text_from_text_passes(folder):
@@ -138,7 +138,7 @@ def test_a_release_of_text_from_text_passes(folder):
     sanitizer = SubsetMerging(BUDGET, sensitive="illness", public=["town", "age"], bins={"age": [18, 40, 79]})
     for name in ("text.csv", "text.parquet"):
         target = release(folder, sanitizer, source="raw.csv", target=name)
-        found = verify_parquet(target, folder / "raw.csv", sanitizer)
+        found = verify_file(target, folder / "raw.csv", sanitizer)
         assert found.ok, str(found)
 
 
@@ -160,7 +160,7 @@ def test_missing_values_booleans_dates_and_decimals_pass(tmp_path):
     for columns in (["b", "d"], ["t", "m"], ["f", "w"]):
         sanitizer = RandomizedResponse(1.0, sensitive="s", public=columns)
         target = release(tmp_path, sanitizer, rows="keep")
-        found = verify_parquet(target, tmp_path / "raw.parquet", sanitizer, rows="keep")
+        found = verify_file(target, tmp_path / "raw.parquet", sanitizer, rows="keep")
         assert found.ok, str(found)
 
 
@@ -173,7 +173,7 @@ def test_numbers_printed_from_bins_of_a_narrow_type_pass(tmp_path):
     for column, edges in (("x", [1e6, 1e6 + 1, 1e6 + 2, 1e6 + 4]), ("i", [0.2, 0.5, 1.5, 3])):
         sanitizer = SubsetMerging(0.5, sensitive="s", public=[column], bins={column: edges})
         target = release(tmp_path, sanitizer, rows="keep")
-        found = verify_parquet(target, tmp_path / "raw.parquet", sanitizer, rows="keep")
+        found = verify_file(target, tmp_path / "raw.parquet", sanitizer, rows="keep")
         assert found.ok, str(found)
 
 
@@ -223,7 +223,7 @@ def test_a_sampler_with_a_fault_is_caught_by_the_receipt(fault, folder, monkeypa
 def test_gross_faults_of_counts_are_caught_without(fault, folder, monkeypatch):
     with sampler(monkeypatch, FAULTS[fault]):
         target = release(folder, response(), rows="keep")
-    found = verify_parquet(target, folder / "raw.parquet", response(), rows="keep")
+    found = verify_file(target, folder / "raw.parquet", response(), rows="keep")
     assert_caught(found, "counts", "not as frequent as the channel makes them")
     assert failed(found) == ["counts"]
 
@@ -249,7 +249,7 @@ def test_a_merged_symbol_that_moves_to_another_group_is_caught(folder):
     codes[at] = codes[0]
     moved = release(folder, merging(), rows="keep", target="moved.parquet")
     rewrite(moved, pa.table(channel.outputs.decode(codes)))
-    found = verify_parquet(moved, folder / "raw.parquet", merging(), rows="keep")
+    found = verify_file(moved, folder / "raw.parquet", merging(), rows="keep")
     assert_caught(found, "possible", "rows hold a symbol that their own row of the source cannot lead to")
     assert_caught(found, "possible", "groups of symbols that no row leaves gained or lost rows")
 
@@ -263,7 +263,7 @@ def test_a_key_used_twice_is_caught(folder):
     assert failed(found) == ["receipt"]
     assert proved(one, "raw.parquet", merging(), against=[receipt_of(other)]).ok
     with pytest.raises(InvalidParameter, match="are compared with the receipt of this one"):
-        verify_parquet(one, folder / "raw.parquet", merging(), against=[receipt_of(two)])
+        verify_file(one, folder / "raw.parquet", merging(), against=[receipt_of(two)])
 
 
 # -------------------------------------------------------------------------------------------- row order
@@ -271,7 +271,7 @@ def test_a_key_used_twice_is_caught(folder):
 
 def test_a_shuffle_that_does_not_shuffle_is_caught(folder):
     target = release(folder, response(), rows="keep")
-    found = verify_parquet(target, folder / "raw.parquet", response(), rows="shuffle")
+    found = verify_file(target, folder / "raw.parquet", response(), rows="shuffle")
     assert_caught(found, "order", "rows stand where their rows in the source stand")
 
 
@@ -279,7 +279,7 @@ def test_a_merged_group_that_stands_together_is_caught(folder):
     """Rows of a group side by side, in the order of the source: the group is hidden, the row is not."""
     target = release(folder, merging())
     rewrite(target, pq.read_table(target).sort_by([("town", "ascending"), ("floor", "ascending")]))
-    assert_caught(verify_parquet(target, folder / "raw.parquet", merging()), "order", "not shuffled")
+    assert_caught(verify_file(target, folder / "raw.parquet", merging()), "order", "not shuffled")
 
 
 def test_raw_rows_are_caught_by_the_receipt_alone(folder):
@@ -289,7 +289,7 @@ def test_raw_rows_are_caught_by_the_receipt_alone(folder):
     raw = pq.read_table(folder / "raw.parquet").select(pq.read_schema(target).names)
     types = pq.read_schema(target).remove_metadata()
     rewrite(target, raw.take(np.random.default_rng(0).permutation(len(raw))).cast(types))
-    found = verify_parquet(target, folder / "raw.parquet", sanitizer)
+    found = verify_file(target, folder / "raw.parquet", sanitizer)
     assert failed(found) == ["form"], str(found)
     assert "without a receipt its rows are not proved" in Verification(found.checks[:1]).to_text()
     assert_caught(proved(target, "raw.parquet", sanitizer), "rows", "is not what the key draws")
@@ -299,14 +299,14 @@ def test_a_merged_group_that_tells_by_its_order_is_caught(tmp_path):
     """A file sorted by S, whose groups are written one by one in its order, with rows declared shuffled."""
     pq.write_table(table().sort_by("illness"), tmp_path / "raw.parquet")
     target = release(tmp_path, merging())
-    honest = verify_parquet(target, tmp_path / "raw.parquet", merging())
+    honest = verify_file(target, tmp_path / "raw.parquet", merging())
     assert honest.ok, str(honest)
     written = release(tmp_path, SubsetMerging(BUDGET, **ROLES), target="sorted.parquet")
     channel = merging().fit(pq.read_table(tmp_path / "raw.parquet")).channel_
     raw = pq.read_table(tmp_path / "raw.parquet")
     codes = channel.sample(channel.inputs.encode({name: raw[name] for name in ROLES["public"]}), 3)
     rewrite(written, pa.table(channel.outputs.decode(codes)))
-    found = verify_parquet(written, tmp_path / "raw.parquet", merging())
+    found = verify_file(written, tmp_path / "raw.parquet", merging())
     assert_caught(found, "order")
 
 
@@ -315,5 +315,5 @@ def test_a_release_of_values_that_are_never_printed_is_caught(folder):
     table = pq.read_table(written)
     other = table.set_column(0, "town", pa.array(["Zz"] * len(table))).replace_schema_metadata(table.schema.metadata)
     pq.write_table(other, written, store_schema=False)
-    found = verify_parquet(written, folder / "raw.parquet", RandomizedResponse(2.0, **ROLES), rows="keep")
+    found = verify_file(written, folder / "raw.parquet", RandomizedResponse(2.0, **ROLES), rows="keep")
     assert_caught(found, "possible")

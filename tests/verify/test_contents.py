@@ -20,7 +20,7 @@ from sanitize.errors import ColumnError, InvalidParameter, SourceError, TargetEx
 from sanitize.transformers import (
     SubsetMerging,
 )
-from sanitize.verify import verify_parquet
+from sanitize.verify import verify_file
 
 # ----------------------------------------------------------------------------------- what was left behind
 
@@ -32,20 +32,20 @@ def written(folder) -> tuple[Path, pa.Table]:
 
 
 def verified(target: Path):
-    return verify_parquet(target, target.parent / "raw.parquet", merging())
+    return verify_file(target, target.parent / "raw.parquet", merging())
 
 
 def test_a_file_written_anew_holds_its_rows_and_nothing_else(written, tmp_path):
     target, content = written
     rewrite(target, content, {b"note": SECRET})
     assert_caught(verified(target), "form", "what verify --rewrite FILE writes")
-    found = verify_parquet(target, target.parent / "raw.parquet", merging(), rewrite=tmp_path / "anew.parquet")
+    found = verify_file(target, target.parent / "raw.parquet", merging(), rewrite=tmp_path / "anew.parquet")
     assert not found.ok
     assert b"SECRET" not in (tmp_path / "anew.parquet").read_bytes()
     assert pq.read_table(tmp_path / "anew.parquet").equals(content)
-    assert verify_parquet(tmp_path / "anew.parquet", target.parent / "raw.parquet", merging()).ok
+    assert verify_file(tmp_path / "anew.parquet", target.parent / "raw.parquet", merging()).ok
     with pytest.raises(TargetExists):
-        verify_parquet(target, target.parent / "raw.parquet", merging(), rewrite=tmp_path / "anew.parquet")
+        verify_file(target, target.parent / "raw.parquet", merging(), rewrite=tmp_path / "anew.parquet")
 
 
 def test_a_sensitive_column_in_the_output_is_caught(written):
@@ -135,8 +135,8 @@ def test_equal_budgets_are_the_same_however_their_numbers_were_written(unit, fol
     bounds = {"lower": 2, "upper": 1} if unit == "nats" else {"at_most": 2, "at_least": 0.25}
     budget = sz.LiftBudget(**bounds)
     same = sz.LiftBudget(lower=float(budget.lower), upper=float(budget.upper))
-    sz.privatize_parquet(folder / "raw.parquet", tmp_path / "out.parquet", SubsetMerging(budget, **ROLES))
-    found = verify_parquet(tmp_path / "out.parquet", folder / "raw.parquet", SubsetMerging(same, **ROLES))
+    sz.release_file(folder / "raw.parquet", tmp_path / "out.parquet", SubsetMerging(budget, **ROLES))
+    found = verify_file(tmp_path / "out.parquet", folder / "raw.parquet", SubsetMerging(same, **ROLES))
     assert failed(found) == []
 
 
@@ -183,10 +183,10 @@ def test_a_release_is_verified_with_its_policy(folder):
     """
     policy = sz.Policy.from_toml(text)
     target = release(folder, policy.sanitizer())
-    assert verify_parquet(target, folder / "raw.parquet", policy).ok
+    assert verify_file(target, folder / "raw.parquet", policy).ok
     with pytest.raises(ColumnError, match="does not list the column 'name'"):
-        verify_parquet(target, folder / "raw.parquet", sz.Policy.from_toml(text.replace(', "name"', "")))
-    assert not verify_parquet(target, folder / "raw.parquet", sz.Policy.from_toml(text.replace("0.7", "0.1"))).ok
+        verify_file(target, folder / "raw.parquet", sz.Policy.from_toml(text.replace(', "name"', "")))
+    assert not verify_file(target, folder / "raw.parquet", sz.Policy.from_toml(text.replace("0.7", "0.1"))).ok
 
 
 def test_a_design_that_fails_is_a_failed_check(folder, monkeypatch):
@@ -195,7 +195,7 @@ def test_a_design_that_fails_is_a_failed_check(folder, monkeypatch):
         "sanitize.mechanisms.subset_merging",
         lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
-    found = verify_parquet(target, folder / "raw.parquet", SubsetMerging(0.01, **ROLES))
+    found = verify_file(target, folder / "raw.parquet", SubsetMerging(0.01, **ROLES))
     assert [(check.name, check.ok) for check in found.checks] == [("design", False)]
     with pytest.raises(VerificationFailed, match="fails its verification \\(design\\)") as caught:
         found.require()
@@ -208,19 +208,19 @@ def test_a_released_frame_is_verified_once_it_is_in_the_canonical_form(folder, t
     df = pq.read_table(folder / "raw.parquet").to_pandas()
     merging().fit_transform(df).sample(frac=1, random_state=0, ignore_index=True).to_parquet(tmp_path / "own.parquet")
     files = tmp_path / "own.parquet", folder / "raw.parquet"
-    assert "form" in failed(verify_parquet(*files, merging(), rewrite=tmp_path / "canonical.parquet"))
-    assert verify_parquet(tmp_path / "canonical.parquet", files[1], merging()).require().ok
+    assert "form" in failed(verify_file(*files, merging(), rewrite=tmp_path / "canonical.parquet"))
+    assert verify_file(tmp_path / "canonical.parquet", files[1], merging()).require().ok
 
 
 def test_the_sanitizer_is_not_touched(folder):
     sanitizer = merging()
     target = release(folder, merging())
-    verify_parquet(target, folder / "raw.parquet", sanitizer)
+    verify_file(target, folder / "raw.parquet", sanitizer)
     assert not hasattr(sanitizer, "channel_")
 
 
 def test_views_of_a_verification(folder):
-    found = verify_parquet(release(folder, merging()), folder / "raw.parquet", merging())
+    found = verify_file(release(folder, merging()), folder / "raw.parquet", merging())
     told = json.loads(found.to_json())
     assert told == found.to_dict()
     assert (told["schema"], told["version"], told["ok"]) == ("sanitize/verification", 1, True)
@@ -235,10 +235,10 @@ def test_views_of_a_verification(folder):
 def test_what_cannot_be_read_is_refused(folder, tmp_path):
     (tmp_path / "text.parquet").write_text("SECRET")
     with pytest.raises(SourceError):
-        verify_parquet(tmp_path / "text.parquet", folder / "raw.parquet", merging())
+        verify_file(tmp_path / "text.parquet", folder / "raw.parquet", merging())
     for settings in ({"rows": "sorted"}, {"false_alarm": 0}, {"false_alarm": 1}):
         with pytest.raises(InvalidParameter):
-            verify_parquet(folder / "raw.parquet", folder / "raw.parquet", merging(), **settings)
+            verify_file(folder / "raw.parquet", folder / "raw.parquet", merging(), **settings)
 
 
 def test_a_bomb_is_refused_before_it_unfolds(written, monkeypatch):

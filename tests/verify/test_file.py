@@ -12,7 +12,7 @@ from sanitize.channel import Channel
 from sanitize.errors import SourceError
 from sanitize.transformers import RandomizedResponse
 from sanitize.verify import _rows as distribution
-from sanitize.verify import verify_parquet
+from sanitize.verify import verify_file
 
 
 def test_bennett_bounds_the_tail_of_a_binomial():
@@ -49,7 +49,7 @@ def test_a_damaged_release_is_refused_or_fails_and_nothing_else(tmp_path):
         broken[int(rng.integers(4, len(broken)))] ^= 1 << int(rng.integers(0, 8))
         (tmp_path / "out.parquet").write_bytes(broken)
         try:
-            passed += verify_parquet(tmp_path / "out.parquet", tmp_path / "raw.parquet", merging(), rows="keep").ok
+            passed += verify_file(tmp_path / "out.parquet", tmp_path / "raw.parquet", merging(), rows="keep").ok
         except SourceError as error:
             refused += 1
             told = str(error)
@@ -67,6 +67,6 @@ def test_false_alarms_are_as_rare_as_stated_when_the_rate_is_large(tmp_path):
     wrong = []
     for number in range(60):
         target = release(tmp_path, sanitizer, number=number)
-        wrong += failed(verify_parquet(target, tmp_path / "raw.parquet", sanitizer, false_alarm=0.3))
+        wrong += failed(verify_file(target, tmp_path / "raw.parquet", sanitizer, false_alarm=0.3))
     assert len(wrong) <= 32
     assert set(wrong) <= {"counts", "order"}

@@ -18,7 +18,7 @@ import sanitize as sz
 from sanitize._files.sealed_text import seal_of
 from sanitize.cli import main
 from sanitize.errors import InvalidParameter, SourceError, TargetError, TargetExists
-from sanitize.parquet import privatize_parquet
+from sanitize.parquet import release_file
 from sanitize.saved import Receipt, SavedRelease
 from sanitize.transformers import (
     ExponentialChannel,
@@ -30,7 +30,7 @@ from sanitize.transformers import (
     TreeMerging,
     TreeRandomResponse,
 )
-from sanitize.verify import Verification, verify_parquet
+from sanitize.verify import Verification, verify_file
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
 ROLES = {"sensitive": "ill", "public": ["town", "floor"]}
@@ -83,11 +83,11 @@ def place(tmp_path):
 
 
 def release(place, sanitizer, *, source="raw.parquet", target="out.parquet", rows="shuffle", **settings):
-    privatize_parquet(place / source, place / target, sanitizer, rows=rows, receipt=place / "own" / "r", **settings)
+    release_file(place / source, place / target, sanitizer, rows=rows, receipt=place / "own" / "r", **settings)
 
 
 def judged(place, sanitizer, *, source="raw.parquet", target="out.parquet", rows="shuffle"):
-    return verify_parquet(place / target, place / source, sanitizer, rows=rows, receipt=place / "own" / "r")
+    return verify_file(place / target, place / source, sanitizer, rows=rows, receipt=place / "own" / "r")
 
 
 @pytest.mark.slow
@@ -259,9 +259,9 @@ def test_what_cannot_be_drawn_again_has_no_receipt(place):
         with pytest.raises(InvalidParameter, match=words):
             release(place, sanitizer)
     with pytest.raises(TargetError, match="would lie beside the release"):
-        privatize_parquet(place / "raw.parquet", place / "out.parquet", MADE["merging"](), receipt=place / "r")
+        release_file(place / "raw.parquet", place / "out.parquet", MADE["merging"](), receipt=place / "r")
     with pytest.raises(TargetError, match="would lie beside the release"):
-        privatize_parquet(place / "raw", place / "out", MADE["merging"](), receipt=place / "out" / "r")
+        release_file(place / "raw", place / "out", MADE["merging"](), receipt=place / "out" / "r")
     (place / "own" / "r").write_text("mine")
     with pytest.raises(TargetExists):
         release(place, MADE["merging"]())
@@ -275,26 +275,26 @@ def test_what_a_saved_channel_released_is_drawn_again(place):
     saved, other = (SavedRelease.of(MADE["merging"]().fit(people(seed))) for seed in (2, 3))
     files = place / "out.parquet", place / "raw.parquet"
     release(place, saved)
-    found = verify_parquet(*files, saved, receipt=place / "own" / "r")
+    found = verify_file(*files, saved, receipt=place / "own" / "r")
     assert found.ok, found.to_text()
     assert "as it was saved; within its budget on the source" in found.to_text()
-    assert "rows" in failed(verify_parquet(*files, other, receipt=place / "own" / "r"))
+    assert "rows" in failed(verify_file(*files, other, receipt=place / "own" / "r"))
     bare = pq.read_table(files[1]).drop_columns(["ill"])
     pq.write_table(bare, place / "bare.parquet")
-    privatize_parquet(place / "bare.parquet", files[0], saved, receipt=place / "own" / "r", force=True)
-    found = verify_parquet(files[0], place / "bare.parquet", saved, receipt=place / "own" / "r")
+    release_file(place / "bare.parquet", files[0], saved, receipt=place / "own" / "r", force=True)
+    found = verify_file(files[0], place / "bare.parquet", saved, receipt=place / "own" / "r")
     assert found.ok, found.to_text()
     assert "no secrets to measure it on" in found.to_text()
     tight = SavedRelease.of(SubsetMerging(sz.LiftBudget(lower=0.2, upper=0.1), **ROLES).fit(people(0)))
     leaking = pq.read_table(files[1]).to_pandas()
     leaking["ill"] = np.where(leaking["town"] == leaking["town"].iloc[0], "yes", "no")
     leaking.to_parquet(place / "other.parquet")
-    privatize_parquet(place / "other.parquet", files[0], tight, receipt=place / "own" / "r", force=True)
-    found = verify_parquet(files[0], place / "other.parquet", tight, receipt=place / "own" / "r")
+    release_file(place / "other.parquet", files[0], tight, receipt=place / "own" / "r", force=True)
+    found = verify_file(files[0], place / "other.parquet", tight, receipt=place / "own" / "r")
     assert failed(found) == ["design"], found.to_text()
     for settings in ({}, {"receipt": place / "own" / "r", "statement": place / "none.json"}):
         with pytest.raises(InvalidParameter, match="drawn again by its receipt"):
-            verify_parquet(*files, saved, **settings)
+            verify_file(*files, saved, **settings)
 
 
 def test_receipts_from_the_command_line(place, monkeypatch, capsys):

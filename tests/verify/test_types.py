@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sanitize.parquet import privatize_parquet
+from sanitize.parquet import release_file
 from sanitize.transformers import RandomizedResponse
-from sanitize.verify import verify_parquet
+from sanitize.verify import verify_file
 
 N = 600
 CODES = np.random.default_rng(0).integers(0, 3, N)
@@ -34,8 +34,8 @@ def verified(tmp_path, column, suffix):
     pq.write_table(pa.table({"s": s, "x": x, "c": column}), tmp_path / "raw.parquet")
     sanitizer = RandomizedResponse(2.0, sensitive="s", public=["x", "c"])
     target = tmp_path / f"out{suffix}"
-    privatize_parquet(tmp_path / "raw.parquet", target, sanitizer)
-    return verify_parquet(target, tmp_path / "raw.parquet", sanitizer)
+    release_file(tmp_path / "raw.parquet", target, sanitizer)
+    return verify_file(target, tmp_path / "raw.parquet", sanitizer)
 
 
 @pytest.mark.slow
@@ -64,6 +64,6 @@ def test_columns_in_another_encoding_or_with_nul_in_their_names_spoil_no_release
     sanitizer = RandomizedResponse(2.0, sensitive="s", public="x")
     for source in ("raw.csv", "raw.parquet"):
         target = tmp_path / f"{source}.out{suffix}"
-        privatize_parquet(tmp_path / source, target, sanitizer)
-        found = verify_parquet(target, tmp_path / source, sanitizer)
+        release_file(tmp_path / source, target, sanitizer)
+        found = verify_file(target, tmp_path / source, sanitizer)
         assert found.ok, str(found)

@@ -12,7 +12,7 @@ from verify_cases import assert_caught, failed, proved, release, rewrite
 
 import sanitize as sz
 from sanitize.transformers import TreeMerging, TreeRandomResponse
-from sanitize.verify import verify_parquet
+from sanitize.verify import verify_file
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
 KINDS = {
@@ -60,7 +60,7 @@ def released(folder, kind, rows="shuffle", number=0, **settings):
 
 
 def verified(folder, kind, rows="shuffle", **settings):
-    return verify_parquet(folder / "out.parquet", folder / "raw.parquet", given(kind, **settings), rows=rows)
+    return verify_file(folder / "out.parquet", folder / "raw.parquet", given(kind, **settings), rows=rows)
 
 
 @pytest.mark.slow
@@ -79,9 +79,9 @@ def test_honest_csv_and_folders_pass(folder):
     for i in range(3):
         people()[i::3].to_parquet(folder / "parts" / f"{i}.parquet", index=False)
     release(folder, given("response"), source="parts", target="parts-out", number=1)
-    assert verify_parquet(folder / "parts-out", folder / "parts", given("response")).ok
+    assert verify_file(folder / "parts-out", folder / "parts", given("response")).ok
     release(folder, given("merging"), target="out.csv", number=1)
-    found = verify_parquet(folder / "out.csv", folder / "raw.parquet", given("merging"))
+    found = verify_file(folder / "out.csv", folder / "raw.parquet", given("merging"))
     assert found.ok, found.to_text()
 
 

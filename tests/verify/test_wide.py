@@ -32,7 +32,7 @@ def wide(folder, n_columns: int):
     others = {f"c{i}": [f"SECRET_{i}_{row % 7}" for row in range(60)] for i in range(n_columns)}
     table = pa.table({"s": rng.choice(["p", "n"], 60), "x": rng.choice(["a", "b"], 60), **others})
     pq.write_table(table, folder / "raw.parquet")
-    sz.privatize_parquet(folder / "raw.parquet", folder / "out.parquet", SANITIZER)
+    sz.release_file(folder / "raw.parquet", folder / "out.parquet", SANITIZER)
     return folder / "out.parquet", folder / "raw.parquet"
 
 
@@ -41,7 +41,7 @@ def test_a_source_of_many_columns_is_opened_as_often_as_one_of_few(tmp_path, ope
     for n_columns in (3, 300):
         files = wide(tmp_path, n_columns)
         opened.clear()
-        found = sz.verify_parquet(*files, SANITIZER)
+        found = sz.verify_file(*files, SANITIZER)
         assert found.ok, found.to_text()
         counts.append(opened.count("raw.parquet"))
         files[0].unlink()
@@ -56,7 +56,7 @@ def test_a_damaged_column_that_is_not_released_spoils_no_verification(tmp_path):
     for at in range(chunk.dictionary_page_offset, chunk.dictionary_page_offset + chunk.total_compressed_size):
         raw[at] ^= 0xFF
     source.write_bytes(bytes(raw))
-    found = sz.verify_parquet(released, source, SANITIZER)
+    found = sz.verify_file(released, source, SANITIZER)
     assert found.ok, found.to_text()
 
 
