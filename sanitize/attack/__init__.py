@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sanitize.attack._bayes import BayesAttack, bayes
 from sanitize.attack._check import Comparison, check
-from sanitize.attack._downstream import downstream
-from sanitize.attack._downstream_result import Downstream
+from sanitize.attack._downstream import Downstream, downstream
 from sanitize.attack._infer import GroupInference, InferenceAttack, infer
 from sanitize.attack._judge import judge
 from sanitize.attack._leave_one_out import LeaveOneOut, leave_one_out
