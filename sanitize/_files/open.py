@@ -6,10 +6,11 @@ import contextlib
 import errno
 import os
 import re
+import secrets
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
@@ -18,10 +19,10 @@ import pyarrow as pa
 
 from sanitize._files.csv import CSV_SUFFIXES, CsvSource
 from sanitize._files.csv_stream import is_delimiter
-from sanitize._files.outputs import NAME_CHARACTERS, Outputs, outputs, writing
+from sanitize._files.outputs import NAME_CHARACTERS, Outputs, outputs, temporary_place, writing
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import AS_STORED, Numbers, Source
-from sanitize._files.streams import COPY_BYTES, ArrowSource, Spool
+from sanitize._files.streams import COPY_BYTES, ArrowSource, Remote, Spool, is_address
 from sanitize._files.system import HAS_LOCKS, take_lock
 from sanitize._progress import begin
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError, TargetExists
@@ -195,16 +196,24 @@ def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[So
         with Spool(partial(shutil.copyfileobj, cast(BinaryIO, source), length=COPY_BYTES)) as spool:
             yield CsvSource.open(spool, numbers, delimiter)
         return
+    if is_address(source):
+        with Remote.of(source, SourceError).fetched() as path:
+            yield _at(path, numbers, delimiter)
+        return
     if not isinstance(source, (str, os.PathLike)):
         if delimiter is not None:
             raise InvalidParameter("a table that is no file has no delimiter; leave it out")
         with ArrowSource.open(source) as table:
             yield table
         return
-    path = path_of(source, SourceError)
+    yield _at(path_of(source, SourceError), numbers, delimiter)
+
+
+def _at(path: Path, numbers: Numbers, delimiter: str | None) -> Source:
+    """The table of a path."""
     if delimiter is not None and path.exists() and not _is_csv(path):
         raise SourceError(f"{path.name} is no CSV file, so it has no delimiter; leave it out")
-    yield CsvSource.open(path, numbers, delimiter) if _is_csv(path) else ParquetSource.open(path)
+    return CsvSource.open(path, numbers, delimiter) if _is_csv(path) else ParquetSource.open(path)
 
 
 def _is_csv(path: Path) -> bool:
@@ -242,8 +251,32 @@ def open_target(
     """A target that may be written to, or a stream, and the outputs that it appears with: its own where it has none."""
     if isinstance(target, Among):
         return open_target(target.target, source, force=force)[0], contextlib.nullcontext(target.outputs)
+    if is_address(target):
+        return _in_store(Remote.of(target, TargetError), force=force)
     place = target if hasattr(target, "write") else Target.check(target, _root(source), force=force)
     return cast("Target | BinaryIO", place), outputs()
+
+
+def _in_store(remote: Remote, *, force: bool) -> tuple[Target, contextlib.AbstractContextManager[Outputs]]:
+    """A file here that is copied to a store when it is there."""
+    folder = Path(temporary_place(), f"sanitize-{secrets.token_hex(8)}")
+    place = replace(
+        Target.check(folder.with_suffix(Path(remote.name).suffix), None, force=False), path=folder / remote.name
+    )
+    with writing(Path(remote.name)):
+        remote.check_free(replaces=force)
+
+    @contextlib.contextmanager
+    def sent() -> Iterator[Outputs]:
+        folder.mkdir(mode=0o700)
+        try:
+            with outputs() as made:
+                yield made
+            remote.put(place.path, replaces=force)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    return place, sent()
 
 
 def _root(source: SourceLike) -> Path | None:
@@ -251,4 +284,6 @@ def _root(source: SourceLike) -> Path | None:
     source = source.source if isinstance(source, Delimited) else source
     if isinstance(source, Source):
         return source.root if source.is_on_disk else None
-    return path_of(source, SourceError) if isinstance(source, (str, os.PathLike)) else None
+    if is_address(source) or not isinstance(source, (str, os.PathLike)):
+        return None
+    return path_of(source, SourceError)

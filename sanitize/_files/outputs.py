@@ -391,4 +391,5 @@ def writing(path: Path) -> Iterator[None]:
     except PermissionError:
         raise TargetError(f"{path.parent} may not be written to; nothing was written") from None
     except OSError as error:
-        raise TargetError(f"{path.name} cannot be written ({error.strerror}); nothing was written") from None
+        reason = error.strerror or "its store refuses"  # Arrow's errors have no number, and quote addresses
+        raise TargetError(f"{path.name} cannot be written ({reason}); nothing was written") from None

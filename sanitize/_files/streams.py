@@ -1,27 +1,30 @@
-"""Tables that are no files: frames in memory, and streams, which are kept in a file without a name to be read again."""
+"""Tables that are no files here: frames, streams, which are kept in a file without a name, and what stores hold."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import os
+import re
+import secrets
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard, cast
 
 import pyarrow as pa
-from pyarrow.fs import LocalFileSystem
+from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType, LocalFileSystem
 
-from sanitize._files.outputs import temporary_place
+from sanitize._files.outputs import temporary_place, writing
 from sanitize._files.parquet import is_text, read_footer
 from sanitize._files.source import Source, reading
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table, check_any, in_schema, is_dataset, is_stream, joined_schema, readers_of
-from sanitize.errors import SourceError
+from sanitize.errors import SanitizeError, SourceError, TargetExists
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -200,3 +203,76 @@ class _Reader(io.RawIOBase):
         view[: len(got)] = got
         self._position += len(got)
         return len(got)
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A file or folder of a store, by its address, which may hold a password and is never shown."""
+
+    store: FileSystem = field(repr=False)
+    path: str
+
+    @classmethod
+    def of(cls, address: str, error: type[SanitizeError]) -> Remote:
+        """The store and the place in it.
+
+        Raises
+        ------
+        SanitizeError
+            Of the kind given, if it is of no store that pyarrow knows.
+        """
+        try:
+            return cls(*FileSystem.from_uri(address))
+        except (pa.ArrowException, OSError, ValueError, ImportError):  # they quote the address
+            kind = address.partition("://")[0]
+            raise error(f"an address that begins with {kind}:// and goes on like this names no store") from None
+
+    @property
+    def name(self) -> str:
+        """Last part of the path."""
+        return PurePosixPath(self.path).name
+
+    @contextlib.contextmanager
+    def fetched(self) -> Iterator[Path]:
+        """A copy of the file or folder, only its owner's, which is gone when the block ends."""
+        with tempfile.TemporaryDirectory(dir=temporary_place()) as folder:
+            root = Path(folder) / (self.name or "the store")
+            with reading(root.name):
+                for info in self._files():
+                    inner = PurePosixPath(info.path).relative_to(self.path)
+                    if ".." in inner.parts:
+                        raise SourceError(f"{root.name} holds a file whose name leads out of it; it was not read")
+                    (root / inner).parent.mkdir(parents=True, exist_ok=True)
+                    with self.store.open_input_stream(info.path) as stream, (root / inner).open("xb") as copy:
+                        shutil.copyfileobj(stream, copy, COPY_BYTES)
+            yield root
+
+    def _files(self) -> list[FileInfo]:
+        info = self.store.get_file_info(self.path)
+        if info.type == FileType.Directory:
+            return [one for one in self.store.get_file_info(FileSelector(self.path, recursive=True)) if one.is_file]
+        return [info]
+
+    def put(self, file: Path, *, replaces: bool) -> None:
+        """Copy a file there; it has another name until all of it has come."""
+        hidden = f"{self.path}.{secrets.token_hex(4)}.tmp"
+        with writing(Path(self.name)):
+            self.check_free(replaces=replaces)
+            try:
+                with file.open("rb") as made, self.store.open_output_stream(hidden) as stream:
+                    shutil.copyfileobj(made, stream, COPY_BYTES)
+                self.store.move(hidden, self.path)
+            except BaseException:
+                with contextlib.suppress(OSError, pa.ArrowException):
+                    self.store.delete_file(hidden)
+                raise
+
+    def check_free(self, *, replaces: bool) -> None:
+        """Refuse a name that is taken."""
+        if not replaces and self.store.get_file_info(self.path).type != FileType.NotFound:
+            raise TargetExists(f"{self.name} exists already; choose another name or overwrite it with force")
+
+
+def is_address(name: object) -> TypeGuard[str]:
+    """Whether it is an address in a store: text, since a path has no two slashes after one another."""
+    return isinstance(name, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", name) is not None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sanitize._files.open import Among, delimited, path_of
 from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import bytes_of
+from sanitize._files.streams import is_address
 from sanitize._progress import shown
 from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit
 from sanitize.cli._judge import judge as judge
@@ -164,7 +165,7 @@ def init(args: argparse.Namespace) -> None:
     check_stdout(is_written=args.output is None)
     if args.output is not None:
         check_output(args.output, args, force=args.force)
-    source = delimited(sys.stdin.buffer if args.input == STREAM else Path(args.input), args.delimiter)
+    source = delimited(sys.stdin.buffer if args.input == STREAM else args.input, args.delimiter)
     with shown():
         content = skeleton(source)
     if args.output is None:
@@ -206,10 +207,11 @@ def _give(
 
 def _origin(args: argparse.Namespace, policy: Policy, written: Path | None = None) -> dict[str, str | None]:
     """What a report is of, by the names that were given."""
+    table = args.input.partition("?")[0] if is_address(args.input) else args.input
     return {
         "title": args.title or policy.title,
         "date": args.date or policy.date,
-        "table": None if args.input == STREAM else Path(args.input).name,
+        "table": None if args.input == STREAM else Path(table).name,
         "policy": None if args.policy is None else Path(args.policy).name,
         # The text has no room for it, and a large file takes a while to read again.
         "digest": digest_of(args.outputs.readable(written)) if written and (args.json or args.report) else None,

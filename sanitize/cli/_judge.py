@@ -32,7 +32,7 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
         check_output(args.html, args, force=args.force)
     public, sensitive = args.public or [], args.sensitive
     with shown():
-        released = whole_table(Path(args.input), public, sensitive if public else None)
+        released = whole_table(args.input, public, sensitive if public else None)
         others = [] if public else released.column_names
         people, *outsiders = (whole_table(Path(file), [*sensitive, *public], others) for file in files[1:])
     found = judge_table(

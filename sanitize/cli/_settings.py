@@ -126,7 +126,7 @@ def _budget(args: argparse.Namespace, mechanism: str) -> PolicyBudget:
 @contextlib.contextmanager
 def table_of(args: argparse.Namespace, policy: Policy, numbers: Numbers = AS_STORED) -> Iterator[SourceLike]:
     """The input; under a policy that was named it is open already, because all of its columns must be listed."""
-    source = delimited(sys.stdin.buffer if args.input == STREAM else Path(args.input), policy.delimiter)
+    source = delimited(sys.stdin.buffer if args.input == STREAM else args.input, policy.delimiter)
     if args.policy is None:
         yield source
         return
