@@ -137,35 +137,21 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         missing = labels.indices.is_null().to_numpy(zero_copy_only=False)
         indices = labels.indices.fill_null(0).to_numpy(zero_copy_only=False)
         codes = place if len(place) else np.zeros(1, np.intp)  # of no label, where all rows are missing
-        drawn = self._whole_numbers() if self.whole else self._real_numbers()
+        drawn = self._drawing()
         found = [
             drawn(codes.take(indices[start : start + BLOCK_ROWS]), words[start : start + BLOCK_ROWS])
             for start in range(0, max(len(indices), 1), BLOCK_ROWS)
         ]
         return masked(np.concatenate(found), missing)
 
-    def _real_numbers(self) -> _Drawn:
-        """Numbers of intervals' codes and words, uniform inside each interval."""
-        low, width = np.array(self.edges[:-1]), np.diff(self.edges)
+    def _drawing(self) -> _Drawn:
+        """Numbers of intervals' codes and words, uniform inside each interval.
 
-        def drawn(codes: NDArray[np.integer[Any]], words: NDArray[np.uint32]) -> NDArray[Any]:
-            return low.take(codes) + words / 2.0**32 * width.take(codes)
-
-        return drawn
-
-    @property
-    def whole_range(self) -> tuple[int, int]:
-        """Least and largest whole number that is drawn: those between the ends that 64 bits can hold.
-
-        Only a range without negative numbers takes the unsigned ones. 2**63, the double next to the largest signed
-        integer, stands for that integer.
+        Whole ones are ⌊word * size / 2**32⌋ above the least one of each interval, exactly.
         """
-        least, largest = math.ceil(self.edges[0]), math.floor(self.edges[-1])
-        most = _SIGNED.max if least < 0 or largest <= _SIGNED.max + 1 else _UNSIGNED.max
-        return max(min(least, most), _SIGNED.min), max(min(largest, most), _SIGNED.min)
-
-    def _whole_numbers(self) -> _Drawn:
-        """Whole numbers of codes and words: ⌊word * size / 2**32⌋ above the least one of each interval, exactly."""
+        if not self.whole:
+            low, width = np.array(self.edges[:-1]), np.diff(self.edges)
+            return lambda codes, words: low.take(codes) + words / 2.0**32 * width.take(codes)
         least, largest = self.whole_range
         begins = [min(max(math.ceil(edge), least), largest) for edge in self.edges[:-1]]
         ends = [*(min(math.ceil(edge), largest + 1) for edge in self.edges[1:-1]), largest + 1]
@@ -180,6 +166,17 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
             return (begin.take(codes) + above).view(np.uint64 if largest > _SIGNED.max else np.int64)
 
         return drawn
+
+    @property
+    def whole_range(self) -> tuple[int, int]:
+        """Least and largest whole number that is drawn: those between the ends that 64 bits can hold.
+
+        Only a range without negative numbers takes the unsigned ones. 2**63, the double next to the largest signed
+        integer, stands for that integer.
+        """
+        least, largest = math.ceil(self.edges[0]), math.floor(self.edges[-1])
+        most = _SIGNED.max if least < 0 or largest <= _SIGNED.max + 1 else _UNSIGNED.max
+        return max(min(least, most), _SIGNED.min), max(min(largest, most), _SIGNED.min)
 
 
 class Grid(Bins, frozen=True, tag="grid"):

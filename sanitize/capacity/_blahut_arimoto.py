@@ -143,12 +143,7 @@ def solve(kernel: Kernel, tol: float) -> Bracket:
             if best.gap <= tol:
                 return best
             current, best = _scout(kernel, current, best, tol, steps)
-            # Inputs that may carry mass at the optimum; some optimum needs no more of them than there are outputs.
-            near = current.divergences > current.lower - current.gap
-            inputs = np.flatnonzero(near | (current.distribution > 1e-3 / n))
-            if len(inputs) > 2 * kernel.n_outputs + _NEWCOMERS:
-                likeliest = np.argsort(-current.distribution[inputs], kind="stable")
-                inputs = np.sort(inputs[likeliest[: 2 * kernel.n_outputs + _NEWCOMERS]])
+            inputs = _candidates(kernel, current)
             if _fits(kernel, len(inputs)):
                 break
     while best.gap > tol and _fits(kernel, len(inputs)):
@@ -164,6 +159,16 @@ def solve(kernel: Kernel, tol: float) -> Bracket:
         order = np.argsort(-current.divergences[outside], kind="stable")
         inputs = np.union1d(inputs, outside[order[:_NEWCOMERS]])
     return best
+
+
+def _candidates(kernel: Kernel, bracket: Bracket) -> NDArray[np.intp]:
+    """Inputs that may carry mass at the optimum; some optimum needs no more of them than there are outputs."""
+    near = bracket.divergences > bracket.lower - bracket.gap
+    inputs = np.flatnonzero(near | (bracket.distribution > 1e-3 / kernel.n_inputs))
+    most = 2 * kernel.n_outputs + _NEWCOMERS
+    if len(inputs) > most:
+        inputs = np.sort(inputs[np.argsort(-bracket.distribution[inputs], kind="stable")[:most]])
+    return inputs
 
 
 def _fits(kernel: Kernel, n: int) -> bool:

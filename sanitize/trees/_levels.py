@@ -56,7 +56,16 @@ class Levels(Declared, frozen=True, eq=False):
         require(not self.values.null_count and not pooled.null_count and pooled.type == self.values.type)
         require(self.pool.shape == (len(pooled),) and not (self.is_ordered and len(pooled)))
         require(((self.pool >= 0) & (self.pool < len(self.values))).all())
-        require(self._begins_well(), "must be distinct, and ascending where they are ordered", "values")
+        try:
+            fits = is_ordered(self.values.type, self.name) == self.is_ordered
+            if fits and self.is_ordered:
+                numbers, missing = as_ordered(self.values, self.name)
+                fits = bool((numbers[1:] > numbers[:-1]).all()) and not missing.any()
+            elif fits:
+                fits = len(factorize(self.values, self.name)[0]) == len(self.values)
+        except ColumnError:
+            fits = False
+        require(fits, "must be distinct, and ascending where they are ordered", "values")
 
     @property
     def n_levels(self) -> int:
@@ -153,18 +162,6 @@ class Levels(Declared, frozen=True, eq=False):
         found = np.append(found, self.missing)
         found[found == UNSEEN] = self.n_levels - 1
         return found.astype(np.uint16)[codes]
-
-    def _begins_well(self) -> bool:
-        """Whether the values are distinct, and ascending and of an ordered type where the column is ordered."""
-        try:
-            if is_ordered(self.values.type, self.name) != self.is_ordered:
-                return False
-            if not self.is_ordered:
-                return len(factorize(self.values, self.name)[0]) == len(self.values)
-            numbers, missing = as_ordered(self.values, self.name)
-        except ColumnError:
-            return False
-        return bool((numbers[1:] > numbers[:-1]).all() and not missing.any())
 
     def coarser(self, cuts: Sequence[int]) -> Levels:
         """Ordered levels that begin at these levels only; the first one stays."""

@@ -219,17 +219,21 @@ def with_noise(layout: GrownLayout, counts: ContingencyTable, promise: Promise, 
     ColumnError
         If a row has a secret that was not declared; it names the column alone.
     """
-    assert layout.design is not None
     secrets, n_cells = promise.secrets(layout), layout.tree.n_cells
-    # Exact counts of declared secrets and cells, of the rows of the design and of all.
-    design, whole = np.zeros((2, len(secrets), n_cells), np.int64)
-    design[_places(layout.secrets, promise, secrets)] = layout.design
-    place = _places(counts.sensitive, promise, secrets)
-    whole[np.ix_(place, np.array(counts.public.symbols, np.intp))] = counts.counts
-    told = promise.told(np.stack([design, whole - design]), key)
+    told = promise.told(_declared(layout, counts, promise, secrets), key)
     counts.public = Alphabet.from_table({layout.public[0]: np.arange(n_cells, dtype=np.int32)}, layout.public)
     counts.sensitive, counts.counts = secrets, _each_once(_each_once(told.design + told.others).T).T
     return replace(layout, secrets=secrets, design=told.design, fresh=told.fresh, noise=told.noise)
+
+
+def _declared(layout: GrownLayout, counts: ContingencyTable, promise: Promise, secrets: Alphabet) -> NDArray[np.int64]:
+    """Exact counts of (part, declared secret, cell), the parts being the rows of the design and all others."""
+    assert layout.design is not None
+    design, whole = np.zeros((2, len(secrets), layout.tree.n_cells), np.int64)
+    design[_places(layout.secrets, promise, secrets)] = layout.design
+    place = _places(counts.sensitive, promise, secrets)
+    whole[np.ix_(place, np.array(counts.public.symbols, np.intp))] = counts.counts
+    return np.stack([design, whole - design])
 
 
 def _places(seen: Alphabet, promise: Promise, secrets: Alphabet) -> NDArray[np.int32]:
