@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.pipeline import Pipeline
+
 from sanitize import budgets
 from sanitize.errors import InvalidParameter
 from sanitize.report import badge
@@ -39,6 +41,15 @@ def with_bounds(budget: Any, changed: dict[str, Any]) -> Any:
 
 class ShownWithVerdict:
     """Mixin that puts the headline of ``report_`` above the HTML of an estimator that is fitted."""
+
+    def _sk_visual_block_(self) -> Any:
+        """Its box in a diagram, where there is room for a name and the verdict beside it."""
+        words, report = type(self).__name__, getattr(self, "report_", None)
+        if report is not None:
+            words += f": {report.to_dict(audience='public')['verdict']['headline'].partition(' (')[0]}"
+        # scikit-learn has moved the class of these boxes before.
+        block = type(Pipeline([("step", "passthrough")])._sk_visual_block_())
+        return block("single", self, names=words, name_details=str(self))
 
     def _repr_html_inner(self) -> str:
         return self._with_verdict(super()._repr_html_inner())  # type: ignore[misc]

@@ -166,22 +166,19 @@ def plan_page(
     refusal : str, optional
         Why the report is of no release, and what to do about it.
     """
-    page = (
-        environment()
-        .get_template("plan.html.jinja")
-        .render(
-            colour=colour(document),
-            utility_words=utility_words(document),
-            curves=curves,
-            plot=plot_of(curves),
-            chosen=chosen,
-            recommended=recommended,
-            refusal=refusal,
-            proposals=proposals.splitlines(),
-            shown=[section for section in document["sections"] if section["name"] in _PLANNED],
-            limit=200,
-            **document,
-        )
+    template = environment().get_template("plan.html.jinja")
+    page = template.render(
+        colour=colour(document),
+        utility_words=utility_words(document),
+        curves=curves,
+        plot=plot_of(curves),
+        chosen=chosen,
+        recommended=recommended,
+        refusal=refusal,
+        proposals=proposals.splitlines(),
+        shown=[section for section in document["sections"] if section["name"] in _PLANNED],
+        limit=N_ROWS,
+        **document,
     )
     return written(page, path)
 

@@ -144,6 +144,15 @@ def test_a_notebook_shows_the_verdict_above_the_parameters():
         assert not hasattr(sanitizer, "_repr_html_")
 
 
+def test_a_pipeline_shows_the_verdict_beside_the_name_of_its_step():
+    pipeline = make_pipeline(merging(), OneHotEncoder())
+    assert "HOLDS" not in pipeline._repr_html_()
+    page = pipeline.fit(DF)._repr_html_()
+    assert "SubsetMerging: HOLDS FOR THESE ROWS ONLY<" in page
+    assert page.index("HOLDS FOR THESE ROWS ONLY") < page.rindex("OneHotEncoder")
+    assert not any(symbol in page for symbol in ("flu", "cancer"))
+
+
 @pytest.mark.parametrize(
     "name", [name for name in sz.transformers.__all__ if hasattr(getattr(sz.transformers, name), "fit")]
 )
