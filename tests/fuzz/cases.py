@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from fuzz.mutations import damage, edit_json, edit_text
 
@@ -233,6 +234,21 @@ class Parquet:
                 ]
             )
         )
+
+
+class Elsewhere(Parquet):
+    """The same files by address, and as a data set, which is made without a look at them."""
+
+    @staticmethod
+    def _asked(rng: Random) -> Callable[[], int]:
+        column, is_dataset = rng.choice(["town", "floor", "age", "day"]), rng.random() < 0.5
+
+        def use() -> None:
+            file = Path("raw.parquet").resolve()
+            source = ds.dataset(file, schema=table().schema) if is_dataset else f"file://{file}"
+            sz.release_file(source, "out.parquet", SubsetMerging(BUDGET, sensitive="illness", public=column))
+
+        return function(use)
 
 
 class Csv:
@@ -520,7 +536,7 @@ class ReceiptText(Papers):
 
 LATE = (sanitize.verify, _policy_skeleton)
 KINDS: dict[str, Callable[[], Any]] = {
-    "parquet": Parquet, "csv": Csv, "bomb": Bomb, "policy": PolicyText, "report": Report, "ledger": LedgerText,
-    "units": UnitLedgerText, "saved": Saved, "tree": Tree, "channel": ChannelText, "papers": Papers,
-    "receipt": ReceiptText,
+    "parquet": Parquet, "elsewhere": Elsewhere, "csv": Csv, "bomb": Bomb, "policy": PolicyText, "report": Report,
+    "ledger": LedgerText, "units": UnitLedgerText, "saved": Saved, "tree": Tree, "channel": ChannelText,
+    "papers": Papers, "receipt": ReceiptText,
 }  # fmt: skip
