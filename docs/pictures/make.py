@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 POLICY = ["-p", str(HERE.parent / "survey.toml")]
 # Width and height of the window in CSS pixels: what is seen first.
-WINDOWS = {"report": (1000, 1000), "plan": (1000, 1000)}
+WINDOWS = {"report": (1000, 970), "plan": (1000, 920)}
 COLOURS = 32
 
 
