@@ -101,7 +101,7 @@ def dossier(document: dict[str, Any], material: Material) -> list[Chapter]:
 
 
 def _context(document: dict[str, Any], material: Material) -> Chapter:
-    readers = {"internal": "the house, for it holds counts", "public": "anybody"}
+    readers = {"internal": "the owner of the table alone, for it holds counts", "public": "anybody"}
     earlier = "No ledger was given: whether these rows were released before is not known here."
     if material.ledger is not None:
         count, budget = material.ledger

@@ -1,9 +1,10 @@
 """Look at pages of reports in a real browser: nothing sticks out, is cut or hard to read, runs or is loaded.
 
 Run it by hand or in CI: ``python tests/support/browser_check.py``. It needs Chromium, and fails where there is none.
-The script that measures lives in a page around the report, never in the report. Pages that people get are printed as
-well, and take two pages. With ``--site FOLDER`` it looks at the documentation built there, too. With ``--pictures
-FOLDER`` it also takes pictures of them, to be looked at.
+The script that measures lives in a page around the report, never in the report. Pages that people get are looked at in
+the dark and by the rules of print as well, and take two pages of paper. With ``--site FOLDER`` it looks at the
+documentation built there, too, light and dark. With ``--pictures FOLDER`` it also takes pictures of them, to be looked
+at.
 """
 
 from __future__ import annotations
@@ -137,6 +138,12 @@ def _hostile(name: str, n_x: int, n_s: int) -> sz.LeakageReport:
     return report.with_section(section).with_curve(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0, 1]))
 
 
+def as_printed(page: str) -> str:
+    """The page with the rules of print on a screen, whose words can be measured."""
+    assert page.count("@media print") > 1
+    return page.replace("@media print", "@media all")
+
+
 def look(browser: str, made: dict[str, str], width: int, *, dark: bool = False) -> list[str]:
     """Faults of the pages at a width."""
     frames = "".join(
@@ -169,7 +176,7 @@ def look(browser: str, made: dict[str, str], width: int, *, dark: bool = False) 
     return faults
 
 
-def look_at_site(browser: str, site: Path, width: int) -> list[str]:
+def look_at_site(browser: str, site: Path, width: int, *, dark: bool = False) -> list[str]:
     """Faults of the documentation's pages at a width, but for those of its reference, which a tool writes."""
     places = [place for place in sorted(site.rglob("*.html")) if "api" not in place.parts]
     frames = "".join(
@@ -180,12 +187,13 @@ def look_at_site(browser: str, site: Path, width: int) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         around = Path(folder, "around.html")
         around.write_text(f"<!doctype html><meta charset='utf-8'>{frames}{MEASURE}", encoding="utf-8")
-        told = run(browser, folder, around, "--dump-dom", "--allow-file-access-from-files")
+        options = ("--allow-file-access-from-files", *(DARK if dark else ()))
+        told = run(browser, folder, around, "--dump-dom", *options)
     text = re.search(r'<pre id="found">(.*?)</pre>', told, re.DOTALL)
     found = json.loads(html.unescape(text[1]))["found"] if text is not None and text[1] else []
     faults = [] if len(found) == len(places) > 0 else [f"{len(found)} of {len(places)} pages were measured at {width}"]
     for page in found:
-        where = f"{page['name']} at {width}"
+        where = f"{page['name']} at {width}{' in the dark' * dark}"
         if page["page"] > width or page["code"]:
             faults.append(f"{where}: {page['page']} wide, {page['code']} blocks of code are cut")
         if page["faint"]:
@@ -237,10 +245,16 @@ def main() -> int:
     shown = {f"{name}-{who}": report.to_html(audience=who) for name, report in reports.items() for who in AUDIENCES}
     made = pages() | shown
     faults = [fault for width in WIDTHS for fault in look(browser, made, width)]
-    faults += look(browser, shown, 1280, dark=True)
+    faults += [fault for width in (360, 1280) for fault in look(browser, shown, width, dark=True)]
+    # Paper of A4 is 794 px wide; the dark is not asked for on it, whatever the screen is.
+    printed = {f"{name} in print": as_printed(page) for name, page in shown.items()}
+    faults += [fault for dark in (False, True) for fault in look(browser, printed, 794, dark=dark)]
     faults += print_out(browser, shown)
     if sys.argv[1:2] == ["--site"]:
-        faults += [fault for width in (360, 1280) for fault in look_at_site(browser, Path(sys.argv[2]), width)]
+        views = ((360, False), (1280, False), (1280, True))
+        faults += [
+            fault for width, dark in views for fault in look_at_site(browser, Path(sys.argv[2]), width, dark=dark)
+        ]
     if sys.argv[1:2] == ["--pictures"]:
         take_pictures(browser, shown, Path(sys.argv[2]))
     well = f"{len(made)} pages at {len(WIDTHS)} widths: nothing sticks out, is cut, faint, runs or loads; "
