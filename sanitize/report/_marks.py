@@ -78,23 +78,27 @@ def _times(log_lift: float, kind: str) -> str:
 
 def heat(side: dict[str, Any], most: float) -> list[dict[str, Any]]:
     """Rows of a lift map: name, and of each cell the shade and the figure."""
-
-    def cell(v: float) -> dict[str, str]:
-        if math.isinf(v):
-            return {"shade": "none", "words": "×"} if v < 0 else {"shade": "more4", "words": "∞"}
-        level = min(4, math.ceil(4 * (abs(v) / most) - 0.5)) if most > 1e-9 else 0
-        shade = "zero" if level <= 0 else f"{'more' if v > 0 else 'less'}{level}"
-        shown = f"{v:+.2f}" if abs(v) < 10 else f"{v:+.3g}"
-        return {"shade": shade, "words": "0" if float(shown) == 0 else shown}
-
     rows = zip(side["symbols"][:_MOST_ROWS], side["log_lift"], strict=False)
-    return [{"symbol": name, "cells": [cell(float(v or 0.0)) for v in row[:_MOST_COLUMNS]]} for name, row in rows]
+    return [
+        {"symbol": symbol, "cells": [_cell(float(v or 0.0), most) for v in cells[:_MOST_COLUMNS]]}
+        for symbol, cells in rows
+    ]
 
 
 def largest(found: dict[str, Any]) -> float:
     """Largest finite |log-lift| of a lift map, the end of its scale."""
     values = (abs(float(v)) for name in ("before", "after") for row in found[name]["log_lift"] for v in row)
     return max((value for value in values if math.isfinite(value)), default=0.0)
+
+
+def _cell(v: float, most: float) -> dict[str, str]:
+    """One of four shades on either side of zero, and the figure."""
+    if math.isinf(v):
+        return {"shade": "none", "words": "×"} if v < 0 else {"shade": "more4", "words": "∞"}
+    level = min(4, math.ceil(4 * (abs(v) / most) - 0.5)) if most > 1e-9 else 0
+    shade = "zero" if level <= 0 else f"{'more' if v > 0 else 'less'}{level}"
+    shown = f"{v:+.2f}" if abs(v) < 10 else f"{v:+.3g}"
+    return {"shade": shade, "words": "0" if float(shown) == 0 else shown}
 
 
 def scale_of(rows: Iterable[dict[str, Any]], budget: dict[str, Any] | None) -> tuple[float, tuple[float, float] | None]:
