@@ -225,7 +225,7 @@ class Remote:
             return cls(*FileSystem.from_uri(address))
         except (pa.ArrowException, OSError, ValueError, ImportError):  # they quote the address
             kind = address.partition("://")[0]
-            raise error(f"an address that begins with {kind}:// and goes on like this names no store") from None
+            raise error(f"the address {kind}://... names no store that pyarrow.fs can reach") from None
 
     @property
     def name(self) -> str:

@@ -73,6 +73,8 @@ def release(args: argparse.Namespace) -> None:
     policy = policy_of(args)
     _check_report(args, policy)
     check_stdout(is_written=args.output == STREAM and not args.dry_run)
+    if is_address(args.output):
+        raise TargetError("the command line writes files: name one here, and copy it to its store")
     if args.output != STREAM:
         check_records(Path(args.output), _records(args, policy))
     if args.channel is not None:
