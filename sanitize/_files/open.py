@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, TypeAlias, cast
+from typing import BinaryIO, TypeAlias, TypeGuard, cast
 
 import pyarrow as pa
 
@@ -22,7 +22,7 @@ from sanitize._files.csv_stream import is_delimiter
 from sanitize._files.outputs import NAME_CHARACTERS, Outputs, outputs, temporary_place, writing
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import AS_STORED, Numbers, Source
-from sanitize._files.streams import COPY_BYTES, ArrowSource, Remote, Spool, is_address
+from sanitize._files.streams import COPY_BYTES, ArrowSource, Remote, Spool
 from sanitize._files.system import HAS_LOCKS, take_lock
 from sanitize._progress import begin
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError, TargetExists
@@ -55,6 +55,11 @@ def path_of(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
         if problem.errno in useless:
             raise error(f"{shortened(path)} {useless[problem.errno]}; name another") from None
     return path
+
+
+def is_address(name: object) -> TypeGuard[str]:
+    """Whether it is an address in a store: text, since a path has no two slashes after one another."""
+    return isinstance(name, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", name) is not None
 
 
 def shortened(path: Path) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import re
 import secrets
 import shutil
 import tempfile
@@ -14,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import pyarrow as pa
 from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType, LocalFileSystem
@@ -271,8 +270,3 @@ class Remote:
         """Refuse a name that is taken."""
         if not replaces and self.store.get_file_info(self.path).type != FileType.NotFound:
             raise TargetExists(f"{self.name} exists already; choose another name or overwrite it with force")
-
-
-def is_address(name: object) -> TypeGuard[str]:
-    """Whether it is an address in a store: text, since a path has no two slashes after one another."""
-    return isinstance(name, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", name) is not None

@@ -7,10 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize._files.open import Among, delimited, path_of
+from sanitize._files.open import Among, delimited, is_address, path_of
 from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import bytes_of
-from sanitize._files.streams import is_address
 from sanitize._progress import shown
 from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit
 from sanitize.cli._judge import judge as judge
