@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -117,6 +117,12 @@ class ColumnSurvey:
             if 1 < n <= MANY_NUMBERS:
                 return step
         return None
+
+    def n_symbols(self, bins: Sequence[Any] | str | None) -> int:
+        """How many symbols it has as it is, cut at edges, or in a calendar's units."""
+        if isinstance(bins, str) and self.kind == "date":
+            return len(by_step(self._values[0], bins, self.name).dictionary)
+        return self.n_values if bins is None or isinstance(bins, str) else len(bins)
 
     def edges(self, n_bins: int) -> list[str]:
         """Edges of about equally full bins as TOML writes them, rounded so that they tell little of any row."""

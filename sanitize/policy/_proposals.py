@@ -111,10 +111,7 @@ def _of_channel(policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurv
         return []
     if channel.mechanism in TREES:
         return [*_left_out(surveys), *_hierarchies(channel, surveys)]
-    sizes = {
-        survey.name: len(channel.bins[survey.name]) if survey.name in channel.bins else survey.n_values
-        for survey in surveys
-    }
+    sizes = {survey.name: survey.n_symbols(channel.bins.get(survey.name)) for survey in surveys}
     if math.prod(sizes.values()) * TUPLE_ROWS <= n_rows:
         return []
     wide = [survey for survey in surveys if survey.is_wide and survey.name not in channel.bins]

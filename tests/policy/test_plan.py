@@ -10,6 +10,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -18,6 +19,7 @@ from sklearn.metrics import roc_auc_score
 
 import sanitize as sz
 from sanitize._formatting import percent
+from sanitize._release.survey import ColumnSurvey
 from sanitize.errors import ColumnError
 from sanitize.parquet import plan_file
 from sanitize.policy import PolicyBudget, make_plan
@@ -384,3 +386,13 @@ def with_mean(report):
     """The report, with the share that trees are compared by."""
     share = next(line for line in report.measures if line.name == "normalized_utility")
     return replace(report, measures=(*report.measures, replace(share, name="mean_column_utility")))
+
+
+@pytest.mark.parametrize(("unit", "n_symbols"), [("year", 2), ("month", 14), ("day", 400)])
+def test_a_calendar_cut_counts_as_its_units(unit, n_symbols):
+    days = pd.date_range("2023-01-01", periods=400).to_series(index=range(400))
+    survey = ColumnSurvey.of("seen", pa.array(days))
+    assert survey.n_symbols(unit) == n_symbols
+    assert (survey.n_symbols(None), survey.n_symbols([1, 2, 3])) == (400, 3)
+    town = ColumnSurvey.of("town", pa.array(list("abca")))
+    assert town.n_symbols("year") == 3  # refused elsewhere
