@@ -182,11 +182,11 @@ def delimited(source: SourceLike, delimiter: str | None) -> SourceLike:
 
 @contextlib.contextmanager
 def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[Source]:
-    """Table of a path, by its suffix (a folder's by what it holds), or of a stream of CSV.
+    """Table of a path or an address, by its suffix (a folder's by what it holds), of CSV bytes, or of Arrow's batches.
 
     Parameters
     ----------
-    source : path, binary stream or Source
+    source : path, address, binary stream, frame, stream of Arrow's record batches, or Source
         A Source is open already.
     numbers : Numbers
         Columns that are numbers, which a CSV file does not know.
