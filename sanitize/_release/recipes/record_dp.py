@@ -50,7 +50,7 @@ class RecordDP(Promise):
     else; a private model of all columns follows, and from rows drawn of it the tree and what prints rows. The other
     half certifies, by noisy counts too. So everything but the symbols drawn for the rows is ε-differentially private
     for a row more or less, and 2ε for another row in place of one: whatever anybody computes from the file is at most
-    e^(upper + 2ε) times as likely as without knowing a row's secret, for who knows nothing of its other columns.
+    e^(upper + 2ε) times as likely as without knowing a row's secret, to anybody who knows none of its other columns.
 
     With a δ public columns need not be declared. Their values are those of which the rows, counted with noise, are so
     many that a value of one row gets that far with a probability of δ in all such columns together; the others print
