@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -161,7 +162,7 @@ def test_every_setting_reaches_the_sanitizer(source, tmp_path, run, monkeypatch)
     argv += ["--force"]
     assert run("release", source, "-o", tmp_path / "out.parquet", *argv)[0] == 0
     ((start, target, sanitizer), settings) = seen[0]
-    assert (start, target.target) == (source, tmp_path / "out.parquet")
+    assert (Path(start), target.target) == (source, tmp_path / "out.parquet")
     assert settings == {"rows": "keep", "workers": 3, "force": True, "receipt": None}
     assert type(sanitizer.recipe()) is Watchdog.recipe_type
     given = vars(sanitizer.recipe())
