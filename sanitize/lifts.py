@@ -156,7 +156,9 @@ def pml_envelope(joint: JointDistribution, u: float) -> float:
     if not n_s:
         return 0.0
     # A price λ_s of each secret and one of each symbol, which is at least 1 + λ_s (P(s|y) - e^u P(s)).
-    rows = sparse.hstack([sparse.block_diag(gains[:, :, None]), sparse.vstack([-sparse.eye_array(n_y)] * n_s)])
+    places = np.arange(n_s * n_y), np.repeat(np.arange(n_s), n_y)
+    secrets = sparse.coo_array((gains.ravel(), places), (n_s * n_y, n_s))
+    rows = sparse.hstack([secrets, sparse.vstack([-sparse.eye_array(n_y)] * n_s)])
     prices = linprog(np.append(np.zeros(n_s), joint.p_x), rows, -np.ones(n_s * n_y), method="highs", options=TIGHT).x
     by_secret = np.zeros(n_s) if prices is None else np.maximum(prices[:n_s], 0)
     return min(1.0, float(joint.p_x @ np.maximum(1 + by_secret[:, None] * gains, 0).max(axis=0)))
