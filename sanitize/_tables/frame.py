@@ -247,9 +247,9 @@ def joined_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
     Raises
     ------
     ColumnError
-        If there is no table, one lacks a column of the first, or has values of another kind there.
+        If one lacks a column of the first, or has values of another kind there.
     """
-    first, *others = dict.fromkeys(schema.remove_metadata() for schema in schemas) or [pa.schema([])]
+    first, *others = dict.fromkeys(schema.remove_metadata() for schema in schemas)
     for schema in others:
         if lacking := [name for name in first.names if name not in schema.names]:
             raise ColumnError.absent(lacking, schema.names)
@@ -275,10 +275,9 @@ def _table_of(stream: Any) -> pa.Table:
         parts = [reader.read_all() for reader in readers_of(stream)]
     except pa.ArrowException as error:
         raise ColumnError(f"the stream cannot be read ({type(error).__name__})") from None
+    check_any(sum(map(len, parts)))
     schema = joined_schema([part.schema for part in parts])
-    table = pa.concat_tables([in_schema(part, schema) for part in parts]) if parts else schema.empty_table()
-    check_any(table.num_rows)
-    return table
+    return pa.concat_tables([in_schema(part, schema) for part in parts])
 
 
 def check_any(n_rows: int) -> None:
