@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sanitize._formatting import Number, number, of_100
+from sanitize._formatting import Number, number, of_100, percent
 from sanitize.report._audience import grave
 from sanitize.report._headline import PROMISES, VERDICT_TOLERANCE, excess_of, of_source
 
@@ -157,13 +157,13 @@ def utility_words(document: dict[str, Any], *, in_nats: bool = True) -> str:
     found = {measure["name"]: measure for measure in document["measures"]}
     if "mean_column_utility" in found:
         share = found["mean_column_utility"]["after"]
-        return f"Keeps {100 * float(share):.4g} % of what each column says by itself, in the mean{_price_words(found)}"
+        return f"Keeps {percent(float(share))} of what each column says by itself, in the mean{_price_words(found)}"
     share, kept = found["normalized_utility"]["after"], found["utility"]
     roles = document["columns"]
     shown = roles["released"] + [name for name in roles["kept"] if name not in roles["sensitive"]]
     columns = names(shown, "+", most=2, limit=20)
     nats = f" ({number(kept['after'])} of {number(kept['before'])} nats)" if in_nats else ""
-    return f"Keeps {100 * float(share):.4g} % of the information in {columns}{nats}{_price_words(found)}"
+    return f"Keeps {percent(float(share))} of the information in {columns}{nats}{_price_words(found)}"
 
 
 def _price_words(found: dict[str, dict[str, Any]]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sanitize._checks import one_of
-from sanitize._formatting import box, percent, times
+from sanitize._formatting import box, percent, times, times_down, times_up
 from sanitize._tolerances import BUDGET
 from sanitize.budgets import LDPBudget, LiftBudget, as_budget
 from sanitize.errors import InvalidParameter
@@ -213,14 +213,14 @@ def most_useful_so_far(shares: Sequence[float]) -> list[int]:
 
 def comparison_section(reports: Sequence[LeakageReport], words: str, share: str = "normalized_utility") -> Section:
     """Reports of several mechanisms as a section of one; what each keeps is the measure named ``share``."""
-    figures = (share, "max_log_lift", "min_log_lift", "mutual_information", "status")
-    return Section(
-        "comparison",
-        "Mechanisms compared",
-        words,
-        ("Mechanism", "kept", "max log-lift", "min log-lift", "I(S;Y)", "design"),
-        tuple((report.facts.mechanism, *map(dict(report.summary).get, figures)) for report in reports),
-    )
+
+    def row(report: LeakageReport) -> tuple[Any, ...]:
+        found = report.summary
+        limits = times_up(found["max_log_lift"]), times_down(found["min_log_lift"])
+        return report.facts.mechanism, found[share], *limits, found["mutual_information"], found["status"]
+
+    heads = ("Mechanism", "kept", "times, at most", "at least", "I(S;Y)", "design")
+    return Section("comparison", "Mechanisms compared", words, heads, tuple(map(row, reports)))
 
 
 def _settings(kind: Kind, effort: float | None) -> dict[str, Any]:

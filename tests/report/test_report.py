@@ -88,7 +88,7 @@ def test_figures_in_every_view_equal_those_recomputed_by_hand() -> None:
             line = next(line for line in text.splitlines() if line.startswith(found[name]["label"] + " "))
             assert line.removeprefix(found[name]["label"]).split()[:2] == shown
     share = 100 * after["utility"] / before["utility"]
-    assert f"Keeps {share:.4g} % of the information in x" in text
+    assert f"Keeps {share:.3g} % of the information in x" in text
     assert f"({in_words(after['utility'])} of {in_words(before['utility'])} nats)" in text
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from shown_pages import shown_reports
 
 import sanitize as sz
+from sanitize.policy import make_plan
 from sanitize.report import Material, Section, dossier, to_page
 from sanitize.report._facts import ReleaseFacts
 
@@ -119,6 +120,19 @@ def pages() -> dict[str, str]:
         made[f"{kind}-dossier"] = to_page(dossier(_hostile(name, 30, 8).to_dict(), material))
     made["many"] = _hostile("symbol", 10_000, 2).to_html()
     return made
+
+
+def own_pages() -> dict[str, str]:
+    """The owner's other pages: a plan and what attacks found of a release."""
+    study = sz.datasets.load_framingham()
+    lines = {"sensitive": ["heart_disease"], "public": ["cholesterol", "blood_pressure"]}
+    budget = {"at_most": 1.65, "at_least": 0.37}
+    policy = sz.Policy.from_dict({"version": 1, "columns": lines, "budget": budget, "channel": {"mechanism": "auto"}})
+    with tempfile.TemporaryDirectory() as folder:
+        study.to_parquet(table := Path(folder, "study.parquet"))
+        planned = make_plan(policy, table).to_html()
+    released = sz.TreeMerging(sz.LiftBudget(at_most=2, at_least=0.33), sensitive="heart_disease").fit_transform(study)
+    return {"plan": planned, "judged": sz.attack.judge(released, study, sensitive="heart_disease").to_html()}
 
 
 def _hostile(name: str, n_x: int, n_s: int) -> sz.LeakageReport:
@@ -243,7 +257,7 @@ def main() -> int:
         return 1
     reports = shown_reports()
     shown = {f"{name}-{who}": report.to_html(audience=who) for name, report in reports.items() for who in AUDIENCES}
-    made = pages() | shown
+    made = pages() | own_pages() | shown
     faults = [fault for width in WIDTHS for fault in look(browser, made, width)]
     faults += [fault for width in (360, 1280) for fault in look(browser, shown, width, dark=True)]
     # Paper of A4 is 794 px wide; the dark is not asked for on it, whatever the screen is.
@@ -256,7 +270,7 @@ def main() -> int:
             fault for width, dark in views for fault in look_at_site(browser, Path(sys.argv[2]), width, dark=dark)
         ]
     if sys.argv[1:2] == ["--pictures"]:
-        take_pictures(browser, shown, Path(sys.argv[2]))
+        take_pictures(browser, own_pages() | shown, Path(sys.argv[2]))
     well = f"{len(made)} pages at {len(WIDTHS)} widths: nothing sticks out, is cut, faint, runs or loads; "
     print("\n".join(faults) or f"{well}{len(shown)} in print: {PRINTED} pages each at most")
     return 1 if faults else 0
