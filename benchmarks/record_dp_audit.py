@@ -180,13 +180,13 @@ def unnoised(first: int, last: int) -> Iterator[None]:
     right = PrivateModel.learn
 
     def forgetful(*given: Any) -> PrivateModel:
-        *rest, look = given
+        *rest, look, known = given
         at = count()
 
         def looked(counts: np.ndarray, rate: Fraction) -> np.ndarray:
             return counts if first <= next(at) < last else look(counts, rate)
 
-        return right(*rest, looked)
+        return right(*rest, looked, known)
 
     with patch.object(PrivateModel, "learn", forgetful):
         yield

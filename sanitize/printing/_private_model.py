@@ -25,7 +25,7 @@ from sanitize.printing._edges import WHOLE, in_whole_numbers
 from sanitize.trees import GROUPS, grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sanitize._sampling.noise import NoiseKey
 
@@ -56,6 +56,11 @@ class PrivateModel:
     given: tuple[NDArray[np.intp], ...]
     chances: tuple[NDArray[np.int64], ...]
 
+    @staticmethod
+    def rate_of_levels(eps: Fraction, n_columns: int) -> Fraction:
+        """What one column's levels take of ε."""
+        return _LEVELS * eps / n_columns
+
     @classmethod
     def learn(
         cls,
@@ -64,6 +69,7 @@ class PrivateModel:
         ordered: Sequence[bool],
         eps: Fraction,
         look: Look,
+        known: Mapping[int, NDArray[np.int64]],
     ) -> PrivateModel:
         """Learn it at a level ε; how many rows there are is public, and all else is looked at through ``look``.
 
@@ -77,12 +83,16 @@ class PrivateModel:
             Whether they have an order.
         eps : Fraction
         look : callable
+        known : mapping of int to ndarray of int
+            Noisy counts of the levels of some columns, by their places, which `rate_of_levels` is left for.
         """
         n, d = len(codes[0]), len(codes)
-        alone = [
-            whole(look(np.bincount(own, minlength=size), _LEVELS * eps / d), n)
-            for own, size in zip(codes, sizes, strict=True)
-        ]
+        rate = cls.rate_of_levels(eps, d)
+        levels = (
+            known[place] if place in known else look(np.bincount(own, minlength=size), rate)
+            for place, (own, size) in enumerate(zip(codes, sizes, strict=True))
+        )
+        alone = [whole(counts, n) for counts in levels]
         shares = [(counts.astype(np.float64) + 0.5) / (n + len(counts) / 2) for counts in alone]
         rate = _PAIRS * eps / max(d - 1, 1)
         most = int(np.clip((n * float(rate) / (_FULL * 2**0.5)) ** 0.5, 2, GROUPS))

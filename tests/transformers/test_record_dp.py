@@ -218,7 +218,7 @@ def test_values_of_a_single_row_get_beyond_the_threshold_with_a_chance_of_delta_
     for rate, delta in itertools.product((Fraction(1, 50), Fraction(1), Fraction(9)), (0.1, 1e-3, 1e-9)):
 
         def kept(z: int, rate: Fraction = rate, delta: float = delta) -> bool:
-            found = noisy._found(column, "c", rate, delta, lambda counts, _: counts + z * (counts == 1))
+            found, _ = noisy._found(column, "c", rate, delta, lambda counts, _: counts + z * (counts == 1))
             return "rare" in found.symbols
 
         least = next(z for z in itertools.count() if kept(z))
@@ -234,7 +234,7 @@ def test_found_values_take_a_part_of_the_level_and_the_probability_is_told(monke
     replay = Replay()
     monkeypatch.setattr(noisy, "looking", replay)
     fitted = estimator(record_dp=FOUND).fit(table())
-    found, levels, edges, pairs, (of_design, of_fresh) = np.split(np.array(replay.rates), [2, 7, 11, 15])
+    found, levels, edges, pairs, (of_design, of_fresh) = np.split(np.array(replay.rates), [2, 5, 9, 13])
     assert sum(found) + sum(levels) + 2 * sum(edges) + sum(pairs) + of_design == of_fresh == 8
     report = fitted.report_
     beyond = 1e-3 * (1 + math.exp(0.7 + 8))

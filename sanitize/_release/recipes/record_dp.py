@@ -159,9 +159,13 @@ class RecordDP(Promise):
         look, level = looking(key.derive("model")), Fraction(self.eps)
         found = [name for name in layout.public if self.delta and not (name in self.values or name in layout.bins)]
         alphabets = {name: self.alphabet(layout, [name]) for name in names if name not in found}
+        of_model, known = (1 - _CELLS - _VALUES * bool(found)) * level, {}
         for name in found:
+            # One look finds the values and counts them for the model.
+            rate = _VALUES * level / len(found) + PrivateModel.rate_of_levels(of_model, len(names))
             column = columns[name].filter(pa.array(chosen))
-            alphabets[name] = _found(column, name, _VALUES * level / len(found), self.delta / len(found), look)
+            at = len(alphabets)
+            alphabets[name], known[at] = _found(column, name, rate, self.delta / len(found), look)
         for name, own in alphabets.items():
             place = own.encode({name: columns[name]})
             if (place < 0).any() and name not in found:
@@ -170,7 +174,7 @@ class RecordDP(Promise):
             codes.append(np.where(place < 0, len(own) - 1, place)[chosen].astype(np.intp))
         sizes = [len(alphabet) for alphabet in alphabets.values()]
         ordered = [name in layout.bins or is_ordered(own.levels[0].type, name) for name, own in alphabets.items()]
-        model = PrivateModel.learn(codes, sizes, ordered, (1 - _CELLS - _VALUES * bool(found)) * level, look)
+        model = PrivateModel.learn(codes, sizes, ordered, of_model, look, known)
         drawn = model.draw(len(chosen), key.derive("rows of the model"))
         return {
             name: _values(layout, alphabet, own, as_arrow(source[name], name).type, key)
@@ -191,15 +195,23 @@ def looking(key: NoiseKey) -> Look:
     return look
 
 
-def _found(column: ArrowColumn, name: str, rate: Fraction, delta: float, look: Look) -> Alphabet:
+def _found(
+    column: ArrowColumn, name: str, rate: Fraction, delta: float, look: Look
+) -> tuple[Alphabet, NDArray[np.int64]]:
     """Values whose noisy counts are above a threshold, which one of a single row is with a probability of δ; and None.
+
+    And these counts: None has all other rows, whose number is public.
 
     P(1 + z > t) = P(z >= t) = a^t / (1 + a), a = e^-rate; values that no row has are not looked at.
     """
     values, counts = categories(column, name)
     least = floor((-log(delta) - log1p(exp(-rate))) / rate) + 1
-    kept = values.filter(pa.array(look(counts, rate) > least))
-    return Alphabet.from_table({name: pa.concat_arrays([kept, pa.nulls(1, kept.type)])}, [name])
+    told = look(counts, rate)
+    kept, many = values.filter(pa.array(told > least)), told[told > least]
+    found = Alphabet.from_table({name: pa.concat_arrays([kept, pa.nulls(1, kept.type)])}, [name])
+    counted = np.full(len(found), max(len(column) - int(many.sum()), 0))
+    counted[found.encode({name: kept})] = many
+    return found, counted
 
 
 def _values(layout: Layout, alphabet: Alphabet, codes: NDArray[np.intp], dtype: pa.DataType, key: NoiseKey) -> pa.Array:
