@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # Share of the rows that all is learned from, and of ε that their counts of (secret, cell) take from the model, as do
 # those of values where some are not declared.
 RECORD_SHARE = 0.5
-_CELLS, _VALUES = Fraction(3, 20), Fraction(1, 10)
+_CELLS, _VALUES = Fraction(3, 20), Fraction(1, 5)
 # Nats: of smaller levels noise drowns any table.
 _LEAST = 1e-6
 
