@@ -30,8 +30,8 @@ def exact(counts: np.ndarray, rate: Fraction) -> np.ndarray:
     return counts
 
 
-def learned(rows: list[np.ndarray], look: Look = exact) -> PrivateModel:
-    return PrivateModel.learn(rows, SIZES, ORDERED, Fraction(4), look)
+def learned(rows: list[np.ndarray], look: Look = exact, known: Any = None) -> PrivateModel:
+    return PrivateModel.learn(rows, SIZES, ORDERED, Fraction(4), look, known or {})
 
 
 def test_without_noise_pairs_of_the_tree_are_those_of_the_table():
@@ -45,6 +45,21 @@ def test_without_noise_pairs_of_the_tree_are_those_of_the_table():
         shape = SIZES[one], SIZES[another]
         pairs = [np.bincount(c[one] * shape[1] + c[another], minlength=shape[0] * shape[1]) for c in (rows, drawn)]
         assert abs(pairs[0] - pairs[1]).sum() / 80_000 < 0.06
+
+
+def test_a_column_whose_counts_are_known_is_not_counted_again():
+    """Its known counts alone say how often its levels are drawn, though no row has them so often."""
+    looked: list[int] = []
+
+    def look(counts: np.ndarray, rate: Fraction) -> np.ndarray:
+        looked.append(counts.size)
+        return counts
+
+    rows = codes(40_000)
+    model = learned(rows, look, known={0: np.array([0, 40_000, 0])})
+    assert looked[:3] == SIZES[1:]
+    assert len(looked) == 3 + 3 + 3  # levels, scores of edges and their pairs
+    assert (model.draw(1_000, sz.NoiseKey.from_seed(1))[0] == 1).mean() > 0.99
 
 
 def test_noise_that_drowns_all_still_makes_rows_of_declared_levels():
