@@ -87,11 +87,11 @@ class PrivateModel:
             Noisy counts of the levels of some columns, by their places, which `rate_of_levels` is left for.
         """
         n, d = len(codes[0]), len(codes)
-        rate = cls.rate_of_levels(eps, d)
-        levels = (
-            known[place] if place in known else look(np.bincount(own, minlength=size), rate)
+        each = cls.rate_of_levels(eps, d)
+        levels = [
+            known[place] if place in known else look(np.bincount(own, minlength=size), each)
             for place, (own, size) in enumerate(zip(codes, sizes, strict=True))
-        )
+        ]
         alone = [whole(counts, n) for counts in levels]
         shares = [(counts.astype(np.float64) + 0.5) / (n + len(counts) / 2) for counts in alone]
         rate = _PAIRS * eps / max(d - 1, 1)
