@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -37,23 +36,17 @@ TRIED = {
     "_LEVELS": ("1/10", "1/5", "1/2"),
     "_CHOICE": ("1/20", "1/5"),
     "_CELLS": ("1/20", "3/10"),
-    "_VALUES": ("1/20", "1/5", "3/10"),
+    "_VALUES": ("1/20", "1/10", "3/10"),
 }
 
 
-@contextmanager
-def shared_out(name: str, share: Fraction) -> Iterator[None]:
+def shared_out(name: str, share: Fraction) -> AbstractContextManager[Any]:
     """Eps with another share for one kind of counts."""
-    with ExitStack() as patched:
-        if name not in MODEL:
-            patched.enter_context(patch.object(record_dp, name, share))
-            yield
-            return
-        rest = (1 - share) / (1 - getattr(_private_model, name))
-        new = {other: share if other == name else rest * getattr(_private_model, other) for other in MODEL}
-        for other, value in new.items():
-            patched.enter_context(patch.object(_private_model, other, value))
-        yield
+    if name not in MODEL:
+        return patch.object(record_dp, name, share)
+    rest = (1 - share) / (1 - getattr(_private_model, name))
+    others = {other: rest * getattr(_private_model, other) for other in MODEL}
+    return patch.multiple(_private_model, **others | {name: share})
 
 
 def declared(whole: pd.DataFrame, outsiders: pd.DataFrame) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -86,18 +79,17 @@ def cost(name: str, data: Path, eps: float, seeds: int, *, by_share: bool) -> No
         some = {column: own for column, own in values.items() if column == sensitive or column in bins}
         undeclared = promise | {"record_dp": RecordDP(eps, some, DELTA)}
         releases: dict[str, dict[str, Any]] = {"record_dp": promise, "found": undeclared}
-        if not by_share:
+        patches: dict[str, AbstractContextManager[Any]] = {}
+        if by_share:
+            for share, value in ((share, value) for share, tried in TRIED.items() for value in tried):
+                releases[kind := f"{share} {value}"] = undeclared if share == "_VALUES" else promise
+                patches[kind] = shared_out(share, Fraction(value))
+        else:
             releases = {"plain": {}, **releases, "one cell": promise | {"max_cells": 1}}
         for kind, settings in releases.items():
-            found.setdefault(kind, []).append(figures(people, outsiders, sensitive, seed, settings))
+            with patches.get(kind, nullcontext()):
+                found.setdefault(kind, []).append(figures(people, outsiders, sensitive, seed, settings))
             print(name, eps, seed, kind, np.round(found[kind][-1], 4), flush=True)
-        for share, tried in TRIED.items() if by_share else ():
-            for value in tried:
-                kind = f"{share} {value}"
-                settings = undeclared if share == "_VALUES" else promise
-                with shared_out(share, Fraction(value)):
-                    found.setdefault(kind, []).append(figures(people, outsiders, sensitive, seed, settings))
-                print(name, eps, seed, kind, np.round(found[kind][-1], 4), flush=True)
     for kind, rows in found.items():
         raw, analyst, pairs, cells, taken = np.mean(rows, axis=0)
         print(f"| {name} | {eps:g} | {kind} | {raw:.3f} | {analyst:.3f} | {pairs:.3f} | {cells:.0f} | {taken:.0f} |")
