@@ -257,7 +257,8 @@ def main() -> int:
         return 1
     reports = shown_reports()
     shown = {f"{name}-{who}": report.to_html(audience=who) for name, report in reports.items() for who in AUDIENCES}
-    made = pages() | own_pages() | shown
+    own = own_pages()
+    made = pages() | own | shown
     faults = [fault for width in WIDTHS for fault in look(browser, made, width)]
     faults += [fault for width in (360, 1280) for fault in look(browser, shown, width, dark=True)]
     # Paper of A4 is 794 px wide; the dark is not asked for on it, whatever the screen is.
@@ -270,7 +271,7 @@ def main() -> int:
             fault for width, dark in views for fault in look_at_site(browser, Path(sys.argv[2]), width, dark=dark)
         ]
     if sys.argv[1:2] == ["--pictures"]:
-        take_pictures(browser, own_pages() | shown, Path(sys.argv[2]))
+        take_pictures(browser, own | shown, Path(sys.argv[2]))
     well = f"{len(made)} pages at {len(WIDTHS)} widths: nothing sticks out, is cut, faint, runs or loads; "
     print("\n".join(faults) or f"{well}{len(shown)} in print: {PRINTED} pages each at most")
     return 1 if faults else 0
