@@ -116,11 +116,6 @@ def notes_of(structure: Any) -> dict[str, dict[str, Any]]:
     return {field.name: _bare(field.type)[1] for field in msgspec.structs.fields(structure)}
 
 
-def schemas_of(form: Any) -> dict[str, Any]:
-    """JSON schema of a form, and of all forms in it, by their names."""
-    return msgspec.json.schema_components([form], ref_template="#/$defs/{name}")[1]
-
-
 def require(holds: Any, what: str = "is inconsistent", *path: str | int) -> None:
     """Refuse, in a form's `__post_init__`, values that its types cannot refuse."""
     if not holds:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from policy_schema import policy_schema
 
 import sanitize as sz
 import sanitize.transformers
@@ -21,7 +22,6 @@ from sanitize._release.recipes.recipe import recipe_type
 from sanitize.budgets import CapacityBudget
 from sanitize.errors import ColumnError, PolicyError
 from sanitize.policy._declaration import MECHANISMS, OWNERS
-from sanitize.policy._schema import policy_schema
 
 SCHEMA = json.loads((files("sanitize") / "policy" / "policy.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)

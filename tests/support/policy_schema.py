@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from sanitize._files.declared import schemas_of
+import msgspec
+
 from sanitize.policy._declaration import (
     AUTO,
     DEFAULT_MECHANISM,
@@ -29,7 +30,7 @@ Schema = dict[str, Any]
 
 def policy_schema() -> Schema:
     """What a policy may hold, as JSON schema 2020-12: the file ``policy.schema.json``, as a test holds."""
-    forms = schemas_of(DOCUMENT)
+    forms = msgspec.json.schema_components([DOCUMENT], ref_template="#/$defs/{name}")[1]
     del forms["lift"]["required"]  # the notion is the default
     forms["lift"]["oneOf"] = [
         {"required": list(pair), "properties": dict.fromkeys(other, False)}
