@@ -15,14 +15,12 @@ from sanitize.datasets._fetch import (
     fetch_german_credit,
     fetch_heart_disease,
 )
-from sanitize.datasets._registry import SOURCES, ChecksumMismatch, RemoteFile, Source
+from sanitize.datasets._registry import SOURCES, ChecksumMismatch
 from sanitize.datasets._survey import load_survey
 
 __all__ = [
     "SOURCES",
     "ChecksumMismatch",
-    "RemoteFile",
-    "Source",
     "fetch_adult",
     "fetch_bank_marketing",
     "fetch_credit_default",

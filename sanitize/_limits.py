@@ -17,6 +17,8 @@ LOOKUP_ROWS = 1 << 14
 FEW_ROWS = 1 << 12
 # Bytes of rows that are kept while a file is read; what is beyond is read again.
 KEPT_BYTES = 1 << 26
+# Lines of the look-up tables of one SQL statement: a channel of more is no text to send to a database.
+SQL_LINES = 1 << 17
 # Levels of nesting that are read from somebody's file.
 NESTING = 20
 # Rows that a combination of values has on average where a joint distribution of combinations is worth learning.

@@ -175,6 +175,23 @@ def init(args: argparse.Namespace) -> None:
         args.outputs.text(args.output, content, private=False, replaces=args.force)
 
 
+def sql(args: argparse.Namespace) -> None:
+    """Print the SQL that counts what a policy learns from or, given the counts, the statement that releases."""
+    try:
+        from sanitize.sql import Database
+    except ModuleNotFoundError as error:
+        raise InvalidParameter(str(error)) from None
+    policy, database = policy_of(args), Database(args.dialect, args.table, args.row_id)
+    if args.input is None:
+        say(database.counts(policy) + "\n", is_file=True)
+        return
+    counts = delimited(sys.stdin.buffer if args.input == STREAM else args.input, args.delimiter)
+    with shown():
+        sanitizer = database.fit(policy, counts)
+    say(database.release(sanitizer) + "\n", is_file=True)
+    say(_rendered(sanitizer.report_, policy.audience, as_json=False, full=False) + "\n", sys.stderr)
+
+
 def _check_report(args: argparse.Namespace, policy: Policy) -> None:
     if args.report is not None:
         check_output(args.report, args, force=True, records=_records(args, policy))

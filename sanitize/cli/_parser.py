@@ -206,6 +206,19 @@ def parser_of() -> OneLineParser:
     )
     init.file("-o", "--output", about="file to write; standard output without", metavar="POLICY.toml")
     init.switch("--force", about="replace POLICY.toml if it exists")
+
+    sql = command(
+        "sql",
+        about="print the SQL that releases a table inside its database",
+        more="Print the GROUP BY whose result a policy learns from or, given that result as COUNTS, the statement that "
+        "releases; its parameter is the key.",
+    )
+    sql.add_argument("input", metavar="COUNTS", nargs="?", help="result of the GROUP BY: Parquet, CSV, or - for CSV")
+    sql.add_argument("-p", "--policy", metavar="POLICY.toml", type=Path, required=True, help="reviewed policy")
+    sql.add_argument("--dialect", choices=("duckdb", "postgres", "sqlite"), required=True, help="of the database")
+    sql.add_argument("--table", metavar="NAME", required=True, help="table or view, as in schema.table")
+    sql.add_argument("--row-id", metavar="COL", help="column that is different in each row; needed to release")
+    _delimiter(sql)
     return parser
 
 

@@ -18,7 +18,7 @@ from sanitize._files.outputs import written
 from sanitize._files.sealed_text import seal_of
 from sanitize._files.source import Numbers, bytes_of
 from sanitize._release.design import Specification
-from sanitize._release.designer import Prepared
+from sanitize._release.designer import Designer, Prepared
 from sanitize._release.layout import bare_tree
 from sanitize._release.release import Release, bare_design, no_mechanism
 from sanitize._sampling.noise import NoiseKey
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from sanitize.measures import Measure
     from sanitize.printing import Printer
     from sanitize.saved._form import Output
-    from sanitize.transformers import Sanitizer
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +95,7 @@ class SavedRelease:
     _printer: Printer | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, sanitizer: Sanitizer) -> SavedRelease:
+    def of(cls, sanitizer: Designer) -> SavedRelease:
         """What a fitted sanitizer releases with.
 
         Raises

@@ -19,7 +19,8 @@ import pytest
 from scipy.stats import chisquare
 
 from sanitize import datasets
-from sanitize.datasets import SOURCES, ChecksumMismatch, RemoteFile
+from sanitize.datasets import SOURCES, ChecksumMismatch
+from sanitize.datasets._registry import RemoteFile
 from sanitize.errors import ColumnError, InvalidParameter, SourceError
 from sanitize.joint import JointDistribution
 

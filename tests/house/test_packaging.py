@@ -170,7 +170,7 @@ IMPORT_ALL = """
 import importlib, pathlib, pkgutil, sys, warnings
 sys.path.insert(0, sys.argv[1])
 import sanitize
-optional = {"dask", "pyspark", "polars", "rich", "matplotlib"}
+optional = {"dask", "pyspark", "polars", "rich", "matplotlib", "sqlglot"}
 pending = [(sanitize.__path__, "sanitize.")]
 while pending:
     paths, prefix = pending.pop()

@@ -65,7 +65,7 @@ NAMES = {
         release_file transform
     """,
     "datasets": """
-        SOURCES ChecksumMismatch RemoteFile Source fetch_adult fetch_bank_marketing fetch_credit_default
+        SOURCES ChecksumMismatch fetch_adult fetch_bank_marketing fetch_credit_default
         fetch_german_credit fetch_heart_disease load_berkeley load_framingham load_hair_eye load_survey load_titanic
         make_joint make_table
     """,
@@ -129,6 +129,9 @@ NAMES = {
     """,
     "spark": """
         release_file transform
+    """,
+    "sql": """
+        Database release
     """,
     "suggestion": """
         Compared Comparison Suggestion TradeoffCurve TradeoffPoint compare suggest_budget tradeoff_curve
