@@ -90,7 +90,7 @@ _WORD = {
     "sqlite": "SANITIZE_WORD({}, {})",
 }
 _KIND = {"duckdb": "TYPEOF(given.id)", "postgres": "CAST(PG_TYPEOF(given.id) AS TEXT)", "sqlite": "TYPEOF(given.id)"}
-_REFUSE = {"duckdb": "ERROR({})", "postgres": "CAST({} AS INTEGER)", "sqlite": "JSON_EXTRACT('{{}}', {})"}
+_REFUSE = {"duckdb": "ERROR({})", "postgres": "CAST({} AS INTEGER)", "sqlite": "JSON_TYPE('{{}}', {})"}
 # Types of ids that have one text everywhere, in all dialects.
 _KINDS = (
     "'tinyint', 'smallint', 'integer', 'bigint', 'hugeint', 'utinyint', 'usmallint', 'uinteger', 'ubigint', 'varchar', "
@@ -234,8 +234,8 @@ class Database:
         rows = f"rows_{len(steps)}"
         shown = [exp.column(head, "outputs").as_(name, quoted=True) for head, name in zip(heads, columns, strict=True)]
         query = exp.select(*shown).from_(rows).join("outputs", on=f"outputs.state = {rows}.state")
-        for name, made in queries.items():
-            query = query.with_(name, as_=made, dialect=self.dialect)
+        for name, made in queries.items():  # each once: a hash that is part of a join would be computed for every line
+            query = query.with_(name, as_=made, materialized=True, dialect=self.dialect)
         return query.order_by(f"{rows}.a", f"{rows}.b").sql(self.dialect)
 
     @staticmethod
