@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, Literal, Protocol
+
+import numpy as np
 
 from sanitize._files.declared import Declared, NonNegative, plain, require
 from sanitize._formatting import exact
@@ -184,10 +185,12 @@ def parts_section(parts: Sequence[PartLeakage]) -> tuple[Section, ...]:
     """The parts and kept columns of a joint release as a section of its report; nothing where there are none."""
     if not parts:
         return ()
-    figures = attrgetter("normalized_utility", "min_log_lift", "max_log_lift", "mutual_information")
-    rows = tuple((f"{part.part} ({part.role}): {', '.join(part.columns)}", *figures(part)) for part in parts)
-    words = "What each part and each kept column tells by itself. The verdict is about all of them together."
-    heads = ("Part", "kept", "min log-lift", "max log-lift", "I(S;Y)")
+    names = [f"{part.part} ({part.role}): {', '.join(part.columns)}" for part in parts]
+    kept = [part.normalized_utility for part in parts]
+    least, most = np.exp([[part.min_log_lift for part in parts], [part.max_log_lift for part in parts]]).tolist()
+    rows = tuple(zip(names, kept, least, most, strict=True))
+    words = "How many times as likely a secret becomes by each part and kept column alone. The verdict is about all."
+    heads = ("Part", "kept", "at least", "at most")
     return (Section("parts", "Parts", words, heads, rows, public=True),)
 
 
