@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 from sklearn.pipeline import Pipeline
@@ -44,12 +45,15 @@ class ShownWithVerdict:
 
     def _sk_visual_block_(self) -> Any:
         """Its box in a diagram, where there is room for a name and the verdict beside it."""
+        # scikit-learn has moved the class of these boxes before.
+        block = type(Pipeline([("step", "passthrough")])._sk_visual_block_())
+        return block("single", self, names=self._named_with_verdict(), name_details=str(self))
+
+    def _named_with_verdict(self) -> str:
         words, report = type(self).__name__, getattr(self, "report_", None)
         if report is not None:
             words += f": {report.to_dict(audience='public')['verdict']['headline'].partition(' (')[0]}"
-        # scikit-learn has moved the class of these boxes before.
-        block = type(Pipeline([("step", "passthrough")])._sk_visual_block_())
-        return block("single", self, names=words, name_details=str(self))
+        return words
 
     def _repr_html_inner(self) -> str:
         return self._with_verdict(super()._repr_html_inner())  # type: ignore[misc]
@@ -61,5 +65,6 @@ class ShownWithVerdict:
         return bundle
 
     def _with_verdict(self, page: str) -> str:
-        report = getattr(self, "report_", None)
-        return page if report is None else f"<div>{badge(report)}{page}</div>"
+        """The box alone: what stands above it is not said again beside its name."""
+        report, named = getattr(self, "report_", None), html.escape(self._named_with_verdict())
+        return page if report is None else f"<div>{badge(report)}{page.replace(named, type(self).__name__)}</div>"

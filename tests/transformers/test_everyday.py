@@ -137,6 +137,7 @@ def test_a_notebook_shows_the_verdict_above_the_parameters():
     sanitizer.fit(DF)
     for page in (sanitizer._repr_mimebundle_()["text/html"], sanitizer._repr_html_()):
         assert page.index("<strong>HOLDS FOR THESE ROWS ONLY</strong>") < page.index("SubsetMerging")
+        assert page.count("HOLDS FOR THESE ROWS ONLY") == 1
         assert "#b45309" in page
         assert not any(symbol in page for symbol in ("flu", "cancer"))
     with config_context(display="text"):
