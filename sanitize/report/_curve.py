@@ -36,7 +36,7 @@ def curve_text(curve: dict[str, Any], chosen: int | None = None, most: int = 20)
     chosen : int, optional
         Position of the point to mark with an arrow; it is always shown.
     most : int
-        Rows shown at most, spread evenly; how many there are is said in the last line.
+        Rows shown at most, spread evenly over those that read differently; how many there are is said in the last line.
 
     Examples
     --------
@@ -52,21 +52,21 @@ def curve_text(curve: dict[str, Any], chosen: int | None = None, most: int = 20)
         f"{clip(curve['mechanism'], 46):<49}times as likely",
         f"  budget   {'information kept in X':<37}at least   at most    I(S;Y)",
     ]
-    points = curve["points"]
-    shown = {chosen, *(round(i * (len(points) - 1) / max(1, most - 1)) for i in range(most))}
-    for position, point in enumerate(points):
-        if position not in shown:
-            continue
+    rows = []
+    for point in curve["points"]:
         share = float(point["normalized_utility"])
-        mark = "->" if position == chosen else "  "
         bar = "#" * round(_BAR * share)
         least, most_likely = (times(float(point[name] or 0.0)) for name in ("min_log_lift", "max_log_lift"))
-        lines.append(
-            f"{mark}{clip(point['label'], 10):>10}   {bar:.<{_BAR}}{100 * share:>9.1f} %"
+        rows.append(
+            f"{clip(point['label'], 10):>10}   {bar:.<{_BAR}}{100 * share:>9.1f} %"
             f"{least:>14}{most_likely:>10}{number(point['mutual_information']):>10}"
         )
-    if len(points) > most:
-        lines.append(f"  {len(points)} budgets were tried: see to_frame()")
+    alike = {row: i for i, row in enumerate(rows)} | ({} if chosen is None else {rows[chosen]: chosen})
+    places = sorted(alike.values())
+    shown = {chosen, *(places[round(i * (len(places) - 1) / max(1, most - 1))] for i in range(most))}
+    lines += [("->" if i == chosen else "  ") + rows[i] for i in places if i in shown]
+    if len(rows) > len(shown - {None}):
+        lines.append(f"  {len(rows)} budgets were tried: see to_frame()")
     return "\n".join(lines)
 
 

@@ -87,6 +87,15 @@ def test_text_of_a_curve_fits_a_terminal_and_marks_the_chosen_point(n):
     assert ("60 budgets were tried" in rows[-1]) is (n == 60)
 
 
+@pytest.mark.parametrize("target", [0.1, 0.5, 0.75, 0.8, 0.9])
+def test_no_two_rows_of_a_suggestion_read_alike(target):
+    found = sz.suggest_budget(JOINT, target_utility=target)
+    rows = [row for row in str(found).splitlines()[4:] if not row.endswith("to_frame()")]
+    assert len({row[2:] for row in rows}) == len(rows)
+    assert sum(row.startswith("->") for row in rows) == 1
+    assert (len(rows) < len(found.curve)) is str(found).endswith("budgets were tried: see to_frame()")
+
+
 def test_labels_are_in_times_where_the_budget_is_a_lift():
     budgets = [
         0.25,
