@@ -64,10 +64,9 @@ def fetch_adult(*, data_home: PathLike | None = None, local: PathLike | None = N
 
     Raises
     ------
-    ChecksumMismatch
-        If a file is not the published one; a download is then not kept.
     SourceError
-        If a file is absent, cannot be downloaded or cannot be read.
+        If a file is absent, cannot be downloaded or cannot be read, or is not the published one; such a download is not
+        kept.
     ColumnError
         If the local Parquet file has other columns.
 
@@ -110,10 +109,9 @@ def fetch_german_credit(*, data_home: PathLike | None = None, local: PathLike | 
 
     Raises
     ------
-    ChecksumMismatch
-        If the file is not the published one; a download is then not kept.
     SourceError
-        If the file is absent, cannot be downloaded or cannot be read.
+        If the file is absent, cannot be downloaded or cannot be read, or is not the published one; such a download is
+        not kept.
     ColumnError
         If the local Parquet file has other columns.
 
@@ -157,10 +155,9 @@ def fetch_bank_marketing(*, data_home: PathLike | None = None, local: PathLike |
 
     Raises
     ------
-    ChecksumMismatch
-        If the file is not the published one; a download is then not kept.
     SourceError
-        If the file is absent, cannot be downloaded or cannot be read.
+        If the file is absent, cannot be downloaded or cannot be read, or is not the published one; such a download is
+        not kept.
     ColumnError
         If the local Parquet file has other columns.
 
@@ -204,10 +201,9 @@ def fetch_heart_disease(*, data_home: PathLike | None = None, local: PathLike | 
 
     Raises
     ------
-    ChecksumMismatch
-        If a file is not the published one; a download is then not kept.
     SourceError
-        If a file is absent, cannot be downloaded or cannot be read.
+        If a file is absent, cannot be downloaded or cannot be read, or is not the published one; such a download is not
+        kept.
     ColumnError
         If the local Parquet file has other columns.
 
@@ -250,10 +246,9 @@ def fetch_credit_default(*, data_home: PathLike | None = None, local: PathLike |
 
     Raises
     ------
-    ChecksumMismatch
-        If the file is not the published one; a download is then not kept.
     SourceError
-        If the file is absent, cannot be downloaded or cannot be read.
+        If the file is absent, cannot be downloaded or cannot be read, or is not the published one; such a download is
+        not kept.
     ColumnError
         If the local Parquet file has other columns.
     ImportError

@@ -79,32 +79,6 @@ SOURCES = {
 }
 
 
-class ChecksumMismatch(SourceError):
-    """A file is not the one that was published: its SHA-256 differs.
-
-    Attributes
-    ----------
-    file : str
-        Path or address of the file.
-    expected : str
-        The digest of the published file.
-    found : str
-        The digest of the bytes that came.
-
-    Examples
-    --------
-    >>> from sanitize.datasets import ChecksumMismatch
-    >>> issubclass(ChecksumMismatch, OSError)
-    True
-    """
-
-    def __init__(self, file: str, expected: str, found: str, advice: str) -> None:
-        super().__init__(f"{file} has SHA-256 {found}, expected {expected}; {advice}")
-        self.file = file
-        self.expected = expected
-        self.found = found
-
-
 def cache_folder(data_home: PathLike | None) -> Path:
     """Return `data_home`, or the folder named by SANITIZE_DATA, or ~/.cache/sanitize."""
     chosen = data_home or os.environ.get("SANITIZE_DATA") or Path("~", ".cache", "sanitize")
@@ -140,8 +114,12 @@ def _checked(path: Path, file: RemoteFile, advice: str) -> Path:
     with path.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     if found != file.sha256:
-        raise ChecksumMismatch(str(path), file.sha256, found, advice)
+        raise SourceError(_not_published(path, file, found, advice))
     return path
+
+
+def _not_published(place: object, file: RemoteFile, found: str, advice: str) -> str:
+    return f"{place} has SHA-256 {found}, expected {file.sha256}; {advice}"
 
 
 def _download(file: RemoteFile, path: Path) -> None:
@@ -162,13 +140,8 @@ def _download(file: RemoteFile, path: Path) -> None:
                 f"folder that holds {file.name!r} as `local`"
             ) from error
         if digest.hexdigest() != file.sha256:
-            raise ChecksumMismatch(
-                file.url,
-                file.sha256,
-                digest.hexdigest(),
-                "nothing was kept. Try again; if it stays, the publisher changed the file: pass a copy of "
-                "the original as `local`",
-            )
+            advice = "nothing was kept. Try again; if it stays, the publisher changed the file: pass the original file"
+            raise SourceError(_not_published(file.url, file, digest.hexdigest(), f"{advice} as `local`"))
         os.replace(temporary, path)
     finally:
         # Gone already after a success; after anything else, an interruption too, nothing may stay behind.

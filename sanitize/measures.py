@@ -13,11 +13,13 @@ import numpy as np
 from scipy.special import entr, logsumexp, xlogy
 
 from sanitize.channel import ReducedChannel, check_channel
-from sanitize.errors import InvalidChannel
+from sanitize.errors import ColumnError, InvalidChannel
 from sanitize.joint import JointDistribution, check_distribution
 from sanitize.lifts import check_alpha, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from sanitize.channel import Channel
@@ -32,6 +34,7 @@ __all__ = [
     "mutual_information",
     "normalized_utility",
     "sibson_information",
+    "side_knowledge",
     "total_variation",
     "utility",
 ]
@@ -158,6 +161,61 @@ def maximal_leakage(joint: JointDistribution) -> float:
     0.693147
     """
     return max(0.0, float(np.log(max_lift(joint) @ joint.p_x)))
+
+
+def side_knowledge(joint: JointDistribution, channel: Channel, known: Sequence[str]) -> tuple[float, float]:
+    """Smallest and largest log of P(s|y,w) / P(s|w) in nats, where w is what a row has in some public columns.
+
+    It is the log-lift for an adversary who knows these columns of a row beforehand, exactly: P(s,w,y) is the sum of
+    P(s,x) P(y|x) over the x that have w. Who knows all of X learns nothing more, and both are 0.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Distribution of (S, X).
+    channel : Channel
+        From X to Y.
+    known : sequence of str
+        Public columns; with none of them it is the log-lift of S and Y.
+
+    Raises
+    ------
+    ColumnError
+        If a column is not public.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> joint = sz.JointDistribution.from_frame(sz.datasets.load_titanic(), "survived", ["class", "sex"])
+    >>> channel = sz.subset_merging(joint, sz.LiftBudget(at_most=1.65, at_least=0.37))
+    >>> for known in ([], ["class"], ["sex"], ["class", "sex"]):
+    ...     print(known, np.exp(side_knowledge(joint, channel, known)).round(3))
+    [] [0.69  1.586]
+    ['class'] [0.073 3.63 ]
+    ['sex'] [0.103 2.017]
+    ['class', 'sex'] [1. 1.]
+    """
+    symbols, reduced = check_distribution(joint).public, ReducedChannel.of(check_channel(channel))
+    for name in set(known) - {*symbols.columns}:
+        raise ColumnError(f"column {name!r} is not public; choose among {', '.join(symbols.columns)}", name)
+    places = [symbols.columns.index(name) for name in known]
+    w = (
+        np.unique(symbols.codes[:, places], axis=0, return_inverse=True)[1].ravel()
+        if places
+        else np.zeros(len(symbols), int)
+    )
+    shape = len(joint.p_s), int(w.max()) + 1, reduced.n_states
+    before = np.zeros(shape)
+    for row, of_s in zip(joint.pmf, before, strict=True):
+        np.add.at(of_s, (w, reduced.states), row)
+    after = before.reshape(-1, shape[2])
+    for stage in reduced.stages:
+        after = stage.push(after)
+    p_swy, p_sw = after.reshape(*shape[:2], -1), before.sum(axis=2, keepdims=True)
+    s, w, y = np.nonzero((p_sw > 0) & (p_swy.sum(axis=0) > 0))
+    odds = p_swy[s, w, y] / p_swy.sum(axis=0)[w, y] * p_sw.sum(axis=0)[w, 0] / p_sw[s, w, 0]
+    with np.errstate(divide="ignore"):
+        return float(np.log(odds.min())), float(np.log(odds.max()))
 
 
 def max_information(joint: JointDistribution) -> float:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import combinations, islice
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
 
 from sanitize.channel import ReducedChannel
 from sanitize.joint import sparse_counts
-from sanitize.measures import Kind, Measure, entropy, normalized_utility, share_of_entropy
+from sanitize.measures import Kind, Measure, entropy, normalized_utility, share_of_entropy, side_knowledge
 from sanitize.report._facts import Section
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ Report = TypeVar("Report")  # a `LeakageReport`, whose file imports this one
 MOST_VALUES, _MOST_COLUMNS = 8, 60
 # Released symbols of each symbol, on average, up to which distributions are released as sparse ones.
 _FEW_ENTRIES = 8
+# Probabilities that are worth computing for them beside the verdict.
+_SIDE_CELLS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,23 @@ def kept_columns(joint: JointDistribution, channel: Channel, after: JointDistrib
         replace(kept, before=largest_alone(joint, kept.column), after=largest_alone(after, kept.column))
         for kept in shares
     )
+
+
+def with_side_knowledge(report: Report, joint: JointDistribution, channel: Channel) -> Report:
+    """Report that says what a released symbol tells those who know one or two of the public columns beforehand."""
+    names, made = joint.public.columns, cast("Any", report)
+    known = [columns for t in (1, 2) if t < len(names) for columns in combinations(names, t)]
+    reduced = ReducedChannel.of(channel)
+    n_symbols = max(reduced.n_states, *(stage.n_outputs for stage in reduced.stages), 1)
+    if not known or len(known) * joint.pmf.size * n_symbols > _SIDE_CELLS:
+        return report
+    told = [(", ".join(columns), *np.exp(side_knowledge(joint, channel, columns)).tolist()) for columns in known]
+    words = (
+        "How many times as likely a secret becomes for those who know these columns of a row beforehand. The limit is "
+        "for those who know none of them, so these figures may be beyond it."
+    )
+    worst = tuple(sorted(told, key=lambda row: -row[2])[:_MOST_PAIRS])
+    return made.with_section(Section("side", "Who knows more", words, ("Knows", "at least", "at most"), worst))
 
 
 def largest_alone(joint: JointDistribution, column: str) -> float | None:

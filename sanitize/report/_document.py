@@ -144,6 +144,7 @@ def to_document(report: Verdict, audience: Audience, n_symbols: int | None = Non
 def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str, Any]:
     """Internal document without what only pictures show."""
     facts, of_rows = report.facts, report._before.p_x * (report.n_rows or 0)
+    sections = (*parts_section(facts.parts), *findings_sections(report.findings), *report.sections)
     n_single = None if report.n_rows is None else int(np.isclose(of_rows, 1.0, rtol=1e-6, atol=0.0).sum())
     document: dict[str, Any] = {
         "schema": SCHEMA,
@@ -191,7 +192,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
                 "columns": list(section.columns),
                 "rows": [[cell if isinstance(cell, str) else exact(cell) for cell in row] for row in section.rows],
             }
-            for section in (*parts_section(facts.parts), *findings_sections(report.findings), *report.sections)
+            for section in sorted(sections, key=lambda section: section.name == "side")
         ],
         "n_rows": report.n_rows,
         "n_unseen": facts.n_unseen,

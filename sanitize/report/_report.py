@@ -18,7 +18,7 @@ from sanitize.budgets import ChannelBudget
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.joint import JointDistribution, check_distribution
 from sanitize.lifts import lift
-from sanitize.report._columns import kept_columns
+from sanitize.report._columns import kept_columns, with_side_knowledge
 from sanitize.report._curve import check_same_distribution
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
 from sanitize.report._headline import short
@@ -95,7 +95,7 @@ class LeakageReport(Verdict, ReportViews):
         worst = worst_case_of(joint, channel, confidence, budget)
         if worst is not None:
             lines = (*lines, *measure_worst_case(worst, budget))
-        return cls(
+        made = cls(
             measures=lines,
             budget=budget,
             # How good the channel is known to be, where its designer said so.
@@ -110,6 +110,7 @@ class LeakageReport(Verdict, ReportViews):
             _worst=worst,
             kept=kept_columns(joint, channel, after),
         )
+        return with_side_knowledge(made, joint, channel)
 
     def require(self) -> LeakageReport:
         """Return the report itself if it is ok.

@@ -19,7 +19,7 @@ import pytest
 from scipy.stats import chisquare
 
 from sanitize import datasets
-from sanitize.datasets import SOURCES, ChecksumMismatch
+from sanitize.datasets import SOURCES
 from sanitize.datasets._registry import RemoteFile
 from sanitize.errors import ColumnError, InvalidParameter, SourceError
 from sanitize.joint import JointDistribution
@@ -186,7 +186,7 @@ def test_fetch_downloads_once_checks_and_parses(publish: Publish, monkeypatch, t
     monkeypatch.setenv("SANITIZE_DATA", str(tmp_path / "home"))
     pd.testing.assert_frame_equal(datasets.fetch_adult(), people)
     (tmp_path / "home" / "adult" / "adult.data").write_bytes(ADULT[1])
-    with pytest.raises(ChecksumMismatch, match="delete it and call again"):
+    with pytest.raises(SourceError, match="delete it and call again"):
         datasets.fetch_adult()
 
 
@@ -194,13 +194,11 @@ def test_fetch_downloads_once_checks_and_parses(publish: Publish, monkeypatch, t
 def test_a_download_that_is_not_the_published_file_leaves_nothing(publish: Publish, tmp_path, wrong) -> None:
     folder = publish("adult", *ADULT)
     (folder / "adult.data").write_bytes(wrong)
-    with pytest.raises(ChecksumMismatch, match="nothing was kept") as caught:
+    with pytest.raises(SourceError, match="nothing was kept") as caught:
         datasets.fetch_adult(data_home=tmp_path / "home")
-    error = caught.value
     # A longer file is cut off one byte late, which is enough to tell.
-    digests = [sha256(ADULT[0]).hexdigest(), sha256(wrong[: len(ADULT[0]) + 1]).hexdigest()]
-    assert [error.file, error.expected, error.found] == [f"{folder.as_uri()}/adult.data", *digests]
-    assert all(part in str(error) for part in [error.file, *digests])
+    expected, found = sha256(ADULT[0]).hexdigest(), sha256(wrong[: len(ADULT[0]) + 1]).hexdigest()
+    assert f"{folder.as_uri()}/adult.data has SHA-256 {found}, expected {expected}; " in str(caught.value)
     assert files_in(tmp_path / "home") == []
 
 
@@ -215,7 +213,7 @@ def test_a_local_folder_is_checked_like_a_download(publish: Publish, tmp_path: P
     folder = publish("adult", *ADULT)
     assert datasets.fetch_adult(local=folder)["age"].tolist() == [39, 25]
     (folder / "adult.test").write_bytes(ADULT[1].replace(b"226802", b"226803"))
-    with pytest.raises(ChecksumMismatch, match=r"adult\.test has SHA-256"):
+    with pytest.raises(SourceError, match=r"adult\.test has SHA-256"):
         datasets.fetch_adult(local=str(folder))
     with pytest.raises(SourceError, match=r"no 'adult\.data' and no 'adult\.test' in"):
         datasets.fetch_adult(local=tmp_path / "nowhere")

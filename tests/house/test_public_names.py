@@ -65,7 +65,7 @@ NAMES = {
         release_file transform
     """,
     "datasets": """
-        SOURCES ChecksumMismatch fetch_adult fetch_bank_marketing fetch_credit_default
+        SOURCES fetch_adult fetch_bank_marketing fetch_credit_default
         fetch_german_credit fetch_heart_disease load_berkeley load_framingham load_hair_eye load_survey load_titanic
         make_joint make_table
     """,
@@ -93,7 +93,7 @@ NAMES = {
     """,
     "measures": """
         Measure arimoto_information chi2_divergence ldp_epsilon max_information maximal_leakage
-        mutual_information normalized_utility sibson_information total_variation utility
+        mutual_information normalized_utility sibson_information side_knowledge total_variation utility
     """,
     "mechanisms": """
         RandomResponse best_subset_merging calibrate_exponential calibrate_randomized_response
