@@ -16,7 +16,7 @@ from sanitize.lifts import log_lift
 from sanitize.measures import mutual_information
 from sanitize.mechanisms import subset_merging
 from sanitize.report import TradeoffCurve, TradeoffPoint
-from sanitize.suggestion._curve import Design, measured, mechanism_name, point_of
+from sanitize.suggestion._curve import designed, judged, mechanism_name, point_of
 from sanitize.suggestion._mechanism import most_useful_so_far
 
 if TYPE_CHECKING:
@@ -81,30 +81,20 @@ class _Trials:
     wish: Callable[[float, float], bool]
     # What makes one budget better than another, both fulfilling the wish or both not: eps, utility, leakage.
     merit: Callable[[bool, float, float, float], float]
-    tried: dict[float, tuple[TradeoffPoint, float]] = field(default_factory=dict)
-    designs: dict[float, Design] = field(default_factory=dict)
-    best: tuple[tuple[bool, float, float], Suggestion] | None = None
+    tried: dict[float, Suggestion] = field(default_factory=dict)
 
     def fulfils(self, eps: float) -> bool:
         """Design and measure the channel of a budget, unless that was done, and judge it."""
         if eps not in self.tried:
             budget = self.family(eps)
-            channel, report = measured(self.joint, self.mechanism, budget)
-            leakage = float(self.measure(self.joint.push(channel)))
-            point = point_of(budget, report)
-            self.designs[eps] = Design(budget, channel, report)
-            self.tried[eps] = point, leakage
-            ok = self.wish(point.normalized_utility, leakage)
-            # Among equals the tightest budget wins.
-            rank = ok, self.merit(ok, eps, point.normalized_utility, leakage), -eps
-            if self.best is None or rank > self.best[0]:
-                self.best = rank, Suggestion(budget, channel, report, point, leakage)
-        point, leakage = self.tried[eps]
-        return self.wish(point.normalized_utility, leakage)
+            made = designed(self.joint, self.mechanism, budget)
+            leakage = float(self.measure(self.joint.push(made.channel)))
+            self.tried[eps] = Suggestion(budget, made.channel, made.report, point_of(budget, made.report), leakage)
+        return self.wish(self.utility(eps), self.tried[eps].leakage)
 
     def utility(self, eps: float) -> float:
         """Share of information that a tried budget keeps."""
-        return self.tried[eps][0].normalized_utility
+        return self.tried[eps].normalized_utility
 
     def judge(self, grid: list[float], *, until: bool) -> list[bool]:
         """Whether each budget of the grid fulfils the wish.
@@ -135,15 +125,20 @@ class _Trials:
 
     def suggestion(self) -> Suggestion:
         """The best budget tried, its report carrying all of them."""
-        assert self.best is not None
-        found, points = self.best[1], []
-        tried = sorted(self.tried)
-        best = most_useful_so_far([self.utility(eps) for eps in tried])
+
+        def rank(eps: float) -> tuple[bool, float, float]:
+            ok = self.fulfils(eps)
+            # Among equals the tightest budget wins.
+            return ok, self.merit(ok, eps, self.utility(eps), self.tried[eps].leakage), -eps
+
+        found, points = self.tried[max(self.tried, key=rank)], []
+        tried = [self.tried[eps] for eps in sorted(self.tried)]
+        best = most_useful_so_far([one.normalized_utility for one in tried])
         # A point for each budget; where the design for a tighter one keeps more, that one, as it is within both.
-        for eps, better in zip(tried, (tried[place] for place in best), strict=True):
-            point, budget = self.tried[eps][0], self.designs[eps].budget
-            is_own = better == eps or point is found.point
-            points.append(point if is_own else point_of(budget, self.designs[better].under(self.joint, budget)))
+        for own, better in zip(tried, (tried[place] for place in best), strict=True):
+            is_own = own is better or own is found
+            report = own.report if is_own else judged(self.joint, better.channel, own.budget, better.report.facts)
+            points.append(point_of(own.budget, report))
         curve = TradeoffCurve(mechanism_name(self.mechanism), tuple(points), found.report.measures)
         return replace(found, report=found.report.with_curve(curve))
 

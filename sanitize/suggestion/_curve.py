@@ -61,7 +61,7 @@ def tradeoff_curve(joint: JointDistribution, mechanism: Mechanism, budgets: Iter
     if not wanted:
         raise InvalidParameter("tradeoff_curve needs at least one budget, for example [0.1, 0.5, 1, 2]")
     name = mechanism_name(mechanism)
-    designs = [Design(budget, *measured(joint, mechanism, budget)) for budget in wanted]
+    designs = [designed(joint, mechanism, budget) for budget in wanted]
     reports = [_most_useful(joint, design, designs) for design in designs]
     points = tuple(point_of(budget, report) for budget, report in zip(wanted, reports, strict=True))
     return TradeoffCurve(name, points, reports[0].measures)
@@ -88,11 +88,6 @@ class Design:
             return bool(budget.excess(joint.push(self.channel)).max() <= 0)
         return not isinstance(self.budget, Budget) and self.budget <= budget
 
-    def under(self, joint: JointDistribution, budget: Budget | float) -> LeakageReport:
-        """Report of the channel, judged by another budget."""
-        limit = budget if isinstance(budget, Budget) else None
-        return LeakageReport.measure(joint, self.channel, limit, facts=self.report.facts).require()
-
 
 def _most_useful(joint: JointDistribution, own: Design, designs: Sequence[Design]) -> LeakageReport:
     """Report of the design that keeps most within a budget; of its own, unless another keeps more."""
@@ -100,16 +95,21 @@ def _most_useful(joint: JointDistribution, own: Design, designs: Sequence[Design
         if other.utility <= own.utility + BUDGET:
             break
         if other.serves(joint, own.budget):
-            return other.under(joint, own.budget)
+            return judged(joint, other.channel, own.budget, other.report.facts)
     return own.report
 
 
-def measured(joint: JointDistribution, mechanism: Mechanism, budget: Budget | float) -> tuple[Channel, LeakageReport]:
-    """Channel of a mechanism and its report; a channel over a `Budget` is refused."""
-    channel = mechanism(joint, budget)
-    limit = budget if isinstance(budget, Budget) else None
+def designed(joint: JointDistribution, mechanism: Mechanism, budget: Budget | float) -> Design:
+    """Design of a mechanism; a channel over a `Budget` is refused."""
     facts = ReleaseFacts(mechanism=mechanism_name(mechanism), output="label")
-    return channel, LeakageReport.measure(joint, channel, limit, facts=facts).require()
+    channel = mechanism(joint, budget)
+    return Design(budget, channel, judged(joint, channel, budget, facts))
+
+
+def judged(joint: JointDistribution, channel: Channel, budget: Budget | float, facts: ReleaseFacts) -> LeakageReport:
+    """Report of a channel by any budget that it is within."""
+    limit = budget if isinstance(budget, Budget) else None
+    return LeakageReport.measure(joint, channel, limit, facts=facts).require()
 
 
 def point_of(budget: Budget | float, report: LeakageReport) -> TradeoffPoint:
