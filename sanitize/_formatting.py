@@ -49,11 +49,7 @@ def plain(value: Any, audience: str) -> Any:
         return [plain(inner, audience) for inner in value]
     if not isinstance(value, float):
         return value
-    if math.isnan(value):
-        return None
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    return value if audience == "internal" else rounded(value)
+    return exact(value) if audience == "internal" else rounded(value)
 
 
 def times(log_lift: float) -> str:
@@ -89,8 +85,10 @@ def _to_side(value: float, side: Any) -> str:
     return f"{(near if abs(scaled - near) < 1e-9 * near else side(scaled)) * 10.0**digit:.3g}"
 
 
-def exact(value: float | None) -> Number:
-    """Figure with all its digits; infinities as strings, NaN as None."""
+def exact(value: Number) -> Number:
+    """Figure with all its digits; infinities as strings, NaN as None; a text as it is."""
+    if isinstance(value, str):
+        return value
     if value is None or math.isnan(value):
         return None
     if math.isinf(value):

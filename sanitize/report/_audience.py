@@ -46,8 +46,7 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
         "measures": [_rounded(line, "before", "after", "bound", "low", "high") for line in document["measures"]],
         "warnings": warnings,
         "sections": [
-            section
-            | {"rows": [[cell if isinstance(cell, str) else rounded(cell) for cell in row] for row in section["rows"]]}
+            section | {"rows": [list(map(rounded, row)) for row in section["rows"]]}
             for section in document["sections"]
             if section["public"]
         ],

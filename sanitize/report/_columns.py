@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 Report = TypeVar("Report")  # a `LeakageReport`, whose file imports this one
+Name = TypeVar("Name", str, tuple[str, str])
 
 # Values of a column, or groups of them, and columns, whose shares are drawn.
 MOST_VALUES, _MOST_COLUMNS = 8, 60
@@ -246,25 +247,26 @@ def kept_of_columns(
     counts: Iterable[tuple[str, sparse.csr_array]], channel: Channel
 ) -> tuple[dict[str, float], Measure]:
     """What is kept of each column, see `with_columns`, and the mean of those that are not constant."""
-    kept: dict[str, float] = {}
-    varied = []
+    found = list(_of_same_rows(counts, channel))
+    mean = _mean([share for _, share, varies in found if varies])
+    line = Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, mean)
+    return {name: share for name, share, _ in found}, line
+
+
+def _of_same_rows(
+    tables: Iterable[tuple[Name, sparse.csr_array]], channel: Channel
+) -> Iterator[tuple[Name, float, bool]]:
+    """Name of each table of the same rows, what is kept of it, and whether it varies; one is held at a time."""
     chance = None
-    for name, rows in counts:  # one at a time: all tables together are large
+    for name, rows in tables:
         chance = dealt(rows) if chance is None else chance
-        kept[name] = kept_beyond_chance(rows, channel, chance)
-        if rows.shape[0] > 1:
-            varied.append(kept[name])
-    return kept, Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, _mean(varied))
+        yield name, kept_beyond_chance(rows, channel, chance), rows.shape[0] > 1
 
 
 def _with_pairs(report: Any, pairs: Iterable[tuple[tuple[str, str], sparse.csr_array]], channel: Channel) -> Any:
-    kept: dict[str, float] = {}
-    n_seen, n_all, chance = 0, math.comb(len(report.kept or ()), 2), None
-    for names, rows in pairs:
-        n_seen += 1
-        if rows.shape[0] > 1:
-            chance = dealt(rows) if chance is None else chance
-            kept[" x ".join(names)] = kept_beyond_chance(rows, channel, chance)
+    found = list(_of_same_rows(pairs, channel))
+    n_seen, n_all = len(found), math.comb(len(report.kept or ()), 2)
+    kept = {" x ".join(names): share for names, share, varies in found if varies}
     if not kept:
         return report
     kind: Kind = "exact" if n_seen == n_all else "estimate"

@@ -23,11 +23,10 @@ from sanitize.report._facts import SEEDED_NOTE, findings_sections, optimality_to
 from sanitize.report._headline import VERDICT_TOLERANCE, with_headline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from sanitize._formatting import Number
     from sanitize.joint import JointDistribution
     from sanitize.report._audience import Audience
     from sanitize.report._verdict import Verdict
@@ -38,11 +37,7 @@ N_SYMBOLS, N_SENSITIVE, N_MARGINS = 24, 12, 16
 
 
 def lift_map(
-    before: JointDistribution,
-    after: JointDistribution,
-    figure: Callable[[float | None], Number],
-    n_symbols: int = N_SYMBOLS,
-    n_sensitive: int = N_SENSITIVE,
+    before: JointDistribution, after: JointDistribution, n_symbols: int = N_SYMBOLS, n_sensitive: int = N_SENSITIVE
 ) -> dict[str, Any]:
     """Log-lift of the riskiest symbols before and after, for the most frequent sensitive symbols.
 
@@ -61,21 +56,19 @@ def lift_map(
         return {
             "n_symbols": len(joint.public),
             "symbols": labels,
-            "shares": [figure(float(joint.p_x[y])) for y in order],
-            "log_lift": [[figure(float(logs[s, y])) for s in frequent] for y in order],
+            "shares": joint.p_x[order].tolist(),
+            "log_lift": [list(map(exact, column)) for column in logs[frequent].T[order]],
         }
 
     return {
         "n_sensitive": len(before.p_s),
-        "prior": [figure(float(before.p_s[s])) for s in frequent],
+        "prior": before.p_s[frequent].tolist(),
         "before": side(before),
         "after": side(after),
     }
 
 
-def margins(
-    before: JointDistribution, after: JointDistribution, figure: Callable[[float | None], Number]
-) -> dict[str, Any]:
+def margins(before: JointDistribution, after: JointDistribution) -> dict[str, Any]:
     """Share of the most frequent symbols before and after; None on the side where a symbol does not exist."""
     is_same = before.public == after.public
     sides = [np.arange(len(before.public))] * 2 if is_same else _positions(before, after)
@@ -84,7 +77,7 @@ def margins(
 
     def row(i: int) -> dict[str, Any]:
         x, y = (int(side[i]) for side in sides)
-        p_x, p_y = (figure(float(share[i])) for share in shares)
+        p_x, p_y = (float(share[i]) for share in shares)
         label = before.public.label(x) if x >= 0 else after.public.label(y)
         return {"symbol": label, "before": p_x if x >= 0 else None, "after": p_y if y >= 0 else None}
 
@@ -134,8 +127,8 @@ def to_document(report: Verdict, audience: Audience, n_symbols: int | None = Non
     judged = [finding.in_a_report() for finding in report.findings if hasattr(finding, "in_a_report")]
     return document | {
         "judgement": judged[-1] if judged else None,
-        "lift": lift_map(before, after, exact),
-        "margins": margins(before, after, exact),
+        "lift": lift_map(before, after),
+        "margins": margins(before, after),
         "shapes": [_exact(row) for row in report._shapes or shapes_of_tuples(report)],
         "curve": None if curve is None else curve.to_dict(),
     }
@@ -187,11 +180,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
         # The distribution is one of cells of a tree: "before" is then of cells as well, which hide rows already.
         "of_cells": report._of_cells,
         "sections": [
-            vars(section)
-            | {
-                "columns": list(section.columns),
-                "rows": [[cell if isinstance(cell, str) else exact(cell) for cell in row] for row in section.rows],
-            }
+            vars(section) | {"columns": list(section.columns), "rows": [list(map(exact, row)) for row in section.rows]}
             for section in sorted(sections, key=lambda section: section.name == "side")
         ],
         "n_rows": report.n_rows,
@@ -206,4 +195,4 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
 
 
 def _exact(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value if isinstance(value, str) else exact(value) for name, value in row.items()}
+    return {name: exact(value) for name, value in row.items()}

@@ -54,7 +54,7 @@ def draw_report(report: Verdict, kind: str, ax: Axes | None) -> Axes:
 
 def _draw_lift_of_report(report: Verdict, ax: Axes | None) -> Axes:
     """Before and after beside each other on one scale; sensitive symbols by rank and share, never by name."""
-    found = lift_map(report._before, report._after, lambda value: value, N_BESIDE, N_SHOWN)
+    found = lift_map(report._before, report._after, N_BESIDE, N_SHOWN)
     sides = [found["before"], found["after"]]
     maps = [np.array(side["log_lift"], dtype=float).T for side in sides]
     axes = new_axes(ax, width=10.0, height=3.2 + 0.3 * len(maps[0]))
@@ -107,7 +107,7 @@ def _limits(report: Verdict) -> list[float]:
 
 def _draw_margins(report: Verdict, ax: Axes | None) -> Axes:
     """Shares of the most frequent symbols, before and after."""
-    found = margins(report._before, report._after, lambda value: value)
+    found = margins(report._before, report._after)
     rows = found["rows"]
     axes = new_axes(ax, height=1.2 + 0.34 * len(rows))
     places = np.arange(len(rows))

@@ -74,8 +74,7 @@ class MeasureForm(Declared, frozen=True):
     @classmethod
     def of(cls, measure: Measure) -> MeasureForm:
         """Form of a figure."""
-        lines = {name: value if isinstance(value, str) else exact(value) for name, value in vars(measure).items()}
-        return read(cls, lines)
+        return read(cls, {name: exact(value) for name, value in vars(measure).items()})
 
     def measure(self) -> Measure:
         """The figure."""
@@ -189,8 +188,7 @@ class SavedReport(ReportViews):
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> SavedReport:
         """Report from the mapping that ``to_dict`` gave."""
-        known = isinstance(document, dict) and document.get("schema") == SCHEMA
-        if not known:
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise SourceError(f"this is not a report: its schema is not {SCHEMA!r}")
         if document.get("version") != VERSION or isinstance(document["version"], bool):
             raise SourceError(f"the report has another version than {VERSION}, the one this library reads")
