@@ -91,34 +91,30 @@ def design_columns(rows: Table, hidden: Hidden, outcome: str, predictors: Sequen
     ends = np.array([(column.min(), column.max()) if len(column) else (0.0, 0.0) for column in known])
     scale = (ends[:, 1] - ends[:, 0]) / 2
     scale[scale == 0] = 1.0  # of one value, which is found to determine nothing
-    level, codes, of_cells = _levels(rows, hidden, outcome)
+    level, codes = _levels(rows, hidden, outcome)
     if len(level) != 2:
         raise InvalidParameter(f"the outcome {outcome!r} must have two values, it has {len(level)}")
-    two = _Block((outcome,), np.array([0.0, 1.0, np.nan])[codes][:, None], of_cells)
+    two = _Block((outcome,), np.array([0.0, 1.0, np.nan])[codes][:, None], outcome in hidden.columns)
     return Columns(names, ends.mean(axis=1), scale, tuple(made), two)
 
 
-def _levels(rows: Table, hidden: Hidden, name: str) -> tuple[pa.Array, NDArray[np.int64], bool]:
+def _levels(rows: Table, hidden: Hidden, name: str) -> tuple[pa.Array, NDArray[np.int64]]:
     """Values of a column in order, and the position of each cell's or row's, -1 where missing."""
-    of_cells = name in hidden.columns
-    if of_cells:
-        assert hidden.cells is not None
-        alphabet, codes = hidden.cells, hidden.cells.codes[:, hidden.columns.index(name)]
-        level = alphabet.levels[hidden.columns.index(name)]
+    if name in hidden.columns:
+        level, codes = hidden.level(name)
     else:
         alphabet = Alphabet.from_table(rows, (name,))
         level, codes = alphabet.levels[0], alphabet.codes[alphabet.encode(rows), 0]
     found = codes.astype(np.int64)
-    return level, np.where(found == len(level), -1, found), of_cells
+    return level, np.where(found == len(level), -1, found)
 
 
 def _predictor(rows: Table, hidden: Hidden, name: str) -> _Block:
-    if name not in hidden.columns and is_numeric(as_arrow(rows[name], name).type):
-        return _Block((name,), numbers(rows, name)[:, None], of_cells=False)
-    level, codes, of_cells = _levels(rows, hidden, name)
-    if is_numeric(level.type):
-        known = np.array([*(float(value) for value in level.to_pylist()), np.nan])
-        return _Block((name,), known[codes][:, None], of_cells)
+    of_cells = name in hidden.columns
+    values = hidden.level(name)[0] if of_cells else as_arrow(rows[name], name)
+    if is_numeric(values.type):
+        return _Block((name,), numbers(rows, hidden, name)[:, None], of_cells)
+    level, codes = _levels(rows, hidden, name)
     indicators = (codes[:, None] == np.arange(1, len(level))).astype(float)
     indicators[codes < 0] = np.nan
     names: list[Any] = level.to_pylist()[1:]

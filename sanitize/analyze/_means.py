@@ -82,12 +82,11 @@ def mean(
     if len(labels) * len(beside) > 500:
         raise InvalidParameter(f"{len(labels) * len(beside)} means are too many; name fewer columns in by")
 
-    values = _of_cells(hidden, column) if column in hidden.columns else None
-    own = None if values is not None else numbers(rows, column)
+    values = numbers(rows, hidden, column)
     n, n_means = rows.n_rows, len(labels) * len(beside)
     sums, moments = np.zeros(2 * n_means), np.zeros((2 * n_means, 2 * n_means))
     for block in blocks(n):
-        terms = _terms(hidden, block, cells, len(labels), values, own)
+        terms = _terms(hidden, block, cells, len(labels), values, of_cells=column in hidden.columns)
         spread = np.zeros((2, len(terms[0]), len(labels), len(beside)))
         spread[:, np.arange(len(terms[0])), :, codes[block]] = np.moveaxis(terms, 0, 1)
         flat = np.concatenate([part.reshape(len(part), -1) for part in spread], axis=1)
@@ -107,12 +106,15 @@ def mean(
     return Estimates(tuple(names), ratio, (covariance + covariance.T) / 2, n, confidence)
 
 
-def numbers(rows: Table, column: str) -> NDArray[np.float64]:
-    """Values of a kept column as doubles, NaN where missing."""
-    array = as_arrow(rows[column], column)
+def numbers(rows: Table, hidden: Hidden, column: str) -> NDArray[np.float64]:
+    """Values of a column as doubles, of each cell where it went through the channel or of each row; NaN if missing."""
+    is_kept = column not in hidden.columns
+    array, codes = (as_arrow(rows[column], column), None) if is_kept else hidden.level(column)
     if not is_numeric(array.type):
         raise ColumnError(f"column {column!r} holds no numbers; its shares are in sanitize.analyze.table", column)
-    return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    if is_kept:
+        return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.array([*map(float, array.to_pylist()), np.nan])[codes]
 
 
 def is_numeric(dtype: pa.DataType) -> bool:
@@ -132,32 +134,17 @@ def _cells(hidden: Hidden, column: str) -> tuple[list[str], NDArray[np.int32]]:
     return labels, np.array([order.index(cell) for cell in others], np.int32)
 
 
-def _of_cells(hidden: Hidden, column: str) -> NDArray[np.float64]:
-    """Value of the column in each group, NaN where missing; every group is one cell."""
-    assert hidden.cells is not None
-    place = hidden.columns.index(column)
-    if not is_numeric(hidden.cells.levels[place].type):
-        raise ColumnError(f"column {column!r} holds no numbers; its shares are in sanitize.analyze.table", column)
-    return np.array([np.nan if symbol[place] is None else float(symbol[place]) for symbol in hidden.symbols])
-
-
 def _terms(
-    hidden: Hidden,
-    block: slice,
-    cells: NDArray[np.int32],
-    n_cells: int,
-    values: NDArray[np.float64] | None,
-    own: NDArray[np.float64] | None,
+    hidden: Hidden, block: slice, cells: NDArray[np.int32], n_cells: int, values: NDArray[np.float64], *, of_cells: bool
 ) -> NDArray[np.float64]:
-    """Scores of value and presence of each row and cell, shape (2, n_rows, n_cells)."""
+    """Scores of value and presence of each row and cell, shape (2, n_rows, n_cells); each group is a cell."""
     into = (cells[:, None] == np.arange(n_cells)).astype(float)
     codes = hidden.codes[block]
-    if values is not None:
+    if of_cells:
         present = np.isfinite(values)
         by_symbol = [hidden.scores * np.where(present, values, 0.0) @ into, hidden.scores * present @ into]
         return np.stack([scores[codes] for scores in by_symbol])
-    assert own is not None
-    seen = own[block]
+    seen = values[block]
     scores = (hidden.scores @ into)[codes]
     present = np.isfinite(seen)
     return np.stack([scores * np.where(present, seen, 0.0)[:, None], scores * present[:, None]])

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
@@ -58,18 +59,20 @@ class Hidden:
             return [()]
         return [row if isinstance(row, tuple) else (row,) for row in self.cells.symbols]
 
-    def members(self, group: int) -> NDArray[np.intp]:
-        """Cells of a group."""
-        return np.flatnonzero(self.groups == group)
+    def level(self, column: str) -> tuple[pa.Array, NDArray[np.int32]]:
+        """Values of one of the columns in order, and the position of each cell's, behind the last where missing."""
+        assert self.cells is not None
+        place = self.columns.index(column)
+        return self.cells.levels[place], self.cells.codes[:, place]
+
+    def label(self, group: int) -> str:
+        """Name of a group: its cell, or some of its cells in braces."""
+        members = np.flatnonzero(self.groups == group)
+        return "" if self.cells is None else group_label(self.cells, members, len(members))
 
     def labels(self) -> list[str]:
-        """Name of each group: its cell, or some of its cells in braces."""
-        return [self._label(self.members(group)) for group in range(self.scores.shape[1])]
-
-    def _label(self, members: NDArray[np.intp]) -> str:
-        if self.cells is None:
-            return ""
-        return group_label(self.cells, members, len(members))
+        """Name of each group."""
+        return list(map(self.label, range(self.scores.shape[1])))
 
     def require_apart(self, what: str) -> None:
         """Refuse what needs cells that the channel merged."""
@@ -77,7 +80,7 @@ class Hidden:
             group = int(np.flatnonzero(np.bincount(self.groups) > 1)[0])
             raise InvalidParameter(
                 f"{what} is not determined by this release: its channel does not tell "
-                f"{self._label(self.members(group))} of {', '.join(self.columns)} apart; sanitize.analyze.table gives "
+                f"{self.label(group)} of {', '.join(self.columns)} apart; sanitize.analyze.table gives "
                 "what it tells"
             )
 

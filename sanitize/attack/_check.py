@@ -161,7 +161,7 @@ def check(
         raise InvalidParameter(f"false_alarm must be between 0 and 1, got {false_alarm!r}")
     table = Table.of(released)
     joint = report._after
-    symbols, codes, _ = sensitive_codes(sensitive, table.n_rows)
+    symbols, codes = sensitive_codes(sensitive, table.n_rows)
     place = _places(symbols, joint.sensitive)
     if (place < 0).any():
         raise InvalidParameter(

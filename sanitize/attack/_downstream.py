@@ -21,6 +21,9 @@ from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.printing import RowModel
 from sanitize.trees import Levels, grow
 
+# Rows that were released, their release, and rows apart.
+_Part = tuple[Table, Table, Table]
+
 
 @dataclass(frozen=True)
 class Downstream(Told):
@@ -185,28 +188,29 @@ def downstream(
     if hasattr(released, "fit_transform"):
         fold = folds_of(_Answers.of(raw, target)[0].of_rows(raw), np.arange(raw.n_rows), cv, random_state)
         apart = ((raw.take(np.flatnonzero(fold != k)), raw.take(np.flatnonzero(fold == k))) for k in np.unique(fold))
-        parts: Iterable[_Part] = (
-            _Part(rest, Table.of(released_anew(released, rest.native)), own, aligned=True) for rest, own in apart
-        )
+        parts: Iterable[_Part] = ((rest, Table.of(released_anew(released, rest.native)), own) for rest, own in apart)
+        rows = "keep"
     elif fresh is None:
         raise InvalidParameter(
             "give fresh=, rows of the source that were not released, or the sanitizer in place of its release, to be "
             "fitted by fold: released rows tell of raw ones that a model is tested on"
         )
     else:
-        parts = [_Part(raw, Table.of(released), Table.of(fresh), aligned=rows == "keep")]
-    compared = [_compared(part, target, columns, model, cv, random_state) for part in parts]
+        parts = [(raw, Table.of(released), Table.of(fresh))]
+    settings = columns, model, cv, random_state
+    compared = [_compared(part, target, *settings, aligned=rows == "keep") for part in parts]
+    sizes = [one.areas.shape[1] for one in compared]
     areas = np.concatenate([one.areas for one in compared], axis=1)
-    of_rows = np.arange(areas.shape[1])
-    of_parts = of_rows if len(compared) == 1 else np.repeat(np.arange(len(compared)), [one.n for one in compared])
+    of_rows = np.arange(sum(sizes))
+    of_parts = of_rows if len(sizes) == 1 else np.repeat(np.arange(len(sizes)), sizes)
     score = Score(np.ones(len(of_rows)), of_rows, of_parts)
     difference, error = score.of(areas[1] - areas[0])
     reach = NormalDist().inv_cdf((1 + confidence) / 2)
-    own = None
+    own = own_interval = None
     if all(one.own is not None for one in compared):
         values = np.concatenate([one.own for one in compared if one.own is not None])
-        mean, own_error = float(values.mean()), float(values.std() / np.sqrt(len(values)))
-        own = (mean, mean - reach * own_error, mean + reach * own_error)
+        own, own_error = float(values.mean()), float(values.std() / np.sqrt(len(values)))
+        own_interval = own - reach * own_error, own + reach * own_error
     return Downstream(
         target=target,
         question=compared[0].question,
@@ -214,24 +218,14 @@ def downstream(
         raw=score.mean(areas[0]),
         released=score.mean(areas[1]),
         ignoring=score.mean(areas[2]),
-        own=None if own is None else own[0],
-        own_interval=None if own is None else own[1:],
+        own=own,
+        own_interval=own_interval,
         difference=difference,
         interval=(difference - reach * error, difference + reach * error),
         confidence=confidence,
         n_rows=len(of_rows),
         model=type(model).__name__,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """Rows that were released, their release, and rows apart."""
-
-    raw: Table
-    released: Table
-    fresh: Table
-    aligned: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,15 +237,11 @@ class _Compared:
     areas: NDArray[np.float64]
     own: NDArray[np.float64] | None
 
-    @property
-    def n(self) -> int:
-        return int(self.areas.shape[1])
-
 
 def _compared(
-    part: _Part, target: str, columns: Sequence[str] | None, model: Any, cv: int, random_state: int
+    part: _Part, target: str, columns: Sequence[str] | None, model: Any, cv: int, random_state: int, *, aligned: bool
 ) -> _Compared:
-    raw, given, apart = part.raw, part.released, part.fresh
+    raw, given, apart = part
     names = [name for name in given.names if name != target] if columns is None else list(columns)
     _check_columns(given, names, "the release")
     _check_columns(raw, names, "the raw table")
@@ -260,7 +250,8 @@ def _compared(
         raise ColumnError("there is no column to predict from")
     answers, question = _Answers.of(raw, target)
     is_printed = target in given.names
-    if not is_printed and not (part.aligned and given.n_rows == raw.n_rows):
+    aligned = aligned and given.n_rows == raw.n_rows
+    if not is_printed and not aligned:
         raise ColumnError(
             f"the release has no column {target!r}: release the target too, or pass released rows in the order of the "
             "raw ones, with rows='keep'",
@@ -280,7 +271,7 @@ def _compared(
     learned = ((x, y), (x_given, y_given), (_encoded(made_up, encoders), y_made))
     areas = np.stack([_areas(classified(model, *one, x_apart, answers.n), y_apart) for one in learned])
     own = None
-    if part.aligned and given.n_rows == raw.n_rows:
+    if aligned:
         if is_printed:
             x_given = np.column_stack([x_given, y_given])
         distribution, fold = np.empty((len(y), answers.n)), folds_of(y, np.arange(len(y)), cv, random_state)

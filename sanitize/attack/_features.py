@@ -103,8 +103,8 @@ def indicators(codes: NDArray[Any]) -> NDArray[np.float32]:
     return (codes[:, None] + 1 == levels).astype(np.float32)
 
 
-def sensitive_codes(sensitive: Any, n_rows: int) -> tuple[Alphabet, NDArray[np.int32], dict[str, Any]]:
-    """Symbols of S, each row's code, and the columns they come from."""
+def sensitive_codes(sensitive: Any, n_rows: int) -> tuple[Alphabet, NDArray[np.int32]]:
+    """Symbols of S, and each row's code."""
     if hasattr(sensitive, "columns") or hasattr(sensitive, "column_names") or getattr(sensitive, "ndim", 1) == 2:
         table = Table.of(sensitive)
         columns = {name: table[name] for name in table.names}
@@ -115,4 +115,4 @@ def sensitive_codes(sensitive: Any, n_rows: int) -> tuple[Alphabet, NDArray[np.i
         if len(column) != n_rows:
             raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, the released table {n_rows}", name)
     alphabet = Alphabet.from_table(columns, list(columns))
-    return alphabet, alphabet.encode(columns), columns
+    return alphabet, alphabet.encode(columns)

@@ -106,7 +106,7 @@ def infer(
     one_of("rows", rows, "shuffle", "keep")
     one_of("numeric", numeric, "symbols", "numbers")
     confidence = check_confidence(confidence)
-    alphabet, codes, _ = sensitive_codes(sensitive, table.n_rows)
+    alphabet, codes = sensitive_codes(sensitive, table.n_rows)
     if len(alphabet) < 2:
         raise InvalidParameter("the sensitive columns hold one symbol only, so there is nothing to infer")
     given = None if weights is None else _weights(weights, table.n_rows)

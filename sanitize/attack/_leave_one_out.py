@@ -118,7 +118,7 @@ def leave_one_out(
     """
     table = Table.of(released)
     confidence = check_confidence(confidence)
-    alphabet, codes, _ = sensitive_codes(sensitive, table.n_rows)
+    alphabet, codes = sensitive_codes(sensitive, table.n_rows)
     n, n_s = table.n_rows, len(alphabet)
     if n_s < 2:
         raise InvalidParameter("the sensitive columns hold one symbol only, so there is nothing to infer")
