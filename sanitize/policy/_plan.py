@@ -65,21 +65,20 @@ class Plan:
         """The report with comparison, curves and proposals as sections, for JSON and pages."""
         if self.report is None:
             return None
-        report, heads = self.report, ("Line", "why")
-        proposed, changes = (
-            tuple((f"[{one.table}] {one.setting}", one.why) for one in lines)
-            for lines in (self.proposals, self.changes)
-        )
-        for section in (
-            report.guesses,
-            self._others,
-            _budgets_section(self.curves) if self.curves else None,
-            Section("proposals", "Proposed lines of the policy", "", heads, proposed) if proposed else None,
-            Section("changes", "What would change it", "", heads, changes) if changes else None,
-        ):
-            if section is not None:
-                report = report.with_section(section)
+        report = self.report
+        sections = [report.guesses, self._others, _budgets_section(self.curves) if self.curves else None]
+        for name, title, lines in self._lines:
+            rows = tuple((f"[{one.table}] {one.setting}", one.why) for one in lines)
+            sections.append(Section(name, title, "", ("Line", "why"), rows))
+        for section in filter(None, sections):
+            report = report.with_section(section)
         return report
+
+    @property
+    def _lines(self) -> list[tuple[str, str, tuple[Proposal, ...]]]:
+        """Lines of a policy that there are to say: name, title and lines."""
+        proposed = ("proposals", "Proposed lines of the policy", self.proposals)
+        return [one for one in (proposed, ("changes", "What would change it", self.changes)) if one[2]]
 
     def with_origin(self, **origin: str | None) -> Plan:
         """The plan with a heading on its report, see `LeakageReport.with_origin`."""
@@ -106,10 +105,7 @@ class Plan:
                 figures = ("-" if one is None else f"{100 * one:.1f}" for one in kept_of_it)
                 lines.append(f"{mechanism:<25}" + "".join(f"{figure:>11}" for figure in figures))
             parts.append("\n".join(lines))
-        if self.proposals:
-            parts.append(f"Proposed lines of the policy:\n\n{proposals_text(self.proposals)}")
-        if self.changes:
-            parts.append(f"What would change it:\n\n{proposals_text(self.changes)}")
+        parts += [f"{title}:\n\n{proposals_text(lines)}" for _, title, lines in self._lines]
         return "\n\n".join(parts)
 
     def to_json(self) -> str:
