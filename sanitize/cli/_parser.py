@@ -98,10 +98,10 @@ def parser_of() -> OneLineParser:
         made.set_defaults(run=getattr(commands, name), check=lambda _: None, parser=made, policy=None)
         return made
 
-    audit = command("audit", _input(), _columns(), _workers(), _report(), about="measure what the raw columns leak")
+    audit = command("audit", _input(), _columns(), _report(), about="measure what the raw columns leak")
     audit.set_defaults(check=check_settings)
 
-    design_options = _input(), _columns(), _design(), _workers(), _report()
+    design_options = _input(), _columns(), _design(), _report()
     about = "design a release and print its verdict and what other budgets would give; write nothing"
     plan = command("plan", *design_options, about=about)
     plan.file("--html", about="also write the plan as a page, with the curve of each mechanism")
@@ -261,14 +261,9 @@ def _design() -> OneLineParser:
     return group
 
 
-def _workers() -> OneLineParser:
-    group = OneLineParser(add_help=False)
-    group.add_argument("--workers", metavar="N", type=int, help="threads, each with a row group; default: all cores")
-    return group
-
-
 def _report() -> OneLineParser:
     group = OneLineParser(add_help=False)
+    group.add_argument("--workers", metavar="N", type=int, help="threads, each with a row group; default: all cores")
     group.switch("--json", about="print the report as JSON")
     group.file("--report", about="also write the report: .html, .json or text")
     group.add_argument("--title", metavar="TEXT", help="heading of the report; default: what the policy says")

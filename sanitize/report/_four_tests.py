@@ -227,9 +227,8 @@ class Judgement(Told):
     @property
     def headline(self) -> str:
         """The verdict in a few words."""
-        if self.n_outsiders is None:
-            return "Figures, no verdict"
-        return "Refuted" if self.refuted else "Not refuted by these attacks"
+        words = {"refuted": "Refuted", "not refuted": "Not refuted by these attacks", None: "Figures, no verdict"}
+        return words[self.verdict]
 
     @property
     def sentence(self) -> str:

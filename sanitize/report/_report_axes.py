@@ -30,24 +30,20 @@ if TYPE_CHECKING:
 
 def draw_report(report: Verdict, kind: str, ax: Axes | None) -> Axes:
     """One picture of a report; see `LeakageReport.plot`."""
-    if kind == "lift":
-        return _draw_lift_of_report(report, ax)
+    own = {"lift": _draw_lift_of_report, "risk": _draw_risk, "marginals": _draw_margins}
+    if kind in own:
+        return own[kind](report, ax)
     if kind == "histogram":
         axes = draw_histogram([report._before], ax, label="before")
         return draw_histogram([report._after], axes, label="after", filled=False)
-    if kind == "risk":
-        return _draw_risk(report, ax)
-    if kind == "marginals":
-        return _draw_margins(report, ax)
     if kind == "curve":
         if report.curve is None:
             raise InvalidParameter(
                 "this report has no curve; add one: "
                 "report.with_curve(sz.suggestion.tradeoff_curve(joint, mechanism, budgets))"
             )
-        after = {measure.name: measure.after for measure in report.measures}
-        information, share = after["mutual_information"], after["normalized_utility"]
-        chosen = None if information is None or share is None else (information, share)
+        found = report.summary
+        chosen = found["mutual_information"], found["normalized_utility"]
         return report.curve.draw(ax, "mutual_information", chosen)
     raise InvalidParameter(f"kind must be 'lift', 'histogram', 'risk', 'marginals' or 'curve', got {kind!r}")
 
