@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -46,12 +47,6 @@ class Kind:
     most: int
     least: int = 1
     is_response: bool = False
-
-    def fits(self, n_x: int, budget: Budget) -> bool:
-        """Whether it is for this many public symbols and this kind of budget."""
-        return self.least <= n_x <= self.most and not (
-            self.is_response and not isinstance(budget, (LiftBudget, LDPBudget))
-        )
 
 
 # The simplest first.
@@ -192,7 +187,8 @@ def compare(
 
 def kinds_for(n_x: int, budget: Budget) -> list[Kind]:
     """Mechanisms that fit so many public symbols and a budget, the simplest first."""
-    return [kind for kind in KINDS if kind.fits(n_x, budget)]
+    fits_response = isinstance(budget, (LiftBudget, LDPBudget))
+    return [kind for kind in KINDS if kind.least <= n_x <= kind.most and (fits_response or not kind.is_response)]
 
 
 def most_useful(shares: Sequence[float]) -> int:
@@ -204,11 +200,11 @@ def most_useful(shares: Sequence[float]) -> int:
 
 def most_useful_so_far(shares: Sequence[float]) -> list[int]:
     """Of designs for ever looser budgets the one to take at each: what is within a tighter one is within it too."""
-    found: list[int] = []
-    for place in range(len(shares)):
-        best = found[-1] if found else place
-        found.append(place if shares[place] >= shares[best] - BUDGET else best)
-    return found
+
+    def better(best: int, place: int) -> int:
+        return place if shares[place] >= shares[best] - BUDGET else best
+
+    return list(accumulate(range(len(shares)), better))
 
 
 def comparison_section(reports: Sequence[LeakageReport], words: str, share: str = "normalized_utility") -> Section:
