@@ -124,11 +124,12 @@ def is_numeric(dtype: pa.DataType) -> bool:
 
 def _cells(hidden: Hidden, column: str) -> tuple[list[str], NDArray[np.int32]]:
     """Names of the cells that get a mean, and the cell of each group."""
-    if column not in hidden.columns:
+    if hidden.cells is None or column not in hidden.columns:
         return hidden.labels(), np.arange(hidden.scores.shape[1], dtype=np.int32)
     hidden.require_apart(f"the mean of {column!r}")
     place = hidden.columns.index(column)
-    others = [(*symbol[:place], *symbol[place + 1 :]) for symbol in hidden.symbols]
+    symbols = (symbol if isinstance(symbol, tuple) else (symbol,) for symbol in hidden.cells.symbols)
+    others = [(*symbol[:place], *symbol[place + 1 :]) for symbol in symbols]
     order = list(dict.fromkeys(others))
     labels = [" | ".join("(missing)" if part is None else str(part) for part in cell) for cell in order]
     return labels, np.array([order.index(cell) for cell in others], np.int32)

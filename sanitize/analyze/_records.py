@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,13 +50,6 @@ class Hidden:
     def columns(self) -> tuple[str, ...]:
         """Their names."""
         return () if self.cells is None else self.cells.columns
-
-    @cached_property
-    def symbols(self) -> list[tuple[Any, ...]]:
-        """Values of each cell, in the order of the columns."""
-        if self.cells is None:
-            return [()]
-        return [row if isinstance(row, tuple) else (row,) for row in self.cells.symbols]
 
     def level(self, column: str) -> tuple[pa.Array, NDArray[np.int32]]:
         """Values of one of the columns in order, and the position of each cell's, behind the last where missing."""

@@ -277,14 +277,13 @@ class InferenceAttack(Told):
 
     def to_text(self) -> str:
         """The sentences of `summary`, and a line for each sensitive symbol's rows, by number."""
-        lines = [*self.summary]
-        lines += [
+        groups = [
             f"  sensitive symbol {i} of {len(self.groups)}: right in {percent(group.accuracy)} of its rows "
             f"({percent(group.prior_accuracy)} without), gain {figure(group.information)} nats "
             f"({between(group.interval)})"
             for i, group in enumerate(self.groups, 1)
         ]
-        return "\n".join(lines)
+        return "\n".join([*self.summary, *groups])
 
     def to_dict(self, *, audience: Literal["internal", "public"] = "internal") -> dict[str, Any]:
         """Plain values; the public view has no groups and no counts, and four digits of each figure."""

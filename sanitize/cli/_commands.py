@@ -132,11 +132,7 @@ def verify(args: argparse.Namespace) -> SanitizeError | None:
         settings |= {"delimiter": policy.delimiter, "receipt": policy.receipt, "rewrite": rewrite}
         found = verify_file(args.input, args.source, sanitizer, **settings)
     say(found.to_json() if args.json else found.to_text() + "\n")
-    try:
-        found.require()
-    except VerificationFailed as refusal:
-        return refusal  # what is written anew is mended, and stays
-    return None
+    return None if found.ok else VerificationFailed(found)  # what is written anew is mended, and stays
 
 
 def report(args: argparse.Namespace) -> None:
