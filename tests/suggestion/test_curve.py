@@ -249,3 +249,11 @@ def test_suggestion_prints_its_budget_and_its_curve():
     assert text.startswith("LiftBudget(lower=0.91")
     assert "->" in text
     assert max(map(len, text.splitlines()[1:])) <= 80
+
+
+def test_of_budgets_that_keep_the_same_the_tightest_is_suggested():
+    joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
+    least = sz.watchdog(joint, sz.LiftBudget.symmetric(0.0))
+    found = sz.suggestion.suggest_budget(joint, max_leakage=0.1, mechanism=lambda *_: least)
+    assert found.budget == sz.LiftBudget.symmetric(0.0)
+    assert found.curve.points.index(found.point) == 0
