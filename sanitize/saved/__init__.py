@@ -8,10 +8,9 @@ that it prints from. Whoever may write to the saved text decides what is release
 
 from __future__ import annotations
 
-from sanitize.saved._appended import AppendedReport
 from sanitize.saved._receipt import Receipt
 from sanitize.saved._receipt import check_place as check_place
 from sanitize.saved._receipt import digest_of_source as digest_of_source
-from sanitize.saved._saved_release import SavedRelease
+from sanitize.saved._saved_release import AppendedReport, SavedRelease
 
 __all__ = ["AppendedReport", "Receipt", "SavedRelease"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sanitize._files.loads import in_turn
 from sanitize._release.design import restrict
-from sanitize._release.first_pass import numbered_loads
+from sanitize._release.first_pass import Counted, numbered_loads
 from sanitize._tables.combined import n_rows_of
 from sanitize.channel import Channel
 from sanitize.errors import InvalidParameter, SourceError, UnknownSymbol
@@ -24,43 +24,10 @@ if TYPE_CHECKING:
 
     from sanitize._files.source import Load
     from sanitize._release.first_pass import FirstPass, RowOrder
-    from sanitize._release.layout import Columns, Layout
+    from sanitize._release.layout import Layout
     from sanitize._release.row_order import OrderAudit
     from sanitize.budgets import Budget
     from sanitize.joint import ContingencyTable
-
-
-@dataclass(frozen=True)
-class _Read:
-    """What some rows come to: `NewRows` without those before and after them.
-
-    ``codes`` are the symbols of the rows, batch by batch; they are not kept when counts are put together.
-    """
-
-    counts: ContingencyTable | None
-    order: OrderAudit | None
-    seen: NDArray[np.int64]
-    clipped: Counter[str] = field(default_factory=Counter)
-    codes: list[NDArray[np.int32]] = field(default_factory=list)
-
-    def add(self, columns: Columns, channel: Channel, first: int) -> None:
-        """Take in a batch whose first row has that number."""
-        codes = channel.inputs.encode(columns)
-        self.codes.append(codes.astype("<i4", copy=False))
-        self.seen[:] += np.bincount(codes[codes >= 0], minlength=len(self.seen))
-        if self.counts is not None:
-            self.counts.count(columns)
-        if self.order is not None:
-            self.order.count(columns, first)
-        self.clipped.update(columns.clipped)
-
-    def merged(self, other: _Read) -> _Read:
-        """Counts of both."""
-        counts = None if self.counts is None or other.counts is None else self.counts.merged(other.counts)
-        order = None if self.order is None or other.order is None else self.order.merged(other.order)
-        clipped = Counter(self.clipped)
-        clipped.update(other.clipped)
-        return _Read(counts, order, self.seen + other.seen, clipped)
 
 
 @dataclass(frozen=True)
@@ -113,35 +80,43 @@ class NewRows:
             )
         names = list(dict.fromkeys((*(layout.sensitive if measured else ()), *layout.read)))
         source.check(names)
-        total = _Read(layout.empty_table() if measured else None, audit, np.zeros(channel.n_inputs, np.int64))
-        digest = hashlib.sha256()
-        n = 0
+        total, seen = Counted(layout.empty_table(), audit, {}), np.zeros(channel.n_inputs, np.int64)
+        digest, n = hashlib.sha256(), 0
 
-        def read(numbered: tuple[int, Load]) -> _Read:
+        def read(numbered: tuple[int, Load]) -> tuple[Counted, list[NDArray[np.int32]]]:
             before, load = numbered
             order = None if audit is None else audit.without_rows()
-            found = _Read(layout.empty_table() if measured else None, order, np.zeros_like(total.seen))
+            found, symbols, clipped = layout.empty_table(), [], Counter[str]()
             for batch in load.batches():
-                found.add(layout.columns(batch), channel, before)
+                columns = layout.columns(batch)
+                symbols.append(channel.inputs.encode(columns).astype("<i4", copy=False))
+                if measured:
+                    found.count(columns)
+                if order is not None:
+                    order.count(columns, before)
+                clipped.update(columns.clipped)
                 before += n_rows_of(batch)
-            return found
+            return Counted(found, order, dict(clipped)), symbols
 
         for file in source.files:
             n_before = n
-            for found in in_turn(read, numbered_loads(source, [file], names, table.batch_rows, n), table.workers):
-                for codes in found.codes:
+            loads = numbered_loads(source, [file], names, table.batch_rows, n)
+            for found, symbols in in_turn(read, loads, table.workers):
+                for codes in symbols:
                     digest.update(codes.data)
                     n += len(codes)
+                    seen += np.bincount(codes[codes >= 0], minlength=len(seen))
                 total = total.merged(found)
             digest.update(f"end {n - n_before} {source.label(file)}".encode())
         source.unchanged()
-        if n_unseen := n - int(total.seen.sum()):
+        if n_unseen := n - int(seen.sum()):
             raise UnknownSymbol(
                 layout.public, n_unseen, "A saved release never passes such rows: fit again on all rows."
             )
         if not n:
             raise SourceError(f"{source.root.name} has no rows, so there is nothing to release")
-        return cls(channel, n, total.seen, digest.hexdigest(), dict(total.clipped), total.counts, total.order)
+        counts = total.table if measured else None
+        return cls(channel, n, seen, digest.hexdigest(), total.clipped, counts, total.order)
 
     @property
     def kept(self) -> float:
