@@ -52,46 +52,6 @@ def released_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release:
     return pa.schema(fields)
 
 
-class ReleaseWriter:
-    """Parquet writer that lets nothing through but released columns."""
-
-    def __init__(self, stream: BinaryIO, schema: pa.Schema, footer: bytes) -> None:
-        self._schema = schema
-        self._footer = footer
-        self._file = JoinedFile(stream, self._encoded([]))
-
-    def encode(self, columns: Mapping[str, pa.Array]) -> memoryview:
-        """A row group as a file of its own, to be written in its turn; any thread may make it."""
-        arrays = [as_type(columns[field.name], field.type) for field in self._schema]
-        return self._encoded([pa.Table.from_arrays(arrays, schema=self._schema)])
-
-    def _encoded(self, tables: list[pa.Table]) -> memoryview:
-        held = pa.BufferOutputStream()
-        with pq.ParquetWriter(
-            held,
-            self._schema,
-            store_schema=False,
-            compression="zstd",
-            use_dictionary=True,
-            # Those of text take a third of the time, and tell nothing: the least and largest of a few values.
-            write_statistics=[field.name for field in self._schema if not pa.types.is_dictionary(field.type)],
-            write_page_checksum=True,
-            **_PAGES,
-        ) as writer:
-            writer.add_key_value_metadata({"sanitize": self._footer})
-            for table in tables:
-                writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
-        return memoryview(held.getvalue())
-
-    def write(self, encoded: memoryview) -> None:
-        """Write one row group."""
-        self._file.add(encoded)
-
-    def close(self) -> None:
-        """Write the footer."""
-        self._file.close()
-
-
 def as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
     """Array of the type that its column is written with."""
     if pa.types.is_dictionary(dtype) or not isinstance(array, pa.DictionaryArray):
@@ -149,7 +109,7 @@ class JoinedFile:
         self._end = len(MAGIC)
         stream.write(MAGIC)
 
-    def add(self, file: memoryview) -> None:
+    def write(self, file: memoryview) -> None:
         """Append the row groups of a file of the same schema."""
         body, footer = _parts(file)
         fields = _contents(footer)
@@ -170,6 +130,38 @@ class JoinedFile:
         known = {_N_ROWS: packed_whole(self._n_rows), _ROW_GROUPS: packed_list(STRUCT, self._groups)}
         footer = packed([(number, kind, known.get(number, raw)) for number, kind, raw in self._footer])
         self._stream.write(footer + struct.pack("<I", len(footer)) + MAGIC)
+
+
+class ReleaseWriter(JoinedFile):
+    """Parquet writer that lets nothing through but released columns."""
+
+    def __init__(self, stream: BinaryIO, schema: pa.Schema, footer: bytes) -> None:
+        self._schema = schema
+        self._summary = footer
+        super().__init__(stream, self._encoded([]))
+
+    def encode(self, columns: Mapping[str, pa.Array]) -> memoryview:
+        """A row group as a file of its own, to be written in its turn; any thread may make it."""
+        arrays = [as_type(columns[field.name], field.type) for field in self._schema]
+        return self._encoded([pa.Table.from_arrays(arrays, schema=self._schema)])
+
+    def _encoded(self, tables: list[pa.Table]) -> memoryview:
+        held = pa.BufferOutputStream()
+        with pq.ParquetWriter(
+            held,
+            self._schema,
+            store_schema=False,
+            compression="zstd",
+            use_dictionary=True,
+            # Those of text take a third of the time, and tell nothing: the least and largest of a few values.
+            write_statistics=[field.name for field in self._schema if not pa.types.is_dictionary(field.type)],
+            write_page_checksum=True,
+            **_PAGES,
+        ) as writer:
+            writer.add_key_value_metadata({"sanitize": self._summary})
+            for table in tables:
+                writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        return memoryview(held.getvalue())
 
 
 def _parts(file: memoryview) -> tuple[memoryview, RawFields]:

@@ -46,7 +46,7 @@ def joined(parts: list[list[pa.Table]], schema: pa.Schema, **settings) -> bytes:
     held = io.BytesIO()
     file = JoinedFile(held, memoryview(written([], schema, **settings)))
     for part in parts:
-        file.add(memoryview(written(part, schema, **settings)))
+        file.write(memoryview(written(part, schema, **settings)))
     file.close()
     return held.getvalue()
 
