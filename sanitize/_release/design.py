@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -147,8 +148,8 @@ def design(
         )
     joint = table.to_joint(spec.smoothing)
     among = None if spec.confidence is None else ConfidenceSet.of(table, spec.confidence)
-    made, printing = channels_of(table, joint, spec, confidence=among)
-    channel = _composed(made, printing).with_optimality(made.optimality)
+    made = channels_of(table, joint, spec, confidence=among)
+    channel = in_sequence(made).with_optimality(made[0].optimality)
     rare, shortage = _too_rare(layout, table, spec)
     people, least = "", max(spec.min_count, MIN_COUNT)
     if layout.prints_symbols and spec.given is None:
@@ -170,7 +171,7 @@ def priced(made: Design, table: ContingencyTable, spec: Specification) -> Design
     among = ConfidenceSet.of(table, spec.confidence)
 
     def kept(confidence: ConfidenceSet | None) -> float:
-        return normalized_utility(made.joint, _composed(*channels_of(table, made.joint, spec, confidence=confidence)))
+        return normalized_utility(made.joint, in_sequence(channels_of(table, made.joint, spec, confidence=confidence)))
 
     plain = Measure("normalized_utility_plain", "share kept without confidence", "1", "exact", None, kept(None))
     more = (
@@ -182,9 +183,9 @@ def priced(made: Design, table: ContingencyTable, spec: Specification) -> Design
     return replace(made, report=replace(made.report, measures=(*made.report.measures, plain, *more)))
 
 
-def _composed(made: Channel, printing: Channel | None) -> Channel:
+def in_sequence(channels: Sequence[Channel]) -> Channel:
     """Channel from public symbols to what is printed."""
-    return made if printing is None else made.then(printing)
+    return reduce(Channel.then, channels)
 
 
 def channels_of(
@@ -193,7 +194,7 @@ def channels_of(
     spec: Specification,
     given: JointDistribution | None = None,
     confidence: ConfidenceSet | None = None,
-) -> tuple[Channel, Channel | None]:
+) -> tuple[Channel, ...]:
     """Channel from public symbols to what the mechanism releases, and the one that prints it, if there is one.
 
     ``given`` is the distribution that the mechanism shall see in place of ``joint``, with the same public symbols;
@@ -203,7 +204,7 @@ def channels_of(
     rows = table.counts.sum(axis=0)[table.public.union(joint.public)[2]]
     pooled = _pool_rare(joint, rows, whole_number("min_count", spec.min_count, 0))
     if spec.given is not None:
-        return given_channel(spec.given, joint, pooled, labels=spec.output == "label"), None
+        return (given_channel(spec.given, joint, pooled, labels=spec.output == "label"),)
     distribution = joint if given is None else given
     if pooled is not None:
         distribution = distribution.push(pooled)
@@ -230,7 +231,7 @@ def channels_of(
     else:
         printing = channel if spec.prints else None
     if spec.output == "label" or printing is None:
-        return channel, None
+        return (channel,)
     # Rows of the pool are printed as those of others: its own values are somebody's.
     shown = np.where(rows < spec.min_count, 0.0, joint.p_x)
     if not shown.any():

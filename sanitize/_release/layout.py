@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -94,6 +94,9 @@ class Layout:
     missing: Missing = "category"
     labelled: frozenset[str] = frozenset()  # columns whose bins are released as labels, where others are drawn
 
+    # Whether public symbols are printed as they are, so that one of few rows is somebody's.
+    prints_symbols: ClassVar[bool] = True
+
     @property
     def numeric(self) -> frozenset[str]:
         """Columns that can be read as numbers alone."""
@@ -116,11 +119,6 @@ class Layout:
                 raise ColumnError(f"no {kind} column: name at least one")
             if len(set(names)) < len(names):
                 raise ColumnError(f"a {kind} column is listed twice")
-
-    @property
-    def prints_symbols(self) -> bool:
-        """Whether public symbols are printed as they are, so that one of few rows is somebody's."""
-        return True
 
     @property
     def read(self) -> tuple[str, ...]:
@@ -197,6 +195,8 @@ class TreeLayout(Layout):
 
     tree: Tree = field(kw_only=True)
 
+    prints_symbols = False  # cells are printed by what stands for them
+
     @classmethod
     def of(cls, layout: Layout, tree: Tree) -> TreeLayout:
         """Layout of the same table whose public columns go down the tree."""
@@ -204,11 +204,6 @@ class TreeLayout(Layout):
         while name in layout.sensitive:
             name += "_"
         return cls(layout.sensitive, (name,), layout.bins, layout.missing, tree=tree)
-
-    @property
-    def prints_symbols(self) -> bool:
-        """Never: cells are printed by what stands for them."""
-        return False
 
     @property
     def read(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -110,13 +111,8 @@ class ColumnSurvey:
     @cached_property
     def step(self) -> str | None:
         """The finest step of dates that leaves 2 to 20 of them; None where there is none."""
-        if self.kind != "date":
-            return None
-        for step in STEPS:
-            n = len(by_step(self._values[0], step, self.name).dictionary)
-            if 1 < n <= MANY_NUMBERS:
-                return step
-        return None
+        steps = STEPS if self.kind == "date" else ()
+        return next((step for step in steps if 1 < self.n_symbols(step) <= MANY_NUMBERS), None)
 
     def n_symbols(self, bins: Sequence[Any] | str | None) -> int:
         """How many symbols it has as it is, cut at edges, or in a calendar's units."""
@@ -144,15 +140,12 @@ def _read(values: pa.Array, name: str) -> tuple[Literal["number", "date", "text"
         return "other", values
     if not len(values):
         return "text", values
-    try:
+    with contextlib.suppress(pa.ArrowInvalid):
         return "number", values.cast(pa.float64())
-    except pa.ArrowInvalid:
-        pass
-    try:
+    with contextlib.suppress(ColumnError):
         as_seconds(values, name)
-    except ColumnError:
-        return "text", values
-    return "date", values
+        return "date", values
+    return "text", values
 
 
 def _rounded(values: NDArray[np.float64], n_bins: int) -> list[float]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._release.design import channels_of
+from sanitize._release.design import channels_of, in_sequence
 from sanitize._release.layout import Layout
 from sanitize._release.recipes.joint_turns import GivenDistribution, OpenPart, design_in_turns, summed
 from sanitize._tolerances import BUDGET
@@ -158,19 +158,19 @@ class JointPlan:
                 continue
             spec = part.specification()
             joint = tables[number].to_joint(spec.smoothing)
-            made[name] = _there(channels_of(tables[number], joint, spec))
+            made[name] = channels_of(tables[number], joint, spec)
             facts = ReleaseFacts(mechanism=spec.name, output=spec.output)
-            LeakageReport.measure(joint, _whole(made[name]), spec.budget, facts=facts).require()
+            LeakageReport.measure(joint, in_sequence(made[name]), spec.budget, facts=facts).require()
             given = given.released(place, made[name])
         for place, channels in design_in_turns(given, open_, budget).items() if open_ else ():
-            made[parts[order[place]][0]] = _there(channels)
-        lines, warnings = _told(layout, parts, tables, {name: _whole(made[name]) for name, _ in parts})
+            made[parts[order[place]][0]] = channels
+        channels_by_name = {name: in_sequence(made[name]) for name, _ in parts}
+        lines, warnings = _told(layout, parts, tables, channels_by_name)
         kept = []
         for name, own in zip(layout.keep, marginal_tables(counts, [(name,) for name in layout.keep]), strict=True):
             joint = own.to_joint()
             as_it_is = LeakageReport.measure(joint, Channel.identity(len(joint.public), joint.public))
             kept.append(PartLeakage.of(name, (name,), None, as_it_is.summary))
-        channels_by_name = {name: _whole(made[name]) for name, _ in parts}
         applied = [made[name] for name, _ in parts] + ([()] if layout.keep else [])
         facts = ReleaseFacts(kept=layout.keep, parts=(*lines, *kept), warnings=warnings)
         return cls(tuple_channel(distribution.public, layout.groups, applied), channels_by_name, facts)
@@ -178,18 +178,6 @@ class JointPlan:
     def __call__(self, _: JointDistribution) -> Channel:
         """The channel, as the mechanism of a specification."""
         return self.channel
-
-
-def _whole(channels: Sequence[Channel]) -> Channel:
-    whole = channels[0]
-    for channel in channels[1:]:
-        whole = whole.then(channel)
-    return whole
-
-
-def _there(channels: tuple[Channel, Channel | None]) -> tuple[Channel, ...]:
-    """The channel, and the one that prints it where there is one."""
-    return tuple(channel for channel in channels if channel is not None)
 
 
 def _told(

@@ -134,7 +134,7 @@ class OpenPart:
 class _State:
     """Channels of the open parts that have had a turn, and the share of its information that each keeps."""
 
-    channels: dict[int, tuple[Channel, Channel | None]]
+    channels: dict[int, tuple[Channel, ...]]
     shares: dict[int, float]
 
     @property
@@ -150,7 +150,7 @@ class _State:
 
 def design_in_turns(
     given: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget
-) -> dict[int, tuple[Channel, Channel | None]]:
+) -> dict[int, tuple[Channel, ...]]:
     """Channel, and the printing one, of every part, such that all of them together meet the budget.
 
     All parts begin merged, which tells nothing. The budget rises in steps; at each, the part that keeps the least of
