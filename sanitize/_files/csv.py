@@ -55,11 +55,6 @@ class CsvSource(Source):
         What stands between fields; None where the header tells.
     """
 
-    root: Path
-    files: tuple[Path, ...]
-    schema: pa.Schema
-    _stamps: tuple[tuple[int, int, int], ...]
-    partitions: tuple[str, ...] = ()
     spool: Spool | None = None
     delimiter: str | None = None
 
@@ -115,8 +110,8 @@ class CsvSource(Source):
         wanted = [name for name in texts if name not in named and numbers.found is not None and numbers.found(name)]
         return made._typed(found_numbers(wanted, made._batches(wanted))) if wanted else made
 
-    @cached_property
-    def n_rows(self) -> int:  # type: ignore[override]
+    @cached_property  # type: ignore[misc]
+    def n_rows(self) -> int:
         """Number of rows; the files are read for it."""
         return sum(batch.num_rows for file in self.files for batch in self._stored(file, self.schema.names[:1]))
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -47,12 +47,7 @@ _NO_LIMITS = dict.fromkeys(_LIMITS, (1 << 31) - 1)
 class ParquetSource(Source):
     """Files of one table: a Parquet file, or all ``*.parquet`` files under a folder, with one schema."""
 
-    root: Path
-    files: tuple[Path, ...]
-    schema: pa.Schema
-    n_rows: int
-    _stamps: tuple[tuple[int, int, int], ...]
-    partitions: tuple[str, ...] = ()
+    n_rows: int = field(kw_only=True)
 
     @classmethod
     def open(cls, root: str | os.PathLike[str]) -> ParquetSource:
@@ -81,7 +76,7 @@ class ParquetSource(Source):
         assert schema is not None
         named = partition_schema(path, files)
         stamps = tuple(stamp_of(file) for file in files)
-        return cls(path, files, pa.schema([*schema, *named]), n_rows, stamps, tuple(named.names))
+        return cls(path, files, pa.schema([*schema, *named]), stamps, tuple(named.names), n_rows=n_rows)
 
     def row_groups_of(self, file: Path) -> Sequence[tuple[int, int]]:
         """Number of each row group that is read of a file, and its rows."""
@@ -135,8 +130,7 @@ class ParquetSource(Source):
                 yield batch.select([batch.schema.get_field_index(name) for name in columns])
 
     def _text(self, columns: Sequence[str]) -> list[str]:
-        types = {name: self.schema.field(name).type for name in columns}
-        return [name for name, dtype in types.items() if is_text(dtype)]
+        return [name for name in columns if is_text(self.schema.field(name).type)]
 
 
 def is_text(dtype: pa.DataType) -> bool:

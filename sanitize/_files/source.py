@@ -10,7 +10,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
@@ -66,6 +66,7 @@ class Load:
     batches: Callable[[], Iterator[Mapping[str, pa.Array]]]
 
 
+@dataclass(frozen=True, eq=False)
 class Source(ABC):
     """Files of one table, read in batches as often as a release needs.
 
@@ -84,9 +85,9 @@ class Source(ABC):
     root: Path
     files: tuple[Path, ...]
     schema: pa.Schema
-    partitions: tuple[str, ...]
-    n_rows: int
-    _stamps: tuple[tuple[int, int, int], ...]
+    _stamps: tuple[tuple[int, int, int], ...] = ()
+    partitions: tuple[str, ...] = ()
+    n_rows: int = field(init=False, repr=False, compare=False)
 
     @property
     def is_on_disk(self) -> bool:

@@ -44,13 +44,8 @@ class ArrowSource(Source):
         All rows, from the first on.
     """
 
-    root: Path
-    files: tuple[Path, ...]
-    schema: pa.Schema
-    n_rows: int
-    read: Callable[[], Iterable[pa.RecordBatch]]
-    partitions: tuple[str, ...] = ()
-    _stamps: tuple[tuple[int, int, int], ...] = ()
+    n_rows: int = field(kw_only=True)
+    read: Callable[[], Iterable[pa.RecordBatch]] = field(kw_only=True)
 
     @classmethod
     @contextlib.contextmanager
@@ -68,7 +63,7 @@ class ArrowSource(Source):
         path = Path(Spool.name)
         if not is_stream(native):
             table = Table.of(native).to_arrow()
-            yield cls(path, (path,), table.schema.remove_metadata(), len(table), table.to_batches)
+            yield cls(path, (path,), table.schema.remove_metadata(), n_rows=len(table), read=table.to_batches)
             return
         with contextlib.ExitStack() as stack:
             with reading(path.name):
@@ -76,7 +71,7 @@ class ArrowSource(Source):
                 rows: Counter[pa.Schema] = Counter()
                 spool = stack.enter_context(Spool(partial(_keep, native, rows)))
             check_any(rows.total())
-            yield cls(path, (path,), joined_schema(list(rows)), rows.total(), partial(_kept, spool))
+            yield cls(path, (path,), joined_schema(list(rows)), n_rows=rows.total(), read=partial(_kept, spool))
 
     def _stored(
         self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
@@ -150,28 +145,22 @@ class Spool:
         try:
             fill(cast(BinaryIO, self._file))
             self._file.flush()
-        except OSError as error:
+        except BaseException as error:
             self._file.close()
-            if error.errno is None:  # of what is read: Arrow's own errors have no number
-                raise
-            raise SourceError(f"{self.name} cannot be kept in a temporary file ({os.strerror(error.errno)})") from None
-        except BaseException:
-            self._file.close()
+            if isinstance(error, OSError) and error.errno is not None:  # Arrow's own, of what is read, have no number
+                reason = os.strerror(error.errno)
+                raise SourceError(f"{self.name} cannot be kept in a temporary file ({reason})") from None
             raise
 
     def open(self) -> io.BufferedReader:
         """A reader of its own position, from the start."""
         return io.BufferedReader(_Reader(self._file.fileno()), COPY_BYTES)
 
-    def close(self) -> None:
-        """Give the room back."""
-        self._file.close()
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._file.close()
 
 
 class _Reader(io.RawIOBase):
@@ -191,9 +180,6 @@ class _Reader(io.RawIOBase):
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position}.get(whence)
         self._position = offset + (os.fstat(self._descriptor).st_size if base is None else base)
-        return self._position
-
-    def tell(self) -> int:
         return self._position
 
     def readinto(self, buffer: WriteableBuffer) -> int:

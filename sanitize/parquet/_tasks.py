@@ -87,7 +87,8 @@ class _Slice(ParquetSource):
 
     @classmethod
     def of(cls, source: ParquetSource, task: Task) -> _Slice:
-        return cls(source.root, (task.file,), source.schema, source.n_rows, (), source.partitions, task.row_groups)
+        of_task = source.root, (task.file,), source.schema, (), source.partitions, task.row_groups
+        return cls(*of_task, n_rows=source.n_rows)
 
     def row_groups_of(self, file: Path) -> Sequence[tuple[int, int]]:
         return [group for group in super().row_groups_of(file) if group[0] in self.row_groups]
