@@ -6,6 +6,7 @@ does not depend on the number of threads: results are taken in order, and so is 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -115,9 +116,9 @@ class KeptRows:
         for column in batch.values():  # a byte or two a row must hold each
             if not (isinstance(column, pa.DictionaryArray) and 0 < len(column.dictionary) <= 1 << 16):
                 return None
-        combined = _combined(batch)
-        if combined is not None:
-            return self._taken(CombinedRows(combined), combined.numbers.nbytes)
+        with contextlib.suppress(ColumnError):  # of columns that are damaged
+            if (combined := Combined.of(batch)) is not None:  # they make few combinations
+                return self._taken(CombinedRows(combined), combined.numbers.nbytes)
         narrow: dict[str, pa.Array] = {}
         for name, column in batch.items():
             made = _narrow(column)
@@ -132,12 +133,7 @@ class KeptRows:
         return batch
 
 
-def _combined(batch: Batch) -> Combined | None:
-    """Columns as combinations, where they make few; None for any other ones, and for those that are damaged."""
-    try:
-        return Combined.of(batch)
-    except ColumnError:
-        return None
+NOTHING_KEPT = KeptRows(0)
 
 
 def _narrow(column: pa.DictionaryArray) -> pa.Array | None:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import one_of
-from sanitize._files.loads import KeptRows, in_turn
+from sanitize._files.loads import NOTHING_KEPT, KeptRows, in_turn
 from sanitize._progress import begin
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow
@@ -89,7 +89,7 @@ class FirstPass:
     source: Source
     batch_rows: int
     workers: int = field(default=1, kw_only=True)
-    kept: KeptRows = field(default_factory=lambda: KeptRows(0), kw_only=True)
+    kept: KeptRows = field(default=NOTHING_KEPT, kw_only=True)
 
     def empty(self) -> pa.Table:
         """The columns without rows.
@@ -109,9 +109,8 @@ class FirstPass:
         n = self.source.n_rows
         if n == 0:
             raise InvalidDistribution("the table has no rows, so there is no distribution to learn")
-        chosen = np.ones(n, bool)
+        chosen = np.full(n, n <= most)
         if n > most:
-            chosen[:] = False
             # Which rows are chosen must not depend on what they hold.
             chosen[np.random.default_rng(13).permutation(n)[:most]] = True
         parts: dict[str, list[pa.Array]] = {name: [] for name in names}
@@ -186,7 +185,7 @@ def count_rows(
     batch_rows: int,
     order: OrderAudit | None,
     workers: int = 1,
-    kept: KeptRows | None = None,
+    kept: KeptRows = NOTHING_KEPT,
     first: int = 0,
 ) -> Counted:
     """Count the rows of all files; ``order`` counts them too, from number ``first`` on."""
@@ -224,7 +223,8 @@ def count_rows(
 
 def _count(found: Counted, columns: Columns, first: int, n: int) -> list[CombinationCounts]:
     """Add the next ``n`` rows, but for what combinations of them come to, which adds up without being looked at."""
-    combined = combinations_of(columns, _columns_of(found.table))
+    names = dict.fromkeys((*found.table.sensitive.columns, *found.table.public.columns))
+    combined = combinations_of(columns, tuple(names))
     if found.order is not None:
         found.order.count(columns if combined is None else CombinedRows(combined), first)
     if combined is not None:
@@ -240,21 +240,16 @@ def _with_combinations(total: Counted, counts: CombinationCounts) -> Counted:
     return replace(total, table=total.table.merged(table))
 
 
-def _columns_of(table: ContingencyTable) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*table.sensitive.columns, *table.public.columns)))
-
-
 def numbered_loads(
     source: Source,
     files: Sequence[Path],
     names: Sequence[str],
     batch_rows: int,
     before: int,
-    kept: KeptRows | None = None,
+    kept: KeptRows = NOTHING_KEPT,
 ) -> Iterator[tuple[int, Load]]:
     """Loads of some files, and how many rows of the table are before each."""
-    rows = KeptRows(0) if kept is None else kept
     for file in files:
-        for load in rows.loads(source, file, names, batch_rows):
+        for load in kept.loads(source, file, names, batch_rows):
             yield before, load
             before += load.n_rows

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from sanitize._files.loads import KeptRows, in_turn
+from sanitize._files.loads import NOTHING_KEPT, KeptRows, in_turn
 from sanitize._files.open import Target
 from sanitize._files.outputs import STREAM, Outputs, new_file, writing
 from sanitize._files.source import BATCH_ROWS
@@ -24,7 +24,6 @@ from sanitize.parquet._shuffle import drawn_counts, shuffled_blocks
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from sanitize._files.source import Load, Source
@@ -63,7 +62,7 @@ class SecondPass:
         words: RandomWords,
         batch_rows: int = BATCH_ROWS,
         workers: int = 1,
-        kept: KeptRows | None = None,
+        kept: KeptRows = NOTHING_KEPT,
     ) -> None:
         self._source = source
         self._batch_rows = batch_rows
@@ -71,13 +70,8 @@ class SecondPass:
         self.workers = workers if isinstance(words, NoiseKey) else 1
         self.release = release
         self.words = words
-        self.kept = KeptRows(0) if kept is None else kept
+        self.kept = kept
         self.seen = np.zeros(release.design.channel.n_inputs, np.int64)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Columns of the source."""
-        return self._source.schema
 
     def parts(self, rows: RowOrder, expected: NDArray[np.int64]) -> Iterator[Iterator[Block]]:
         """Blocks of each part of the output; one part a file of the source."""
@@ -242,7 +236,7 @@ def write_blocks(
 ) -> None:
     """Print blocks into a new file: Parquet, or CSV."""
     printed = passed.release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0), 0)
-    schema = released_schema(passed.schema, printed, passed.release)
+    schema = released_schema(passed._source.schema, printed, passed.release)
     with writing(path):
         writer: Any = CsvWriter(stream, schema) if as_csv else ReleaseWriter(stream, schema, footer)
 
