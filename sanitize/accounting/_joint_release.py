@@ -14,7 +14,7 @@ from sanitize._checks import doubles, listed
 from sanitize._limits import BLOCK_CELLS, CHANNEL_CELLS
 from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.alphabet import Alphabet
-from sanitize.channel import Channel, channel_matrix
+from sanitize.channel import Channel, Tuples, channel_matrix
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
 from sanitize.joint import JointDistribution
 
@@ -99,7 +99,8 @@ def joint_release(
     columns: list[_Column]
     if isinstance(distribution, JointDistribution):
         pmf, sensitive, n = distribution.pmf, distribution.sensitive, distribution.n
-        columns = _columns_of(distribution.public)
+        tuples, alphabets = Tuples.split(distribution.public, [(name,) for name in distribution.public.columns])
+        columns = [(codes, len(own), own) for codes, own in zip(tuples.codes.T, alphabets, strict=True)]
     else:
         tensor = tensor_of(distribution)
         kept = np.flatnonzero(tensor.reshape(len(tensor), -1).sum(axis=0))
@@ -256,17 +257,6 @@ def tensor_of(distribution: ArrayLike) -> NDArray[np.float64]:
     if abs(tensor.sum() - 1) > PROBABILITY_SUM:
         raise InvalidDistribution(f"distribution must sum to 1, got {tensor.sum():.12g}")
     return np.asarray(tensor / tensor.sum())
-
-
-def _columns_of(public: Alphabet) -> list[_Column]:
-    """For each column of a tuple alphabet: its code in every symbol, its size, and its own alphabet."""
-    columns: list[_Column] = []
-    symbols = public.symbols if len(public.columns) > 1 else tuple((symbol,) for symbol in public.symbols)
-    for j, name in enumerate(public.columns):
-        used, codes = np.unique(public.codes[:, j], return_inverse=True)
-        first = [int(np.flatnonzero(codes == code)[0]) for code in range(len(used))]
-        columns.append((codes, len(used), Alphabet((name,), [symbols[position][j] for position in first])))
-    return columns
 
 
 def _rows(
