@@ -129,10 +129,14 @@ class Layout:
         """Roles and symbols alone: all that rows need once a channel is designed."""
         return Layout(self.sensitive, self.public, self.bins, self.missing, self.labelled)
 
+    @property
+    def orders(self) -> dict[str, pa.Array]:
+        """Symbols of the columns whose bins say which there are, in ascending order."""
+        return {name: order for name, bins in self.bins.items() if (order := bins.order) is not None}
+
     def empty_table(self) -> ContingencyTable:
         """Contingency table without rows."""
-        orders = {name: order for name, bins in self.bins.items() if (order := bins.order) is not None}
-        return ContingencyTable.empty(self.sensitive, self.public, orders)
+        return ContingencyTable.empty(self.sensitive, self.public, self.orders)
 
     def columns(self, source: Mapping[str, Any], workers: int = 1) -> Columns:
         """Columns of a batch, as symbols; made by some threads where that takes long."""

@@ -128,8 +128,7 @@ class Tally:
             return rows.tally(tuple(entries))
         runs = [_Run.of(number, entry) for number, entry in enumerate(entries, 1)]
         sensitive = entries[0].layout.sensitive
-        secrets = [{n: b for n, b in run.entry.layout.bins.items() if n in sensitive} for run in runs]
-        orders = [{n: order for n, b in own.items() if (order := b.order) is not None} for own in secrets]
+        orders = [{n: own for n, own in entry.layout.orders.items() if n in sensitive} for entry in entries]
         singles = [
             ContingencyTable.empty(sensitive, [run.column], order) for run, order in zip(runs, orders, strict=True)
         ]

@@ -19,7 +19,6 @@ from sanitize.errors import ColumnError, InvalidParameter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from sanitize._release.layout import Layout
@@ -86,8 +85,7 @@ class Promise(ABC):
         levels = [self._levels(name, layout) for name in names]
         columns = zip(*product(*levels), strict=True)
         table = {name: list(column) for name, column in zip(names, columns, strict=True)}
-        orders = {name: order for name in names if (order := _order(name, layout)) is not None}
-        found = Alphabet.from_table(table, names, orders)
+        found = Alphabet.from_table(table, names, layout.orders)
         if len(found) < np.prod([len(level) for level in levels]):
             raise InvalidParameter(f"{self.keyword} declares a value twice; list each value of a column once")
         return found
@@ -103,7 +101,7 @@ class Promise(ABC):
 
     def _levels(self, name: str, layout: Layout) -> list[Any]:
         given = self.values.get(name, ())
-        order = _order(name, layout)
+        order = layout.orders.get(name)
         if order is not None:
             if given not in ((), (None,)):
                 raise ColumnError(
@@ -136,10 +134,6 @@ class Told(NamedTuple):
     others: NDArray[np.int64]
     fresh: NDArray[np.float64]
     noise: CountNoise | RowNoise
-
-
-def _order(name: str, layout: Layout) -> pa.Array | None:
-    return layout.bins[name].order if name in layout.bins else None
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
