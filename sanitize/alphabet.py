@@ -328,15 +328,16 @@ def group_label(alphabet: Alphabet, members: Sequence[int] | NDArray[np.intp], s
     return name if size == 1 else "{" + name + "}"
 
 
-def group_alphabet(public: Alphabet, labels: NDArray[np.intp], n_groups: int) -> Alphabet:
+def group_alphabet(public: Alphabet, labels: NDArray[np.intp]) -> Alphabet:
     """Alphabet of merged symbols, named when they are first needed."""
+    n_groups = int(labels.max()) + 1
 
     def names() -> list[str]:
         members: list[list[int]] = [[] for _ in range(n_groups)]
         for x, group in enumerate(labels):
             if len(members[group]) < 3:
                 members[group].append(x)
-        sizes = np.bincount(labels, minlength=n_groups)
+        sizes = np.bincount(labels)
         return [group_label(public, shown, size) for shown, size in zip(members, sizes.tolist(), strict=True)]
 
     return Alphabet.of_n_labels("+".join(public.columns), n_groups, names)

@@ -255,8 +255,8 @@ def _pool_rare(joint: JointDistribution, counts: NDArray[Any], min_count: int) -
     n_pooled = max(n_rare, int(np.searchsorted(np.cumsum(counts[order]), min_count)) + 1)
     leader = np.arange(len(counts))
     leader[order[:n_pooled]] = order[:n_pooled].min()
-    leaders, labels = np.unique(leader, return_inverse=True)
-    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(leaders)))
+    labels = np.unique(leader, return_inverse=True)[1]
+    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels))
 
 
 def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, channel: Channel) -> list[str]:

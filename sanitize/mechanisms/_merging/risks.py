@@ -40,6 +40,7 @@ def set_sums(atoms: NDArray[Any]) -> NDArray[Any]:
     return sums
 
 
+@dataclass(frozen=True, eq=False)
 class SetRisks(ABC):
     """Excess and risk of merged sets of symbols, given by columns that add up when sets are merged.
 
@@ -75,7 +76,6 @@ def set_risks(joint: JointDistribution, budget: Budget, confidence: float | Conf
 class RiskOfSets(SetRisks):
     """Excess and risk of merged sets of symbols under one distribution; columns are P(s, set)."""
 
-    columns: Vector
     p_s: Vector
     budget: Budget
 
@@ -105,7 +105,6 @@ class RobustRiskOfSets(SetRisks):
     move. That is exact for the distributions of a confidence set.
     """
 
-    columns: Vector
     totals: Vector
     distributions: ConfidenceSet
     budget: LiftBudget | LDPBudget
@@ -152,7 +151,6 @@ class RobustRiskOfSets(SetRisks):
 class OrderedRisks(SetRisks):
     """Sets that some risks judge and others put in order; columns are those of both, one above the other."""
 
-    columns: Vector
     judge: SetRisks
     order: SetRisks
 
@@ -256,5 +254,5 @@ def merged_by_labels(joint: JointDistribution, labels: Codes, optimality: Optima
     """Channel that releases, of each symbol, the group it is labelled with; nothing keeps more than merging nothing."""
     _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
     labels = np.argsort(np.argsort(first))[labels]
-    made = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, len(first)))
+    made = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels))
     return made.with_optimality(BEST if len(first) == len(labels) else optimality)

@@ -107,9 +107,7 @@ def tree_merging(joint: JointDistribution, blocks: ArrayLike, budget: Budget | f
     ('{0, 1}', '{2, 3}')
     """
     labels = check_blocks(joint, blocks, as_budget(budget))
-    n_blocks = int(labels.max()) + 1
-    made = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, n_blocks))
-    return made.with_optimality(HEURISTIC)
+    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels)).with_optimality(HEURISTIC)
 
 
 def check_blocks(joint: JointDistribution, blocks: ArrayLike, budget: Budget) -> NDArray[np.intp]:

@@ -228,6 +228,4 @@ def certified_tree_merging(
     made = agglomerated(profiles.coarser(LOSS_STEPS), foresight)
     passed = proven(sparse.csr_array(made.blocks.astype(np.float64)), joint, design, fresh, lift_budget, confidence)
     labels = made.finest(passed)
-    n_blocks = int(labels.max()) + 1
-    merged = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels, n_blocks))
-    return merged.with_optimality(HEURISTIC)
+    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels)).with_optimality(HEURISTIC)
