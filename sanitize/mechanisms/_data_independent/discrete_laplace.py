@@ -92,8 +92,6 @@ def _weights(n: int, rate: Decimal, lift: int) -> np.ndarray[tuple[int, ...], np
     apart = np.abs(np.arange(n)[:, None] - np.arange(n))
     weights: np.ndarray[tuple[int, ...], np.dtype[np.int64]] = inner[apart] + lift
     weights[:, [0, -1]] = ends[apart[:, [0, -1]]] + lift
-    if n == 1:
-        return np.full((1, 1), SCALE, np.int64)
     np.fill_diagonal(weights, 0)
     np.fill_diagonal(weights, SCALE - weights.sum(axis=1))
     return weights

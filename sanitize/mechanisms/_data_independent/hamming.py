@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 
 from sanitize._checks import nats, probabilities, whole_number
 from sanitize._limits import DENSE_CELLS
@@ -189,9 +190,8 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     weights, rows = np.ceil(matrix * SCALE).astype(np.int64), np.arange(len(p))
     giver = np.where(np.diagonal(matrix) > 1e-6, rows, weights.argmax(axis=1))
     weights[rows, giver] -= weights.sum(axis=1) - SCALE
-    filled = weights > 0
-    indptr = np.concatenate([[0], np.cumsum(filled.sum(axis=1))])
-    return Channel((Stage(indptr, np.nonzero(filled)[1].astype(np.int32), weights[filled], len(weights)),))
+    filled = sparse.csr_array(weights)
+    return Channel((Stage(filled.indptr, filled.indices, filled.data, len(weights)),))
 
 
 def _interactions(p: NDArray[np.float64], n_symbols: int, n_records: int) -> NDArray[np.float64]:

@@ -38,7 +38,7 @@ def lower_envelope(
     *,
     gap: float,
     effort: Effort,
-    loss: Loss | None = None,
+    loss: Loss,
 ) -> Search:
     """Mix posteriors within ``inner`` into P_X with the least loss; bound it over ``outer``, which contains inner.
 
@@ -54,8 +54,8 @@ def lower_envelope(
         Stop when value - bound is at most this, in nats.
     effort : Effort
         Entries of linear programs that may be solved, and a time limit where there is one.
-    loss : Loss, optional
-        What is to be kept, by default X.
+    loss : Loss
+        What is to be kept.
     """
     search = Search(inner, outer, p_x, gap, effort, loss)
     for v in (p_x, *seeds):
@@ -94,14 +94,10 @@ class Search:
     mixture: Mixture
 
     def __init__(
-        self, inner: LiftBounds, outer: LiftBounds, p_x: Vector, gap: float, effort: Effort, loss: Loss | None = None
+        self, inner: LiftBounds, outer: LiftBounds, p_x: Vector, gap: float, effort: Effort, loss: Loss
     ) -> None:
-        loss = Loss() if loss is None else loss
-        self.within, self.inner, self.outer = (
-            inner,
-            inner.polytope(loss.distribution),
-            outer.polytope(loss.distribution),
-        )
+        self.within = inner
+        self.inner, self.outer = (bounds.polytope(loss.distribution) for bounds in (inner, outer))
         self.p_x, self.gap, self.effort = p_x, gap, effort
         self.pool, self.bound, self.status = ColumnPool(p_x, loss), 0.0, "stalled"
         self.pricer = Pricer(self.inner, self.pool, np.random.default_rng(0), gap / 4, effort)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse, special
 
+from sanitize._checks import doubles
 from sanitize._tolerances import PROBABILITY_SUM, TIGHT
 from sanitize.errors import InvalidParameter
 from sanitize.measures import share_of_entropy, utility
@@ -60,10 +61,8 @@ class Loss:
         """
         if target is None:
             return cls()
-        try:
-            distribution = np.asarray(target, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InvalidParameter("target must be a matrix of the probabilities P(t|x), one column a symbol") from None
+        error = InvalidParameter("target must be a matrix of the probabilities P(t|x), one column a symbol")
+        distribution = doubles(target, error)
         if distribution.ndim != 2 or distribution.shape[1] != n_symbols:
             raise InvalidParameter(
                 f"target must be P(t|x), one column for each of the {n_symbols}, got shape {distribution.shape}"

@@ -128,7 +128,7 @@ class Evidence:
         self.design, self.fresh, self.noise = design, fresh, noise
         self.rows, self.n = fresh.sum(axis=0), rows_of(fresh, noise)
         self.others = 0 if noise is None or noise.of_rows is None else len(fresh) - 1  # of a cell, with noise
-        self.p_s = shares_of(design)
+        self.p_s, self.n_outside = shares_of(design), self.n_cells - np.bincount(self.row, minlength=self.k)
         self.p_cell = design.sum(axis=0) / max(float(design.sum()), 1.0)
         self.mean = np.maximum(self._sum(self.w * self.p_cell[self.cell]), _LEAST)
         self.needed = needed(self.k, error) * (1 + 1e-9)
@@ -173,8 +173,7 @@ class Evidence:
         shown = n_told * log_off + (self.n - n_told) * log_off_else
         shown += self._sum(here * (log_on - log_off[self.row]) + others * (log_on_else - log_off_else[self.row]))
         if self.noise is not None:
-            outside = self.n_cells - np.bincount(self.row, minlength=self.k)
-            shown -= outside * self.noise.log_mgf(log_off - log_off_else)
+            shown -= self.n_outside * self.noise.log_mgf(log_off - log_off_else)
             beside = log_off_else[self.row] if self.others else log_on_else
             shown -= self._sum(self.noise.log_mgf(log_on - beside))
             shown -= self.others * self._sum(self.noise.log_mgf(log_on_else - beside))
@@ -193,10 +192,9 @@ class Evidence:
         variance = self._sum(p_cell * (b * on**2 + (1 - b) * on_else**2))
         variance += outside * (p * off**2 + (1 - p) * off_else**2)
         if self.noise is not None:
-            n_outside = self.n_cells - np.bincount(self.row, minlength=self.k)
             beside = off_else[self.row] if self.others else on_else
             spread = self._sum((on - beside) ** 2 + self.others * (on_else - beside) ** 2)
-            spread += n_outside * (off - off_else) ** 2
+            spread += self.n_outside * (off - off_else) ** 2
             variance = variance + self.noise.variance * spread / self.n
         mean = np.sqrt(2 * self.needed * variance / self.n)
         size = mean / (variance + mean**2)
