@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from sanitize._files.source import Source
     from sanitize._release.release import Release
-    from sanitize.alphabet import Alphabet
     from sanitize.binning import Bins
 
 
@@ -52,46 +51,6 @@ def printed_batches(source: Source, released: Source, release: Release) -> Itera
     for file in released.files:
         for batch in released.batches(file, list(release.output_columns)):
             yield {name: typed(batch[name], types[name], name) for name in batch}
-
-
-class Printed(Mapping[str, Any]):
-    """Printed columns of one batch as the symbols they were printed from: numbers go back to their bins."""
-
-    def __init__(self, batch: Mapping[str, Any], bins: Mapping[str, Bins]) -> None:
-        self._batch = batch
-        self._bins = {name: own for name, own in bins.items() if name in batch}
-
-    def __getitem__(self, name: str) -> Any:
-        column = self._batch[name]
-        return self._bins[name].assign(column)[0] if name in self._bins else column
-
-    def codes(self, outputs: Alphabet) -> NDArray[np.int32]:
-        """Symbol of each row, -1 where it has none; a number at an edge may have been printed by the bin behind it."""
-        codes = outputs.encode(self)
-        unknown = np.flatnonzero(codes < 0)
-        if not len(unknown) or not self._bins:
-            return codes
-        rows = {name: column.take(pa.array(unknown)) for name, column in self._batch.items()}
-        found = codes[unknown]
-        for moved in _moved(rows, self._bins):
-            found = np.where(found < 0, outputs.encode(rows | moved), found)
-        codes[unknown] = found
-        return codes
-
-    def __iter__(self) -> Any:
-        return iter(self._batch)
-
-    def __len__(self) -> int:
-        return len(self._batch)
-
-    def doubtful(self) -> set[tuple[str, int]]:
-        """Columns and bins whose numbers cannot all be told from those of the next bin."""
-        return {
-            (name, place)
-            for name, bins in self._bins.items()
-            for place, rows in _in_doubt(bins, self._batch[name])
-            if rows.any()
-        }
 
 
 def _moved(rows: Mapping[str, Any], bins: Mapping[str, Bins]) -> Iterator[dict[str, Any]]:
@@ -160,6 +119,12 @@ class Reader(ABC):
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
         """Released symbol of each printed row; -1 where the release prints no such row."""
 
+    @cached_property
+    def _index(self) -> _RowIndex:
+        """Rows that are printed: those of each cell, or labels."""
+        assert isinstance(self.release.printer, PrintTable)
+        return _RowIndex(self.release.printer, by_cell=self.release.spec.output != "label")
+
 
 def reader_of(release: Release) -> Reader:
     """Who reads the rows of a release."""
@@ -172,44 +137,33 @@ class _Tuples(Reader):
     """Rows whose columns are the symbols themselves, or numbers drawn in their bins."""
 
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
-        columns = Printed(batch, self.release.drawn_bins)
-        codes = columns.codes(self.channel.outputs)
-        self.doubtful.update(columns.doubtful())
+        outputs = self.channel.outputs
+        bins = {name: own for name, own in self.release.drawn_bins.items() if name in batch}
+        codes = outputs.encode({**batch, **{name: own.assign(batch[name])[0] for name, own in bins.items()}})
+        unknown = np.flatnonzero(codes < 0)
+        if len(unknown) and bins:
+            rows, found = {name: column.take(pa.array(unknown)) for name, column in batch.items()}, codes[unknown]
+            # A number at an edge may have been printed by the bin behind it.
+            for moved in _moved(rows, bins):
+                found = np.where(found < 0, outputs.encode(rows | moved), found)
+            codes[unknown] = found
+        for name, own in bins.items():
+            self.doubtful.update((name, place) for place, at in _in_doubt(own, batch[name]) if at.any())
         return codes
 
 
 class Cells(Reader):
     """Real rows of a whole table: the tree finds the cell that a row was printed from."""
 
-    @property
-    def table(self) -> PrintTable:
-        """The rows that are printed."""
-        assert isinstance(self.release.printer, PrintTable)
-        return self.release.printer
-
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
-        cells, places = self.places(batch)
-        return np.where(places >= 0, cells, -1).astype(np.int32)
-
-    def places(self, batch: Mapping[str, Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Cell of each row, and which of the real rows of its cell it is, -1 where it is none."""
         layout = self.release.layout
         assert isinstance(layout, TreeLayout)
         cells = layout.tree.assign({name: as_arrow(batch[name], name) for name in layout.tree.names})
-        return cells, self._index.of(batch, cells)
-
-    @cached_property
-    def _index(self) -> _RowIndex:
-        return _RowIndex(self.table)
+        return np.where(self._index.of(batch, cells) >= 0, cells, -1).astype(np.int32)
 
 
 class _Labels(Reader):
     """Rows of intervals and sets, each of which names a released symbol, or several that have one label."""
-
-    @cached_property
-    def _index(self) -> _RowIndex:
-        assert isinstance(self.release.printer, PrintTable)
-        return _RowIndex(self.release.printer, by_cell=False)
 
     @cached_property
     def channel(self) -> Channel:
@@ -240,7 +194,7 @@ class _RowIndex:
 
     kinds: NDArray[np.int32]
 
-    def __init__(self, table: PrintTable, *, by_cell: bool = True) -> None:
+    def __init__(self, table: PrintTable, *, by_cell: bool) -> None:
         self._levels = table.values
         cells = np.repeat(np.arange(table.n_cells), np.diff(table.starts))
         self._rows = np.column_stack([cells, table.codes]) if by_cell else table.codes.astype(np.int64)
