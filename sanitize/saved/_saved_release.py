@@ -172,9 +172,19 @@ class SavedRelease:
         SourceError
             If the file cannot be read.
         """
-        if isinstance(text_or_path, str) and text_or_path.lstrip().startswith("{"):
-            return cls._from_text(text_or_path)
-        return cls._from_text(bytes_of(Path(text_or_path)))
+        is_text = isinstance(text_or_path, str) and text_or_path.lstrip().startswith("{")
+        text = cast("str", text_or_path) if is_text else bytes_of(Path(text_or_path))
+        try:
+            form = unsealed(SavedForm, text)
+            layout, optimality = form.layout(), None if form.optimality is None else form.optimality.optimality
+            channel = form.channel.channel().with_optimality(optimality)
+            check_fit(layout, channel, form.printer, form.output)
+            design = budget_from_dict(form.budget), channel
+            said = tuple(figure.measure() for figure in form.figures), form.warnings
+            promises, printing = (form.secret_dp, form.record_dp or None), (layout, form.printer)
+            return cls(form.mechanism, form.output, *design, *said, *promises, *printing)
+        except (Misfit, SanitizeError) as error:
+            raise Damaged(error) from None
 
     def bound(self) -> Release:
         """The release that encodes, draws and prints rows."""
@@ -247,20 +257,6 @@ class SavedRelease:
             "",
             self.record_dp or UNSET,
         )
-
-    @classmethod
-    def _from_text(cls, text: str | bytes) -> SavedRelease:
-        try:
-            form = unsealed(SavedForm, text)
-            layout, optimality = form.layout(), None if form.optimality is None else form.optimality.optimality
-            channel = form.channel.channel().with_optimality(optimality)
-            check_fit(layout, channel, form.printer, form.output)
-            design = budget_from_dict(form.budget), channel
-            said = tuple(figure.measure() for figure in form.figures), form.warnings
-            promises, printing = (form.secret_dp, form.record_dp or None), (layout, form.printer)
-            return cls(form.mechanism, form.output, *design, *said, *promises, *printing)
-        except (Misfit, SanitizeError) as error:
-            raise Damaged(error) from None
 
 
 @dataclass(frozen=True, eq=False)
