@@ -92,18 +92,16 @@ class Footer:
         with file.open("rb") as stream:
             if not is_trusted():
                 size, n_rows = os.fstat(stream.fileno()).st_size, sum(self.row_groups)
-                stored, promised = (
-                    (chunks[..., _END] - chunks[..., _START]).sum(axis=1),
-                    chunks[..., _PROMISED].sum(axis=1),
-                )
+                stored = (chunks[..., _END] - chunks[..., _START]).sum(axis=1)
+                promised = chunks[..., _PROMISED].sum(axis=1)
                 bombs = promised > np.maximum(_BOMB_BYTES, _BOMB_RATIO * stored)
-                claims = []
-                if bombs.any():
-                    most = f"{_BOMB_BYTES} bytes a row group and {_BOMB_RATIO} times what is stored"
-                    claims.append((f"{promised[bombs].max()} bytes out of {stored[bombs].min()}", most))
+                claim = most = ""
                 if n_rows > max(_BOMB_ROWS, _ROWS_A_BYTE * size):
-                    claims.append((f"{n_rows} rows out of {size}", f"{_BOMB_ROWS} rows and {_ROWS_A_BYTE} a byte"))
-                for claim, most in claims:
+                    claim, most = f"{n_rows} rows out of {size}", f"{_BOMB_ROWS} rows and {_ROWS_A_BYTE} a byte"
+                if bombs.any():
+                    claim = f"{promised[bombs].max()} bytes out of {stored[bombs].min()}"
+                    most = f"{_BOMB_BYTES} bytes a row group and {_BOMB_RATIO} times what is stored"
+                if claim:
                     raise SourceError(f"{file.name} promises {claim}, more than {most}; {UNLESS}")
             if chunks.size:
                 with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:

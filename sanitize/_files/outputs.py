@@ -277,7 +277,8 @@ class _Unnamed:
         if not self.has_name:
             return
         if self.is_folder:
-            os.replace(self.path, self._hidden)
+            assert self.hidden is not None
+            os.replace(self.path, self.hidden)
         elif self.old is None:
             self.path.unlink()
         if self.old is not None:
@@ -300,11 +301,6 @@ class _Unnamed:
                 place.unlink(missing_ok=True)
         while self._claims:
             os.close(self._claims.pop())
-
-    @property
-    def _hidden(self) -> Path:
-        assert self.hidden is not None
-        return self.hidden
 
     def _by_number(self) -> str:
         """Name of the open file, as the system has it for this process."""
@@ -337,9 +333,10 @@ class _Unnamed:
         os.replace(self.hidden, self.path)
 
     def _take_name_of_folder(self) -> None:
+        assert self.hidden is not None
         if not self.path.exists():
             try:
-                os.replace(self._hidden, self.path)
+                os.replace(self.hidden, self.path)
             except OSError as error:  # somebody was quicker than the look
                 taken = (errno.ENOTEMPTY, errno.EEXIST, *(() if self.replaces else (errno.ENOTDIR,)))
                 if error.errno not in taken:
@@ -352,7 +349,7 @@ class _Unnamed:
         os.replace(self.path, self.old)
         try:
             self.claim(self.old)
-            os.replace(self._hidden, self.path)
+            os.replace(self.hidden, self.path)
         except BaseException:
             os.replace(self.old, self.path)
             raise

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 _BOOK_BYTES = 1 << 30
 # Of the name of the unit column, which errors repeat.
 _NAME_CHARACTERS = 200
-_FIGURES = ("least_log_lift", "largest_log_lift", "room")
 # Fields of a book that its file has by the same names and in the same form.
 _WRITTEN_AS_THEY_ARE = (
     *("unit", "least", "confidence", "sensitive", "secrets", "units", "secret"),
@@ -119,8 +118,8 @@ class _EntryForm(Declared, frozen=True):
     room: Number
 
     def entry(self) -> UnitEntry:
-        values = plain(self)
-        return UnitEntry(**{**values, **{name: float(values[name]) for name in _FIGURES}})
+        values: Any = {name: float(own) if isinstance(own, str) else own for name, own in plain(self).items()}
+        return UnitEntry(**values)
 
 
 class _UnitForm(Declared, frozen=True, eq=False):

@@ -11,6 +11,7 @@ import numpy as np
 
 from sanitize._formatting import exact, times
 from sanitize.budgets import budget_to_dict, budget_words
+from sanitize.lifts import logs
 from sanitize.report import VERDICT_TOLERANCE
 
 if TYPE_CHECKING:
@@ -59,9 +60,8 @@ class UnitEntry:
 
 def log_extremes(lifts: NDArray[np.float64]) -> tuple[float, float]:
     """Logarithms of the least and the largest lift, -inf of 0."""
-    with np.errstate(divide="ignore"):
-        logs = np.log(lifts)
-    return float(logs.min()), float(logs.max())
+    found = logs(lifts)
+    return float(found.min()), float(found.max())
 
 
 @dataclass(frozen=True)
