@@ -43,14 +43,14 @@ def curve_text(curve: dict[str, Any], chosen: int | None = None, most: int = 20)
     >>> import sanitize as sz
     >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
     >>> print(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0.5, 1]))
-    watchdog                                         times as likely
-      budget   information kept in X                at least   at most    I(S;Y)
-         0.5   ###############.....     74.8 %             1         1         0
-           1   ####################    100.0 %           0.4       1.6   0.09637
+    watchdog                                             times as likely
+          budget   information kept in X                at least   at most    I(S;Y)
+             0.5   ###############.....     74.8 %             1         1         0
+               1   ####################    100.0 %           0.4       1.6   0.09637
     """
     lines = [
-        f"{clip(curve['mechanism'], 46):<49}times as likely",
-        f"  budget   {'information kept in X':<37}at least   at most    I(S;Y)",
+        f"{clip(curve['mechanism'], 46):<53}times as likely",
+        f"  {'budget':>10}   {'information kept in X':<37}at least   at most    I(S;Y)",
     ]
     rows = []
     for point in curve["points"]:
