@@ -114,6 +114,12 @@ def test_who_knows_a_column_can_learn_more_than_the_limit_and_the_owner_reads_it
     for names, (least, most) in found.items():
         assert [least, most] == pytest.approx(np.exp(side_knowledge(joint, channel, names.split(", "))).tolist())
     assert max(most for _, most in found.values()) > 1.5
+    for text in (
+        report.to_text(),
+        sz.SubsetMerging(BUDGET, sensitive="ill", public=["a", "b"]).fit(DF).report_.to_text(),
+    ):
+        assert ("Who knows more" in text) is ("may be beyond it." in " ".join(text.split()))
+        assert "Knows" not in text.split("more sections")[0].splitlines()[-1]
     assert not [part for part in report.to_dict(audience="public")["sections"] if part["name"] == "side"]
 
 

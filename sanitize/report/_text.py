@@ -35,10 +35,9 @@ def to_text(document: dict[str, Any]) -> str:
     symbols = _symbols(document["symbols"], document["n_symbols"]) if "symbols" in document else []
     words = _paragraph(f"{utility_words(document)}.", most=2)
     words += _judged(document.get("judgement"))
-    told: dict[bool, list[str]] = {True: [], False: []}
+    sections = [section for section in document["sections"] if section["name"] not in PROMISES]
     for section in document["sections"]:
-        told[section["name"] in PROMISES] += _section(section)
-    words, sections = [*words, *told[True]], told[False]  # a promise never gives way
+        words += _section(section) if section not in sections else []  # a promise never gives way
     warnings = [line for text in document["warnings"] for line in _paragraph(f"! {clip(text, 400)}", most=4)]
 
     room = most - len(head) - len(words) - min(len(warnings), 3)
@@ -54,7 +53,13 @@ def to_text(document: dict[str, Any]) -> str:
         lines = [line for block in blocks for line in block]
     if len(lines) + len(warnings) > most:
         lines = [line for line in lines if not line.startswith(_LEAST_TOLD)]
-    lines += _cut(sections, most - len(lines) - len(warnings), "more sections")
+    for i, section in enumerate(sections):
+        told, room = _section(section), most - len(lines) - len(warnings)
+        if len(told) + (i < len(sections) - 1) > room:  # its sentences are not cut, nor its heads left alone
+            fits = len(told) - len(section["rows"][1:N_SYMBOLS]) < room
+            lines += _cut(told, room if fits else min(room, 1), "more sections")
+            break
+        lines += told
     return "\n".join(lines + _cut(warnings, most - len(lines), "! more warnings"))
 
 
