@@ -15,6 +15,11 @@ from sanitize.errors import InvalidDistribution, InvalidParameter, SanitizeError
 
 T = TypeVar("T")
 
+# Arrays as signatures name them: numbers, places and yes or no.
+Vector = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
 # What an index of an array, and so a count of rows or symbols, can hold.
 _LARGEST_COUNT = (1 << 63) - 1
 

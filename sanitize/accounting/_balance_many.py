@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
 from scipy.special import softmax, xlogy
 
+from sanitize._checks import Codes, Mask, Vector
 from sanitize.accounting._balance_one import NO_SLACK, relative_entropies
 
 # A letter, the distribution of Y of a mixture of its groups, and how far the mixture is from the even one.
-_Cut = tuple[int, NDArray[np.float64], float]
+_Cut = tuple[int, Vector, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +36,12 @@ class Record:
         Flat position (letter, group) of each database.
     """
 
-    distributions: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    groups: NDArray[np.intp]
+    distributions: Vector
+    counts: Vector
+    groups: Codes
 
     @classmethod
-    def of(cls, matrix: NDArray[np.float64], sizes: Sequence[int], record: int) -> Record:
+    def of(cls, matrix: Vector, sizes: Sequence[int], record: int) -> Record:
         """Group the databases of a channel (n_x, n_y) by the letter of one record and by their distribution of Y."""
         letter = np.indices(sizes)[record].reshape(-1)
         found = [
@@ -58,19 +58,19 @@ class Record:
             groups[letter == a] = a * m + where.reshape(-1)
         return cls(distributions, counts, groups)
 
-    def information(self, masses: NDArray[np.float64]) -> NDArray[np.float64]:
+    def information(self, masses: Vector) -> Vector:
         """I(X_i;Y) in nats of masses of the groups, shape (..., k, m)."""
         joint = np.einsum("...am,amy->...ay", masses, self.distributions)
         total = xlogy(joint, joint).sum(axis=(-2, -1))
         return np.asarray(total - sum(_negentropy(joint.sum(axis=axis)) for axis in (-2, -1)))
 
-    def distribution(self, masses: NDArray[np.float64]) -> NDArray[np.float64]:
+    def distribution(self, masses: Vector) -> Vector:
         """Distribution of the whole table, shape (n_x,)."""
         shares = np.divide(masses, self.counts, out=np.zeros_like(masses), where=self.counts > 0)
         return np.asarray(shares.reshape(-1)[self.groups])
 
 
-def search(record: Record, slack: float, starts: int, tol: float) -> NDArray[np.float64]:
+def search(record: Record, slack: float, starts: int, tol: float) -> Vector:
     """Masses (k, m) within ``slack`` nats of full entropy and large I(X_i;Y): alternating maximisation.
 
     With the posterior of X_i fixed, the bound H(X_i) + E log posterior on the information is concave in X and
@@ -88,7 +88,7 @@ def search(record: Record, slack: float, starts: int, tol: float) -> NDArray[np.
     masses = np.concatenate([even[None], np.where(used, masses + 1e-6, 0)])
     masses /= masses.sum(axis=(1, 2), keepdims=True)
 
-    def gibbs(scores: NDArray[np.float64], log_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def gibbs(scores: Vector, log_s: Vector) -> Vector:
         s = np.exp(log_s)[:, None, None]
         inner = scores / s + log_even
         top = inner.max(axis=2, keepdims=True)
@@ -98,7 +98,7 @@ def search(record: Record, slack: float, starts: int, tol: float) -> NDArray[np.
         across = np.exp(outer - outer.max(axis=1, keepdims=True))
         return np.asarray(within / total * (across / across.sum(axis=1, keepdims=True)))
 
-    def allowed(masses: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def allowed(masses: Vector) -> Mask:
         return relative_entropies(masses[:, used], even[used]) <= slack
 
     before = np.full(len(masses), -1.0)
@@ -127,7 +127,7 @@ def search(record: Record, slack: float, starts: int, tol: float) -> NDArray[np.
     return np.asarray(masses[best_start] if met[best_start] >= 0 else even)
 
 
-def lagrange_bound(record: Record, slack: float, masses: NDArray[np.float64], tol: float) -> float:
+def lagrange_bound(record: Record, slack: float, masses: Vector, tol: float) -> float:
     """Upper bound on max I(X_i;Y) over D(X||u) <= slack; inf where a letter has too many groups to search.
 
     u is the uniform distribution of the table and slack what H(X) may lack of log|X|. For every distribution q of Y
@@ -162,20 +162,15 @@ def lagrange_bound(record: Record, slack: float, masses: NDArray[np.float64], to
     return best
 
 
-def _log_mean(values: NDArray[np.float64], s: float) -> float:
+def _log_mean(values: Vector, s: float) -> float:
     """Soft maximum s log(mean exp(values / s)), exact to rounding at any s."""
     top = float(values.max())
     return top + s * float(np.log1p(np.mean(np.expm1((values - top) / s))))
 
 
 def _model(
-    cuts: Sequence[_Cut],
-    q: NDArray[np.float64],
-    s: float,
-    tops: NDArray[np.float64],
-    slack: float,
-    unit: float,
-) -> tuple[float, NDArray[np.float64], float]:
+    cuts: Sequence[_Cut], q: Vector, s: float, tops: Vector, slack: float, unit: float
+) -> tuple[float, Vector, float]:
     """Minimise the bound over (q, s) with V_a replaced by its largest cut."""
     n_y = len(q)
     owner = np.array([a for a, _, _ in cuts])
@@ -184,19 +179,19 @@ def _model(
     known = _negentropy(mixtures)
     even = np.full(len(tops), 1 / len(tops))
 
-    def objective(z: NDArray[np.float64]) -> float:
+    def objective(z: Vector) -> float:
         s = unit * float(z[n_y])
         return _log_mean(z[n_y + 1 :], s) + s * slack
 
-    def slope(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    def slope(z: Vector) -> Vector:
         p = softmax(z[n_y + 1 :] / (unit * z[n_y]))
         return np.concatenate([np.zeros(n_y), [unit * (slack - float(relative_entropies(p, even)))], p])
 
-    def above(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    def above(z: Vector) -> Vector:
         gains = known - mixtures @ np.log(z[:n_y])
         return np.asarray(z[n_y + 1 :][owner] - gains + unit * z[n_y] * distances)
 
-    def above_slope(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    def above_slope(z: Vector) -> Vector:
         of_v = (owner[:, None] == np.arange(len(tops))).astype(np.float64)
         return np.column_stack([mixtures / z[:n_y], unit * distances, of_v])
 
@@ -222,9 +217,7 @@ def _model(
     return float(found.fun), distribution / distribution.sum(), unit * float(np.clip(found.x[n_y], low[n_y], high[n_y]))
 
 
-def _best_mixture(
-    distributions: NDArray[np.float64], share: NDArray[np.float64], q: NDArray[np.float64], s: float, tol: float
-) -> tuple[float, NDArray[np.float64]]:
+def _best_mixture(distributions: Vector, share: Vector, q: Vector, s: float, tol: float) -> tuple[float, Vector]:
     """Upper bound on max_r D(r distributions || q) - s D(r || share) within tol, and a mixture r close to it.
 
     Branch and bound on simplices: the first term is convex, so at most its affine interpolation; the second is
@@ -232,7 +225,7 @@ def _best_mixture(
     """
     m = len(distributions)
 
-    def divergence(r: NDArray[np.float64]) -> NDArray[np.float64]:
+    def divergence(r: Vector) -> Vector:
         u = r @ distributions
         return np.asarray(_negentropy(u) - u @ np.log(q))
 
@@ -264,5 +257,5 @@ def _best_mixture(
         cells = np.concatenate([left, right])
 
 
-def _negentropy(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def _negentropy(p: Vector) -> Vector:
     return np.asarray(xlogy(p, p).sum(axis=-1))

@@ -15,6 +15,7 @@ from scipy.linalg import cho_factor, cho_solve, null_space
 from scipy.optimize import brentq
 from scipy.special import xlog1py, xlogy
 
+from sanitize._checks import Codes, Vector
 from sanitize._tolerances import SMALLEST_POSITIVE
 
 # Below this slack the only distribution that doubles can tell from the others is u itself.
@@ -28,34 +29,34 @@ class RestrictedCapacity:
 
     lower: float
     upper: float
-    p: NDArray[np.float64]
+    p: Vector
 
 
-def distinct_rows(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.int64]]:
+def distinct_rows(matrix: Vector) -> tuple[Vector, Codes, NDArray[np.int64]]:
     """Distinct rows (k, n_y) of a channel, the number of each row among them, and how often each occurs."""
     pmfs, where, counts = np.unique(matrix, axis=0, return_inverse=True, return_counts=True)
     return pmfs, where.reshape(-1), counts
 
 
-def divergences(pmfs: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+def divergences(pmfs: Vector, q: Vector) -> Vector:
     """D(W_x || q) of each row in nats; q positive where any row is."""
     ratio = np.divide(pmfs, q, out=np.ones_like(pmfs), where=pmfs > 0)
     return np.asarray(xlogy(pmfs, ratio).sum(axis=1))
 
 
-def relative_entropies(p: NDArray[np.float64], share: NDArray[np.float64]) -> NDArray[np.float64]:
+def relative_entropies(p: Vector, share: Vector) -> Vector:
     """D(p || u) of each row of p (..., k), without cancellation where p is close to u."""
     r = p / share
     terms = np.where(r > 0.5, xlog1py(r, np.maximum(r - 1, -0.5)), xlogy(r, r)) - (r - 1)
     return np.asarray(np.maximum(terms @ share, 0.0))
 
 
-def divergence_from(p: NDArray[np.float64], share: NDArray[np.float64]) -> float:
+def divergence_from(p: Vector, share: Vector) -> float:
     """D(p || u) of one distribution."""
     return float(relative_entropies(p, share))
 
 
-def gibbs_bound(values: NDArray[np.float64], share: NDArray[np.float64], slack: float) -> float:
+def gibbs_bound(values: Vector, share: Vector, slack: float) -> float:
     """max{p·D : D(p||u) <= slack} from above: s log Σ u exp(D/s) + s slack at the Gibbs distribution p ∝ u exp(D/s).
 
     Any s > 0 gives a valid bound, so the accuracy of the root only matters for its tightness.
@@ -80,9 +81,7 @@ def gibbs_bound(values: NDArray[np.float64], share: NDArray[np.float64], slack: 
     return min(top, bound)
 
 
-def restricted_capacity(
-    pmfs: NDArray[np.float64], share: NDArray[np.float64], slack: float, tol: float
-) -> RestrictedCapacity:
+def restricted_capacity(pmfs: Vector, share: Vector, slack: float, tol: float) -> RestrictedCapacity:
     """Largest I(p, W) subject to D(p||u) <= slack, by a logarithmic barrier and Newton steps.
 
     Each p gives the lower bound I(p, W), and its output distribution q = pW the upper bound of `gibbs_bound`.
@@ -105,7 +104,7 @@ def restricted_capacity(
             return RestrictedCapacity(lower, upper, p)
 
 
-def widest_input(pmfs: NDArray[np.float64], share: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
+def widest_input(pmfs: Vector, share: Vector, p: Vector) -> Vector:
     """Distribution of largest entropy among those with the output distribution of p.
 
     Starting from the centre of the distributions that reach a capacity, this is the widest of them: D(p||u) is
@@ -131,19 +130,17 @@ def widest_input(pmfs: NDArray[np.float64], share: NDArray[np.float64], p: NDArr
     return widest
 
 
-def _information(p: NDArray[np.float64], pmfs: NDArray[np.float64]) -> float:
+def _information(p: Vector, pmfs: Vector) -> float:
     return max(0.0, float(p @ divergences(pmfs, p @ pmfs)))
 
 
-def _centred(
-    p: NDArray[np.float64], pmfs: NDArray[np.float64], share: NDArray[np.float64], slack: float, barrier: float
-) -> NDArray[np.float64]:
+def _centred(p: Vector, pmfs: Vector, share: Vector, slack: float, barrier: float) -> Vector:
     """Maximum of I(p) + μ (log(slack - D(p||u)) + Σ log p); Newton steps in relative changes of p."""
 
-    def room(p: NDArray[np.float64]) -> float:
+    def room(p: Vector) -> float:
         return 1.0 if math.isinf(slack) else slack - divergence_from(p, share)
 
-    def objective(p: NDArray[np.float64]) -> float:
+    def objective(p: Vector) -> float:
         left = room(p)
         return -math.inf if left <= 0 else _information(p, pmfs) + barrier * (math.log(left) + np.log(p / share).sum())
 

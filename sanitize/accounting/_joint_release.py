@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sanitize._checks import doubles, listed
+from sanitize._checks import Codes, Mask, Vector, doubles, listed
 from sanitize._limits import BLOCK_CELLS, CHANNEL_CELLS
 from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.alphabet import Alphabet
@@ -19,7 +19,7 @@ from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParamete
 from sanitize.joint import JointDistribution
 
 # Code of the column in every symbol, symbols of the column, and their alphabet where there is one.
-_Column = tuple[NDArray[np.intp], int, Alphabet | None]
+_Column = tuple[Codes, int, Alphabet | None]
 
 # Released tuples that fit in memory, cells of a distribution kept as a dense tensor, and those worked on at once.
 _MAX_OUTPUTS = 1 << 20
@@ -41,12 +41,12 @@ class SequentialLift:
         Which pairs have positive probability.
     """
 
-    first: NDArray[np.float64]
-    second: NDArray[np.float64]
-    occurs: NDArray[np.bool_]
+    first: Vector
+    second: Vector
+    occurs: Mask
 
     @property
-    def total(self) -> NDArray[np.float64]:
+    def total(self) -> Vector:
         """Log-lift of the pair, log l(s, y_1, y_2), shape (n_s, n_y1, n_y2)."""
         return self.first[:, :, None] + self.second
 
@@ -127,7 +127,7 @@ def check_outputs(shape: tuple[int, ...]) -> None:
 
 
 def distribution_of_tuples(
-    released: NDArray[np.float64], shape: tuple[int, ...], sensitive: Alphabet, n: int | None = None
+    released: Vector, shape: tuple[int, ...], sensitive: Alphabet, n: int | None = None
 ) -> JointDistribution:
     """Distribution of S and the tuples of output numbers that can occur, from all of them in lexicographic order."""
     kept = np.flatnonzero(released.sum(axis=0))
@@ -137,9 +137,7 @@ def distribution_of_tuples(
     return JointDistribution(released[:, kept], sensitive, Alphabet(names, symbols), n)
 
 
-def _contracted(
-    pmf: NDArray[np.float64], kernels: Sequence[tuple[NDArray[np.intp], NDArray[np.float64]]]
-) -> NDArray[np.float64]:
+def _contracted(pmf: Vector, kernels: Sequence[tuple[Codes, Vector]]) -> Vector:
     """Distribution of S and the released tuples, shape (n_s, product of the n_y), from that of S and the tuples."""
     inputs = [len(kernel) for _, kernel in kernels]
     if len(pmf) * math.prod(inputs) <= CHANNEL_CELLS:
@@ -245,7 +243,7 @@ def conditional_dependence(distribution: ArrayLike) -> float:
     return worst
 
 
-def tensor_of(distribution: ArrayLike) -> NDArray[np.float64]:
+def tensor_of(distribution: ArrayLike) -> Vector:
     """A distribution of S and columns, checked, as probabilities that add up to 1."""
     tensor = doubles(
         distribution, InvalidDistribution("distribution must be an array of probabilities (n_s, n_x1, ..., n_xd)")
@@ -259,9 +257,7 @@ def tensor_of(distribution: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(tensor / tensor.sum())
 
 
-def _rows(
-    channel: Any, codes: NDArray[np.intp], size: int, alphabet: Alphabet | None, position: int
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+def _rows(channel: Any, codes: Codes, size: int, alphabet: Alphabet | None, position: int) -> tuple[Codes, Vector]:
     """Codes of one column as inputs of its channel, and the channel's matrix."""
     kernel = channel_matrix(channel, f"channel {position}")
     channel = getattr(channel, "channel_", channel)

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._checks import Codes, Vector
 from sanitize.accounting._joint_release import check_outputs, distribution_of_tuples, tensor_of
 from sanitize.alphabet import Alphabet
 from sanitize.channel import channel_matrix
 from sanitize.errors import InvalidDistribution, InvalidParameter
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
@@ -100,9 +101,7 @@ def permanent_release(
     return distribution_of_tuples(released, (n_y,) * length, Alphabet.of_size("s", len(pmf)))
 
 
-def _answers(
-    codes: NDArray[np.intp], kernel: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.intp]]:
+def _answers(codes: Codes, kernel: Vector) -> tuple[Codes, Vector, Codes]:
     """Every history with every sequence of symbols that it may have: history, probability, number of the sequence."""
     n_y = kernel.shape[1]
     history, weight = np.arange(len(codes)), np.ones(len(codes))

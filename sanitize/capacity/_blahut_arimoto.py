@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from scipy.special import xlogy
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from sanitize._checks import Codes, Vector
 
+if TYPE_CHECKING:
     from sanitize.channel import ReducedChannel
 
 # Up to this many inputs the interior point starts at once, from the uniform distribution.
@@ -32,7 +32,7 @@ _NEWCOMERS = 300
 class SupportsMatmul(Protocol):
     """Anything that multiplies a vector of outputs."""
 
-    def __matmul__(self, v: NDArray[np.float64], /) -> NDArray[np.float64]:
+    def __matmul__(self, v: Vector, /) -> Vector:
         """Mean of v under every row."""
 
 
@@ -42,17 +42,17 @@ class Kernel(Protocol):
     n_inputs: int
     n_outputs: int
 
-    def divergences(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+    def divergences(self, p: Vector) -> Vector:
         """KL(W_x || pW) of every input; inf where p reaches too few outputs."""
 
-    def rows(self, inputs: NDArray[np.intp]) -> NDArray[np.float64]:
+    def rows(self, inputs: Codes) -> Vector:
         """Dense rows of some inputs."""
 
 
 class DenseKernel:
     """A matrix, with its columns scaled by their largest entry so that no product underflows."""
 
-    def __init__(self, matrix: NDArray[np.float64]) -> None:
+    def __init__(self, matrix: Vector) -> None:
         peaks = matrix.max(axis=0)
         if not peaks.all():
             matrix, peaks = matrix[:, peaks > 0], peaks[peaks > 0]
@@ -62,15 +62,15 @@ class DenseKernel:
         self.scaled = matrix / peaks
         self.own = xlogy(matrix, self.scaled).sum(axis=1)
 
-    def divergences(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+    def divergences(self, p: Vector) -> Vector:
         """KL(W_x || pW); the scale of a column cancels between the two terms."""
         return _divergences(self.own, p @ self.scaled, self.matrix)
 
-    def rows(self, inputs: NDArray[np.intp]) -> NDArray[np.float64]:
+    def rows(self, inputs: Codes) -> Vector:
         """Rows of some inputs."""
         return self.matrix[inputs]
 
-    def curvature(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+    def curvature(self, p: Vector) -> Vector:
         """Minus the Hessian of I at p: sum_y W(y|x) W(y|x') / q(y), shape (n_inputs, n_inputs)."""
         half = self.scaled * np.sqrt(self.peaks / (p @ self.scaled))
         return half @ half.T
@@ -85,18 +85,18 @@ class ChainKernel:
         self.n_outputs = reduced.stages[-1].n_outputs
         self.own = -reduced.entropies()
 
-    def divergences(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+    def divergences(self, p: Vector) -> Vector:
         """KL(W_x || pW), by one product through the stages each way."""
         for stage in self.stages:
             p = p @ stage.probabilities
         return _divergences(self.own, p, self)
 
-    def __matmul__(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __matmul__(self, v: Vector) -> Vector:
         for stage in reversed(self.stages):
             v = stage.probabilities @ v
         return v
 
-    def rows(self, inputs: NDArray[np.intp]) -> NDArray[np.float64]:
+    def rows(self, inputs: Codes) -> Vector:
         """Dense rows of some inputs."""
         product = self.stages[0].take(inputs).probabilities
         for stage in self.stages[1:]:
@@ -111,8 +111,8 @@ class Bracket:
     The distribution and its divergences hold one entry for each input of the kernel.
     """
 
-    distribution: NDArray[np.float64]
-    divergences: NDArray[np.float64]
+    distribution: Vector
+    divergences: Vector
     steps: int
 
     @property
@@ -161,7 +161,7 @@ def solve(kernel: Kernel, tol: float) -> Bracket:
     return best
 
 
-def _candidates(kernel: Kernel, bracket: Bracket) -> NDArray[np.intp]:
+def _candidates(kernel: Kernel, bracket: Bracket) -> Codes:
     """Inputs that may carry mass at the optimum; some optimum needs no more of them than there are outputs."""
     near = bracket.divergences > bracket.lower - bracket.gap
     inputs = np.flatnonzero(near | (bracket.distribution > 1e-3 / kernel.n_inputs))
@@ -197,7 +197,7 @@ def _scout(kernel: Kernel, current: Bracket, best: Bracket, tol: float, steps: i
     return current, best
 
 
-def _interior_point(kernel: DenseKernel, p: NDArray[np.float64], tol: float) -> tuple[NDArray[np.float64], int]:
+def _interior_point(kernel: DenseKernel, p: Vector, tol: float) -> tuple[Vector, int]:
     """Maximise I(p) over the simplex: predictor-corrector steps on D(x) + s(x) = const, p(x) s(x) = mu."""
     n = len(p)
     d = kernel.divergences(p)
@@ -228,7 +228,7 @@ def _interior_point(kernel: DenseKernel, p: NDArray[np.float64], tol: float) -> 
 class _NewtonSystem:
     """Solves (K + diag(barrier)) dp + const = right side with sum dp = 0."""
 
-    def __init__(self, curvature: NDArray[np.float64], barrier: NDArray[np.float64]) -> None:
+    def __init__(self, curvature: Vector, barrier: Vector) -> None:
         from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
         diagonal = curvature.diagonal() + barrier
@@ -240,20 +240,20 @@ class _NewtonSystem:
                 break
         self.ones = cho_solve(self.factor, np.ones(len(barrier)), check_finite=False)
 
-    def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
+    def solve(self, right: Vector) -> Vector:
         from scipy.linalg import cho_solve
 
-        free: NDArray[np.float64] = cho_solve(self.factor, right, check_finite=False)
+        free: Vector = cho_solve(self.factor, right, check_finite=False)
         return free - free.sum() / self.ones.sum() * self.ones
 
 
-def _stretch(v: NDArray[np.float64], step: NDArray[np.float64]) -> float:
+def _stretch(v: Vector, step: Vector) -> float:
     """Largest part of a step, at most all of it, that keeps v >= 0."""
     shrinking = step < 0
     return min(1.0, float((-v[shrinking] / step[shrinking]).min())) if shrinking.any() else 1.0
 
 
-def _divergences(own: NDArray[np.float64], q: NDArray[np.float64], rows: SupportsMatmul) -> NDArray[np.float64]:
+def _divergences(own: Vector, q: Vector, rows: SupportsMatmul) -> Vector:
     """Own term minus the mean log q of each row, inf where a row reaches an output that q does not."""
     missing = q == 0
     if not missing.any():

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sanitize._checks import Vector
 from sanitize._tolerances import SMALLEST_POSITIVE
 
 # The trapezoid rule converges like exp(-2 pi d / step), d the distance of the complex zeros of q from the axis;
@@ -58,8 +58,8 @@ class AmplitudeCapacity:
 
     value: float
     upper: float
-    points: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    points: Vector
+    weights: Vector
 
     @property
     def gap(self) -> float:
@@ -76,17 +76,17 @@ class HalfLine:
     """
 
     amplitude: float
-    nodes: NDArray[np.float64]
-    masses: NDArray[np.float64]
+    nodes: Vector
+    masses: Vector
 
     @classmethod
     def of(cls, amplitude: float) -> HalfLine:
         nodes = (np.arange(math.ceil((amplitude + TAIL) / _STEP) + 1) * _STEP).astype(np.float64)
-        masses: NDArray[np.float64] = np.full(len(nodes), 2 * _STEP)
+        masses: Vector = np.full(len(nodes), 2 * _STEP)
         masses[0] = _STEP
         return cls(amplitude, nodes, masses)
 
-    def densities(self, u: NDArray[np.float64], order: int = 0) -> list[NDArray[np.float64]]:
+    def densities(self, u: Vector, order: int = 0) -> list[Vector]:
         """Mean of the densities at u and -u, shape (k, m), and its derivatives in u up to some order, at most 2."""
         right, left = self.nodes - u[:, None], self.nodes + u[:, None]
         f, g = density_at(right) / 2, density_at(left) / 2  # exponentials are what takes the time: once for all orders
@@ -97,7 +97,7 @@ class HalfLine:
             derivatives.append((right**2 - 1) * f + (left**2 - 1) * g)
         return derivatives
 
-    def log_s(self, u: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_s(self, u: Vector, w: Vector) -> Vector:
         """Logarithm of S at the nodes; its own size is its accuracy."""
         uy = u[:, None] * self.nodes
         log_cosh = np.where(
@@ -109,19 +109,17 @@ class HalfLine:
         near_one = (top < 1) & (small > -0.5)
         return np.where(near_one, np.log1p(np.where(near_one, small, 0.0)), top + np.log(w @ np.exp(t - top)))
 
-    def divergence(self, x: NDArray[np.float64], log_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def divergence(self, x: Vector, log_s: Vector) -> Vector:
         """D(x)."""
         return self.divergences(x, log_s, self.densities(x))[0]
 
-    def divergences(
-        self, x: NDArray[np.float64], log_s: NDArray[np.float64], densities: list[NDArray[np.float64]]
-    ) -> list[NDArray[np.float64]]:
+    def divergences(self, x: Vector, log_s: Vector, densities: list[Vector]) -> list[Vector]:
         """D(x) and as many of its derivatives as there are of the densities at x."""
         own = x**2 / 2, x, np.ones_like(x)
         weighted = self.masses * log_s
         return [part - density @ weighted for part, density in zip(own, densities, strict=False)]
 
-    def peaks(self, log_s: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def peaks(self, log_s: Vector) -> tuple[Vector, Vector]:
         """Local maxima of D on [0, A] and their heights."""
         x = np.linspace(0, self.amplitude, max(3, math.ceil(self.amplitude / _STEP) + 1))
         d = np.concatenate([[-np.inf], self.divergence(x, log_s), [-np.inf]])
@@ -136,7 +134,7 @@ class HalfLine:
         heights = np.maximum(self.divergence(places, log_s), d[1:-1][found])
         return places, heights
 
-    def certify(self, u: NDArray[np.float64], w: NDArray[np.float64]) -> AmplitudeCapacity:
+    def certify(self, u: Vector, w: Vector) -> AmplitudeCapacity:
         """Bracket that an input distribution on +-u gives: the mean and the maximum of D."""
         log_s = self.log_s(u, w)
         value = float(w @ self.divergence(u, log_s))
@@ -149,9 +147,7 @@ class HalfLine:
         return AmplitudeCapacity(value, upper, points, weights)
 
 
-def refined(
-    line: HalfLine, u: NDArray[np.float64], w: NDArray[np.float64], steps: int = 30, blunt: float | None = None
-) -> AmplitudeCapacity:
+def refined(line: HalfLine, u: Vector, w: Vector, steps: int = 30, blunt: float | None = None) -> AmplitudeCapacity:
     """Newton on D(u_k) = C for all points, D'(u_k) = 0 for those that may move, and weights that sum to 1.
 
     Directions along which the conditions change by less than the share ``blunt`` of the steepest are left alone.
@@ -191,18 +187,18 @@ def refined(
     return line.certify(u, w)
 
 
-def folded(bracket: AmplitudeCapacity) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def folded(bracket: AmplitudeCapacity) -> tuple[Vector, Vector]:
     """Points u >= 0 of a symmetric distribution, each optimality for +-u, and their masses."""
     u = bracket.points[bracket.points >= 0]
     return u, bracket.weights[-len(u) :] * np.where(u > 0, 2, 1)
 
 
-def density_at(z: NDArray[np.float64]) -> NDArray[np.float64]:
+def density_at(z: Vector) -> Vector:
     """Standard normal density."""
     return np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
 
 
-def starts_from_shape(amplitude: float) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+def starts_from_shape(amplitude: float) -> Iterator[tuple[Vector, Vector]]:
     """Points u >= 0, each optimality for +-u, and masses near those of the best input; the likeliest count first."""
     closer = 0.993  # further in, each spacing is about this share of the one before
     edge = 8.0  # closer to the end than this nothing is moved to make room

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sanitize._checks import Codes, Vector
 from sanitize.capacity._blahut_arimoto import DenseKernel, solve
 
-Offers = tuple[NDArray[np.intp], ...]
+Offers = tuple[Codes, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,8 @@ class Selection:
 
     lower: float
     upper: float
-    distributions: NDArray[np.intp]
-    weights: NDArray[np.float64]
+    distributions: Codes
+    weights: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +45,7 @@ class _Node:
     )  # a symbol, its distribution, and a heavier distribution that it would have to supply too
 
 
-def best_selection(
-    rows: NDArray[np.float64], offers: list[NDArray[np.intp]], tol: float, max_nodes: int, incumbent: float
-) -> Selection:
+def best_selection(rows: Vector, offers: list[Codes], tol: float, max_nodes: int, incumbent: float) -> Selection:
     """Largest capacity over choices of ``rows[offers[symbol]]``, to ``tol`` above the incumbent or the best found."""
     best = Selection(incumbent, 0.0, np.zeros(0, np.intp), np.zeros(0))
     heap: list[tuple[float, int, _Node]] = []
@@ -90,7 +88,7 @@ def best_selection(
     return Selection(best.lower, max(best.lower, upper), best.distributions, best.weights)
 
 
-def _examine(rows: NDArray[np.float64], offers: Offers, tol: float) -> _Node:
+def _examine(rows: Vector, offers: Offers, tol: float) -> _Node:
     distributions = np.unique(np.concatenate(offers))
     relaxed = solve(DenseKernel(rows[distributions]), tol)
     weight = dict(zip(distributions.tolist(), relaxed.distribution.tolist(), strict=True))

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import xlogy
 
-from sanitize._checks import doubles
+from sanitize._checks import Codes, Vector, doubles
 from sanitize._limits import CHANNEL_CELLS
 from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.channel._channel import Channel
@@ -24,7 +24,7 @@ from sanitize.channel._tuples import parts_of
 from sanitize.errors import InvalidChannel, InvalidParameter
 
 
-def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") -> NDArray[np.float64]:
+def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") -> Vector:
     """P(y|x) as a dense matrix (n_x, n_y) whose rows sum to 1.
 
     An array keeps its own floating-point entries, however small; a Channel gives the distribution it samples.
@@ -68,14 +68,14 @@ class ReducedChannel:
         What remains; empty when Y determines the state.
     """
 
-    states: NDArray[np.intp]
+    states: Codes
     stages: tuple[Stage, ...]
 
     @classmethod
     def of(cls, channel: Channel) -> ReducedChannel:
         """Reduce a channel."""
         stages = list(channel.stages)
-        states: NDArray[np.intp] = np.arange(channel.n_inputs)
+        states: Codes = np.arange(channel.n_inputs)
         while stages and stages[0].is_deterministic:
             states = stages.pop(0).indices[states].astype(np.intp)
         if len(stages) < len(channel.stages):
@@ -87,9 +87,9 @@ class ReducedChannel:
         return cls(states, tuple(stages))
 
     @staticmethod
-    def before_printing(channel: Channel) -> NDArray[np.intp]:
+    def before_printing(channel: Channel) -> Codes:
         """Number of what each output symbol was printed from, wherever the output determines it, shape (n_y,)."""
-        source: NDArray[np.intp] = np.arange(channel.n_outputs)
+        source: Codes = np.arange(channel.n_outputs)
         for stage in reversed(channel.stages):
             if _overlaps(stage):
                 break
@@ -103,7 +103,7 @@ class ReducedChannel:
         """Number of distinct states."""
         return int(self.states.max()) + 1
 
-    def entropies(self) -> NDArray[np.float64]:
+    def entropies(self) -> Vector:
         """H(Y|state) in nats, shape (n_states,), after stripping what Y determines."""
         if not self.stages:
             return np.zeros(self.n_states)
@@ -161,9 +161,7 @@ class ReducedChannel:
         with np.errstate(divide="ignore"):
             return float(np.log(top[top > 0] / bottom[top > 0]).max())
 
-    def _split(
-        self,
-    ) -> tuple[sparse.csr_array, NDArray[np.float64], NDArray[np.intp], sparse.csr_array]:
+    def _split(self) -> tuple[sparse.csr_array, Vector, Codes, sparse.csr_array]:
         """Rows as a sparse part plus a weight times one row of the last stage."""
         head = self.stages[0].probabilities
         last = self.stages[1].probabilities

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from sanitize._checks import Codes, Vector
 from sanitize._sampling.alias_method import DenseTable, suits
 from sanitize._sampling.alias_table import AliasTable
 from sanitize._sampling.sampler import KeepTable, RedrawTable, Sampler, UniformTable
@@ -82,7 +83,7 @@ class Stage:
 
     @classmethod
     def from_probabilities(
-        cls, indptr: NDArray[Any], indices: NDArray[Any], probabilities: NDArray[np.float64], n_outputs: int
+        cls, indptr: NDArray[Any], indices: NDArray[Any], probabilities: Vector, n_outputs: int
     ) -> Stage:
         """Stage from float rows: each entry rounded to the grid, the rest given to the row's largest entry."""
         positive = probabilities > 0
@@ -102,12 +103,7 @@ class Stage:
 
     @classmethod
     def from_masses(
-        cls,
-        indptr: NDArray[Any],
-        indices: NDArray[Any],
-        masses: NDArray[np.float64],
-        sums: NDArray[np.float64],
-        n_outputs: int,
+        cls, indptr: NDArray[Any], indices: NDArray[Any], masses: Vector, sums: Vector, n_outputs: int
     ) -> Stage:
         """The same from rows of positive masses and their sums, which are divided by; every row has entries."""
         starts = indptr[:-1]
@@ -148,16 +144,16 @@ class Stage:
         return len(self.indices) == self.n_inputs
 
     @cached_property
-    def _rows(self) -> NDArray[np.intp]:
+    def _rows(self) -> Codes:
         """Input of each entry."""
         return np.arange(self.n_inputs).repeat(self.indptr[1:] - self.indptr[:-1])
 
     @cached_property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Vector:
         """Probability of each entry."""
         return self.weights / SCALE
 
-    def push(self, pmf: NDArray[np.float64]) -> NDArray[np.float64]:
+    def push(self, pmf: Vector) -> Vector:
         """Distribution of (anything, output) from that of (anything, input), shape (k, n_inputs) to (k, n_outputs)."""
         k = len(pmf)
         if self.is_deterministic:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betainc, betaincc, betaincinv, betaln, ndtri
 
-from sanitize._checks import required
+from sanitize._checks import Mask, Vector, required
 from sanitize._limits import BLOCK_CELLS
 from sanitize._tolerances import SMALLEST_POSITIVE
 from sanitize.budgets import LDPBudget, above, check_kind, forgiven, logs
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from sanitize.budgets import Budget
 
-    Numbers = NDArray[np.float64]
-
 # Whole counts come back from frequencies up to a few rounding errors.
 _WHOLE, _RELATIVE = 1e-9, 1e-14
 # Where Newton's steps take a fifth of the time of SciPy's inverse, which is wrong where one is 1,000.
@@ -40,7 +38,7 @@ _NOT_COUNTS = (
 )
 
 
-def clopper_pearson(counts: ArrayLike, n: ArrayLike, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def clopper_pearson(counts: ArrayLike, n: ArrayLike, level: float) -> tuple[Vector, Vector]:
     """Lower and upper ends of exact intervals for binomial probabilities [CP34].
 
     Each end alone fails with probability at most ``level / 2``. A count of 0 has the lower end 0, which cannot
@@ -68,7 +66,7 @@ def clopper_pearson(counts: ArrayLike, n: ArrayLike, level: float) -> tuple[NDAr
     return low, high
 
 
-def _quantile(a: Numbers, b: Numbers, tail: float, *, above: bool) -> Numbers:
+def _quantile(a: Vector, b: Vector, tail: float, *, above: bool) -> Vector:
     """Where the beta distribution with these parameters has a tail of this chance below, or above."""
     found, left = np.empty(a.shape), np.ones(a.shape, bool)
     # A share near 1 is that of the others near 0.
@@ -82,7 +80,7 @@ def _quantile(a: Numbers, b: Numbers, tail: float, *, above: bool) -> Numbers:
     return found
 
 
-def _by_newton(a: Numbers, b: Numbers, tail: float, *, above: bool) -> tuple[Numbers, NDArray[np.bool_]]:
+def _by_newton(a: Vector, b: Vector, tail: float, *, above: bool) -> tuple[Vector, Mask]:
     """The same by steps on the logarithm of the tail, which is concave, and where they have come to rest.
 
     They start at an approximation by the normal distribution [Abramowitz and Stegun 1964, 26.5.22].
@@ -135,7 +133,7 @@ def rows_to_tell_two(lower: float, upper: float, level: float) -> int:
     return fewest + bisect_left(range(fewest, _MOST_ROWS), x=True, key=tell)
 
 
-def total_variation_radius(k: int, n: ArrayLike, level: float) -> NDArray[np.float64]:
+def total_variation_radius(k: int, n: ArrayLike, level: float) -> Vector:
     """Total variation within which frequencies of n rows over k symbols are, but for probability ``level``.
 
     The smaller of two bounds that hold for every distribution: a union of Hoeffding bounds over the 2^k - 2 proper
@@ -182,23 +180,17 @@ def whole_counts(counts: ContingencyTable | JointDistribution) -> tuple[NDArray[
     return whole, joint
 
 
-def least_mean(
-    values: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def least_mean(values: Vector, lower: Vector, upper: Vector) -> Vector:
     """Smallest mean of each column of values, shape (k, m), over distributions between lower and upper, shape (k,)."""
     return np.asarray((values * least_distribution(values, lower, upper)).sum(axis=0))
 
 
-def most_mean(
-    values: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def most_mean(values: Vector, lower: Vector, upper: Vector) -> Vector:
     """Largest mean of each column of values; see `least_mean`."""
     return -least_mean(-values, lower, upper)
 
 
-def least_distribution(
-    values: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def least_distribution(values: Vector, lower: Vector, upper: Vector) -> Vector:
     """Distributions between lower and upper, shape (k,), with the smallest mean of each column of values (k, m)."""
     order = np.argsort(values, axis=0, kind="stable")
     filled = np.minimum(np.cumsum((upper - lower)[order], axis=0), 1 - lower.sum())
@@ -208,12 +200,8 @@ def least_distribution(
 
 
 def released_bounds(
-    center: NDArray[np.float64],
-    up: NDArray[np.float64],
-    down: NDArray[np.float64],
-    distance: NDArray[np.float64],
-    matrix: sparse.csc_array,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    center: Vector, up: Vector, down: Vector, distance: Vector, matrix: sparse.csc_array
+) -> tuple[Vector, Vector]:
     """Smallest and largest p(y|s) over the distributions P(.|s) near a center, shapes (n_s, n_y).
 
     The largest value moves probability from the letters of the smallest P(y|x) to those of the largest, until the
@@ -258,30 +246,19 @@ def released_bounds(
     return low, high
 
 
-def least_near(
-    values: NDArray[np.float64],
-    center: NDArray[np.float64],
-    up: NDArray[np.float64],
-    down: NDArray[np.float64],
-    distance: float,
-) -> float:
+def least_near(values: Vector, center: Vector, up: Vector, down: Vector, distance: float) -> float:
     """Smallest mean of values, shape (k,), over the distributions near one center; see `released_bounds`."""
     order = np.argsort(values, kind="stable")
     change = _moved(values[order, None], up[None, order, None], down[None, order, None], np.array([distance]))
     return float(center @ values + change[0, 0])
 
 
-def _moved(
-    values: NDArray[np.float64],
-    grow: NDArray[np.float64],
-    shrink: NDArray[np.float64],
-    distance: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _moved(values: Vector, grow: Vector, shrink: Vector, distance: Vector) -> Vector:
     """Change of the mean, shape (n_s, m), when all that may move goes from the last values (k, m) to the first."""
     return np.asarray((moved(grow, shrink, distance) * values).sum(axis=1))
 
 
-def moved(grow: NDArray[np.float64], shrink: NDArray[np.float64], distance: NDArray[np.float64]) -> NDArray[np.float64]:
+def moved(grow: Vector, shrink: Vector, distance: Vector) -> Vector:
     """Change of each distribution, shape (n_s, k, m), when all that may move goes from its last entries to its first.
 
     Entries may grow and shrink by so much, and distributions move by at most ``distance``, shape (n_s,), in total
@@ -296,12 +273,7 @@ def moved(grow: NDArray[np.float64], shrink: NDArray[np.float64], distance: NDAr
     return np.asarray(taken - np.diff(np.minimum(shrinking, across), axis=1, prepend=0.0)[:, ::-1])
 
 
-def lift_bounds(
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    prior_lower: NDArray[np.float64],
-    prior_upper: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def lift_bounds(low: Vector, high: Vector, prior_lower: Vector, prior_upper: Vector) -> tuple[Vector, Vector]:
     """Smallest and largest lift p(y|s) / p(y), shapes (n_s, n_y), over p(y|s) in [low, high] and P_S in its box.
 
     p(y) = Σ P(s') p(y|s'). The lift of s grows with p(y|s) and falls with every other p(y|s') whatever P_S is, so
@@ -321,7 +293,7 @@ def lift_bounds(
     return least, most
 
 
-def ratio_bounds(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+def ratio_bounds(low: Vector, high: Vector) -> Vector:
     """Largest p(y|s) / p(y|s') of any two different s, shape (n_y,); 1 where there is one s only."""
     if len(low) == 1:
         return np.ones(low.shape[1])
@@ -332,9 +304,7 @@ def ratio_bounds(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray
         return np.asarray(np.where(high > 0, high / other, 0.0).max(axis=0))
 
 
-def excess_of(
-    least: NDArray[np.float64], most: NDArray[np.float64], ratio: NDArray[np.float64], budget: Budget
-) -> NDArray[np.float64]:
+def excess_of(least: Vector, most: Vector, ratio: Vector, budget: Budget) -> Vector:
     """Excess of symbols whose lifts reach from least to most, shapes (n_s, k), and whose ratio reaches (k,)."""
     known = check_kind(budget, "confidence=")
     if isinstance(known, LDPBudget):

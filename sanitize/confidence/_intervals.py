@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import entr, xlogy
 
+from sanitize._checks import Vector
 from sanitize.budgets import logs
 from sanitize.confidence._boxes import least_mean, least_near, most_mean, ratio_bounds
 from sanitize.confidence._confidence_set import around
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sanitize.channel import Channel
     from sanitize.confidence._confidence_set import WorstCase
 
@@ -101,9 +100,7 @@ def _least_information(worst: WorstCase, channel: Channel) -> float:
     return float((entr(low) - slope * low).sum() + least)
 
 
-def _slope(
-    bottom: NDArray[np.float64], top: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _slope(bottom: Vector, top: Vector, low: Vector, high: Vector) -> Vector:
     """Slope of the chord from (low, bottom) to (high, top); 0 where they are one point."""
     width = high - low
     return np.divide(top - bottom, width, out=np.zeros_like(width), where=width > 0)

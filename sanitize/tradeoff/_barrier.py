@@ -16,12 +16,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from sanitize._checks import Vector
 from sanitize._tolerances import SMALLEST_POSITIVE
-
-Vector = NDArray[np.float64]
 
 _NEWTON_STEPS, _STEPS_IN_ALL = 25, 1000
 _FASTER, _CENTRED = 10.0, 1e-8

@@ -10,18 +10,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from sanitize._checks import whole_number
+from sanitize._checks import Vector, whole_number
 from sanitize._tolerances import SAME
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.notions import hamming_neighbours, prior_ratio
 from sanitize.tradeoff._prior import PriorDP
 from sanitize.tradeoff._shells import level_at, mean_distance, symmetric
 from sanitize.tradeoff._tradeoff import PrivacyInterval, Tradeoff, distributions_of, level_of, single_distribution
-
-Vector = NDArray[np.float64]
 
 
 class _Database(Tradeoff):

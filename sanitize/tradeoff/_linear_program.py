@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from sanitize._checks import doubles
+from sanitize._checks import Codes, Mask, Vector, doubles
 from sanitize._tolerances import TIGHT
 from sanitize.errors import InvalidParameter
 from sanitize.notions import approximate_dp, global_dp, identifiability, pairs_of
 
-Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 # Rounding of a log-ratio of two doubles and of the sums of their rows, with room to spare.
@@ -69,7 +68,7 @@ class Problem:
 class Program:
     """Least cost over the allowed cells of p(y|x) and whatever variables a notion adds; all are >= 0."""
 
-    def __init__(self, allowed: NDArray[np.bool_]) -> None:
+    def __init__(self, allowed: Mask) -> None:
         self.allowed = allowed
         self.cells: Index = np.full(allowed.shape, -1, dtype=np.int64)
         self.n_variables = int(allowed.sum())
@@ -156,7 +155,7 @@ def problem_of(distributions: Vector, distances: ArrayLike) -> Problem:
     return Problem(distributions, (d - least[:, None]) / unit, unit, distributions @ (least / unit))
 
 
-def both_ways(neighbours: ArrayLike | None, size: int) -> NDArray[np.intp]:
+def both_ways(neighbours: ArrayLike | None, size: int) -> Codes:
     """Ordered pairs of different neighbours, shape (k, 2); all pairs for None."""
     if neighbours is None:
         return np.argwhere(~np.eye(size, dtype=bool))

@@ -12,13 +12,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from sanitize._checks import Codes, Mask, Vector
 from sanitize._tolerances import SAME
 from sanitize.tradeoff._linear_program import Problem, Program, normalised
-
-Vector = NDArray[np.float64]
 
 _FIXED_POINTS, _SETTLED = 200, 1e-14
 
@@ -70,7 +68,7 @@ def blended(sharp: Vector, eps: float) -> Vector:
     return (odds * low + sharp) / (1 + odds * low.sum())
 
 
-def _worth_it(problem: Problem, odds: float) -> NDArray[np.bool_]:
+def _worth_it(problem: Problem, odds: float) -> Mask:
     """Cells that an optimal V may use: not those dearer than opening another output for that input alone."""
     costs, opening, nearest = problem.costs(), odds * problem.constants, problem.d.argmin(axis=1)
     if len(costs) > 1:
@@ -171,7 +169,7 @@ def demanded(joint: Vector, eps: float, steps: Vector) -> Vector:
     return np.stack([(np.exp(-eps * steps[x])[:, None] * joint).max(axis=0) for x in range(len(joint))])
 
 
-def steps_between(pairs: NDArray[np.intp], size: int) -> Vector:
+def steps_between(pairs: Codes, size: int) -> Vector:
     """Fewest steps from input to input over ordered pairs of neighbours; inf where no path leads."""
     from scipy.sparse.csgraph import shortest_path
 
@@ -179,7 +177,7 @@ def steps_between(pairs: NDArray[np.intp], size: int) -> Vector:
     return shortest_path(graph, unweighted=True)
 
 
-def proposed(problem: Problem, weights: Vector, eps: float, pairs: NDArray[np.intp]) -> Vector:
+def proposed(problem: Problem, weights: Vector, eps: float, pairs: Codes) -> Vector:
     """Cheapest joint w(x) p(y|x) with w(x) p(y|x) <= e**ε w(x') p(y|x') for neighbours, to a solver's tolerance."""
     steps, liked = steps_between(pairs, len(weights)), problem.d == 0
     # Steps from each input to the nearest one that likes the output; 0 where there is none.

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sanitize._checks import number
+from sanitize._checks import Codes, Vector, number
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize._tolerances import SAME
 from sanitize.errors import InvalidDistribution, InvalidParameter
@@ -62,8 +62,6 @@ from sanitize.tradeoff._tradeoff import (
     single_distribution,
 )
 
-Vector = NDArray[np.float64]
-
 # What a repair may cost, relative and in units of the largest distortion, before a channel is refused.
 _REPAIR, _REPAIR_UNITS = 1e-6, 1e-18
 
@@ -81,7 +79,7 @@ class _Program(Tradeoff):
             vars(self)["neighbours"] = pairs_of(self.neighbours, distributions.shape[1])
 
     @cached_property
-    def _pairs(self) -> NDArray[np.intp]:
+    def _pairs(self) -> Codes:
         return both_ways(self.neighbours, len(self._problem.d))
 
     def at_level(self, level: float) -> OptimalChannel:

@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sanitize._checks import Codes, Mask, Vector
 from sanitize.tradeoff._linear_program import Problem, Program, normalised
 from sanitize.tradeoff._local import best_constant
-
-Vector = NDArray[np.float64]
 
 _FLAT = 1e-12
 # Larger channels are only held against the events that most often bind.
@@ -48,7 +46,7 @@ def least_leakage(problem: Problem, limit: float) -> Vector:
 
 def _corner(costs: Vector, slope: float) -> Vector:
     """Channel of the least Σ_y max_x p(y|x) + slope * cost."""
-    allowed: NDArray[np.bool_]
+    allowed: Mask
     if math.isinf(slope):
         allowed, weighted = np.asarray(costs == 0), np.zeros_like(costs)
     else:
@@ -70,7 +68,7 @@ def least_leakage_of_many(problem: Problem, limits: Vector) -> Vector:
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(costs == 0, 0.0, costs / limits[:, None, None])
     # Cells dearer than this many times the whole budget carry no mass that a solver could see.
-    allowed: NDArray[np.bool_] = np.asarray((shares <= 1e9).all(axis=0))
+    allowed: Mask = np.asarray((shares <= 1e9).all(axis=0))
     program = Program(allowed)
     top, x, y = program.new(costs.shape[2]), *np.nonzero(allowed)
     program.require(np.stack([program.cells[x, y], top[y]], axis=1), [1.0, -1.0])
@@ -148,7 +146,7 @@ def revealed(problem: Problem, channel: Vector, delta: float) -> Vector:
     return mixed
 
 
-def improved(problem: Problem, eps: float, delta: float, pairs: NDArray[np.intp], known: Vector) -> Vector | None:
+def improved(problem: Problem, eps: float, delta: float, pairs: Codes, known: Vector) -> Vector | None:
     """A channel that costs less than the known one, up to the tolerance of a solver; None if there is none."""
     # From this level on a solver's tolerance is more than an event could gain.
     if eps > 12.0 or not 0 < delta < 1:
@@ -170,7 +168,7 @@ def improved(problem: Problem, eps: float, delta: float, pairs: NDArray[np.intp]
     return channel
 
 
-def held_to_events(problem: Problem, channel: Vector, eps: float, delta: float, pairs: NDArray[np.intp]) -> Vector:
+def held_to_events(problem: Problem, channel: Vector, eps: float, delta: float, pairs: Codes) -> Vector:
     """The channel blended with a constant one so that no event exceeds δ."""
     over = max(0.0, float(_events(channel, pairs, eps)[0].max()) - delta)
     return channel + over / (delta + over) * (best_constant(problem) - channel)
@@ -186,7 +184,7 @@ class _Relaxed:
         costs = problem.costs().reshape(len(problem.distributions), -1)
         self.worst = self.program.worst(self.program.cells.ravel(), costs)
 
-    def forbid(self, pairs: NDArray[np.intp], events: NDArray[np.bool_]) -> None:
+    def forbid(self, pairs: Codes, events: Mask) -> None:
         """P(A|x) <= e**ε P(A|x') + δ for each pair and its event, a row of ``events``."""
         left, right = (np.where(events, self.program.cells[side], -1) for side in pairs.T)
         size = events.shape[1]
@@ -197,7 +195,7 @@ class _Relaxed:
         return normalised(self.program.shares(self.program.least(*self.worst)))
 
 
-def _events(channel: Vector, pairs: NDArray[np.intp], eps: float) -> tuple[Vector, NDArray[np.bool_]]:
+def _events(channel: Vector, pairs: Codes, eps: float) -> tuple[Vector, Mask]:
     """Of each pair the largest P(A|x) - e**ε P(A|x') and its event A."""
     block = max(1, (1 << 20) // channel.shape[1])
     excess, events = [], []

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sanitize._checks import listed, number, probabilities, whole_number
+from sanitize._checks import Codes, Vector, listed, number, probabilities, whole_number
 from sanitize._limits import DENSE_CELLS
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.tradeoff._tradeoff import Tradeoff, distributions_of, level_of
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +47,7 @@ class PriorDP(Tradeoff):
     prior: ArrayLike
     delta: float = 0.0
     n_records: int = 1
-    _order: NDArray[np.intp] = field(init=False, repr=False)
+    _order: Codes = field(init=False, repr=False)
     _tails: Vector = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -163,7 +161,7 @@ class PriorMaximalLeakage(Tradeoff):
     """
 
     priors: ArrayLike
-    _order: NDArray[np.intp] = field(init=False, repr=False)
+    _order: Codes = field(init=False, repr=False)
     _tails: list[Vector] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -229,7 +227,7 @@ class PriorMaximalLeakage(Tradeoff):
             yield shown, kept
 
 
-def likeliest_first(masses: Vector) -> NDArray[np.intp]:
+def likeliest_first(masses: Vector) -> Codes:
     """Letters from likeliest to least likely, ties by index."""
     return np.argsort(-masses, kind="stable")
 

@@ -8,15 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sanitize._checks import doubles, number, probabilities
+from sanitize._checks import Vector, doubles, number, probabilities
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize._tolerances import ROOT, SAME, SMALLEST_POSITIVE
 from sanitize.channel import Channel
 from sanitize.errors import InvalidDistribution
-
-Vector = NDArray[np.float64]
 
 # Relative width of the arguments between which the least one is found.
 _WIDTH = 1e-10

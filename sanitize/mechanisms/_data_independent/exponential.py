@@ -9,10 +9,10 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import zeta
 
-from sanitize._checks import doubles, nats, whole_number
+from sanitize._checks import Codes, doubles, nats, whole_number
 from sanitize._limits import CHANNEL_CELLS
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
@@ -96,11 +96,7 @@ def calibrate_exponential(k: int, capacity: float) -> float:
 
 
 def exponential_channel(
-    n_symbols: int,
-    *,
-    capacity: float | None = None,
-    rate: float | None = None,
-    distance: Distance | ArrayLike = "line",
+    n_symbols: int, *, capacity: float | None = None, rate: float | None = None, distance: Distance | ArrayLike = "line"
 ) -> Channel:
     """P(y|x) ∝ exp(-λ rank of y by its distance from x): every row a permutation of one distribution [WXH Def. 15].
 
@@ -162,7 +158,7 @@ def exponential_channel(
     return Channel((Stage.dense(ladder[ranks]),))
 
 
-def _ranks(n_symbols: int, distance: Distance | ArrayLike) -> NDArray[np.intp]:
+def _ranks(n_symbols: int, distance: Distance | ArrayLike) -> Codes:
     """Rank of each output by its distance from each input, shape (n, k), every row a permutation."""
     if isinstance(distance, str):
         if distance not in ("line", "circle"):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from sanitize._checks import doubles, nats, one_of
+from sanitize._checks import Vector, doubles, nats, one_of
 from sanitize._limits import CHANNEL_CELLS
 from sanitize.alphabet import Alphabet
 from sanitize.capacity import LARGEST_AMPLITUDE, amplitude_capacity, capacity_near, known_values_capacity
@@ -84,12 +84,7 @@ def gaussian_noise_variance(
 
 
 def gaussian_channel(
-    values: ArrayLike,
-    capacity: float,
-    *,
-    step: float,
-    reach: float = 4.0,
-    method: Method = "exact",
+    values: ArrayLike, capacity: float, *, step: float, reach: float = 4.0, method: Method = "exact"
 ) -> Channel:
     """Release a number from a known set with Gaussian noise, rounded to a grid: a finite channel.
 
@@ -161,7 +156,7 @@ def gaussian_channel(
     return Channel((Stage.dense(weights),), inputs, outputs)
 
 
-def _cells(edges: NDArray[np.float64]) -> NDArray[np.int64]:
+def _cells(edges: Vector) -> NDArray[np.int64]:
     """Integer probabilities of the cells between edges (n, k - 1), the outer cells open: rows sum to 2^62."""
     tail = np.rint(ndtr(-np.abs(edges)) * SCALE).astype(np.int64)  # digits are kept on both sides
     below = np.where(edges <= 0, tail, SCALE - tail)
@@ -211,7 +206,7 @@ def _interval_amplitude(eps: float) -> float:
     return math.exp(root(off, math.log(low * (1 - 1e-9)), math.log(high), rounding))
 
 
-def _known_amplitude(units: NDArray[np.float64], eps: float) -> float:
+def _known_amplitude(units: Vector, eps: float) -> float:
     """Largest A at which the values A u, |u| <= 1, have capacity at most ε < log k."""
     # Up to about this amplitude the best input on [-A, A] is one of the two ends.
     if eps <= amplitude_capacity(1.665).value:  # the two outer values alone are best on the interval
@@ -230,7 +225,7 @@ def _known_amplitude(units: NDArray[np.float64], eps: float) -> float:
     return math.exp(root(off, low, high, _ROUNDING))
 
 
-def _known(values: ArrayLike, half_range: float) -> NDArray[np.float64]:
+def _known(values: ArrayLike, half_range: float) -> Vector:
     """Distinct known values, centred."""
     x = np.unique(_numbers(values))
     middle = (x[0] + x[-1]) / 2
@@ -239,14 +234,14 @@ def _known(values: ArrayLike, half_range: float) -> NDArray[np.float64]:
     return x - middle
 
 
-def _values(values: ArrayLike) -> NDArray[np.float64]:
+def _values(values: ArrayLike) -> Vector:
     x = _numbers(values)
     if len(x) < 2 or (np.diff(x) <= 0).any():
         raise InvalidParameter("values must be two or more numbers in strictly ascending order")
     return x + 0.0
 
 
-def _numbers(values: ArrayLike) -> NDArray[np.float64]:
+def _numbers(values: ArrayLike) -> Vector:
     x = doubles(values, InvalidParameter("values must be numbers"))
     if x.ndim != 1 or not len(x) or not np.isfinite(x).all():
         raise InvalidParameter(f"values must be a vector of finite numbers, got shape {x.shape}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlogy
 
+from sanitize._checks import Codes, Vector
 from sanitize._limits import BLOCK_CELLS
 from sanitize._tolerances import SAME
 from sanitize.mechanisms._merging.risks import set_sums
@@ -17,13 +18,8 @@ from sanitize.mechanisms._merging.risks import set_sums
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._merging.risks import SetRisks
-
-    Vector = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 # Nats that differ by rounding only.
 TIE = 1e-13

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sanitize._checks import Codes, Vector
 from sanitize.mechanisms._merging.risks import OrderedRisks, SetRisks, absorb, by_size
-
-Vector = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 # Fewer unsafe groups than this are finished one by one.
 _FEW_GROUPS = 400

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._checks import Codes, Mask, Vector
 from sanitize.alphabet import group_alphabet
 from sanitize.budgets import LDPBudget, LiftBudget, check_kind, logs
 from sanitize.channel import BEST, HEURISTIC, Channel
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.channel import Optimality
     from sanitize.confidence import ConfidenceSet
-
-    Vector = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 # Nats that both sides are bounded by, in turn: a ladder that all budgets share, so that a looser budget starts from
 # what a tighter one starts from.
@@ -53,7 +51,7 @@ class SetRisks(ABC):
     columns: Vector
 
     @abstractmethod
-    def safe(self, columns: Vector) -> NDArray[np.bool_]:
+    def safe(self, columns: Vector) -> Mask:
         """Whether each set is within the budget."""
 
     @abstractmethod
@@ -87,7 +85,7 @@ class RiskOfSets(SetRisks):
     def _lifts(self, columns: Vector) -> Vector:
         return columns / self.p_s[:, None] / columns.sum(axis=0)
 
-    def safe(self, columns: Vector) -> NDArray[np.bool_]:
+    def safe(self, columns: Vector) -> Mask:
         """Whether each column P(s, set), shape (n_s, k), is within the budget."""
         return ~(self.budget.excess_of(self._lifts(columns), self.p_s) > 0)
 
@@ -115,7 +113,7 @@ class RobustRiskOfSets(SetRisks):
         columns = np.concatenate(around(distributions))
         return cls(columns, columns.sum(axis=1), distributions, check_kind(budget, "confidence="))
 
-    def safe(self, columns: Vector) -> NDArray[np.bool_]:
+    def safe(self, columns: Vector) -> Mask:
         """Whether each set is within the budget under every distribution."""
         low, high = self._bounds(columns)
         return np.asarray(~(excess_of(*self._lifts(low, high), ratio_bounds(low, high), self.budget) > 0))
@@ -159,7 +157,7 @@ class OrderedRisks(SetRisks):
         """Risks by ``judge``, and in the order of others, which know each symbol by a column of these."""
         return cls(np.concatenate([judge.columns, columns]), judge, order)
 
-    def safe(self, columns: Vector) -> NDArray[np.bool_]:
+    def safe(self, columns: Vector) -> Mask:
         """Whether the judge allows each set."""
         return self.judge.safe(columns[: len(self.judge.columns)])
 

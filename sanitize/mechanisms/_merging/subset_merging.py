@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlogy
 
+from sanitize._checks import Codes, Vector
 from sanitize._progress import progress
 from sanitize.budgets import as_budget
 from sanitize.channel import HEURISTIC, Optimality
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from sanitize.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._merging.risks import SetRisks
-
-    Vector = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 # Sets judged by default: about a second up to 10,000 symbols, and some seconds for 100,000.
 _EFFORT, _EFFORT_PER_SYMBOL = 2_000_000, 64
@@ -187,9 +185,9 @@ def best_subset_merging(
 
 def found_partition(
     joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None, account: Effort
-) -> NDArray[np.intp]:
+) -> Codes:
     """Label of a safe group for each symbol, from the search under this budget and under those that even it out."""
-    known: list[NDArray[np.intp]] = []
+    known: list[Codes] = []
     is_evened = EXACT < len(joint.p_x) <= _EVENED
     for within in [*(evened(budget) if is_evened else ()), budget]:
         part = account.part(1 / _SEARCHES if is_evened else 1.0)

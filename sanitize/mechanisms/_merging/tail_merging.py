@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlogy
 
+from sanitize._checks import Codes, Vector
 from sanitize._tolerances import SMALLEST_POSITIVE
 from sanitize.budgets import CVaRLiftBudget
 from sanitize.channel import HEURISTIC
@@ -17,12 +18,8 @@ from sanitize.measures import entropy
 from sanitize.mechanisms._merging.risks import merged_by_labels
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
-
-    Codes = NDArray[np.intp]
 
 # Of few symbols what the greedy merges give is improved symbol by symbol, from these tighter budgets too.
 _FEW, _TIGHTER, _LEAST_GAIN = 24, (0.0, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0), 1e-9
@@ -124,7 +121,7 @@ def _excess(joint: JointDistribution, labels: Codes, budget: CVaRLiftBudget) -> 
     return budget.excess_of_release(columns / joint.p_s[:, None] / masses, masses)
 
 
-def _columns(joint: JointDistribution, labels: Codes) -> NDArray[np.float64]:
+def _columns(joint: JointDistribution, labels: Codes) -> Vector:
     return np.stack([np.bincount(labels, row) for row in joint.pmf])
 
 

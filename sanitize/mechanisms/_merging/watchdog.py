@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlogy
 
+from sanitize._checks import Codes, Vector
 from sanitize.budgets import as_budget
 from sanitize.mechanisms._merging.risks import (
     OrderedRisks,
@@ -18,16 +19,11 @@ from sanitize.mechanisms._merging.risks import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
     from sanitize.mechanisms._merging.risks import SetRisks
-
-    Vector = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 # Of so many symbols that may join every choice is looked at; of so many several orders of growing are tried.
 _EVERY, _SEVERAL = 12, 1500

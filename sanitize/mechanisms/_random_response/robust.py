@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._checks import Codes, Mask, Vector
 from sanitize._progress import progress
 from sanitize.confidence import distributions_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
@@ -19,16 +20,13 @@ from sanitize.mechanisms._response_solver.repair import response_channel
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
     from sanitize.budgets import LDPBudget, LiftBudget
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.columns import Loss
 
-    Vector = NDArray[np.float64]
-    Groups = list[NDArray[np.intp]]
+    Groups = list[Codes]
 
 
 def robust_random_response(
@@ -105,12 +103,7 @@ class _Block:
     """
 
     def __init__(
-        self,
-        cone: RobustCone,
-        sets: list[NDArray[np.bool_]],
-        effort: Effort,
-        loss: Loss,
-        show: Callable[[str], None],
+        self, cone: RobustCone, sets: list[Mask], effort: Effort, loss: Loss, show: Callable[[str], None]
     ) -> None:
         self.cone, self.effort, self.show = cone, effort, show
         self.pool, self.bound = ColumnPool(cone.p_x, loss), 0.0

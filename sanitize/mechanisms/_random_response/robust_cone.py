@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._checks import Codes, Vector
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize._tolerances import SMALLEST_POSITIVE
 from sanitize.budgets import LDPBudget
@@ -36,15 +37,10 @@ from sanitize.mechanisms._response_solver.columns import entr
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
     from sanitize.budgets import LiftBudget
     from sanitize.confidence import ConfidenceSet
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.polytope import Polytope
-
-    Vector = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 SAFE = 1e-7  # nats over the budget that the channel's repair may still mend
 BROKEN = 1e-9  # a row scaled to 1 is broken by more; the tolerance of the linear programs

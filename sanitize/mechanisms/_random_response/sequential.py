@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import doubles
+from sanitize._checks import Vector, doubles
 from sanitize._limits import BLOCK_CELLS, LOOSEST
 from sanitize._tolerances import BUDGET, TIGHT
 from sanitize.accounting import tensor_of
@@ -19,18 +19,13 @@ from sanitize.errors import InvalidBudget, InvalidChannel, InvalidDistribution, 
 from sanitize.joint import JointDistribution
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from sanitize.budgets import Budget, LiftBudget
 
-    Vector = NDArray[np.float64]
-
 
 def sequential_response(
-    distribution: ArrayLike,
-    first: Channel | ArrayLike | Any,
-    budget: Budget | float,
-    gains: ArrayLike | None = None,
+    distribution: ArrayLike, first: Channel | ArrayLike | Any, budget: Budget | float, gains: ArrayLike | None = None
 ) -> Channel:
     """Channel of a second column that keeps a joint budget beside the release of a first, and gains most.
 

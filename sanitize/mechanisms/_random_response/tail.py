@@ -6,9 +6,9 @@ import itertools
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import entr
 
+from sanitize._checks import Vector
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize._tolerances import TIGHT
 from sanitize.budgets import CVaRLiftBudget, LiftBudget, worst_threshold
@@ -21,8 +21,6 @@ from sanitize.mechanisms._merging.tail_merging import tail_merging
 from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, respond_in
 from sanitize.mechanisms._response_solver.vertices import listed
-
-Vector = NDArray[np.float64]
 
 # Steps of single thresholds, in parts of the way from the lowest to e**upper, and the least gain that counts.
 _FIRST_STEP, _LAST_STEP, _LEAST_GAIN, _LOWEST = 0.2, 0.02, 1e-7, 0.7

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._checks import Codes, Vector
 from sanitize._tolerances import SMALLEST_POSITIVE
 from sanitize.mechanisms._response_solver.columns import entr
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.polytope import Polytope
-
-    Vector = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 _BATCH = 128
 _ROUNDS = 6

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._checks import Vector
 from sanitize._progress import progress
 from sanitize.mechanisms._response_solver.certificate import certify
 from sanitize.mechanisms._response_solver.columns import ColumnPool, Loss, Mixture, RoundingStops
@@ -14,12 +15,8 @@ from sanitize.mechanisms._response_solver.pricing import LONG_WALK, SHORT_WALK, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from numpy.typing import NDArray
-
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.polytope import LiftBounds
-
-    Vector = NDArray[np.float64]
 
 _FEW = 20  # fewer than n / _FEW new columns a round: look further afield
 _SHORT_ROUNDS = 6

@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse, special
 
-from sanitize._checks import doubles
+from sanitize._checks import Codes, Mask, Vector, doubles
 from sanitize._tolerances import PROBABILITY_SUM, TIGHT
 from sanitize.errors import InvalidParameter
 from sanitize.measures import share_of_entropy, utility
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
     from sanitize.mechanisms._response_solver.polytope import LiftBounds
 
-    Vector = NDArray[np.float64]
-    Codes = NDArray[np.intp]
-    Vertex = tuple[Codes, NDArray[np.bool_]]
+    Vertex = tuple[Codes, Mask]
 
 # A letter with a smaller share of a posterior is no part of it.
 NOTHING = 1e-15

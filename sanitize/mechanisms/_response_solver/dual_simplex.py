@@ -10,13 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sanitize._checks import Codes, Mask, Vector
 from sanitize.mechanisms._response_solver.polytope import inverse_of
-
-Vector = NDArray[np.float64]
-Codes = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 _FEASIBLE = 1e-12
 _PIVOT = 1e-9

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._checks import Codes, Vector
 from sanitize._limits import LOOSEST
 from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.channel import Optimality
@@ -23,14 +24,9 @@ from sanitize.mechanisms._response_solver.vertices import mix_all_vertices
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
-
-    Vector = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 _MOST_LETTERS = 64  # with more, there are too many vertices to list
 # Entries of linear programs solved by default: about half a minute.

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._checks import Codes, Mask, Vector
 from sanitize._limits import LARGEST_EXPONENT, LOOSEST
 from sanitize.budgets import LDPBudget, LiftBudget, check_kind
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sanitize.budgets import Budget
-
-    Vector = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 # Columns are designed this much inside the budget, so that rounding cannot carry a released symbol out of it.
 _MARGIN = 2e-13
@@ -93,7 +89,7 @@ class LiftBounds:
         i, j = np.nonzero(~np.eye(len(self.lifts), dtype=bool))
         return self.span * self.lifts[i] + (self.lifts[i] - self.lifts[j])
 
-    def contains(self, v: Vector) -> NDArray[np.bool_]:
+    def contains(self, v: Vector) -> Mask:
         """Which points v, shape (K, n), are within up to 1e-11 of lift; the channel repairs what is left."""
         lifts = v @ self.lifts.T
         outside = np.maximum(self.low - lifts, lifts - self.high).max(axis=1)
@@ -203,13 +199,13 @@ class Polytope:
         """Entries that are spread, of one point v."""
         return v if self.spread.start == 0 else self.matrix[-self.n_spread :, : self.n] @ v
 
-    def contains(self, v: Vector) -> NDArray[np.bool_]:
+    def contains(self, v: Vector) -> Mask:
         """Which points v, shape (K, n), are within the bounds that it was made of."""
         assert self.bounds is not None
         return self.bounds.contains(v)
 
 
-def inverse_of(matrix: Vector, basis: Codes) -> tuple[Vector, NDArray[np.bool_]]:
+def inverse_of(matrix: Vector, basis: Codes) -> tuple[Vector, Mask]:
     """Inverse basis matrices, shape (K, m, m), and which of them are regular; multipliers of the others bound too.
 
     Raises
@@ -226,7 +222,7 @@ def inverse_of(matrix: Vector, basis: Codes) -> tuple[Vector, NDArray[np.bool_]]
     return inverse(matrix[:, basis].transpose(1, 0, 2))
 
 
-def _beside_slacks(matrix: Vector, basis: Codes) -> tuple[Vector, NDArray[np.bool_]] | None:
+def _beside_slacks(matrix: Vector, basis: Codes) -> tuple[Vector, Mask] | None:
     """The same, where slacks are columns of a single 1 or -1, which leave a small matrix to invert; None if two meet.
 
     With the rows of the slacks last, a basis is [[A, 0], [B, S]], and its inverse [[A^-1, 0], [-S B A^-1, S]].
@@ -259,7 +255,7 @@ def _beside_slacks(matrix: Vector, basis: Codes) -> tuple[Vector, NDArray[np.boo
     return made, regular
 
 
-def inverse(squares: Vector) -> tuple[Vector, NDArray[np.bool_]]:
+def inverse(squares: Vector) -> tuple[Vector, Mask]:
     """Inverses of K matrices, shape (K, m, m), and which of these are regular; of the others something finite."""
     made, regular = np.zeros(squares.shape), np.ones(len(squares), np.bool_)
     try:

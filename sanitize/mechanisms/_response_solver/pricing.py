@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._checks import Codes, Mask, Vector
 from sanitize._limits import BLOCK_CELLS
 from sanitize.mechanisms._response_solver.columns import entr
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
 from sanitize.mechanisms._response_solver.polytope import inverse_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.columns import ColumnPool, Mixture
     from sanitize.mechanisms._response_solver.polytope import Polytope
-
-    Vector = NDArray[np.float64]
-    Codes = NDArray[np.intp]
-    Mask = NDArray[np.bool_]
 
 _LINEAR_STEPS = 8
 SHORT_WALK, LONG_WALK = 4, 40

@@ -10,20 +10,16 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import lsqr
 
+from sanitize._checks import Codes, Vector
 from sanitize._tolerances import BUDGET
 from sanitize.alphabet import Alphabet
 from sanitize.channel import Channel, Stage
 from sanitize.lifts import lift
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sanitize.budgets import Budget
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
-
-    Vector = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 _SHOWN = 3
 _CORRECTIONS, _BALANCED, _EXACT = 4, 1e-14, 1e-15

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sanitize._checks import Codes, Vector
 from sanitize._limits import BLOCK_CELLS
 from sanitize.mechanisms._response_solver.columns import NOTHING, Loss, Mixture, entr
 from sanitize.mechanisms._response_solver.polytope import inverse as inverses_of
-
-Vector = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 # Up to here, listing every vertex of the polytope is quicker than looking for the right ones.
 _MOST_VERTICES, _MOST_PAIRS = 20_000, 1 << 21

@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sanitize._checks import Mask, Vector
 from sanitize._limits import LOOSEST
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from sanitize._sampling.count_noise import Noise
     from sanitize.budgets import LiftBudget
 
-    Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
+    Bounds = tuple[Vector, Vector]
 
 # Of the probability of error, spent on the means of w.
 _FOR_MEANS = 0.05
@@ -65,7 +66,7 @@ def certified(
     prior: Bounds,
     error: float,
     noise: Noise | None = None,
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Whether fresh rows prove that the lifts of each symbol are within the budget.
 
     Parameters
@@ -140,17 +141,17 @@ class Evidence:
             taken = [len(fresh) * self._sum(noise.log_mgf(size * self.w)) for size in tilt]
             self.means = noisy_shares(total, self.n, tilt, np.array(taken), level)
 
-    def _sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _sum(self, values: Vector) -> Vector:
         """Sum over the cells of each symbol."""
         return np.asarray(np.bincount(self.row, values, self.k), np.float64)
 
-    def _least(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _least(self, values: Vector) -> Vector:
         """Least over the cells of each symbol, or 0 where it has none below."""
-        found: NDArray[np.float64] = np.zeros(self.k)
+        found: Vector = np.zeros(self.k)
         np.minimum.at(found, self.row, values)
         return found
 
-    def shows(self, s: int, sign: int, ratio: float, least: float, most: float) -> NDArray[np.bool_]:
+    def shows(self, s: int, sign: int, ratio: float, least: float, most: float) -> Mask:
         """Whether P(y, s) is shown to be at least (sign 1) or at most (-1) ``ratio`` P(s) P(y), shape (k,)."""
         room = 0.2  # of the depth of f below 0, that e may be
         b = float(np.clip(ratio * self.p_s[s], _LEAST, 1 - _LEAST))
@@ -179,9 +180,7 @@ class Evidence:
             shown -= self.others * self._sum(self.noise.log_mgf(log_on_else - beside))
         return np.asarray(known & (shown >= self.needed))
 
-    def _tilt(
-        self, b: float, p: float, values: tuple[NDArray[np.float64], ...], depth: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _tilt(self, b: float, p: float, values: tuple[Vector, ...], depth: Vector) -> Vector:
         """λ of each symbol that is about best where it would just pass, from the rows of the design; λ depth < 1.
 
         λ = t / (v + t²) is best for small λ where f has mean t and variance v; t is what n rows show ``needed`` by.
@@ -208,7 +207,7 @@ class Evidence:
         return np.asarray(size)
 
 
-def _means(total: NDArray[np.float64], n: float, needed: float) -> Bounds:
+def _means(total: Vector, n: float, needed: float) -> Bounds:
     """Bounds of the mean of w in [0, 1] from its sum over n rows, each of which fails with at most exp(-needed).
 
     A mean m of n values in [0, 1] is at most x < m, or at least x > m, with probability at most exp(-n KL(x, m))
@@ -218,7 +217,7 @@ def _means(total: NDArray[np.float64], n: float, needed: float) -> Bounds:
     return np.maximum(found - np.sqrt(2 * found * unit), 0.0), found + unit + np.sqrt(2 * found * unit + unit**2)
 
 
-def shares_of(design: NDArray[np.int64]) -> NDArray[np.float64]:
+def shares_of(design: NDArray[np.int64]) -> Vector:
     """About P(s) from counts of (s, cell), none of it 0."""
     return np.asarray((design.sum(axis=1) + 1) / (design.sum() + len(design)))
 
@@ -228,7 +227,7 @@ def needed(n_symbols: int, error: float) -> float:
     return float(-np.log(error * (1 - _FOR_MEANS) / max(n_symbols, 1)))
 
 
-def divergence(q: NDArray[np.float64], bound: NDArray[np.float64] | float) -> NDArray[np.float64]:
+def divergence(q: Vector, bound: Vector | float) -> Vector:
     """Kullback-Leibler divergence of a coin of probability q from one of ``bound``, in nats."""
     return np.asarray(q * np.log(q / bound) + (1 - q) * np.log((1 - q) / (1 - bound)))
 
@@ -238,17 +237,13 @@ def rows_of(fresh: NDArray[Any], noise: Noise | None) -> float:
     return float(fresh.sum() if noise is None or noise.of_rows is None else noise.of_rows)
 
 
-def shares_within(
-    told: NDArray[np.float64], n: float, noise: Noise, draws: float, level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def shares_within(told: Vector, n: float, noise: Noise, draws: float, level: float) -> tuple[Vector, Vector]:
     """Bounds of shares of n rows from counts, in each of which so many independent draws of noise are added up."""
     tilt = np.geomspace(1e-7, min(40.0, 0.999 * noise.reach), 4096)
     return noisy_shares(told, n, tilt, draws * noise.log_mgf(tilt)[:, None], level)
 
 
-def noisy_shares(
-    told: NDArray[np.float64], n: float, tilt: NDArray[np.float64], taken: NDArray[np.float64], level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def noisy_shares(told: Vector, n: float, tilt: Vector, taken: Vector, level: float) -> tuple[Vector, Vector]:
     """Lower and upper bounds of means of n numbers between 0 and 1; each fails with at most ``level / 2``.
 
     Parameters

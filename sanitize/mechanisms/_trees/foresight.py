@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._checks import Vector
 from sanitize._limits import LOOSEST
 from sanitize.confidence import check_confidence
 from sanitize.mechanisms._trees.evidence import divergence, needed, shares_of
@@ -35,20 +36,15 @@ class Foresight:
     """
 
     design: NDArray[np.int64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Vector
+    high: Vector
     scale: float
     needed: float
     variance: float = 0.0
 
     @classmethod
     def of(
-        cls,
-        design: NDArray[np.int64],
-        n_fresh: float,
-        budget: LiftBudget,
-        confidence: float,
-        variance: float = 0.0,
+        cls, design: NDArray[np.int64], n_fresh: float, budget: LiftBudget, confidence: float, variance: float = 0.0
     ) -> Foresight:
         """From counts of the design; of the fresh rows nothing is looked at but their number."""
         p_s = shares_of(design)
@@ -58,7 +54,7 @@ class Foresight:
         return cls(design, low, high, scale, _needed(design.shape[1], confidence), variance)
 
 
-def foreseen(foresight: Foresight, counts: NDArray[Any], draws: NDArray[Any]) -> NDArray[np.float64]:
+def foreseen(foresight: Foresight, counts: NDArray[Any], draws: NDArray[Any]) -> Vector:
     """Least divergence of posteriors from the bounds, times the fresh rows that will tell, in nats; 0 outside of them.
 
     Parameters
@@ -84,7 +80,7 @@ def foreseen(foresight: Foresight, counts: NDArray[Any], draws: NDArray[Any]) ->
     return found
 
 
-def rows_needed(budget: LiftBudget, p_s: NDArray[np.float64], n_cells: float, confidence: float) -> NDArray[np.float64]:
+def rows_needed(budget: LiftBudget, p_s: Vector, n_cells: float, confidence: float) -> Vector:
     """About how many fresh rows a symbol of posterior P(s) needs to pass by each secret, one of so many cells."""
     least = np.full(len(p_s), np.inf)
     for ratio in (np.exp(-budget.lower), np.exp(min(budget.upper, LOOSEST))):
@@ -95,7 +91,7 @@ def rows_needed(budget: LiftBudget, p_s: NDArray[np.float64], n_cells: float, co
     return np.asarray(np.maximum(_needed(n_cells, confidence) / np.maximum(least, 1e-12), 1.0))
 
 
-def rows_of_cells(budget: LiftBudget, p_s: NDArray[np.float64], n_fresh: float, confidence: float) -> float:
+def rows_of_cells(budget: LiftBudget, p_s: Vector, n_fresh: float, confidence: float) -> float:
     """The same by all secrets, where each cell has so many of the fresh rows."""
     rows = 1.0
     for _ in range(5):
