@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from sanitize._checks import Codes, Vector
+from sanitize.channel import product_of
 
 if TYPE_CHECKING:
     from sanitize.channel import ReducedChannel
@@ -98,10 +99,7 @@ class ChainKernel:
 
     def rows(self, inputs: Codes) -> Vector:
         """Dense rows of some inputs."""
-        product = self.stages[0].take(inputs).probabilities
-        for stage in self.stages[1:]:
-            product = product @ stage.probabilities
-        return product.toarray()
+        return product_of((self.stages[0].take(inputs), *self.stages[1:])).toarray()
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from sanitize.channel._matrix import channel_matrix as channel_matrix
 from sanitize.channel._stage import SCALE as SCALE
 from sanitize.channel._stage import SCALE_BITS as SCALE_BITS
 from sanitize.channel._stage import Stage as Stage
+from sanitize.channel._stage import product_of as product_of
 from sanitize.channel._tuple_channel import tuple_channel as tuple_channel
 from sanitize.channel._tuples import Tuples as Tuples
 

@@ -103,15 +103,16 @@ class ReducedChannel:
         """Number of distinct states."""
         return int(self.states.max()) + 1
 
+    @property
+    def _is_small(self) -> bool:
+        """Whether all stages may be one matrix."""
+        return len(self.stages) == 1 or self.n_states * self.stages[-1].n_outputs <= CHANNEL_CELLS
+
     def entropies(self) -> Vector:
         """H(Y|state) in nats, shape (n_states,), after stripping what Y determines."""
         if not self.stages:
             return np.zeros(self.n_states)
-        if len(self.stages) == 1:
-            stage = self.stages[0]
-            p = stage.shares
-            return -np.add.reduceat(xlogy(p, p), stage.indptr[:-1])
-        if self.n_states * self.stages[-1].n_outputs <= CHANNEL_CELLS:
+        if self._is_small:
             matrix = product_of(self.stages)
             return -np.add.reduceat(xlogy(matrix.data, matrix.data), matrix.indptr[:-1])
         if (apart := parts_of(self.stages)) is not None:
@@ -136,37 +137,24 @@ class ReducedChannel:
             return 0.0
         if not self.stages:
             return np.inf
-        if len(self.stages) == 1 or self.n_states * self.stages[-1].n_outputs <= CHANNEL_CELLS:
+        base: Vector | float = 0.0
+        if self._is_small:
             matrix = product_of(self.stages)
             if len(matrix.indices) < self.n_states * len(np.unique(matrix.indices)):
                 return np.inf
-            top, bottom = matrix.max(axis=0).toarray(), matrix.min(axis=0).toarray()
-            with np.errstate(divide="ignore"):
-                return float(np.log(top[top > 0] / bottom[top > 0]).max())
-        if parts_of(self.stages) is not None:
-            raise InvalidParameter("the log-ratio of this channel needs a dense matrix that would be too large")
-        short, weight, long_row, rows = self._split()
-        if len(np.unique(weight)) > 1 or len(np.unique(long_row)) > 1:
-            raise InvalidParameter("the log-ratio of this channel needs a dense matrix that would be too large")
-        base = weight[0] * rows[[long_row[0]]].toarray().ravel()
-        by_output = short.tocsc()
-        counts = np.diff(by_output.indptr)
-        peak = np.zeros(short.shape[1])
-        low = np.full(short.shape[1], np.inf)
-        columns = np.repeat(np.arange(short.shape[1]), counts)
-        np.maximum.at(peak, columns, by_output.data)
-        np.minimum.at(low, columns, by_output.data)
-        low = np.where(counts < self.n_states, 0.0, low)
-        top, bottom = base + peak, base + low
+        else:
+            split = self._split() if parts_of(self.stages) is None else None
+            if split is None or len(np.unique(split[1])) > 1 or len(np.unique(split[2])) > 1:
+                raise InvalidParameter("the log-ratio of this channel needs a dense matrix that would be too large")
+            matrix, weight, long_row, rows = split
+            base = weight[0] * rows[[long_row[0]]].toarray().ravel()
+        top, bottom = base + matrix.max(axis=0).toarray(), base + matrix.min(axis=0).toarray()
         with np.errstate(divide="ignore"):
             return float(np.log(top[top > 0] / bottom[top > 0]).max())
 
     def _split(self) -> tuple[sparse.csr_array, Vector, Codes, sparse.csr_array]:
         """Rows as a sparse part plus a weight times one row of the last stage."""
-        head = self.stages[0].probabilities
-        last = self.stages[1].probabilities
-        for stage in self.stages[2:]:
-            last = sparse.csr_array(last @ stage.probabilities)
+        head, last = self.stages[0].probabilities, product_of(self.stages[1:])
         is_long = np.diff(last.indptr) > 64
         links = head[:, np.flatnonzero(is_long)].tocsr()
         if (np.diff(links.indptr) > 1).any():
