@@ -27,7 +27,36 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Balance:
+class BalanceBounds:
+    """What bounds on a capacity against every distribution, and against those of entropy at least b, leave between."""
+
+    b: float
+    capacity_lower: float
+    capacity_upper: float
+    restricted_lower: float
+    restricted_upper: float
+
+    @property
+    def lower(self) -> float:
+        """Lower bound on what is gained."""
+        return max(0.0, self.capacity_lower - self.restricted_upper)
+
+    @property
+    def upper(self) -> float:
+        """Upper bound on what is gained."""
+        return max(0.0, self.capacity_upper - self.restricted_lower)
+
+    @property
+    def gap(self) -> float:
+        """Distance of the bounds."""
+        return self.upper - self.lower
+
+    def __float__(self) -> float:
+        return self.lower
+
+
+@dataclass(frozen=True, eq=False)
+class Balance(BalanceBounds):
     """Bounds on g(b) = C_1 - C_1^b, in nats. ``float()`` gives the lower one, which is safe to spend.
 
     Attributes
@@ -45,31 +74,8 @@ class Balance:
         Distribution of the table with entropy >= b that leaks ``restricted_lower``.
     """
 
-    b: float
-    capacity_lower: float
-    capacity_upper: float
-    restricted_lower: float
-    restricted_upper: float
     free_entropy: float
     input: NDArray[np.float64]
-
-    @property
-    def lower(self) -> float:
-        """Lower bound on g(b)."""
-        return max(0.0, self.capacity_lower - self.restricted_upper)
-
-    @property
-    def upper(self) -> float:
-        """Upper bound on g(b)."""
-        return max(0.0, self.capacity_upper - self.restricted_lower)
-
-    @property
-    def gap(self) -> float:
-        """Distance of the bounds."""
-        return self.upper - self.lower
-
-    def __float__(self) -> float:
-        return self.lower
 
 
 def balance_function(

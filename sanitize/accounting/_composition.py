@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._checks import listed, whole_number
+from sanitize._checks import Vector, listed, whole_number
 from sanitize._limits import DENSE_CELLS
 from sanitize.capacity import best_selection, channel_capacity, check_tol
 from sanitize.channel import channel_matrix
@@ -19,7 +19,7 @@ from sanitize.notions import databases_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from sanitize.channel import Channel
 
@@ -71,7 +71,7 @@ class ParallelComposition:
     bound: float
 
 
-def compose(*channels: Channel | ArrayLike | Any) -> NDArray[np.float64]:
+def compose(*channels: Channel | ArrayLike | Any) -> Vector:
     """P(y_1, ..., y_m | x) = Π_j P(y_j | x): independent answers about the same x [WXH Def. 19, eq. 138].
 
     The result is a channel like any other, to be given to every measure. Bounds without it: DP and Rényi levels
@@ -216,11 +216,7 @@ def general_composition(
         raise InvalidParameter(
             f"sizes_first and sizes_second must name the same people, got {len(shapes[0])} and {len(shapes[1])}"
         )
-    own = [
-        float(individual_channel_capacity(kernel, sizes=shape, tol=tol))
-        for kernel, shape in zip(kernels, shapes, strict=True)
-    ]
-    whole = [float(channel_capacity(kernel, tol)) for kernel in kernels]
+    own, whole = _capacities(kernels, shapes, tol)
     c_12, c_21 = cross_capacity(kernels[1], max(shapes[0]), tol), cross_capacity(kernels[0], max(shapes[1]), tol)
     return GeneralComposition(
         own=(own[0], own[1]),
@@ -274,10 +270,15 @@ def parallel_composition(
     if not channels or len(channels) != len(sizes):
         raise InvalidParameter(f"channels and sizes must have one entry a part, got {len(channels)} and {len(sizes)}")
     kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
-    individual = tuple(
-        float(individual_channel_capacity(kernel, sizes=shape, tol=tol))
-        for kernel, shape in zip(kernels, sizes, strict=True)
-    )
-    whole = tuple(float(channel_capacity(kernel, tol)) for kernel in kernels)
+    individual, whole = _capacities(kernels, sizes, tol)
     bound = max(own + math.fsum(whole[:j] + whole[j + 1 :]) for j, own in enumerate(individual))
     return ParallelComposition(individual, whole, max(individual), bound)
+
+
+def _capacities(
+    kernels: Sequence[Vector], sizes: Sequence[Sequence[int]], tol: float
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """C_1 of each channel, and its capacity."""
+    parts = zip(kernels, sizes, strict=True)
+    own = tuple(float(individual_channel_capacity(kernel, sizes=shape, tol=tol)) for kernel, shape in parts)
+    return own, tuple(float(channel_capacity(kernel, tol)) for kernel in kernels)

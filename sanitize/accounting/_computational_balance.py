@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize._checks import is_number, listed, whole_number
-from sanitize.accounting._balance import Balance, balance_function
+from sanitize.accounting._balance import Balance, BalanceBounds, balance_function
 from sanitize.channel import channel_matrix
 from sanitize.errors import InvalidChannel, InvalidParameter
 from sanitize.individual import individual_channel_capacity
@@ -23,53 +23,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ComputationalBalance:
+class ComputationalBalance(BalanceBounds):
     """Bounds on g_c(b) = C_1c - C_1c^b for a class of adversaries, in nats. ``float()`` gives the lower one.
 
     Attributes
     ----------
     b : float
         Least entropy of the adversary's distribution of the table, in nats.
+    capacity_lower, capacity_upper : float
+        Bounds on C_1c, the most that a reader of the class learns, whatever the distribution.
+    restricted_lower, restricted_upper : float
+        Bounds on C_1c^b, the same over distributions of entropy at least b.
     balances : tuple of Balance
         Of each reader by itself.
     unbounded_lower, unbounded_upper : float
         Bounds on C_1, what an adversary who sees all of Y can learn.
     """
 
-    b: float
     balances: tuple[Balance, ...]
     unbounded_lower: float
     unbounded_upper: float
-
-    @property
-    def capacity_lower(self) -> float:
-        """Lower bound on C_1c: the most that a reader of the class learns, whatever the distribution."""
-        return max(one.capacity_lower for one in self.balances)
-
-    @property
-    def capacity_upper(self) -> float:
-        """Upper bound on C_1c."""
-        return min(self.unbounded_upper, max(one.capacity_upper for one in self.balances))
-
-    @property
-    def restricted_lower(self) -> float:
-        """Lower bound on C_1c^b: the same over distributions of entropy at least b."""
-        return max(one.restricted_lower for one in self.balances)
-
-    @property
-    def restricted_upper(self) -> float:
-        """Upper bound on C_1c^b."""
-        return max(one.restricted_upper for one in self.balances)
-
-    @property
-    def lower(self) -> float:
-        """Lower bound on g_c(b)."""
-        return max(0.0, self.capacity_lower - self.restricted_upper)
-
-    @property
-    def upper(self) -> float:
-        """Upper bound on g_c(b)."""
-        return max(0.0, self.capacity_upper - self.restricted_lower)
 
     @property
     def tau(self) -> tuple[float, float]:
@@ -78,9 +51,6 @@ class ComputationalBalance:
             max(0.0, self.unbounded_lower - self.capacity_upper),
             max(0.0, self.unbounded_upper - self.capacity_lower),
         )
-
-    def __float__(self) -> float:
-        return self.lower
 
 
 def computational_balance_function(
@@ -159,7 +129,16 @@ def computational_balance_function(
     seen = [matrix @ reader for reader in given]
     balances = tuple(balance_function(one, b, sizes, tol=tol, starts=starts) for one in _distinct(seen))
     everyone = individual_channel_capacity(matrix, sizes=(len(matrix),) if sizes is None else sizes, tol=tol)
-    return ComputationalBalance(float(b), balances, everyone.lower, everyone.upper)
+    return ComputationalBalance(
+        float(b),
+        max(one.capacity_lower for one in balances),
+        min(everyone.upper, max(one.capacity_upper for one in balances)),
+        max(one.restricted_lower for one in balances),
+        max(one.restricted_upper for one in balances),
+        balances,
+        everyone.lower,
+        everyone.upper,
+    )
 
 
 def _partitions(n: int, k: int) -> Iterator[list[int]]:
