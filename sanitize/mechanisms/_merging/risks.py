@@ -254,3 +254,10 @@ def merged_by_labels(joint: JointDistribution, labels: Codes, optimality: Optima
     labels = np.argsort(np.argsort(first))[labels]
     made = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels))
     return made.with_optimality(BEST if len(first) == len(labels) else optimality)
+
+
+def groups_of(merging: Channel) -> list[Codes]:
+    """Symbols of each group of a merging, in ascending order; low-risk symbols are groups of one."""
+    labels = merging.stages[0].indices
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)

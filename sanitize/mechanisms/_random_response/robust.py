@@ -10,6 +10,7 @@ from scipy import sparse
 from sanitize._checks import Codes, Mask, Vector
 from sanitize._progress import progress
 from sanitize.confidence import distributions_of
+from sanitize.mechanisms._merging.risks import groups_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.robust_cone import SAFE, RobustCone, certify_robust
 from sanitize.mechanisms._response_solver.columns import ColumnPool, RoundingStops
@@ -63,8 +64,7 @@ def robust_random_response(
         default all letters share theirs.
     """
     distributions = distributions_of(joint, confidence)
-    labels = subset_merging(joint, budget, confidence=distributions).stages[0].indices
-    groups = [np.flatnonzero(labels == y) for y in range(int(labels.max()) + 1)]
+    groups = groups_of(subset_merging(joint, budget, confidence=distributions))
     n, blocks = len(joint.public), []
     with progress("robust random response") as show:
         for block in [groups] if deal is None else deal(groups):

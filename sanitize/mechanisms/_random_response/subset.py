@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import positive, whole_number
+from sanitize._checks import Codes, positive, whole_number
 from sanitize.budgets import as_budget, check_kind
 from sanitize.channel import HEURISTIC
 from sanitize.joint import check_distribution
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.paper_merging import paper_subset_merging
+from sanitize.mechanisms._merging.risks import groups_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.robust import robust_random_response
 from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, respond_in
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
@@ -97,7 +98,7 @@ def subset_random_response(
     account = effort_of(effort, RESPONSE_EFFORT, time_limit)
     positive("gap", gap)
     if confidence is None:
-        blocks = deal(_groups(subset_merging(joint, known)))
+        blocks = deal(groups_of(subset_merging(joint, known)))
         return respond_in(joint, known, blocks, gap=gap, effort=account, loss=loss).released(len(blocks))
     made = robust_random_response(joint, known, confidence, gap=gap, effort=account, deal=deal, loss=loss)
     channel = made.released(2)
@@ -162,21 +163,14 @@ def paper_subset_random_response(
     known = check_kind(as_budget(budget))
     account = effort_of(effort, RESPONSE_EFFORT, time_limit)
     positive("gap", gap)
-    blocks = [[group] for group in _groups(paper_subset_merging(joint, known))]
+    blocks = [[group] for group in groups_of(paper_subset_merging(joint, known))]
     return respond_in(joint, known, blocks, gap=gap, effort=account, loss=Loss()).released(len(blocks))
 
 
-def _groups(merging: Channel) -> list[NDArray[np.intp]]:
-    """Safe groups of a merging, low-risk symbols as groups of one."""
-    labels = merging.stages[0].indices
-    order = np.argsort(labels, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-
-
-def _blocks(groups: list[NDArray[np.intp]], block_size: int) -> list[list[NDArray[np.intp]]]:
+def _blocks(groups: list[Codes], block_size: int) -> list[list[Codes]]:
     """Groups dealt to blocks of about the same size, the largest groups first."""
     n = sum(len(group) for group in groups)
-    blocks: list[list[NDArray[np.intp]]] = [[] for _ in range(-(-n // block_size))]
+    blocks: list[list[Codes]] = [[] for _ in range(-(-n // block_size))]
     sizes = np.zeros(len(blocks), np.int64)
     for group in sorted(groups, key=len, reverse=True):
         smallest = int(np.argmin(sizes))

@@ -14,6 +14,7 @@ from sanitize._limits import LOOSEST
 from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.channel import Optimality
 from sanitize.lifts import lift
+from sanitize.mechanisms._merging.risks import groups_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._response_solver.column_generation import lower_envelope
 from sanitize.mechanisms._response_solver.columns import Loss, RoundingStops
@@ -206,10 +207,7 @@ class Block:
                 bound += float(alone @ own)
                 return self._made(chosen.T, mixture.weights, loss.of(chosen), bound, "optimal", n_vertices)
         # P_X restricted to safe sets, shape (k, n): those given, or the groups of subset merging.
-        atoms = self.atoms
-        if atoms is None:
-            labels = subset_merging(joint, budget).stages[0].indices
-            atoms = [np.flatnonzero(labels == y) for y in range(int(labels.max()) + 1)]
+        atoms = groups_of(subset_merging(joint, budget)) if self.atoms is None else self.atoms
         seeds = np.array([np.bincount(atom, joint.p_x[atom], len(joint.p_x)) for atom in atoms])[:, letters]
         seeds /= seeds.sum(axis=1, keepdims=True)
         try:

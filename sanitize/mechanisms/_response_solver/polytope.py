@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import Codes, Mask, Vector
-from sanitize._limits import LARGEST_EXPONENT, LOOSEST
+from sanitize._checks import Codes, Mask, Vector, exp
+from sanitize._limits import LOOSEST
 from sanitize.budgets import LDPBudget, LiftBudget, check_kind
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class LiftBounds:
             span = math.expm1(min(known.eps, LOOSEST))
             return cls._of(lifts, 0.0, math.inf, max(span - _MARGIN * (1 + span), own.max() / own.min() - 1))
         lower = LOOSEST if _is_too_loose(known, lifts) else known.lower
-        low, high = math.exp(-lower) * (1 + _MARGIN), _exp(known.upper) * (1 - _MARGIN)
+        low, high = math.exp(-lower) * (1 + _MARGIN), exp(known.upper) * (1 - _MARGIN)
         return cls._of(lifts, np.minimum(low, own), np.maximum(high, own))
 
     @classmethod
@@ -73,7 +73,7 @@ class LiftBounds:
         if isinstance(known, LDPBudget):
             return cls._of(lifts, 0.0, math.inf, math.expm1(known.eps) if known.eps <= LOOSEST else None)
         low = 0.0 if _is_too_loose(known, lifts) else math.exp(-known.lower)
-        return cls._of(lifts, low, _exp(known.upper))
+        return cls._of(lifts, low, exp(known.upper))
 
     def equal(self, other: LiftBounds) -> bool:
         """Whether only the margin of `inner` stands between two bounds."""
@@ -273,7 +273,3 @@ def least_side(budget: LiftBudget | LDPBudget) -> float:
 
 def _is_too_loose(budget: LiftBudget, lifts: Vector) -> bool:
     return LOOSEST < budget.lower < math.inf and bool((lifts == 0).any())
-
-
-def _exp(nats: float) -> float:
-    return math.exp(nats) if nats < LARGEST_EXPONENT else math.inf
