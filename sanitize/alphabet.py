@@ -115,11 +115,15 @@ class Alphabet:
             levels.append(level)
             codes.append(np.append(rank, np.int32(len(level)))[column_codes])  # the last serves MISSING
             _same_length(codes[0], codes[-1], name)
-        return cls._of(
-            tuple(columns),
-            tuple(levels),
-            distinct_rows(np.stack(codes, axis=1), [len(level) + 1 for level in levels])[0],
-        )
+        return cls._of_rows(columns, levels, np.stack(codes, axis=1))[0]
+
+    @classmethod
+    def _of_rows(
+        cls, columns: Sequence[str], levels: Sequence[pa.Array], rows: NDArray[np.int32]
+    ) -> tuple[Alphabet, NDArray[np.int32]]:
+        """Alphabet of the rows of codes that occur, and the position of each row among its symbols."""
+        distinct, places = distinct_rows(rows, [len(level) + 1 for level in levels])
+        return cls._of(tuple(columns), tuple(levels), distinct), places
 
     @classmethod
     def of_size(cls, column: str, n: int) -> Alphabet:
@@ -260,9 +264,7 @@ class Alphabet:
             there = np.append(look_up(b, level), len(level))[other.codes[:, j]]
             levels.append(level)
             codes.append(np.concatenate([here, there]).astype(np.int32))
-        rows = np.stack(codes, axis=1)
-        distinct, positions = distinct_rows(rows, [len(level) + 1 for level in levels])
-        joined = Alphabet._of(self.columns, tuple(levels), distinct)
+        joined, positions = Alphabet._of_rows(self.columns, levels, np.stack(codes, axis=1))
         return joined, positions[: len(self)], positions[len(self) :]
 
     def form(self) -> AlphabetForm:

@@ -134,10 +134,9 @@ class Tuples:
         alphabets: list[Alphabet] = []
         for group in groups:
             places = [alphabet.columns.index(name) for name in group]
-            levels = tuple(alphabet.levels[place] for place in places)
-            distinct, codes = distinct_rows(alphabet.codes[:, places], [len(level) + 1 for level in levels])
+            own, codes = Alphabet._of_rows(group, [alphabet.levels[at] for at in places], alphabet.codes[:, places])
             columns.append(codes)
-            alphabets.append(Alphabet._of(tuple(group), levels, distinct))
+            alphabets.append(own)
         rows = np.stack(columns, axis=1) if columns else np.zeros((len(alphabet), 0), np.int32)
         return cls(rows, tuple(len(found) for found in alphabets)), tuple(alphabets)
 
