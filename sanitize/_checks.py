@@ -180,6 +180,17 @@ def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
     p = doubles(prior, InvalidDistribution(f"{name} must be a vector of probabilities"))
     if p.ndim != 1 or not p.size:
         raise InvalidDistribution(f"{name} must be a vector of probabilities, got shape {p.shape}")
+    return distributed(p, name)
+
+
+def distributed(p: Vector, name: str) -> Vector:
+    """An array of probabilities of any shape, entries >= 0 that sum to 1.
+
+    Raises
+    ------
+    InvalidDistribution
+        If it is not one.
+    """
     if not np.isfinite(p).all() or (p < 0).any():
         raise InvalidDistribution(f"{name} must have finite entries >= 0")
     with np.errstate(over="ignore"):

@@ -17,7 +17,7 @@ from sanitize.accounting._composition import (
 )
 from sanitize.accounting._computational_balance import ComputationalBalance, computational_balance_function
 from sanitize.accounting._joint_release import conditional_dependence, joint_release, sequential_log_lift
-from sanitize.accounting._joint_release import tensor_of as tensor_of
+from sanitize.accounting._joint_release import pair_of as pair_of
 from sanitize.accounting._lift_budgets import (
     MeanTail,
     PrivacyLoss,

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sanitize._checks import Codes, Mask, Vector, doubles, listed
+from sanitize._checks import Codes, Mask, Vector, distributed, doubles, listed
 from sanitize._limits import BLOCK_CELLS, CHANNEL_CELLS
-from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.alphabet import Alphabet
 from sanitize.channel import Channel, Tuples, channel_matrix
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
@@ -187,12 +186,7 @@ def sequential_log_lift(distribution: ArrayLike) -> SequentialLift:
     >>> split.first.round(4).tolist(), float(split.second.max().round(4))
     ([[0.0, 0.0], [0.0, 0.0]], 0.6931)
     """
-    tensor = tensor_of(distribution)
-    if tensor.ndim != 3:
-        raise InvalidDistribution(f"distribution must have the axes S, Y1, Y2, got {tensor.ndim} axes")
-    p_s = tensor.sum(axis=(1, 2))
-    if not p_s.all():
-        raise InvalidDistribution("distribution: some sensitive symbol has probability 0; drop it")
+    tensor, p_s = pair_of(distribution, "Y1", "Y2")
     with np.errstate(divide="ignore", invalid="ignore"):
         before = tensor.sum(axis=2) / tensor.sum(axis=(0, 2))
         first = np.log(before / p_s[:, None])
@@ -243,18 +237,24 @@ def conditional_dependence(distribution: ArrayLike) -> float:
     return worst
 
 
-def tensor_of(distribution: ArrayLike) -> Vector:
-    """A distribution of S and columns, checked, as probabilities that add up to 1."""
+def tensor_of(distribution: ArrayLike, *axes: str) -> Vector:
+    """A distribution of S and columns, those named or any, checked, as probabilities that add up to 1."""
     tensor = doubles(
         distribution, InvalidDistribution("distribution must be an array of probabilities (n_s, n_x1, ..., n_xd)")
     )
-    if tensor.ndim < 2 or not tensor.size:
-        raise InvalidDistribution(f"distribution must have the axes S, X1, ..., with entries, got shape {tensor.shape}")
-    if not np.isfinite(tensor).all() or (tensor < 0).any():
-        raise InvalidDistribution("distribution must be finite and >= 0")
-    if abs(tensor.sum() - 1) > PROBABILITY_SUM:
-        raise InvalidDistribution(f"distribution must sum to 1, got {tensor.sum():.12g}")
-    return np.asarray(tensor / tensor.sum())
+    if not tensor.size or not (tensor.ndim == len(axes) if axes else tensor.ndim >= 2):
+        named = ", ".join(axes or ("S", "X1", "..."))
+        raise InvalidDistribution(f"distribution must have the axes {named}, with entries, got shape {tensor.shape}")
+    return distributed(tensor, "distribution")
+
+
+def pair_of(distribution: ArrayLike, one: str, other: str) -> tuple[Vector, Vector]:
+    """A distribution of S and two columns, checked, and P(S), which must be positive."""
+    tensor = tensor_of(distribution, "S", one, other)
+    p_s = tensor.sum(axis=(1, 2))
+    if not p_s.all():
+        raise InvalidDistribution("distribution: some sensitive symbol has probability 0; drop it")
+    return tensor, p_s
 
 
 def _rows(channel: Any, codes: Codes, size: int, alphabet: Alphabet | None, position: int) -> tuple[Codes, Vector]:

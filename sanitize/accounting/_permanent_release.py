@@ -10,7 +10,7 @@ from sanitize._checks import Codes, Vector
 from sanitize.accounting._joint_release import check_outputs, distribution_of_tuples, tensor_of
 from sanitize.alphabet import Alphabet
 from sanitize.channel import channel_matrix
-from sanitize.errors import InvalidDistribution, InvalidParameter
+from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -79,9 +79,7 @@ def permanent_release(
     array([0.3747, 0.6931, 0.6931, 0.3747])
     """
     kernel = channel_matrix(channel, "channel")
-    pmf, codes = tensor_of(distribution), np.asarray(histories)
-    if pmf.ndim != 2:
-        raise InvalidDistribution(f"distribution must have the axes S and history, got {pmf.ndim} axes")
+    pmf, codes = tensor_of(distribution, "S", "history"), np.asarray(histories)
     n_x, n_y = kernel.shape
     if codes.ndim != 2 or not codes.size or codes.dtype.kind not in "iu" or len(codes) != pmf.shape[1]:
         raise InvalidParameter(f"histories must be whole numbers of shape ({pmf.shape[1]}, T), got {codes.shape}")

@@ -145,7 +145,7 @@ def test_the_benchmark_of_months_tells_what_sums_over_histories_tell(monkeypatch
     ("distribution", "histories", "channel", "error", "words"),
     [
         ([0.5, 0.5], [[0], [1]], FLIP, InvalidDistribution, "axes S"),
-        ([[[0.5, 0.5]]], [[0], [1]], FLIP, InvalidDistribution, "axes S and history"),
+        ([[[0.5, 0.5]]], [[0], [1]], FLIP, InvalidDistribution, "axes S, history"),
         ([[0.5, 0.6]], [[0], [1]], FLIP, InvalidDistribution, "sum to 1"),
         ([[0.5, 0.5]], [[0], [1]], [[0.5, 0.6], [0.5, 0.5]], InvalidChannel, "channel"),
         ([[0.5, 0.5]], [0, 1], FLIP, InvalidParameter, "histories must be whole numbers"),

@@ -11,11 +11,11 @@ from scipy import sparse
 from sanitize._checks import Vector, doubles
 from sanitize._limits import BLOCK_CELLS, LOOSEST
 from sanitize._tolerances import BUDGET, TIGHT
-from sanitize.accounting import tensor_of
+from sanitize.accounting import pair_of
 from sanitize.alphabet import Alphabet
 from sanitize.budgets import LDPBudget, as_budget, check_kind
 from sanitize.channel import Channel, channel_matrix
-from sanitize.errors import InvalidBudget, InvalidChannel, InvalidDistribution, InvalidParameter
+from sanitize.errors import InvalidBudget, InvalidChannel, InvalidParameter
 from sanitize.joint import JointDistribution
 
 if TYPE_CHECKING:
@@ -77,20 +77,12 @@ def sequential_response(
     array([[0.5476, 0.4524],
            [0.4524, 0.5476]])
     """
-    tensor = doubles(
-        distribution, InvalidDistribution("distribution must be an array of probabilities (n_s, n_x1, n_x2)")
-    )
-    if tensor.ndim != 3:
-        raise InvalidDistribution(f"distribution must have the axes S, X1, X2, got shape {tensor.shape}")
-    tensor = tensor_of(tensor)
-    if not tensor.sum(axis=(1, 2)).all():
-        raise InvalidDistribution("distribution: some sensitive symbol has probability 0; drop it")
+    tensor, p_s = pair_of(distribution, "X1", "X2")
     known = check_kind(as_budget(budget))
     kernel = channel_matrix(first, "first")
     if len(kernel) != tensor.shape[1]:
         raise InvalidChannel(f"first takes {len(kernel)} symbols, its column has {tensor.shape[1]}")
     worth = np.eye(tensor.shape[2]) if gains is None else _gains(gains, tensor.shape[2])
-    p_s = tensor.sum(axis=(1, 2))
     seen = np.einsum("sab,ay->ysb", tensor, kernel)
     seen = seen[seen.any(axis=(1, 2))]  # P(y_1, s, x_2)
     if float(known.excess(_pairs(seen, np.ones((len(worth), 1)))).max()) > BUDGET:
