@@ -11,12 +11,9 @@ from sanitize._release.recipes.trees import (
     TreeRandomResponseParameters,
     TreeRandomResponseRecipe,
 )
-from sanitize.errors import InvalidParameter
 from sanitize.transformers._sanitizer import Sanitizer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from sanitize.report import LeakageReport
 
 
@@ -46,12 +43,6 @@ class TreeSanitizer(Sanitizer):
             If a column, a parameter or the budget is not as described.
         """
         return super().fit(X, y, sensitive_features=sensitive_features)
-
-    def _fit_batches(self, batches: Iterator[Any]) -> Self:
-        raise InvalidParameter(
-            f"{type(self).__name__} reads its rows twice, to grow a tree and to count them, and an iterator is read "
-            "once: give the name of a file or folder, or one table"
-        )
 
     def measure(self, X: Any, *, sensitive_features: Any = None, confidence: float = 0.95) -> LeakageReport:
         """Leakage of the fitted channel under the distribution of other rows; see `Sanitizer.measure`.

@@ -207,6 +207,7 @@ class RecipeDesigner(Designer):
     """A designer of one recipe, without scikit-learn, which takes longer to load than a small table to release."""
 
     made_by: Recipe
+    policy: Any = None  # whose settings a release has, where it was made of one
 
     def recipe(self) -> Recipe:
         """The recipe."""

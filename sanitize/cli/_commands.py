@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sanitize.errors import SanitizeError
     from sanitize.policy import Policy
-    from sanitize.report import ReportViews
+    from sanitize.report import LeakageReport, ReportViews
 
 
 def audit(args: argparse.Namespace) -> None:
@@ -46,10 +46,9 @@ def plan(args: argparse.Namespace) -> SanitizeError | None:
     policy = policy_of(args)
     _check_report(args, policy)
     is_internal = (args.audience or policy.audience) == "internal"
-    if args.html is not None:
-        check_output(args.html, args, force=args.force, records=_records(args, policy))
-        if not is_internal:
-            raise InvalidParameter("--html is for internal use: it shows further figures of the table; leave it out")
+    check_output(args.html, args, force=args.force, records=_records(args, policy))
+    if args.html is not None and not is_internal:
+        raise InvalidParameter("--html is for internal use: it shows further figures of the table; leave it out")
     with table_of(args, policy, designer_of(policy).numbers) as table:
         # Advice, curves and comparison are made of further figures of the same table, so the public does not see them.
         made = make_plan(policy, table, advise=is_internal)
@@ -76,17 +75,15 @@ def release(args: argparse.Namespace) -> None:
         raise TargetError("the command line writes files: name one here, and copy it to its store")
     if args.output != STREAM:
         check_records(Path(args.output), _records(args, policy))
-    if args.channel is not None:
-        check_output(args.channel, args, force=args.force, records=_records(args, policy))
-        if args.report is not None and args.channel.resolve() == args.report.resolve():
-            raise TargetError(f"{args.channel.name} is named both with --channel and with --report; choose two names")
+    check_output(args.channel, args, force=args.force, records=_records(args, policy))
+    if None not in (args.channel, args.report) and args.channel.resolve() == args.report.resolve():
+        raise TargetError(f"{args.channel.name} is named both with --channel and with --report; choose two names")
     if policy.unit is not None:
         check_by_unit(args, policy)
     if policy.receipt is not None and not args.dry_run:
         args.outputs.home(policy.receipt)
         check_output(policy.receipt, args, force=args.force, records=_records(args, policy))
     sanitizer = designer_of(policy)
-    settings: dict[str, Any] = {"rows": policy.rows, "workers": policy.workers}
     written = None if args.dry_run or args.output == STREAM else Path(args.output)
     judgement = judged(args, policy)
     target = None if args.dry_run else Among(sys.stdout.buffer if written is None else written, args.outputs)
@@ -95,12 +92,9 @@ def release(args: argparse.Namespace) -> None:
         if policy.unit is not None:
             report = release_by_unit(args, policy, sanitizer, table, target)
         elif target is None:
-            report = plan_file(table, sanitizer, **settings)
+            report = plan_file(table, sanitizer)
         else:
-            if policy.ledger is not None and not policy.is_noisy:  # one of levels books by itself
-                settings["ledger"] = policy.ledger
-            settings["receipt"] = policy.receipt
-            report = release_file(table, target, sanitizer, **settings, force=args.force)
+            report = release_file(table, target, sanitizer, force=args.force)
         if judgement is not None:
             report = report.with_findings(judgement)
     if args.channel is not None and not args.dry_run:
@@ -145,8 +139,7 @@ def report(args: argparse.Namespace) -> None:
         write_dossier(args)
         return
     check_stdout(is_written=args.output is None)
-    if args.output is not None:
-        check_output(args.output, args, force=args.force)
+    check_output(args.output, args, force=args.force)
     content = sys.stdin.buffer.read() if args.input == STREAM else bytes_of(path_of(args.input, SourceError))
     saved = LeakageReport.from_json(content)
     if args.output is not None:
@@ -160,8 +153,7 @@ def init(args: argparse.Namespace) -> None:
     from sanitize.cli._policy_skeleton import skeleton
 
     check_stdout(is_written=args.output is None)
-    if args.output is not None:
-        check_output(args.output, args, force=args.force)
+    check_output(args.output, args, force=args.force)
     source = delimited(sys.stdin.buffer if args.input == STREAM else args.input, args.delimiter)
     with shown():
         content = skeleton(source)
@@ -189,8 +181,7 @@ def sql(args: argparse.Namespace) -> None:
 
 
 def _check_report(args: argparse.Namespace, policy: Policy) -> None:
-    if args.report is not None:
-        check_output(args.report, args, force=True, records=_records(args, policy))
+    check_output(args.report, args, force=True, records=_records(args, policy))
 
 
 def _records(args: argparse.Namespace, policy: Policy) -> list[Path]:
@@ -199,7 +190,7 @@ def _records(args: argparse.Namespace, policy: Policy) -> list[Path]:
 
 
 def _give(
-    report: ReportViews,
+    report: LeakageReport,
     args: argparse.Namespace,
     policy: Policy,
     stream: Any = None,
@@ -207,11 +198,8 @@ def _give(
     written: Path | None = None,
 ) -> None:
     """Print a report, or what is printed in its place, and write it where asked; ``written`` is the released file."""
-    from sanitize.report import LeakageReport
-
     audience = args.audience or policy.audience
-    if isinstance(report, LeakageReport):
-        report = report.with_origin(**_origin(args, policy, written))
+    report = report.with_origin(**_origin(args, policy, written))
     full = getattr(args, "full", True)
     rendered = _rendered(report, audience, as_json=args.json, full=full) if printed is None else printed()
     if args.report is not None:

@@ -28,8 +28,7 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
     paths = [path_of(file, SourceError).resolve() for file in files]
     if len(paths) > 2 and paths[1] == paths[2]:
         raise InvalidParameter("the outsiders are the source itself; name a file of people who were never in the table")
-    if args.html is not None:
-        check_output(args.html, args, force=args.force)
+    check_output(args.html, args, force=args.force)
     public, sensitive = args.public or [], args.sensitive
     with shown():
         released = whole_table(args.input, public, sensitive if public else None)

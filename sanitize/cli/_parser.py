@@ -21,6 +21,7 @@ _EPILOG = (
     "exit codes: 0 done, 1 over budget and nothing written (verify: not verified; judge: refuted), 2 usage or policy, "
     "3 input unreadable or unfit, 4 output exists or cannot be written, 5 internal error, 130 interrupted"
 )
+_CHECKS = {**dict.fromkeys(("audit", "plan", "release", "verify"), check_settings), "report": check_papers_of}
 _INPUT = "Parquet or CSV file, folder of such files, or - for CSV on standard input"
 
 
@@ -95,11 +96,11 @@ def parser_of() -> OneLineParser:
 
     def command(name: str, *parents: OneLineParser, about: str, more: str = "") -> OneLineParser:
         made = commands_of.add_parser(name, parents=[*parents, always], help=about, description=more or about)
-        made.set_defaults(run=getattr(commands, name), check=lambda _: None, parser=made, policy=None)
+        check = _CHECKS.get(name, lambda _: None)
+        made.set_defaults(run=getattr(commands, name), check=check, parser=made, policy=None)
         return made
 
-    audit = command("audit", _input(), _columns(), _report(), about="measure what the raw columns leak")
-    audit.set_defaults(check=check_settings)
+    command("audit", _input(), _columns(), _report(), about="measure what the raw columns leak")
 
     design_options = _input(), _columns(), _design(), _report()
     about = "design a release and print its verdict and what other budgets would give; write nothing"
@@ -107,7 +108,6 @@ def parser_of() -> OneLineParser:
     plan.file("--html", about="also write the plan as a page, with the curve of each mechanism")
     plan.switch("--force", about="replace FILE of --html if it exists")
     plan.switch("--full", about="print the whole report, not its first lines alone")
-    plan.set_defaults(check=check_settings)
 
     release = command(
         "release",
@@ -137,7 +137,6 @@ def parser_of() -> OneLineParser:
     release.add_argument(
         "--unit", metavar="COL", help="column that identifies individuals; the ledger has one budget for each"
     )
-    release.set_defaults(check=check_settings)
 
     verify = command(
         "verify",
@@ -157,7 +156,6 @@ def parser_of() -> OneLineParser:
     verify.file("--rewrite", about="also write its rows anew, and nothing else of it", metavar="OUT")
     _delimiter(verify)
     verify.switch("--json", about="print the checks as JSON")
-    verify.set_defaults(check=check_settings)
 
     judge = command(
         "judge",
@@ -195,7 +193,6 @@ def parser_of() -> OneLineParser:
     report.file("-p", "--policy", about="of the dossier: the policy", metavar="POLICY.toml")
     report.file("--verified", about="of the dossier: what verify --json printed", metavar="FILE.json")
     report.file("--channel", about="of the dossier: what release --channel wrote", metavar="FILE.json")
-    report.set_defaults(check=check_papers_of)
     _audience(report)
 
     init = command(

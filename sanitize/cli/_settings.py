@@ -135,11 +135,13 @@ def table_of(args: argparse.Namespace, policy: Policy, numbers: Numbers = AS_STO
         yield table
 
 
-def check_output(path: Path, args: argparse.Namespace, *, force: bool, records: Sequence[Path] = ()) -> None:
+def check_output(path: Path | None, args: argparse.Namespace, *, force: bool, records: Sequence[Path] = ()) -> None:
     """Refuse a place for a text that is no place, or that is a file of this run, before any work is done.
 
     ``records`` are files that the run keeps: its policy and its ledger.
     """
+    if path is None:
+        return
     there = _resolved(path_of(path, TargetError))
     named = [
         value for name in ("input", "output", "source", "outsiders") if (value := getattr(args, name, None)) is not None

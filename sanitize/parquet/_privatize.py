@@ -176,13 +176,17 @@ def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Cal
 
 @dataclass(frozen=True)
 class _Asked:
-    """What designs, and how rows are read, of a call or else of its policy."""
+    """What designs, and how rows are read, of a call or else of its policy.
+
+    A policy, other than what designs for one, also says how its source is read, and lists the columns.
+    """
 
     sanitizer: Any
     policy: Any
     rows: RowOrder
     threads: int
     delimiter: str | None
+    is_listed: bool
 
     @classmethod
     def of(cls, by: Any, rows: RowOrder | None, workers: int | None, delimiter: str | None) -> Self:
@@ -193,17 +197,18 @@ class _Asked:
                 f"target, sanitizer); got {type(by).__name__} there"
             )
         releaser = by._releaser()
-        policy = None if releaser is by else by
+        policy, is_listed = getattr(releaser, "policy", None), releaser is not by
         if policy is not None:
             if policy.unit is not None:
                 raise InvalidParameter(
                     "the rows of this policy belong to units: release them by `sanitize release -p`, or by "
                     "sanitize.parquet.release_units"
                 )
-            rows, workers, delimiter = rows or policy.rows, workers or policy.workers, delimiter or policy.delimiter
+            rows, workers = rows or policy.rows, workers or policy.workers
+            delimiter = delimiter or (policy.delimiter if is_listed else None)
         rows = rows or "shuffle"
         check_row_order(rows)
-        return cls(releaser, policy, rows, n_workers(workers), delimiter)
+        return cls(releaser, policy, rows, n_workers(workers), delimiter, is_listed)
 
     def of_policy(self, name: str, given: Any) -> Any:
         """A place of the policy, where none was given; levels of differential privacy are booked by themselves."""
@@ -215,7 +220,7 @@ class _Asked:
     def opened(self, source: SourceLike) -> Iterator[Source]:
         """The table, whose columns are all in the policy."""
         with open_source(delimited(source, self.delimiter), self.sanitizer.numbers) as table:
-            if self.policy is not None:
+            if self.is_listed:
                 self.policy.check(table.schema.names)
             yield table
 

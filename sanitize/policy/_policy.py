@@ -299,7 +299,7 @@ def designer_of(policy: Policy) -> Designer:
     from sanitize._release.designer import RecipeDesigner
     from sanitize._release.recipes.recipe import recipe_type
 
-    return RecipeDesigner(_built(policy, recipe_type, None))
+    return RecipeDesigner(_built(policy, recipe_type, None), policy)
 
 
 def _built(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any:
