@@ -146,7 +146,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             weights = _check_sample_weight(sample_weight, np.empty(table.n_rows), ensure_non_negative=True)
         layout, source = recipe.layout(table, sensitive_features, weights)
         rows = source if weights is None else None
-        recipe.design(spec, layout, Counted.of(layout, source, weights), source=rows).kept_by(self)
+        recipe.design(spec, layout, Counted.of(layout, source, weights), rows=rows).kept_by(self)
         return self
 
     def transform(self, X: Frame) -> Frame:

@@ -79,6 +79,8 @@ class Specification:
     confidence : float, optional
         Meet the budget under every distribution that the counts allow at this confidence; the mechanism then gets the
         set of these distributions as ``confidence``.
+    is_priced : bool
+        Whether the report says what confidence costs, which takes three more designs.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Specification:
     prints: bool = True
     given: Channel | None = None
     facts: ReleaseFacts = field(default_factory=ReleaseFacts)
+    is_priced: bool = True
 
 
 @dataclass(frozen=True)

@@ -272,5 +272,6 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
     if recipe.confidence is not None:
         recipe = recipe.changed(confidence=None)  # of rows, which are no independent draws
     layout, source = recipe.layout(chosen_rows(book, table))
-    fitted = recipe.design(recipe.specification(), layout, Counted.of(layout, source), words, is_priced=False)
+    spec = replace(recipe.specification(), is_priced=False)
+    fitted = recipe.design(spec, layout, Counted.of(layout, source), words)
     return replace(fitted.release.bare(), handle_unknown="high_risk"), words

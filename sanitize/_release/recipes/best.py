@@ -30,11 +30,10 @@ if TYPE_CHECKING:
     from sanitize._release.design import Specification
     from sanitize._release.first_pass import FirstPass, RowOrder
     from sanitize._release.layout import Layout
-    from sanitize._release.recipes.recipe import Fitted
+    from sanitize._release.recipes.recipe import Fitted, FittedFiles, Rows
     from sanitize._sampling.noise import RandomWords
     from sanitize.budgets import Budget
-    from sanitize.channel import Channel
-    from sanitize.joint import ContingencyTable, JointDistribution
+    from sanitize.joint import JointDistribution
 
 
 class BestSanitizerRecipe(TupleParameters, Recipe):
@@ -60,52 +59,35 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return found
 
     def design(
-        self,
-        spec: Specification,
-        layout: Layout,
-        counted: Counted,
-        words: RandomWords | None = None,
-        *,
-        is_priced: bool = True,
-        source: Mapping[str, Any] | None = None,
+        self, spec: Specification, layout: Layout, counted: Counted, words: RandomWords | None = None, rows: Rows = None
     ) -> Fitted:
         """Design all that fit, and take the one that keeps most; trees are among them where the rows are there."""
         each = self._certified(counted.table.n, spec.budget)
         if spec.given is not None:
             spec = replace(spec, confidence=each.confidence)
-            return self._claimed(super().design(spec, layout, counted, words, is_priced=is_priced))
+            return self._claimed(super().design(spec, layout, counted, words))
         grown = []
-        if source is not None:
-            n_rows = len(source[layout.public[0]])
+        if rows is not None:
+            n_rows = len(rows[layout.public[0]])
             for tree in each._trees(layout, n_rows, spec.budget):
                 with contextlib.suppress(SanitizeError):  # what cannot be released through it keeps nothing
-                    cells = tree.grown(layout, source, n_rows)
-                    known = Counted.of(cells, source)
-                    made = tree.design(tree.specification(), cells, known, words, is_priced=False)
+                    cells = tree.grown(layout, rows, n_rows)
+                    known = Counted.of(cells, rows)
+                    made = tree.design(replace(tree.specification(), is_priced=False), cells, known, words)
                     grown.append((made, known.table))
-        return self._claimed(each._chosen(spec, layout, counted, grown, is_priced=is_priced)[0])
+        return self._claimed(each._chosen(spec, layout, counted, grown)[0])
 
-    def fit(
-        self,
-        table: FirstPass,
-        order: RowOrder,
-        words: RandomWords | None = None,
-        *,
-        given: Channel | None = None,
-        is_priced: bool = True,
-    ) -> tuple[Fitted, ContingencyTable]:
+    def _fit(self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None) -> FittedFiles:
         """Count a table in files and choose; trees count it once more."""
-        if given is not None:
-            return super().fit(table, order, words, given=given, is_priced=is_priced)
-        self.check_for_files()
-        spec = self.specification()
+        if spec.given is not None:
+            return super()._fit(spec, table, order, words)
         layout, counted = self._counted(table, order)
         n_rows = table.source.n_rows
         each, grown = self._certified(n_rows, spec.budget), []
         for tree in each._trees(layout, n_rows, spec.budget):
             with contextlib.suppress(SanitizeError):
                 grown.append(tree.fit(table, order, words, is_priced=False))
-        fitted, counts = each._chosen(spec, layout, counted, grown, is_priced=is_priced)
+        fitted, counts = each._chosen(spec, layout, counted, grown)
         return self._claimed(fitted), counts
 
     def _certified(self, n_rows: float, budget: Budget) -> Self:
@@ -144,14 +126,8 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         yield from (self._recipe(name, **settings) for name in self._kinds_of_trees(n_rows, budget))
 
     def _chosen(
-        self,
-        spec: Specification,
-        layout: Layout,
-        counted: Counted,
-        grown: Sequence[tuple[Fitted, ContingencyTable]],
-        *,
-        is_priced: bool,
-    ) -> tuple[Fitted, ContingencyTable]:
+        self, spec: Specification, layout: Layout, counted: Counted, grown: Sequence[FittedFiles]
+    ) -> FittedFiles:
         """The best of the tuples and the trees, whose report compares all of them, and the counts it is of."""
         # Cells and tuples are other symbols: where there are both, what they keep of each column is compared.
         share = "mean_column_utility" if grown else "normalized_utility"
@@ -169,7 +145,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         made = best.with_report(best.report.with_section(comparison_section(reports, told, share)))
         compared = {report.facts.mechanism: report for report in reports}
         made = replace(made, beside={**made.beside, "compared_": compared})
-        return (made if place >= len(found) else self._judged(made, counted, is_priced=is_priced)), table
+        return (made if place >= len(found) else self._judged(made, counted, is_priced=spec.is_priced)), table
 
     def _tuples(self, spec: Specification, layout: Layout, counted: Counted, *, is_alone: bool) -> Iterator[Fitted]:
         """Designs of tuples; none where a tree was grown and they are too many, or cannot be released."""
@@ -183,7 +159,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         unordered = replace(counted, order=None)
         for recipe in (self._recipe(kind.name) for kind in kinds):
             with contextlib.nullcontext() if is_alone else contextlib.suppress(SanitizeError):
-                yield recipe.design(recipe.specification(), layout, unordered, is_priced=False)
+                yield recipe.design(replace(recipe.specification(), is_priced=False), layout, unordered)
 
 
 def _with_columns(fitted: Fitted, rows: Sequence[tuple[str, sparse.csr_array]]) -> Fitted:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -40,6 +40,8 @@ Missing = Literal["category", "error"]
 Unknown = Literal["high_risk", "error"]
 Printed = Literal["resample", "label"]
 Edges = Mapping[str, Sequence[float] | int] | int | None
+Rows = Mapping[str, Any] | None
+FittedFiles: TypeAlias = "tuple[Fitted, ContingencyTable]"
 
 
 @dataclass(frozen=True)
@@ -132,14 +134,7 @@ class Recipe(ABC):
     # --------------------------------------------------------------------------------- from counts to a release
 
     def design(
-        self,
-        spec: Specification,
-        layout: Layout,
-        counted: Counted,
-        words: RandomWords | None = None,
-        *,
-        is_priced: bool = True,
-        source: Mapping[str, Any] | None = None,
+        self, spec: Specification, layout: Layout, counted: Counted, words: RandomWords | None = None, rows: Rows = None
     ) -> Fitted:
         """Design from counts, wherever they were taken, and measure: the one pass of tables, files and engines.
 
@@ -151,10 +146,8 @@ class Recipe(ABC):
         counted : Counted
         words : RandomWords, optional
             Noise of the release, of which a model that prints rows takes its own; by default that of ``random_state``.
-        is_priced : bool
-            Whether the report says what confidence costs, which takes three more designs.
-        source : mapping of str to column, optional
-            The rows that were counted, for a recipe that may count them otherwise.
+        rows : mapping of str to column, optional
+            What was counted, for a recipe that may count them otherwise.
 
         Raises
         ------
@@ -172,7 +165,7 @@ class Recipe(ABC):
         if not self.keep_sensitive:
             made.report.require()
         fitted = self._finished(Release(layout, spec, made, self.handle_unknown), counted, words)
-        return self._judged(fitted, counted, is_priced=is_priced)
+        return self._judged(fitted, counted, is_priced=spec.is_priced)
 
     def _settled(
         self, spec: Specification, layout: Layout, counted: Counted
@@ -201,15 +194,18 @@ class Recipe(ABC):
         *,
         given: Channel | None = None,
         is_priced: bool = True,
-    ) -> tuple[Fitted, ContingencyTable]:
+    ) -> FittedFiles:
         """Count a table in files and design, see `design`; the counts are returned, too.
 
-        ``given`` is what to release through and to measure, in place of a design.
+        ``given`` is what to release through and to measure, in place of a design; ``is_priced`` is as of
+        `Specification`.
         """
         self.check_for_files()
-        spec = replace(self.specification(), given=given)
+        return self._fit(replace(self.specification(), given=given, is_priced=is_priced), table, order, words)
+
+    def _fit(self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None) -> FittedFiles:
         layout, counted = self._counted(table, order)
-        return self.design(spec, layout, counted, words, is_priced=is_priced), counted.table
+        return self.design(spec, layout, counted, words), counted.table
 
     def _counted(self, table: FirstPass, order: RowOrder) -> tuple[Layout, Counted]:
         """Roles of the columns of a table in files, and its counts."""

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from sanitize._release.first_pass import FirstPass, RowOrder
     from sanitize._release.layout import Layout
     from sanitize._release.recipes.grown_layout import Output
-    from sanitize._release.recipes.recipe import Missing, Printed
+    from sanitize._release.recipes.recipe import FittedFiles, Missing, Printed
     from sanitize._release.recipes.record_dp import RecordDP
     from sanitize._release.recipes.roles import ColumnSpec
     from sanitize._release.recipes.secret_dp import SecretDP
@@ -166,19 +166,9 @@ class TreeRecipe(TreeParameters, Recipe):
         )
         return grown if self.record_dp is None else grown.with_design(rows, chosen)
 
-    def fit(
-        self,
-        table: FirstPass,
-        order: RowOrder,
-        words: RandomWords | None = None,
-        *,
-        given: Channel | None = None,
-        is_priced: bool = True,
-    ) -> tuple[Fitted, ContingencyTable]:
+    def _fit(self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None) -> FittedFiles:
         """Grow the tree on the rows of the files, or a uniform sample of them, and design on the counts of all."""
-        assert given is None, "a tree has no time limit, so its channel is designed again"
-        self.check_for_files()
-        spec = self.specification()
+        assert spec.given is None, "a tree has no time limit, so its channel is designed again"
         if self.promise is not None:
             check_order(order, self.promise.keyword)
         with table.naming_absent():
@@ -193,7 +183,7 @@ class TreeRecipe(TreeParameters, Recipe):
             spec = replace(spec, facts=replace(spec.facts, warnings=(*spec.facts.warnings, note)))
         # The second pass must see the same rows of each cell again, whatever the noise on what was designed by.
         exact = counted.table if self.record_dp is None else copy(counted.table)
-        return self.design(spec, layout, counted, words, is_priced=is_priced), exact
+        return self.design(spec, layout, counted, words), exact
 
     def _settled(
         self, spec: Specification, layout: Layout, counted: Counted
