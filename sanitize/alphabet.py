@@ -192,7 +192,7 @@ class Alphabet:
             combined = Combined.of(columns)
             if combined is None:
                 return self._encode(columns)
-        return combined.spread(self._encode(combined.table()))
+        return combined.spread(self._encode(combined.table(np.arange(combined.n))))
 
     def _encode(self, table: Mapping[str, ArrowColumn]) -> NDArray[np.int32]:
         prefix: NDArray[np.int64] | None = None

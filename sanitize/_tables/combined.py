@@ -73,10 +73,9 @@ class Combined:
         """Rows of each combination, shape (n_combinations,)."""
         return count(self.numbers, self.n)
 
-    def table(self, numbers: NDArray[np.int64] | None = None) -> dict[str, pa.DictionaryArray]:
-        """Columns of some combinations, of all by default."""
-        wanted = np.arange(self.n) if numbers is None else numbers
-        digits = np.unravel_index(wanted, self.sizes)
+    def table(self, numbers: NDArray[np.int64]) -> dict[str, pa.DictionaryArray]:
+        """Columns of some combinations."""
+        digits = np.unravel_index(numbers, self.sizes)
         return {
             name: values.take(pa.array(digit))
             for (name, values), digit in zip(self.values.items(), digits, strict=True)

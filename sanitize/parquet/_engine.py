@@ -123,7 +123,6 @@ class _FirstPassByTasks(FirstPass):
     """
 
     source: ParquetSource
-    batch_rows: int
     engine: Engine
     tasks: list[Task]
 

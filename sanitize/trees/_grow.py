@@ -116,7 +116,7 @@ def grow(
         raise ColumnError.absent([target], names)
 
     above = {name: read_hierarchy(given, name) for name, given in ancestors.items()}
-    columns, levels, entropies = _prepare(table, names, len(codes), edges or {}, above, seen, everyone=rows is None)
+    columns, levels, entropies = _prepare(table, len(codes), edges or {}, above, seen, everyone=rows is None)
     views = [
         (j, view) for j, name in enumerate(names) if name in above for view in ancestor_views(columns[j], above[name])
     ]
@@ -151,7 +151,6 @@ def grow(
 
 def _prepare(
     table: Mapping[str, Any],
-    names: list[str],
     n: int,
     edges: Mapping[str, Sequence[Any]],
     above: Mapping[str, Mapping[str, tuple[str, ...]]],
@@ -159,9 +158,9 @@ def _prepare(
     *,
     everyone: bool,
 ) -> tuple[list[Levels], NDArray[np.uint16], list[float]]:
-    columns, levels, entropies = [], np.empty((len(names), n), np.uint16), []
-    for j, name in enumerate(names):
-        column = as_arrow(table[name], name)
+    columns, levels, entropies = [], np.empty((len(table), n), np.uint16), []
+    for j, (name, given) in enumerate(table.items()):
+        column = as_arrow(given, name)
         if len(column) != n:
             raise ColumnError(f"column {name!r} has {len(column)} rows, the secrets have {n}", name)
         own = column if everyone else column.take(pa.array(seen))
@@ -184,8 +183,7 @@ def _splitter(
 ) -> Splitter:
     """Splitter over the columns and the heights of their hierarchies."""
     ordered = np.array([column.is_ordered for column in columns])
-    with_views = {j for j, _ in views}
-    grouped = np.array([j in with_views for j in range(len(columns))])
+    grouped = np.isin(np.arange(len(columns)), [j for j, _ in views])
     candidates = np.concatenate([levels, *(view[levels[[j]]].astype(np.uint16) for j, view in views)])
     sizes = [column.n_levels for column in columns] + [int(view.max()) + 1 for _, view in views]
     one = np.ones(len(views), bool)

@@ -230,9 +230,7 @@ class Profiles:
         """Counts of rows in these cells, with these levels; levels that no row has are left out."""
         parts = []
         for j in measured:
-            size = columns[j].n_levels
-            keys = cells.astype(np.int64) * size + levels[j]
-            table = np.bincount(keys, minlength=n_cells * size).reshape(n_cells, size)
+            table = cell_counts(levels[j], cells, columns[j].n_levels, n_cells)
             parts.append(table[:, table.any(axis=0)].astype(np.float64))
         starts = np.cumsum([0, *(part.shape[1] for part in parts[:-1])])
         return cls(np.concatenate(parts, axis=1), starts, weights)

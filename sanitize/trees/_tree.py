@@ -5,7 +5,7 @@ What a cell says about each column is told in intervals and sets that people can
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -110,11 +110,6 @@ class Tree(Declared, frozen=True, eq=False, dict=True):
         """Number of blocks."""
         return int(self.blocks.max()) + 1
 
-    @property
-    def cell_rows(self) -> NDArray[np.int64]:
-        """Rows of the table that each cell had when the tree was grown."""
-        return self.n_rows[self.cell_nodes]
-
     @cached_property
     def members(self) -> sparse.csr_array:
         """Whether each cell lies below each node, shape (n_nodes, n_cells)."""
@@ -133,7 +128,12 @@ class Tree(Declared, frozen=True, eq=False, dict=True):
     @cached_property
     def boxes(self) -> list[dict[int, NDArray[np.bool_]]]:
         """For each cell the levels that it allows, by column; columns that no split above it looked at are left out."""
-        return boxes(self.column, self.sides, self.goes_left)
+        box: list[dict[int, NDArray[np.bool_]]] = [{} for _ in self.column]
+        for node in np.flatnonzero(self.column >= 0).tolist():  # parents come before their sides
+            j, left = int(self.column[node]), self.goes_left[node]
+            for side, goes in zip(self.sides[node].tolist(), (left, ~left), strict=True):
+                box[side] = {**box[node], j: box[node].get(j, True) & goes}
+        return [box[node] for node in self.cell_nodes.tolist()]
 
     @property
     def edges(self) -> dict[str, list[Any]]:
@@ -214,18 +214,6 @@ class Tree(Declared, frozen=True, eq=False, dict=True):
         number = np.full(len(place), -1, np.int32)
         number[self.cell_nodes] = np.arange(self.n_cells)
         return used, place, offset, following, number
-
-
-def boxes(
-    column: NDArray[np.int32], sides: NDArray[np.int32], goes_left: Sequence[NDArray[np.bool_]]
-) -> list[dict[int, NDArray[np.bool_]]]:
-    """For each cell the levels that it allows, by column; columns that no split above it looked at are left out."""
-    box: list[dict[int, NDArray[np.bool_]]] = [{} for _ in column]
-    for node in np.flatnonzero(column >= 0).tolist():  # parents come before their sides
-        j, left = int(column[node]), goes_left[node]
-        for side, goes in zip(sides[node].tolist(), (left, ~left), strict=True):
-            box[side] = {**box[node], j: box[node].get(j, True) & goes}
-    return [box[node] for node in np.flatnonzero(column < 0).tolist()]
 
 
 def label(levels: Levels, kept: NDArray[np.bool_]) -> str:

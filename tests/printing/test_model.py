@@ -238,7 +238,7 @@ def test_what_is_printed_for_a_region_looks_like_the_region(monkeypatch):
         model, grown = modelled(table, n_blocks=60, n_cells=60)
         region = regions(grown.tree)
         assert 8 <= region.max() + 1 <= 32
-        assert np.bincount(region, grown.tree.cell_rows).max() <= n / 8
+        assert np.bincount(region, grown.tree.n_rows[grown.tree.cell_nodes]).max() <= n / 8
         cells = np.repeat(grown.cells, 4)
         printed = drawn(model, cells, 1)
         distances = []

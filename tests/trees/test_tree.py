@@ -150,7 +150,7 @@ def test_blocks_are_within_the_budget_and_hold_their_rows() -> None:
         assert lifts.max() <= math.exp(0.5) + 1e-12
         assert lifts.min() >= math.exp(-1.0) - 1e-12
     assert np.bincount(grown.cells).min() >= 15
-    assert (np.bincount(grown.cells) == grown.tree.cell_rows).all()
+    assert (np.bincount(grown.cells) == grown.tree.n_rows[grown.tree.cell_nodes]).all()
 
 
 def test_cells_without_a_budget_do_not_look_at_the_secrets() -> None:

@@ -49,7 +49,6 @@ class GrownLayout(TreeLayout):
 
     grown: GrownTree
     source: Mapping[str, Any]  # that table, the sensitive columns in it
-    table: Mapping[str, Any]  # its public columns
     secrets: Alphabet
     design: NDArray[np.int64] | None  # counts of (S, cell) of the rows the tree was grown on, where others certify
     fresh: NDArray[np.float64] | None = None  # the same of the others, where they have noise
@@ -100,7 +99,6 @@ class GrownLayout(TreeLayout):
             tree=grown.tree,
             grown=grown,
             source=source,
-            table=table,
             secrets=alphabet,
             design=design,
             edges=edges,
@@ -161,8 +159,8 @@ class GrownLayout(TreeLayout):
             mixed = np.split(matrix.indices, matrix.indptr[1:-1])
             return PrintTable.of_labels(self.tree.labels_of(mixed), names)
         if output == "resample":
-            return PrintTable.of_rows(self.table, names, cells, k)
-        return RowModel.fit(self.table, self.tree, cells, words, self.edges, self.above)
+            return PrintTable.of_rows(self.source, names, cells, k)
+        return RowModel.fit(self.source, self.tree, cells, words, self.edges, self.above)
 
     def shapes(
         self, printer: Printer, p_y: NDArray[np.float64]
