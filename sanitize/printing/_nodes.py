@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Ancestors = Mapping[str, Mapping[str, tuple[str, ...]]]  # of each value of a column, the nearest first
+
 
 @dataclass(frozen=True, eq=False)
 class Node:
@@ -65,12 +67,7 @@ class Node:
 class Values:
     """Columns of a table, edges and ancestors declared for them, and the number of each row's value if asked for."""
 
-    def __init__(
-        self,
-        table: Mapping[str, Any],
-        edges: Mapping[str, Sequence[Any]],
-        above: Mapping[str, Mapping[str, tuple[str, ...]]],
-    ) -> None:
+    def __init__(self, table: Mapping[str, Any], edges: Mapping[str, Sequence[Any]], above: Ancestors) -> None:
         self.table = {name: as_arrow(column, name) for name, column in table.items()}
         self.edges, self.above = edges, above
         self._found: dict[str, tuple[pa.Array, NDArray[np.intp]]] = {}

@@ -14,11 +14,11 @@ from sanitize.trees._grown import GrownTree
 from sanitize.trees._growth import Node, grow_blocks, grow_cells
 from sanitize.trees._hierarchies import ancestor_views, read_hierarchy
 from sanitize.trees._levels import Levels, entropy, grouped
-from sanitize.trees._splits import Splitter
+from sanitize.trees._splits import Allowed, Splitter
 from sanitize.trees._tree import Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import ArrayLike, NDArray
@@ -192,7 +192,7 @@ def _splitter(
     return Splitter(candidates, sizes, *kinds, scale, secrets, int(secrets.max()) + 1, price, wanted)
 
 
-def _within(budget: Budget, secrets: NDArray[np.int64]) -> Callable[[NDArray[np.int64]], NDArray[np.bool_]]:
+def _within(budget: Budget, secrets: NDArray[np.int64]) -> Allowed:
     """Whether sets of rows, given by counts of their secrets (k, n_s), are within a budget."""
     counts = np.bincount(secrets)
     there = counts > 0  # of rare secrets no row may be among those that are looked at

@@ -7,16 +7,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sanitize._progress import progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from sanitize.trees._splits import Split, Splitter
+    from sanitize.trees._splits import Allowed, Split, Splitter
 
 
 @dataclass(eq=False)
@@ -42,9 +36,7 @@ class Node:
     sides: list[Node] = field(default_factory=list)
 
 
-def grow_blocks(
-    splitter: Splitter, root: Node, least: int, allowed: Callable[[NDArray[np.int64]], NDArray[np.bool_]], most: int
-) -> list[Node]:
+def grow_blocks(splitter: Splitter, root: Node, least: int, allowed: Allowed, most: int) -> list[Node]:
     """Cut the root into at most ``most`` sides that are allowed and hold ``least`` rows; the blocks, left to right."""
     _grow(splitter, [root], least, allowed, most=most, most_each=None)
     blocks = leaves(root)
@@ -71,12 +63,7 @@ def leaves(root: Node) -> list[Node]:
 
 
 def _grow(
-    splitter: Splitter,
-    roots: list[Node],
-    least: int,
-    allowed: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None,
-    most: int,
-    most_each: int | None,
+    splitter: Splitter, roots: list[Node], least: int, allowed: Allowed | None, most: int, most_each: int | None
 ) -> None:
     """Cut the node whose split gains most, again and again; ties go to the node that was there first."""
     heap: list[tuple[float, int, Node, Split, int]] = []

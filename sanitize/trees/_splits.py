@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, groupby
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 _AT_ONCE = 1 << 18  # rows times pairs of columns counted in one call
 _LARGE_NODE = 1 << 15  # of one node, from which three columns are counted in one call
 _CELLS = 1 << 16  # of the tables that are counted in one call, so that 16 bits number them
+
+# From counts of the secrets, shape (k, n_s), to whether each of these sets of rows may be a block.
+Allowed: TypeAlias = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 
 _NO_GAIN = 1e-9  # a gain that rounding alone leaves
 
@@ -101,12 +104,7 @@ class Splitter:
                 held[..., start:stop] = held[..., start:stop].take(order, axis=-1)
         return start + int(np.count_nonzero(left))
 
-    def best(
-        self,
-        nodes: Sequence[tuple[int, int]],
-        least: int,
-        allowed: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None,
-    ) -> list[Split | None]:
+    def best(self, nodes: Sequence[tuple[int, int]], least: int, allowed: Allowed | None) -> list[Split | None]:
         """Split of each node of the largest gain; None where none keeps anything and has sides that are allowed.
 
         Ties go to the lowest column, to thresholds before single values, and then to the lowest threshold.
@@ -118,7 +116,7 @@ class Splitter:
         least : int
             Rows of a side.
         allowed : callable, optional
-            From counts of the secrets, shape (k, n_s), to whether each of these sets of rows may be a block.
+            Which sets of rows may be blocks.
         """
         found: list[Split | None] = [None] * len(nodes)
         # Steps that a column is cut into at a node, by its rows: what a split of few rows gains is not known finer.
@@ -134,13 +132,7 @@ class Splitter:
                 found[some[0] : some[-1] + 1] = self._best(ends, n_steps, least, allowed)
         return found
 
-    def _best(
-        self,
-        ends: NDArray[np.intp],
-        n_steps: int,
-        least: int,
-        allowed: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None,
-    ) -> list[Split | None]:
+    def _best(self, ends: NDArray[np.intp], n_steps: int, least: int, allowed: Allowed | None) -> list[Split | None]:
         """The same of nodes that are cut into as many steps."""
         d, n, m = len(self.keys), len(ends) - 1, np.diff(ends)
         rows = slice(ends[0], ends[-1])

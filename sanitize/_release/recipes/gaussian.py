@@ -24,10 +24,9 @@ from sanitize.mechanisms import gaussian_channel, product_channel
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from sanitize._release.design import Specification
     from sanitize._release.first_pass import Counted
+    from sanitize._release.recipes.recipe import LaidOut, Weights
     from sanitize._release.recipes.roles import ColumnSpec
     from sanitize._release.release import Release
     from sanitize._sampling.noise import Randomness, RandomWords
@@ -76,9 +75,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         mechanism = _Noise(budget.nats, self.reach, self.method)
         return self._specified("Gaussian channel", mechanism, budget)
 
-    def layout(
-        self, table: Table, sensitive_features: Any = None, weights: NDArray[np.float64] | None = None
-    ) -> tuple[Layout, Mapping[str, Any]]:
+    def layout(self, table: Table, sensitive_features: Any = None, weights: Weights = None) -> LaidOut:
         """Roles of the columns, the public ones on their grids."""
         layout, source = super().layout(table, sensitive_features, weights)
         own = sorted(set(layout.bins) & set(layout.public))

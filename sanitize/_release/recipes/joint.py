@@ -22,12 +22,9 @@ from sanitize.report import ReleaseFacts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from sanitize._release.first_pass import Counted
     from sanitize._release.layout import Layout
-    from sanitize._release.recipes.recipe import Missing, Printed, Unknown
+    from sanitize._release.recipes.recipe import LaidOut, Missing, Printed, Settled, Unknown, Weights
     from sanitize._release.recipes.roles import ColumnSpec
     from sanitize._release.release import Release
     from sanitize._sampling.noise import Randomness, RandomWords
@@ -122,9 +119,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             if setting in vars(part) and getattr(part, setting) not in (default, getattr(self, setting)):
                 raise InvalidParameter(f"part {name!r}: give {setting} to JointRelease, for all columns alike")
 
-    def layout(
-        self, table: Table, sensitive_features: Any = None, weights: NDArray[np.float64] | None = None
-    ) -> tuple[Layout, Mapping[str, Any]]:
+    def layout(self, table: Table, sensitive_features: Any = None, weights: Weights = None) -> LaidOut:
         """Roles of the columns, those of the parts in order and then the kept ones."""
         require_named(table, self.sensitive, *(part.public for _, part in self.parts), self.keep)
         sensitive, source = with_sensitive(table, self.sensitive, sensitive_features)
@@ -175,9 +170,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
                 )
         return [(name, part.changed(public=list(named[name]))) for name, part in self.parts]
 
-    def _settled(
-        self, spec: Specification, layout: Layout, counted: Counted
-    ) -> tuple[Specification, Layout, Mapping[str, int]]:
+    def _settled(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
         assert isinstance(layout, JointLayout)
         layout.check_distinct(counted.table)
         if spec.given is not None:

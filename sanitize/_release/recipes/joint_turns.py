@@ -19,7 +19,7 @@ from sanitize.errors import ColumnError
 from sanitize.joint import JointDistribution
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -172,8 +172,18 @@ def design_in_turns(
     if len(parts) == 1 or start == 1:
         return _turns(given, parts, budget, _State({}, dict.fromkeys(parts, 0.0)), None)[0].channels
     with progress("joint release") as show:
+
+        def climb(parts: Mapping[int, OpenPart], n_steps: int) -> _State:
+            """All parts after a turn each at every step of the budget."""
+            state = _State({}, dict.fromkeys(parts, 0.0))
+            for step in range(1, n_steps + 1):
+                level = budget if step == n_steps else scaled_budget(budget, start + (1 - start) * step / n_steps)
+                state, _ = _turns(given, parts, level, state, _TURN_EFFORT)
+                show(f"step {step} of {n_steps}, mean share {state.mean(parts):.3f}")
+            return state
+
         # Steps in which the budget rises: with more no part can take all at once, with fewer each is used better.
-        found = [_climb(given, parts, budget, start, steps, show) for steps in (4, 2, 1)]
+        found = [climb(parts, steps) for steps in (4, 2, 1)]
         state = max(found, key=lambda state: round(state.mean(parts), 9))
         if state.n_useful < len(parts):
             rng, found = np.random.default_rng(0), []
@@ -183,7 +193,7 @@ def design_in_turns(
                 weighed = {
                     number: replace(part, weight=part.weight * factors[number]) for number, part in parts.items()
                 }
-                found.append(_climb(given, weighed, budget, start, steps, show))
+                found.append(climb(weighed, steps))
             found = [state, *(other for other in found if other.n_useful >= state.n_useful)]
             state = max(found, key=lambda state: round(state.mean(parts), 9))
         for _ in range(2):
@@ -211,23 +221,6 @@ def _used(given: GivenDistribution, budget: Budget) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if within(middle) else (middle, high)
     return high
-
-
-def _climb(
-    given: GivenDistribution,
-    parts: Mapping[int, OpenPart],
-    budget: Budget,
-    start: float,
-    steps: int,
-    show: Callable[[str], None],
-) -> _State:
-    """All parts after a turn each at every step of the budget."""
-    state = _State({}, dict.fromkeys(parts, 0.0))
-    for step in range(1, steps + 1):
-        level = budget if step == steps else scaled_budget(budget, start + (1 - start) * step / steps)
-        state, _ = _turns(given, parts, level, state, _TURN_EFFORT)
-        show(f"step {step} of {steps}, mean share {state.mean(parts):.3f}")
-    return state
 
 
 def _turns(

@@ -41,6 +41,11 @@ Unknown = Literal["high_risk", "error"]
 Printed = Literal["resample", "label"]
 Edges = Mapping[str, Sequence[float] | int] | int | None
 Rows = Mapping[str, Any] | None
+Weights: TypeAlias = "NDArray[np.float64] | None"
+# The columns by their roles, and the table that has them.
+LaidOut: TypeAlias = "tuple[Layout, Mapping[str, Any]]"
+# What is designed, for which columns, and how many values were clipped.
+Settled: TypeAlias = "tuple[Specification, Layout, Mapping[str, int]]"
 FittedFiles: TypeAlias = "tuple[Fitted, ContingencyTable]"
 
 
@@ -167,9 +172,7 @@ class Recipe(ABC):
         fitted = self._finished(Release(layout, spec, made, self.handle_unknown), counted, words)
         return self._judged(fitted, counted, is_priced=spec.is_priced)
 
-    def _settled(
-        self, spec: Specification, layout: Layout, counted: Counted
-    ) -> tuple[Specification, Layout, Mapping[str, int]]:
+    def _settled(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
         """What is designed, for which columns, and how many values were clipped: as the counts settle it."""
         return spec, layout, counted.clipped
 
@@ -248,9 +251,7 @@ class Recipe(ABC):
             )
         return not is_secure(self.random_state)
 
-    def layout(
-        self, table: Table, sensitive_features: Any = None, weights: NDArray[np.float64] | None = None
-    ) -> tuple[Layout, Mapping[str, Any]]:
+    def layout(self, table: Table, sensitive_features: Any = None, weights: Weights = None) -> LaidOut:
         """Roles of the columns, and the table with the sensitive ones in it."""
         require_named(table, self.sensitive, self.public, self.bins)
         sensitive, source = with_sensitive(table, self.sensitive, sensitive_features)

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from sanitize._release.first_pass import FirstPass, RowOrder
     from sanitize._release.layout import Layout
     from sanitize._release.recipes.grown_layout import Output
-    from sanitize._release.recipes.recipe import FittedFiles, Missing, Printed
+    from sanitize._release.recipes.recipe import FittedFiles, LaidOut, Missing, Printed, Settled, Weights
     from sanitize._release.recipes.record_dp import RecordDP
     from sanitize._release.recipes.roles import ColumnSpec
     from sanitize._release.recipes.secret_dp import SecretDP
@@ -137,9 +137,7 @@ class TreeRecipe(TreeParameters, Recipe):
             check_settings(vars(self))
         return Specification(self.name, no_mechanism, as_budget(self.budget))
 
-    def layout(
-        self, table: Table, sensitive_features: Any = None, weights: NDArray[np.float64] | None = None
-    ) -> tuple[Layout, Mapping[str, Any]]:
+    def layout(self, table: Table, sensitive_features: Any = None, weights: Weights = None) -> LaidOut:
         """Roles of the columns, and the tree grown over the public ones."""
         layout, source = super().layout(table, sensitive_features, weights)
         return self.grown(layout, source, table.n_rows), source
@@ -185,9 +183,7 @@ class TreeRecipe(TreeParameters, Recipe):
         exact = counted.table if self.record_dp is None else copy(counted.table)
         return self.design(spec, layout, counted, words), exact
 
-    def _settled(
-        self, spec: Specification, layout: Layout, counted: Counted
-    ) -> tuple[Specification, Layout, Mapping[str, int]]:
+    def _settled(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
         assert isinstance(layout, GrownLayout)
         clipped = counted.clipped
         if (promise := self.promise) is not None:
