@@ -129,11 +129,8 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                     "files and streams carry their sensitive columns, and have no sample_weight; name the columns with "
                     "sensitive="
                 )
-            recipe = self.recipe()
-            with open_source(X, recipe.numbers) as files:
-                first = FirstPass(files, BATCH_ROWS)
-                self._look_at(first.empty())
-                recipe.fit(first, "shuffle")[0].kept_by(self)
+            with open_source(X, self.numbers) as files:
+                self.draft(FirstPass(files, BATCH_ROWS), "shuffle", is_priced=True)
             return self
         recipe = self.recipe()
         spec, table = recipe.specification(), self._read(X, reset=True)

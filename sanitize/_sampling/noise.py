@@ -12,11 +12,11 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
@@ -123,7 +123,9 @@ class NoiseKey:
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
         """A 64-bit word for each of some positions: half of the lane's block with that number."""
-        return random_access_words(self, lane)(positions)
+        blocks = np.empty((len(positions), 2), ">u8")
+        blocks[:, 0], blocks[:, 1] = lane, positions
+        return self.words_of(blocks.view(np.uint8))
 
     def words_of(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint64]:
         """A 64-bit word for each block of 16 bytes, shape (n, 16): a function of the key and the block alone."""
@@ -175,26 +177,6 @@ def sequential_words(source: RandomWords, lane: int, start: int, dtype: np.dtype
     return following
 
 
-def random_access_words(source: RandomWords, lane: int) -> WordsAt:
-    """Function that gives a 64-bit word of a lane for each of some positions, to be called many times."""
-    if not isinstance(source, NoiseKey):
-        return partial(source.words_at, lane)
-    key = source.key
-
-    @cache
-    def encryptor() -> CipherContext:  # few draws ask for it
-        # One block at a time is what counter mode does too, but it cannot leap.
-        return Cipher(algorithms.AES(key), modes.ECB()).encryptor()
-
-    def at(positions: NDArray[np.int64]) -> NDArray[np.uint64]:
-        blocks = np.empty((len(positions), 2), ">u8")
-        blocks[:, 0] = lane
-        blocks[:, 1] = positions
-        return np.frombuffer(encryptor().update(blocks.tobytes()), "<u8").reshape(-1, 2)[:, 0].astype(np.uint64)
-
-    return at
-
-
 class RowWords:
     """What decides the draws of a stage: a word for each row, and more bits for the few rows that ask for them.
 
@@ -204,7 +186,7 @@ class RowWords:
 
     def __init__(self, source: RandomWords, lane: int, start: int, dtype: np.dtype[Any]) -> None:
         self._in_turn = sequential_words(source, 2 * lane, start, dtype)
-        self._at = random_access_words(source, 2 * lane + 1)
+        self._at = partial(source.words_at, 2 * lane + 1)
         self._first = self._next = start
 
     def following(self, count: int) -> NDArray[Any]:
@@ -237,7 +219,6 @@ class GeneratorWords:
 
 
 WordStream: TypeAlias = "Callable[[int], NDArray[Any]]"
-WordsAt: TypeAlias = "Callable[[NDArray[np.int64]], NDArray[np.uint64]]"
 Randomness: TypeAlias = "RandomWords | np.random.Generator | np.random.RandomState | int | np.integer | bytes | None"
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from scipy import sparse
 
 from sanitize._limits import BLOCK_ROWS
-from sanitize._sampling.noise import random_access_words
 from sanitize.printing._drawing import PRINT_LANE
 from sanitize.printing._edges import faded
 
@@ -81,7 +80,7 @@ def spanning_tree(told: NDArray[np.float64], words: RandomWords, n_rows: int) ->
     """
     n = len(told)
     pairs = np.arange(n * n)
-    drawn = random_access_words(words, 4 * PRINT_LANE)(pairs) >> np.uint64(11)
+    drawn = words.words_at(4 * PRINT_LANE, pairs) >> np.uint64(11)
     uniform = drawn.astype(np.float64) * 2.0**-53 + 2.0**-54
     noise = -np.log(-np.log(uniform)).reshape(n, n) * np.log(n_rows + 1) / (n_rows + 1)
     weight = np.triu(told + noise, 1)
@@ -145,7 +144,7 @@ def of_kinds(
     kept = np.divide(soft, counts, out=np.zeros(len(soft)), where=counts > 0)[:, None]
     whole = np.repeat(np.add.reduceat(soft, lines), widths)
     usual = np.divide(soft, whole, out=np.zeros(len(soft)), where=soft > 0)[:, None]
-    start = random_access_words(words, _KIND_LANE)(np.arange(len(soft) * _KINDS)).reshape(-1, _KINDS)
+    start = words.words_at(_KIND_LANE, np.arange(len(soft) * _KINDS)).reshape(-1, _KINDS)
     ratio = 0.5 + (start >> np.uint64(11)).astype(np.float64) * 2.0**-53
     share, prior = np.full(_KINDS, 1 / _KINDS), _PRIOR / n
     for _ in range(_ROUNDS):

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sanitize._files.declared import Count, Declared, require
 from sanitize._files.loads import in_turn
 from sanitize._limits import BLOCK_ROWS
-from sanitize._sampling.noise import random_access_words
 from sanitize.printing._dependence import forbidden, information, joint_counts, of_kinds, pair_counts, spanning_tree
 from sanitize.printing._drawing import PRINT_LANE, draw_each, high_half
 from sanitize.printing._edges import WHOLE, chances, in_whole_numbers, shares
@@ -253,10 +252,10 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
 
         def printed(entry: tuple[int, int, PrintedColumn]) -> pa.Array:
             node, lane, column = entry
-            first = random_access_words(words, _VALUE_LANE + 2 * lane)(positions)
+            first = words.words_at(_VALUE_LANE + 2 * lane, positions)
             more = first
             if not column.is_listed:
-                more = random_access_words(words, _VALUE_LANE + 2 * lane + 1)(positions)
+                more = words.words_at(_VALUE_LANE + 2 * lane + 1, positions)
             return column.draw(states[node].astype(np.intp), high_half(first), more)
 
         entries = [(node, column) for node, own in enumerate(self.nodes) for column in own.columns]
@@ -271,7 +270,7 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
         states = np.empty((len(self.nodes), len(cells)), np.int32)
         kind = np.zeros(len(cells), np.intp)
         for number, (node, weights) in enumerate(zip(self.nodes, self._messages, strict=True)):
-            word = high_half(random_access_words(words, _NODE_LANE + number + draw * _ROUND_LANES)(positions))
+            word = high_half(words.words_at(_NODE_LANE + number + draw * _ROUND_LANES, positions))
             n_parent, n_states = node.chances.shape[1:]
             if number:
                 table, given = node.chances.reshape(-1, n_states), kind * n_parent + states[node.parent]

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sanitize._sampling.count_noise import whole
-from sanitize._sampling.noise import random_access_words
 from sanitize.printing._drawing import draw_each, high_half
 from sanitize.printing._edges import WHOLE, in_whole_numbers
 from sanitize.trees import GROUPS, grouped
@@ -124,7 +123,7 @@ class PrivateModel:
         assert max(chances.size for chances in self.chances) < 2**52 // (2 * WHOLE)
         made: list[NDArray[np.intp]] = [np.zeros(n, np.intp)] * len(self.order)
         for number, parent, given, chances in zip(self.order, self.parents, self.given, self.chances, strict=True):
-            words = high_half(random_access_words(key, number)(np.arange(n)))
+            words = high_half(key.words_at(number, np.arange(n)))
             first = given[made[parent]] * chances.shape[1] if parent >= 0 else np.zeros(n, np.intp)
             cumulative = np.append(0, np.cumsum(chances))
             made[number] = draw_each(cumulative, first, first + chances.shape[1], words) - first

@@ -15,7 +15,6 @@ from scipy.stats import chisquare
 
 import sanitize as sz
 from sanitize._files.declared import Misfit, plain, read
-from sanitize._sampling.noise import random_access_words
 from sanitize.printing import Printer, RowModel
 from sanitize.printing._dependence import _KIND_LANE, of_kinds
 from sanitize.printing._dependence import _KINDS as N_KINDS
@@ -152,7 +151,7 @@ def test_kinds_are_those_of_expectation_and_maximisation_row_by_row(monkeypatch)
     made, n_told = of_kinds(nodes, parents, tables, KEY)
 
     prior, numbers = 9_000 / n, range(N_KINDS)
-    drawn_words = random_access_words(KEY, _KIND_LANE)(np.arange(N_KINDS * sum(r.size for r in rows)))
+    drawn_words = KEY.words_at(_KIND_LANE, np.arange(N_KINDS * sum(r.size for r in rows)))
     starts = 0.5 + (drawn_words >> np.uint64(11)) * 2.0**-53
     starts = np.split(starts.reshape(-1, N_KINDS), np.cumsum([r.size for r in rows])[:-1])
     usual = [soft / np.maximum(soft.sum(axis=1, keepdims=True), 1) for soft in softly]
