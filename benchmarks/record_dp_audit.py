@@ -37,7 +37,7 @@ import sanitize as sz
 from sanitize._release.recipes import promise, record_dp
 from sanitize._release.recipes import trees as tree
 from sanitize._release.recipes.grown_layout import GrownLayout
-from sanitize._sampling.count_noise import two_sided_geometric
+from sanitize._sampling.count_noise import Geometric
 from sanitize._tables.columns import as_arrow
 from sanitize.printing import PrivateModel
 from sanitize.transformers import RecordDP, TreeRandomResponse
@@ -312,7 +312,7 @@ def of_faults(only: str, runs: int) -> None:
 
 def of_counts(runs: int) -> None:
     """The sharpest figure of noisy counts: that of the row's own count."""
-    drawn = [two_sided_geometric(sz.NoiseKey.from_system(), Fraction(EPS), runs) for _ in range(2)]
+    drawn = [Geometric(Fraction(EPS)).draw(sz.NoiseKey.from_system(), runs) for _ in range(2)]
     made = [(z + moved)[:, None].astype(float) for z, moved in zip(drawn, (1, 0), strict=True)]
     print(f"counts: {runs} runs a table, eps >= {audit(*made):.4f} (stated {EPS:g})", flush=True)
 

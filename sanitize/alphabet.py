@@ -24,7 +24,7 @@ from sanitize._tables.columns import (
     sort_values,
 )
 from sanitize._tables.combined import Combined, answer_of_each, combined_of, distinct_table, occurring
-from sanitize._tables.keys import distinct_rows, position_of
+from sanitize._tables.keys import Positions, distinct_rows
 from sanitize.errors import ColumnError, InvalidParameter
 
 __all__ = [
@@ -209,7 +209,7 @@ class Alphabet:
                 wanted[(prefix < 0) | (column == UNSEEN)] = -1
             else:
                 wanted[column == UNSEEN] = -1
-            prefix = position_of(wanted, keys, n_prefixes * size)
+            prefix = Positions(keys, n_prefixes * size).of(wanted)
             n_prefixes = len(keys)
         assert prefix is not None
         return prefix.astype(np.int32)

@@ -51,8 +51,9 @@ class Gaussian:
         return float("inf")
 
     def draw(self, key: NoiseKey, count: int) -> NDArray[np.int64]:
-        """Independent draws."""
-        return discrete_gaussian(key, self.sigma, count)
+        """Independent draws, as many as asked for, from a key of their own."""
+        bits, variance = Bits(key), self.sigma**2
+        return np.array([bits.discrete_gaussian(variance) for _ in range(count)], np.int64)
 
     def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """Upper bound of ψ(t)."""
@@ -77,8 +78,9 @@ class Geometric:
         return min(float(self.rate), 100.0)
 
     def draw(self, key: NoiseKey, count: int) -> NDArray[np.int64]:
-        """Independent draws."""
-        return two_sided_geometric(key, self.rate, count)
+        """Independent draws, as many as asked for, from a key of their own."""
+        bits, rate = Bits(key), self.rate
+        return np.array([bits.two_sided_geometric(rate.denominator, rate.numerator) for _ in range(count)], np.int64)
 
     def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """ψ(t), for |t| below the reach."""
@@ -203,18 +205,6 @@ class Bits:
             # exp(-z²/2σ²) over exp(-|z|/scale), up to its largest value.
             if self.decays((abs(z) * scale * b - a) ** 2, 2 * a * b * scale**2):
                 return z
-
-
-def discrete_gaussian(key: NoiseKey, sigma: Fraction, count: int) -> NDArray[np.int64]:
-    """Independent draws of P(z) ∝ exp(-z²/2σ²), as many as asked for, from a key of their own."""
-    bits, variance = Bits(key), sigma**2
-    return np.array([bits.discrete_gaussian(variance) for _ in range(count)], np.int64)
-
-
-def two_sided_geometric(key: NoiseKey, rate: Fraction, count: int) -> NDArray[np.int64]:
-    """Independent draws of P(z) ∝ exp(-rate |z|), as many as asked for, from a key of their own."""
-    bits = Bits(key)
-    return np.array([bits.two_sided_geometric(rate.denominator, rate.numerator) for _ in range(count)], np.int64)
 
 
 def _root(n: int) -> int:

@@ -23,7 +23,7 @@ _FEW_EDGES = 32
 
 
 class Positions:
-    """Positions among sorted keys, to be asked for many times.
+    """Positions among sorted keys.
 
     Parameters
     ----------
@@ -49,11 +49,6 @@ class Positions:
         return np.where(self._keys[found] == wanted, found, -1)
 
 
-def position_of(wanted: NDArray[np.int64], keys: NDArray[np.int64], n_cells: int) -> NDArray[np.int64]:
-    """Position of each wanted key among sorted keys; -1 where it is negative or absent."""
-    return Positions(keys, n_cells).of(wanted)
-
-
 def distinct_rows(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Distinct rows in lexicographic order, and the position of each row among them."""
     words, n_cells = [np.zeros(len(rows), np.int64)], 1
@@ -65,7 +60,7 @@ def distinct_rows(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArra
         if len(words) == 1 and n_cells <= _DENSE_CELLS:
             # While combinations fit in a table, those that occur are numbered: few rows differ in few columns.
             keys = distinct_keys(words[0], n_cells)
-            words[0], n_cells = position_of(words[0], keys, n_cells), len(keys)
+            words[0], n_cells = Positions(keys, n_cells).of(words[0]), len(keys)
     if len(words) == 1 and n_cells <= _DENSE_CELLS:
         first = np.empty(n_cells, np.int64)
         first[words[0]] = np.arange(len(rows))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize._limits import DENSE_CELLS
-from sanitize._tables.keys import Positions, distinct_keys, distinct_rows, position_of
+from sanitize._tables.keys import Positions, distinct_keys, distinct_rows
 from sanitize.alphabet import Alphabet
 from sanitize.channel._stage import Stage
 from sanitize.errors import ColumnError
@@ -188,6 +188,6 @@ class Tuples:
         rows[:, part] = found % kernel.n_outputs
         sizes = tuple(kernel.n_outputs if i == part else size for i, size in enumerate(self.sizes))
         ordered, rank = distinct_rows(rows, sizes)
-        indices = rank[position_of(keys, found, n_cells)]
+        indices = rank[Positions(found, n_cells).of(keys)]
         stage = PartStage(indptr, indices, kernel.weights[entries], len(ordered), kernel, part, self)
         return stage, Tuples(ordered, sizes)

@@ -258,9 +258,8 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
                 more = words.words_at(_VALUE_LANE + 2 * lane + 1, positions)
             return column.draw(states[node].astype(np.intp), high_half(first), more)
 
-        entries = [(node, column) for node, own in enumerate(self.nodes) for column in own.columns]
-        asked = [(node, self.names.index(column.name), column) for node, column in entries]
-        made = dict(zip([column.name for _, column in entries], in_turn(printed, asked, workers), strict=True))
+        asked = [(node, self.names.index(c.name), c) for node, own in enumerate(self.nodes) for c in own.columns]
+        made = dict(zip([column.name for *_, column in asked], in_turn(printed, asked, workers), strict=True))
         return {name: made[name] for name in self.names}
 
     def _drawn(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sanitize._sampling.count_noise import Bits, CountNoise, Gaussian, Geometric, two_sided_geometric
+from sanitize._sampling.count_noise import Bits, CountNoise, Gaussian, Geometric
 from sanitize._sampling.noise import NoiseKey
 
 N = 10_000
@@ -31,7 +31,7 @@ def pmf(distribution, reach):
 
 @pytest.mark.parametrize("rate", RATES)
 def test_draws_are_two_sided_geometric(rate):
-    drawn, reach = two_sided_geometric(NoiseKey.from_seed(5), rate, N), math.ceil(60 / rate)
+    drawn, reach = Geometric(rate).draw(NoiseKey.from_seed(5), N), math.ceil(60 / rate)
     expected = pmf(Geometric(rate), reach) * N
     seen = np.bincount(drawn + reach, minlength=2 * reach + 1)
     often = expected >= 10

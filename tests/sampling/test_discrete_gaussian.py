@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sanitize._sampling.count_noise import Bits, discrete_gaussian
+from sanitize._sampling.count_noise import Bits, Gaussian
 from sanitize._sampling.noise import NoiseKey
 
 N = 20_000
@@ -33,7 +33,7 @@ def pooled(*rows):
 @pytest.mark.parametrize("sigma", [Fraction(1, 4), Fraction(45, 64), Fraction(2), Fraction(383, 64)])
 def test_draws_follow_the_distribution(sigma):
     reach = math.ceil(12 * sigma) + 2
-    drawn = discrete_gaussian(NoiseKey.from_seed(5), sigma, N)
+    drawn = Gaussian(sigma).draw(NoiseKey.from_seed(5), N)
     expected, seen = pooled(distribution(sigma, reach) * N, np.bincount(drawn + reach, minlength=2 * reach + 1))
     assert stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue > ALARM
 
@@ -41,7 +41,7 @@ def test_draws_follow_the_distribution(sigma):
 def test_draws_are_like_those_by_inversion():
     sigma, reach = Fraction(191, 64), 40
     others = np.searchsorted(np.cumsum(distribution(sigma, reach)), np.random.default_rng(3).random(N)) - reach
-    drawn = discrete_gaussian(NoiseKey.from_seed(6), sigma, N)
+    drawn = Gaussian(sigma).draw(NoiseKey.from_seed(6), N)
     counts = [np.bincount(z + reach, minlength=2 * reach + 1) for z in (others, drawn)]
     assert stats.chi2_contingency(np.array(pooled(*counts))).pvalue > ALARM
 
@@ -64,11 +64,11 @@ def test_whole_numbers_are_uniform_also_beyond_a_word():
 
 
 def test_noise_is_that_of_its_key():
-    one, two = (discrete_gaussian(NoiseKey.from_seed(seed), Fraction(6), 50) for seed in (1, 2))
-    assert np.array_equal(one, discrete_gaussian(NoiseKey.from_seed(1), Fraction(6), 50))
+    one, two = (Gaussian(Fraction(6)).draw(NoiseKey.from_seed(seed), 50) for seed in (1, 2))
+    assert np.array_equal(one, Gaussian(Fraction(6)).draw(NoiseKey.from_seed(1), 50))
     assert not np.array_equal(one, two)
 
 
 def test_neighbouring_draws_are_not_alike():
-    drawn = discrete_gaussian(NoiseKey.from_seed(9), Fraction(3), N).astype(float)
+    drawn = Gaussian(Fraction(3)).draw(NoiseKey.from_seed(9), N).astype(float)
     assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 6.2 / math.sqrt(N)  # ALARM of a normal

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sanitize._checks import required
 from sanitize._formatting import times_down, times_up
 from sanitize._release.recipes.promise import Promise, Told
-from sanitize._sampling.count_noise import RowNoise, digest_of_counts, two_sided_geometric, whole
+from sanitize._sampling.count_noise import Geometric, RowNoise, digest_of_counts, whole
 from sanitize._tables.columns import as_arrow, masked, value_type
 from sanitize.alphabet import Alphabet
 from sanitize.binning import DateBins
@@ -189,7 +189,7 @@ def looking(key: NoiseKey) -> Look:
     def look(counts: NDArray[np.int64], rate: Fraction) -> NDArray[np.int64]:
         nonlocal looks
         looks += 1
-        drawn = two_sided_geometric(key.derive(f"look {looks} at {digest_of_counts(counts)}"), rate, counts.size)
+        drawn = Geometric(rate).draw(key.derive(f"look {looks} at {digest_of_counts(counts)}"), counts.size)
         return counts + drawn.reshape(counts.shape)
 
     return look
