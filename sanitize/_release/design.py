@@ -81,6 +81,8 @@ class Specification:
         set of these distributions as ``confidence``.
     is_priced : bool
         Whether the report says what confidence costs, which takes three more designs.
+    is_draft : bool
+        Nothing is going to be printed: a model of rows, which takes longer than a tree, is not learned.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Specification:
     given: Channel | None = None
     facts: ReleaseFacts = field(default_factory=ReleaseFacts)
     is_priced: bool = True
+    is_draft: bool = False
 
 
 @dataclass(frozen=True)

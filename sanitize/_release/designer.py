@@ -169,18 +169,20 @@ class Designer(ABC):
             recipe.random_state.bind(fitted.channel, expected.tobytes(), None)  # files are told apart by their counts
         return Prepared(release, expected, words, fitted.report, footer_of(fitted.report, order))
 
-    def draft(self, table: FirstPass, order: RowOrder, *, is_priced: bool = False) -> LeakageReport:
+    def draft(
+        self, table: FirstPass, order: RowOrder, *, is_priced: bool = False, is_draft: bool = False
+    ) -> LeakageReport:
         """Fit on a table in files and measure, and prepare nothing: for code that compares many designs.
 
         Parameters
         ----------
         table : FirstPass
         order : {"shuffle", "keep"}
-        is_priced : bool
-            Whether the report says what confidence costs, as that of `prepare` does: three more designs.
+        is_priced, is_draft : bool
+            As of `Specification`.
         """
         self._look_at(table.empty())
-        self.recipe().fit(table, order, is_priced=is_priced)[0].kept_by(self)
+        self.recipe().fit(table, order, is_priced=is_priced, is_draft=is_draft)[0].kept_by(self)
         return self.report_
 
     def fitted_release(self) -> Release:

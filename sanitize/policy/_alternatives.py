@@ -119,7 +119,7 @@ class Drafts:
         if all(AUTO in OWNERS[key] for key in policy.channels[0].settings):
             with contextlib.suppress(SanitizeError):
                 designer: Any = designer_of(with_mechanism(policy, AUTO))
-                designer.draft(table, policy.rows)
+                designer.draft(table, policy.rows, is_draft=True)
                 self.know(designer.compared_)
 
     def design(self, table: FirstPass) -> Iterator[Place]:
@@ -134,7 +134,9 @@ class Drafts:
             # A mechanism may be unable to keep to the budget here, or the order of the rows tell too much for it.
             with contextlib.suppress(SanitizeError):
                 if place not in self.found:
-                    self.found[place] = designer_of(self.policy_at(*place)).draft(table, self.policy.rows)
+                    self.found[place] = designer_of(self.policy_at(*place)).draft(
+                        table, self.policy.rows, is_draft=True
+                    )
             yield place
         if self.most(self.within) != self.own:
             self._choose(table)
@@ -253,7 +255,7 @@ class Drafts:
         settings = {name: one for name, one in {**known, key: value}.items() if one is not None}
         with contextlib.suppress(SanitizeError):
             changed = designer_of(_with_channel(self.policy, settings=settings))
-            kept = float(changed.draft(table, self.policy.rows).summary[self._share])
+            kept = float(changed.draft(table, self.policy.rows, is_draft=True).summary[self._share])
             return kept if kept > self.kept((self.own, 1.0)) else None
         return None
 

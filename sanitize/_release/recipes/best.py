@@ -86,7 +86,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         each, grown = self._certified(n_rows, spec.budget), []
         for tree in each._trees(layout, n_rows, spec.budget):
             with contextlib.suppress(SanitizeError):
-                grown.append(tree.fit(table, order, words, is_priced=False))
+                grown.append(tree.fit(table, order, words, is_priced=False, is_draft=spec.is_draft))
         fitted, counts = each._chosen(spec, layout, counted, grown)
         return self._claimed(fitted), counts
 

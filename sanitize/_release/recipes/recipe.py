@@ -197,14 +197,16 @@ class Recipe(ABC):
         *,
         given: Channel | None = None,
         is_priced: bool = True,
+        is_draft: bool = False,
     ) -> FittedFiles:
         """Count a table in files and design, see `design`; the counts are returned, too.
 
-        ``given`` is what to release through and to measure, in place of a design; ``is_priced`` is as of
-        `Specification`.
+        ``given`` is what to release through and to measure, in place of a design; ``is_priced`` and ``is_draft`` are as
+        of `Specification`.
         """
         self.check_for_files()
-        return self._fit(replace(self.specification(), given=given, is_priced=is_priced), table, order, words)
+        spec = replace(self.specification(), given=given, is_priced=is_priced, is_draft=is_draft)
+        return self._fit(spec, table, order, words)
 
     def _fit(self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None) -> FittedFiles:
         layout, counted = self._counted(table, order)

@@ -208,7 +208,7 @@ class TreeRecipe(TreeParameters, Recipe):
     def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Fitted:
         layout, made = release.layout, release.design
         assert isinstance(layout, GrownLayout)
-        output = self._output(counted)
+        output = "label" if release.spec.is_draft else self._output(counted)
         printer = layout.printer(output, made.channel, random_words(self.random_state) if words is None else words)
         facts = with_people(made.report.facts, printer, output)
         report = replace(made.report, public=layout.tree.names, facts=facts)
