@@ -157,7 +157,7 @@ class Designer(ABC):
         recipe = self.recipe()
         words = random_words(recipe.random_state if key is None else key)
         self._look_at(table.empty())
-        fitted, counts = recipe.fit(table, order, words, given=channel)
+        fitted, counts = recipe.fit(recipe.for_files(given=channel), table, order, words)
         if key is not None:
             fitted = fitted.with_report(fitted.report.with_key())
         elif fitted.report.facts.seeded:
@@ -182,7 +182,9 @@ class Designer(ABC):
             As of `Specification`.
         """
         self._look_at(table.empty())
-        self.recipe().fit(table, order, is_priced=is_priced, is_draft=is_draft)[0].kept_by(self)
+        recipe = self.recipe()
+        spec = recipe.for_files(is_priced=is_priced, is_draft=is_draft)
+        recipe.fit(spec, table, order)[0].kept_by(self)
         return self.report_
 
     def fitted_release(self) -> Release:

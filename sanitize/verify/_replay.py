@@ -39,9 +39,8 @@ def designed(source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder) -
     """Design the release again, from the counts of its source, which are returned."""
     again = _copy_for(source, sanitizer)
     with open_source(source, again.numbers) as table:
-        fitted, counts = again.recipe().fit(
-            FirstPass(table, BATCH_ROWS, workers=n_workers(None)), rows, is_priced=False
-        )
+        recipe, first = again.recipe(), FirstPass(table, BATCH_ROWS, workers=n_workers(None))
+        fitted, counts = recipe.fit(recipe.for_files(is_priced=False), first, rows)
         fitted.kept_by(again)
     pa.default_memory_pool().release_unused()  # Arrow keeps what reading took
     return again, counts

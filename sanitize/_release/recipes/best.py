@@ -77,16 +77,19 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
                     grown.append((made, known.table))
         return self._claimed(each._chosen(spec, layout, counted, grown)[0])
 
-    def _fit(self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None) -> FittedFiles:
+    def fit(
+        self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
+    ) -> FittedFiles:
         """Count a table in files and choose; trees count it once more."""
         if spec.given is not None:
-            return super()._fit(spec, table, order, words)
+            return super().fit(spec, table, order, words)
         layout, counted = self._counted(table, order)
         n_rows = table.source.n_rows
         each, grown = self._certified(n_rows, spec.budget), []
         for tree in each._trees(layout, n_rows, spec.budget):
             with contextlib.suppress(SanitizeError):
-                grown.append(tree.fit(table, order, words, is_priced=False, is_draft=spec.is_draft))
+                draft = tree.for_files(is_priced=False, is_draft=spec.is_draft)
+                grown.append(tree.fit(draft, table, order, words))
         fitted, counts = each._chosen(spec, layout, counted, grown)
         return self._claimed(fitted), counts
 

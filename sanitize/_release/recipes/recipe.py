@@ -190,25 +190,9 @@ class Recipe(ABC):
         return replace(fitted, release=replace(fitted.release, design=priced(fitted.release.design, table, spec)))
 
     def fit(
-        self,
-        table: FirstPass,
-        order: RowOrder,
-        words: RandomWords | None = None,
-        *,
-        given: Channel | None = None,
-        is_priced: bool = True,
-        is_draft: bool = False,
+        self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
     ) -> FittedFiles:
-        """Count a table in files and design, see `design`; the counts are returned, too.
-
-        ``given`` is what to release through and to measure, in place of a design; ``is_priced`` and ``is_draft`` are as
-        of `Specification`.
-        """
-        self.check_for_files()
-        spec = replace(self.specification(), given=given, is_priced=is_priced, is_draft=is_draft)
-        return self._fit(spec, table, order, words)
-
-    def _fit(self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None) -> FittedFiles:
+        """Count a table in files and design, see `design`; the counts are returned, too."""
         layout, counted = self._counted(table, order)
         return self.design(spec, layout, counted, words), counted.table
 
@@ -218,8 +202,8 @@ class Recipe(ABC):
             layout, _ = self.layout(Table.of(table.empty()))
             return layout, table.count(layout, order)
 
-    def check_for_files(self) -> None:
-        """Refuse settings that a table in files cannot have."""
+    def for_files(self, **changed: Any) -> Specification:
+        """Specification for a table in files, with some of its fields changed; what files cannot have is refused."""
         if self.keep_sensitive:
             raise InvalidParameter("keep_sensitive=True cannot be released to a file; drop it")
         given = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
@@ -228,6 +212,7 @@ class Recipe(ABC):
                 "quantile bins need the whole column in memory: declare edges to fit batches, or to fit or release "
                 "a file"
             )
+        return replace(self.specification(), **changed)
 
     # ------------------------------------------------------------------------------------------- columns
 

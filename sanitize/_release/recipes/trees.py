@@ -164,7 +164,9 @@ class TreeRecipe(TreeParameters, Recipe):
         )
         return grown if self.record_dp is None else grown.with_design(rows, chosen)
 
-    def _fit(self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None) -> FittedFiles:
+    def fit(
+        self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
+    ) -> FittedFiles:
         """Grow the tree on the rows of the files, or a uniform sample of them, and design on the counts of all."""
         assert spec.given is None, "a tree has no time limit, so its channel is designed again"
         if self.promise is not None:
