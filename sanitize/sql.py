@@ -509,9 +509,9 @@ def literal(value: Any) -> exp.Expression:
         return exp.convert(value)
     if not abs(value) < 1 << 63:
         raise InvalidParameter("the channel or its bins hold a number beyond 2**63, which SQL has no exact words for")
-    numerator, denominator = value.as_integer_ratio()
     if isinstance(value, int):
         return exp.convert(value)
+    numerator, denominator = value.as_integer_ratio()
     found: exp.Expression = exp.cast(exp.convert(numerator), "double")
     while denominator > 1:
         power = min(denominator, 1 << 60)

@@ -73,9 +73,7 @@ def with_side_knowledge(report: Report, joint: JointDistribution, channel: Chann
     """Report that says what a released symbol tells those who know one or two of the public columns beforehand."""
     names, made = joint.public.columns, cast("Any", report)
     known = [columns for t in (1, 2) if t < len(names) for columns in combinations(names, t)]
-    reduced = ReducedChannel.of(channel)
-    n_symbols = max(reduced.n_states, *(stage.n_outputs for stage in reduced.stages), 1)
-    if not known or len(known) * joint.pmf.size * n_symbols > _SIDE_CELLS:
+    if not known or len(known) * joint.pmf.size * _most_symbols(ReducedChannel.of(channel)) > _SIDE_CELLS:
         return report
     told = [(", ".join(columns), *np.exp(side_knowledge(joint, channel, columns)).tolist()) for columns in known]
     words = (
@@ -99,10 +97,9 @@ def largest_alone(joint: JointDistribution, column: str) -> float | None:
 
 def _each(joint: JointDistribution, channel: Channel) -> Iterator[KeptColumn]:
     reduced = ReducedChannel.of(channel)
-    n_symbols = max(reduced.n_states, *(stage.n_outputs for stage in reduced.stages), 1)
     codes = [np.unique(column, return_inverse=True)[1] for column in joint.public.codes.T]
     n_levels = [int(of_column.max()) + 1 for of_column in codes]
-    if sum(n_levels) * n_symbols > 1 << 22:  # levels x symbols that are worth a figure beside the verdict
+    if sum(n_levels) * _most_symbols(reduced) > 1 << 22:  # levels x symbols that are worth a figure beside the verdict
         return
     for name, of_column, n in zip(joint.public.columns, codes, n_levels, strict=True):
         before = np.bincount(of_column * reduced.n_states + reduced.states, joint.p_x, n * reduced.n_states)
@@ -110,6 +107,11 @@ def _each(joint: JointDistribution, channel: Channel) -> Iterator[KeptColumn]:
         for stage in reduced.stages:
             distribution = stage.push(distribution)
         yield KeptColumn(name, _share(distribution))
+
+
+def _most_symbols(reduced: ReducedChannel) -> int:
+    """Most symbols that any stage takes or gives."""
+    return max(reduced.n_states, *(stage.n_outputs for stage in reduced.stages), 1)
 
 
 def _share(released: NDArray[np.float64] | sparse.csr_array) -> float:
