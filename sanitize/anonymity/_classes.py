@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -61,16 +61,14 @@ class ClassCounts:
 
 def class_sizes(table: Any, quasi_identifiers: Columns) -> NDArray[np.int64]:
     """Rows of each class; shape (n_classes,)."""
+    known = None
     if isinstance(table, ContingencyTable):
         if not np.issubdtype(table.counts.dtype, np.integer):
             raise InvalidParameter("k is a number of rows, and these counts are weighted; count without weights")
-        codes = _public_codes(table, _names(quasi_identifiers, table.public.columns, "quasi_identifiers"))
-        sizes = np.bincount(codes, table.counts.sum(axis=0)).astype(np.int64)
-        sizes = sizes[sizes > 0]
-    else:
-        names = _names(quasi_identifiers, None, "quasi_identifiers")
-        rows = _encoded(table, names)
-        sizes = np.bincount(Alphabet.from_table(rows, names).encode(rows))
+        known = table.public.columns
+    names = _names(quasi_identifiers, known, "quasi_identifiers")
+    rows, weights, orders = _rows(table, names)
+    sizes = np.bincount(Alphabet.from_table(rows, names, orders).encode(rows), weights).astype(np.int64)
     if not len(sizes):
         raise ColumnError("the table has no rows, so there are no classes")
     return sizes
@@ -80,22 +78,29 @@ def class_counts(table: Any, quasi_identifiers: Columns, sensitive: Columns, oth
     """Counts of each sensitive column; with others known, they join the quasi-identifiers."""
     one_of("others", others, "unknown", "known")
     public, secret = class_names(table, quasi_identifiers, sensitive)
-    if isinstance(table, ContingencyTable):
-        return [ClassCounts.of(_marginal(table, name, public, secret if others == "known" else ())) for name in secret]
-    rows = _encoded(table, (*public, *secret))
+    rows, weights, orders = _rows(table, (*public, *secret))
     found = []
     for name in secret:
         beside = [other for other in secret if other != name] if others == "known" else []
-        counted = ContingencyTable.empty([name], [*public, *beside])
-        counted.count(rows)
+        counted = ContingencyTable.empty([name], [*public, *beside], orders)
+        counted.count(rows, weights)
         found.append(ClassCounts.of(counted))
     return found
 
 
-def _encoded(table: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Columns with their values found once, for all the counts that follow."""
-    rows = Table.of(table)
-    return {name: as_arrow(rows[name], name).dictionary_encode() for name in names}
+def _rows(table: Any, names: Sequence[str]) -> tuple[dict[str, Any], NDArray[Any] | None, Mapping[str, Any] | None]:
+    """Columns with their values found once, for all the counts that follow; of counts their cells, weights and orders.
+
+    The weights are None where every row is one, and so are the orders where values have their own.
+    """
+    if not isinstance(table, ContingencyTable):
+        rows = Table.of(table)
+        return {name: as_arrow(rows[name], name).dictionary_encode() for name in names}, None, None
+    s, x = np.nonzero(table.counts)
+    cells = {**table.sensitive.decode(s), **table.public.decode(x)}
+    both = (table.sensitive, table.public)
+    orders = {name: level for own in both for name, level in zip(own.columns, own.levels, strict=True)}
+    return {name: cells[name] for name in names}, table.counts[s, x], orders
 
 
 def class_names(table: Any, quasi_identifiers: Columns, sensitive: Columns) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -107,30 +112,6 @@ def class_names(table: Any, quasi_identifiers: Columns, sensitive: Columns) -> t
     if both:
         raise ColumnError(f"column {both[0]!r} is both a quasi-identifier and sensitive; choose one", both[0])
     return public, secret
-
-
-def _marginal(table: ContingencyTable, name: str, public: Sequence[str], secret: Sequence[str]) -> ContingencyTable:
-    """Counts of one sensitive column by the classes of some columns."""
-    column = table.sensitive.columns.index(name)
-    level = table.sensitive.levels[column]
-    keep = [table.sensitive.columns.index(other) for other in secret if other != name]
-    s, x = np.nonzero(table.counts)
-    parts = [_public_codes(table, public)[x], *table.sensitive.codes[s][:, keep].T]
-    classes = np.unique(np.stack(parts), axis=1, return_inverse=True)[1].ravel()
-    values = table.sensitive.codes[s, column].astype(np.int64)
-    n_classes = int(classes.max(initial=-1)) + 1
-    shape = (len(level) + 1, n_classes)
-    counts = np.zeros(shape, table.counts.dtype)
-    np.add.at(counts, (values, classes), table.counts[s, x])
-    present = np.flatnonzero(counts.sum(axis=1))
-    every = Alphabet._of((name,), (level,), np.arange(len(level) + 1, dtype=np.int32)[:, None])
-    return ContingencyTable(every.take(present), Alphabet.of_size("class", n_classes), counts[present], table.n)
-
-
-def _public_codes(table: ContingencyTable, names: Sequence[str]) -> NDArray[np.int64]:
-    """Class of each public symbol when only some columns are looked at."""
-    columns = [table.public.columns.index(name) for name in names]
-    return np.unique(table.public.codes[:, columns], axis=0, return_inverse=True)[1].ravel()
 
 
 def _names(given: Columns, known: tuple[str, ...] | None, what: str) -> tuple[str, ...]:
