@@ -19,9 +19,11 @@ from scipy import sparse
 from sanitize._checks import Codes, Mask, Vector, doubles
 from sanitize._tolerances import TIGHT
 from sanitize.errors import InvalidParameter
-from sanitize.notions import approximate_dp, global_dp, identifiability, pairs_of
+from sanitize.notions import approximate_dp, global_dp, pairs_of
 
 Index = NDArray[np.int64]
+# Variables of some rows of a program, their coefficients, and the right side of all of these rows.
+_Rows = tuple[Index, ArrayLike, float]
 
 # Rounding of a log-ratio of two doubles and of the sums of their rows, with room to spare.
 _RELATIVE, _ABSOLUTE = 1e-15, 4.5e-16
@@ -73,8 +75,8 @@ class Program:
         self.cells: Index = np.full(allowed.shape, -1, dtype=np.int64)
         self.n_variables = int(allowed.sum())
         self.cells[allowed] = np.arange(self.n_variables)
-        self._limits = _Rows()
-        self._totals = _Rows()
+        self._limits: list[_Rows] = []
+        self._totals: list[_Rows] = []
 
     def new(self, size: int) -> Index:
         """Further variables."""
@@ -83,11 +85,11 @@ class Program:
 
     def require(self, variables: Index, coefficients: ArrayLike, limit: float = 0.0) -> None:
         """Σ coefficients * variables <= limit in each row of the arrays; variable -1 is a cell left out."""
-        self._limits.add(variables, coefficients, limit)
+        self._limits.append((variables, coefficients, limit))
 
     def balance(self, variables: Index, coefficients: ArrayLike, total: float) -> None:
         """Σ coefficients * variables = total in each row of the arrays."""
-        self._totals.add(variables, coefficients, total)
+        self._totals.append((variables, coefficients, total))
 
     def worst(self, variables: Index, costs: Vector) -> tuple[Index, Vector]:
         """What to minimise for the least of the largest cost under any source, a row of ``costs`` each, in units."""
@@ -102,8 +104,8 @@ class Program:
 
         cost = np.zeros(self.n_variables)
         cost[variables[variables >= 0]] = costs[variables >= 0]
-        upper, limits = self._limits.matrix(self.n_variables)
-        equal, totals = self._totals.matrix(self.n_variables)
+        upper, limits = _system(self._limits, self.n_variables)
+        equal, totals = _system(self._totals, self.n_variables)
         found = linprog(cost, A_ub=upper, b_ub=limits, A_eq=equal, b_eq=totals, method="highs-ds", options=TIGHT)
         if found.x is None:
             raise InvalidParameter("the level and the distortion must allow some channel; the program has no solution")
@@ -117,28 +119,17 @@ class Program:
         return np.where(shares < 1e-11, 0.0, shares)
 
 
-class _Rows:
-    """Sparse rows with right sides, collected block by block."""
-
-    def __init__(self) -> None:
-        self._parts: list[tuple[Index, Index, Vector]] = []
-        self._right: list[Vector] = []
-        self._size = 0
-
-    def add(self, variables: Index, coefficients: ArrayLike, right: float) -> None:
+def _system(blocks: list[_Rows], n_variables: int) -> tuple[sparse.csr_array | None, Vector | None]:
+    """All rows as one sparse matrix, and their right sides."""
+    parts = []
+    for variables, coefficients, _ in blocks:
         values = np.broadcast_to(np.asarray(coefficients, dtype=np.float64), variables.shape)
-        rows = np.broadcast_to(np.arange(self._size, self._size + len(variables))[:, None], variables.shape)
         # Coefficients that a solver would take for 0, or worse, half the time.
         kept = (variables >= 0) & (np.abs(values) > 1e-8 * np.abs(values).max(axis=1, keepdims=True))
-        self._parts.append((rows[kept], variables[kept], values[kept]))
-        self._right.append(np.full(len(variables), right))
-        self._size += len(variables)
-
-    def matrix(self, n_variables: int) -> tuple[sparse.csr_array | None, Vector | None]:
-        if not self._size:
-            return None, None
-        rows, columns, values = (np.concatenate(part) for part in zip(*self._parts, strict=True))
-        return sparse.csr_array((values, (rows, columns)), shape=(self._size, n_variables)), np.concatenate(self._right)
+        entries = values[kept], (np.nonzero(kept)[0], variables[kept])
+        parts.append(sparse.csr_array(entries, shape=(len(variables), n_variables)))
+    right = [np.full(len(variables), side) for variables, _, side in blocks]
+    return (sparse.vstack(parts, "csr"), np.concatenate(right)) if blocks else (None, None)
 
 
 def problem_of(distributions: Vector, distances: ArrayLike) -> Problem:
@@ -173,11 +164,6 @@ def measured_dp(channel: Vector, delta: float, neighbours: ArrayLike | None) -> 
     if neighbours is None:
         return rounded_up(global_dp(channel, 1, len(channel)))
     return rounded_up(global_dp(channel, neighbours=neighbours))
-
-
-def measured_identifiability(prior: Vector, channel: Vector, neighbours: ArrayLike | None) -> float:
-    """Least ε of identifiability, rounded up."""
-    return rounded_up(identifiability(prior, channel, neighbours))
 
 
 def measured_max_information(prior: Vector, channel: Vector) -> float:

@@ -19,13 +19,12 @@ from sanitize._checks import Codes, Vector, number
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize._tolerances import SAME
 from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.notions import pairs_of, prior_ratio
+from sanitize.notions import identifiability, pairs_of, prior_ratio
 from sanitize.tradeoff._barrier import MutualInformation, SibsonNorm, least_information
 from sanitize.tradeoff._linear_program import (
     Problem,
     both_ways,
     measured_dp,
-    measured_identifiability,
     measured_max_information,
     measured_maximal_leakage,
     normalised,
@@ -227,7 +226,10 @@ class OptimalIdentifiability(_Program):
             raise InvalidParameter(
                 f"level must be at least {least:.12g}, what the prior alone tells apart, got {level:.12g}"
             )
-        measure = partial(measured_identifiability, distribution, neighbours=self.neighbours)
+
+        def measure(channel: Vector) -> float:
+            return rounded_up(identifiability(distribution, channel, self.neighbours))
+
         steps = steps_between(self._pairs, len(distribution))
         if self.neighbours is None:
             part = identifiable_part(problem, level)

@@ -132,11 +132,9 @@ def hamming_distances(n_records: int, n_symbols: int) -> NDArray[np.int64]:
         raise InvalidParameter(
             f"n_symbols ** (2 n_records) must be at most 2**25 for a matrix of databases, got {m} ** {2 * n}"
         )
-    one = 1 - np.eye(m, dtype=np.int64)
-    distances = one
-    for _ in range(n - 1):
-        size = len(distances) * m
-        distances = (distances[:, None, :, None] + one[None, :, None, :]).reshape(size, size)
+    distances = np.zeros((m**n, m**n), np.int64)
+    for letters in np.indices((m,) * n).reshape(n, -1):
+        distances += letters[:, None] != letters
     return distances
 
 
