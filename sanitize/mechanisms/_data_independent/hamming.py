@@ -72,15 +72,10 @@ def product_channel(
     stages = []
     for stage, before, after in plan:
         # A stage acts on the middle coordinate of (before, middle, after): identity x stage x identity.
-        # Rows in the order (b, x, a); each has the entries of the stage's row x.
-        row = np.tile(np.repeat(np.arange(stage.n_inputs), after), before)
-        b = np.repeat(np.arange(before), stage.n_inputs * after)
-        a = np.tile(np.arange(after), before * stage.n_inputs)
-        counts = np.diff(stage.indptr)[row]
-        indptr = np.concatenate([[0], np.cumsum(counts)])
-        entry = np.repeat(stage.indptr[row] - indptr[:-1], counts) + np.arange(indptr[-1])
-        ends = (np.repeat(b, counts) * stage.n_outputs + stage.indices[entry]) * after + np.repeat(a, counts)
-        stages.append(Stage(indptr, ends.astype(np.int32), stage.weights[entry], before * stage.n_outputs * after))
+        own = sparse.csr_array((stage.weights, stage.indices, stage.indptr), (stage.n_inputs, stage.n_outputs))
+        ends = [sparse.eye_array(size, dtype=np.int64) for size in (before, after)]
+        whole = sparse.kron(sparse.kron(ends[0], own, "csr"), ends[1], "csr")
+        stages.append(Stage(whole.indptr, whole.indices, whole.data, whole.shape[1]))
     return Channel(tuple(stages), inputs, outputs)
 
 
