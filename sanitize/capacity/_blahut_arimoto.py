@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import xlogy
@@ -28,26 +28,6 @@ _SCOUTING_STEPS = 30
 _MORE_STEPS, _MORE_TIMES = 300, 8
 _NEWTON_WORK, _NEWTON_CELLS = 1 << 36, 1 << 24
 _NEWCOMERS = 300
-
-
-class SupportsMatmul(Protocol):
-    """Anything that multiplies a vector of outputs."""
-
-    def __matmul__(self, v: Vector, /) -> Vector:
-        """Mean of v under every row."""
-
-
-class Kernel(Protocol):
-    """What the solver needs of a channel: products from both sides, and dense rows of a few inputs."""
-
-    n_inputs: int
-    n_outputs: int
-
-    def divergences(self, p: Vector) -> Vector:
-        """KL(W_x || pW) of every input; inf where p reaches too few outputs."""
-
-    def rows(self, inputs: Codes) -> Vector:
-        """Dense rows of some inputs."""
 
 
 class DenseKernel:
@@ -100,6 +80,10 @@ class ChainKernel:
     def rows(self, inputs: Codes) -> Vector:
         """Dense rows of some inputs."""
         return product_of((self.stages[0].take(inputs), *self.stages[1:])).toarray()
+
+
+# What the solver needs of a channel: divergences, inf where p reaches too few outputs, and dense rows of a few inputs.
+Kernel = DenseKernel | ChainKernel
 
 
 @dataclass(frozen=True)
@@ -251,7 +235,7 @@ def _stretch(v: Vector, step: Vector) -> float:
     return min(1.0, float((-v[shrinking] / step[shrinking]).min())) if shrinking.any() else 1.0
 
 
-def _divergences(own: Vector, q: Vector, rows: SupportsMatmul) -> Vector:
+def _divergences(own: Vector, q: Vector, rows: Vector | ChainKernel) -> Vector:
     """Own term minus the mean log q of each row, inf where a row reaches an output that q does not."""
     missing = q == 0
     if not missing.any():

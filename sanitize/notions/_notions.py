@@ -272,11 +272,5 @@ def _spread(logs: NDArray[np.float64], neighbours: ArrayLike | None) -> float:
     logs = logs[:, (logs > -np.inf).any(axis=0)]
     if neighbours is None:
         return float((logs.max(axis=0) - logs.min(axis=0)).max())
-    pairs = pairs_of(neighbours, len(logs))
-    block = max(1, BLOCK_CELLS // logs.shape[1])
-    worst = 0.0
-    for start in range(0, len(pairs), block):
-        a, b = logs[pairs[start : start + block].T]
-        with np.errstate(invalid="ignore"):
-            worst = max(worst, float(np.nan_to_num(np.abs(a - b), nan=0.0, posinf=np.inf).max()))
-    return worst
+    with np.errstate(invalid="ignore"):
+        return _worst(logs, neighbours, lambda a, b: np.nan_to_num(np.abs(a - b), nan=0.0, posinf=np.inf))
