@@ -19,7 +19,7 @@ import numpy as np
 
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize.confidence import clopper_pearson
-from sanitize.mechanisms import as_lift_budget
+from sanitize.mechanisms import as_lift_budget, least_shown
 from sanitize.trees import DESIGN_SHARE, cell_counts
 
 if TYPE_CHECKING:
@@ -150,12 +150,4 @@ class Certificate:
     def _expected(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """What the others are expected to show of blocks of those who choose, in nats; 0 where it is nothing."""
         n = counts.sum(axis=0)
-        q = (counts + 0.5) / (n + 1)
-        found = np.full(len(n), np.inf)
-        for own, least, most in zip(q, *self.expected, strict=True):
-            for bound, is_within in ((least, own > least), (most, own < most)):
-                if 0 < bound < 1:
-                    divergence = own * np.log(own / bound) + (1 - own) * np.log((1 - own) / (1 - bound))
-                    others = n * (1 - DESIGN_SHARE) / DESIGN_SHARE
-                    found = np.minimum(found, np.where(is_within, others * divergence, 0.0))
-        return found
+        return least_shown((counts + 0.5) / (n + 1), *self.expected, n * (1 - DESIGN_SHARE) / DESIGN_SHARE)

@@ -52,5 +52,8 @@ from ._trees.certified import (
     certified_random_response as certified_random_response,
     certified_tree_merging as certified_tree_merging,
 )
-from ._trees.foresight import rows_needed as rows_needed
-from ._trees.foresight import rows_of_cells as rows_of_cells
+from ._trees.foresight import (
+    least_shown as least_shown,
+    rows_needed as rows_needed,
+    rows_of_cells as rows_of_cells,
+)

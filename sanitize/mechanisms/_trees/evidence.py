@@ -36,7 +36,7 @@ the largest and the least of these are the bounds, and fewer λ only make them w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -91,25 +91,19 @@ def certified(
     return passed
 
 
-class _Claim(NamedTuple):
-    """P(y, s) is at least (sign 1) or at most (-1) ``ratio`` P(s) P(y), which other claims say from some P(s) on."""
+def _claims(budget: LiftBudget) -> list[tuple[int, float, float]]:
+    """What a budget claims of a symbol and each secret: a sign, a ratio, and from which P(s) on other claims say it.
 
-    sign: int
-    ratio: float
-    said_from: float
-
-
-def _claims(budget: LiftBudget) -> list[_Claim]:
-    """What a budget claims of a symbol and each secret.
+    P(y, s) is at least (sign 1) or at most (-1) the ratio times P(s) P(y).
 
     P(s|y) <= r P(s) says nothing from P(s) = 1/r on. P(s|y) >= r' P(s) follows from P(t|y) <= r P(t) for all t but s
     where 1 - r (1 - P(s)) >= r' P(s), that is from P(s) = (r - 1)/(r - r') on. So where a symbol is not within the
     budget, a claim is false that is said by no others, and is tested as P(s) is not below its bound.
     """
     upper, lower = float(np.exp(min(budget.upper, LOOSEST))), float(np.exp(-budget.lower))
-    claims = [_Claim(-1, upper, 1 / upper)]
+    claims = [(-1, upper, 1 / upper)]
     if budget.lower < LOOSEST:
-        claims.append(_Claim(1, lower, (upper - 1) / max(upper - lower, _LEAST)))
+        claims.append((1, lower, (upper - 1) / max(upper - lower, _LEAST)))
     return claims
 
 

@@ -66,16 +66,24 @@ def foreseen(foresight: Foresight, counts: NDArray[Any], draws: NDArray[Any]) ->
         Σ_cells w², by which the noise on what a symbol tells grows. It makes that smaller about as the two variances
         are to each other.
     """
-    rows = counts.sum(axis=0)
+    rows, noise = counts.sum(axis=0), foresight.variance * draws if foresight.variance else None
+    q = np.clip((counts + 0.5) / (rows + 1), 1e-9, 1 - 1e-9)
+    return least_shown(q, foresight.low, foresight.high, rows * foresight.scale, noise)
+
+
+def least_shown(q: Vector, low: Vector, high: Vector, rows: Vector, noise: Vector | None = None) -> Vector:
+    """Least divergence of shares q, shape (n_s, k), from their bounds, times the rows that will tell, (k,), in nats.
+
+    It is 0 outside of the bounds, and smaller beside noise of some variance, shape (k,).
+    """
     found = np.full(len(rows), np.inf)
-    for own, low, high in zip(counts, foresight.low, foresight.high, strict=True):
-        q = np.clip((own + 0.5) / (rows + 1), 1e-9, 1 - 1e-9)
-        for bound, inside in ((low, q > low), (high, q < high)):
+    for own, *bounds in zip(q, low, high, strict=True):
+        for bound, inside in zip(bounds, (own > bounds[0], own < bounds[1]), strict=True):
             if 0 < bound < 1:
-                told = rows * foresight.scale * divergence(q, bound)
-                if foresight.variance:
-                    own_spread = rows * foresight.scale * (q * (1 - q) + bound * (1 - bound)) / 2
-                    told *= own_spread / np.maximum(own_spread + foresight.variance * draws, 1e-12)
+                told = rows * divergence(own, bound)
+                if noise is not None:
+                    own_spread = rows * (own * (1 - own) + bound * (1 - bound)) / 2
+                    told *= own_spread / np.maximum(own_spread + noise, 1e-12)
                 found = np.minimum(found, np.where(inside, told, 0.0))
     return found
 
