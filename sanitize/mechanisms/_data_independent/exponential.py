@@ -163,19 +163,25 @@ def _ranks(n_symbols: int, distance: Distance | ArrayLike) -> Codes:
     if isinstance(distance, str):
         if distance not in ("line", "circle"):
             raise InvalidParameter(f"distance must be 'line', 'circle' or a matrix (n, k), got {distance!r}")
-        _check_cells(n_symbols, n_symbols)
-        x, y = np.arange(n_symbols)[:, None], np.arange(n_symbols)
-        if distance == "circle":
-            ahead = (y - x) % n_symbols
-            return np.where(2 * ahead <= n_symbols, np.maximum(2 * ahead - 1, 0), 2 * (n_symbols - ahead))
-        given = np.abs(x - y)
+        given, k = None, n_symbols
     else:
         given = doubles(distance, InvalidParameter("distance must be 'line', 'circle' or a matrix of numbers (n, k)"))
         if given.ndim != 2 or len(given) != n_symbols or given.shape[1] < 1:
             raise InvalidParameter(f"distance must have shape ({n_symbols}, k) with k >= 1, got {given.shape}")
         if not np.isfinite(given).all() or (given < 0).any():
             raise InvalidParameter("distance must be finite numbers >= 0")
-        _check_cells(*given.shape)
+        k = given.shape[1]
+    if n_symbols * k > CHANNEL_CELLS:
+        raise InvalidParameter(
+            f"an exponential channel from {n_symbols} to {k} symbols is a dense matrix of more than 2^24 cells; "
+            "merge or bin symbols first"
+        )
+    if given is None:
+        ahead = np.arange(n_symbols) - np.arange(n_symbols)[:, None]
+        if distance == "circle":
+            ahead %= n_symbols
+            return np.where(2 * ahead <= n_symbols, np.maximum(2 * ahead - 1, 0), 2 * (n_symbols - ahead))
+        given = np.abs(ahead)
     return np.argsort(np.argsort(given, axis=1, kind="stable"), axis=1, kind="stable")
 
 
@@ -194,11 +200,3 @@ def _growth(x: float) -> float:
 def _share(x: float) -> float:
     """Return x / (e^x - 1), 0 where e^x overflows."""
     return x / math.expm1(x) if x < 700 else 0.0
-
-
-def _check_cells(n_symbols: int, k: int) -> None:
-    if n_symbols * k > CHANNEL_CELLS:
-        raise InvalidParameter(
-            f"an exponential channel from {n_symbols} to {k} symbols is a dense matrix of more than 2^24 cells; "
-            "merge or bin symbols first"
-        )
