@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._merging.risks import SetRisks
 
+    Noise = Callable[[Vector], Vector]
+
 # Nats that differ by rounding only.
 TIE = 1e-13
 # In one round of so many, groups are taken apart with few others, into nearly as many atoms as a window holds: more
@@ -30,16 +32,9 @@ _DEEP, _DEEP_AMONG_FEW, _FEW = 4, 2, 40
 _BLURRED_ROUNDS, _BLUR, _BLURRED_ATOMS = 80, 0.03, 10
 
 
-@dataclass(frozen=True)
-class Noise:
-    """Random costs of sets, uniform, in nats a unit of the probability of a window."""
-
-    scale: float
-    rng: np.random.Generator
-
-    def of(self, mass: Vector) -> Vector:
-        """One draw for each set of each window, shape (n_sets, W); the last set is the window as a whole."""
-        return self.scale * mass[-1] * (self.rng.random(mass.shape) - 0.5)
+def _blurred(scale: float, rng: np.random.Generator, mass: Vector) -> Vector:
+    """Random costs of the sets of each window, (n_sets, W), uniform, in nats a unit of the probability of the last."""
+    return scale * mass[-1] * (rng.random(mass.shape) - 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +70,8 @@ class LocalSearch:
             dealt = _deal(labels, min(self.size, _BLURRED_ATOMS), turn, _DEEP_AMONG_FEW, rng)
             if dealt is None or not self.effort.left:
                 break
-            labels, _ = self._round(labels, *dealt, rng, Noise(_BLUR * (1 - turn / _BLURRED_ROUNDS) ** 2, rng))
+            noise = partial(_blurred, _BLUR * (1 - turn / _BLURRED_ROUNDS) ** 2, rng)
+            labels, _ = self._round(labels, *dealt, rng, noise)
             if (now := lost(labels, self.p_x)) < least - SAME:
                 best, least = labels, now
                 self.show(f"{int(labels.max()) + 1} groups")
@@ -200,7 +196,7 @@ def _partition(columns: Vector, mass: Vector, risks: SetRisks, noise: Noise | No
     judged = np.full((1 << k, n_windows), np.inf)
     np.copyto(judged[1:], xlogy(total[1:], total[1:]), where=safe)
     if noise is not None:
-        judged[1:] += noise.of(total[1:])
+        judged[1:] += noise(total[1:])
     best, chosen = np.zeros((1 << k, n_windows)), np.zeros((1 << k, n_windows), np.intp)
     for whole, parts, rests in _plan(k):
         options = judged.take(parts, axis=0)
