@@ -22,7 +22,7 @@ from sanitize.confidence._boxes import clopper_pearson, total_variation_radius
 from sanitize.confidence._intervals import intervals
 from sanitize.errors import ColumnError, InvalidBudget, InvalidDistribution, InvalidParameter
 from sanitize.mechanisms import best_subset_merging
-from sanitize.mechanisms._merging.risks import RobustRiskOfSets
+from sanitize.mechanisms._merging.risks import set_risks
 from sanitize.transformers import OptimalRandomResponse, RandomizedResponse, SubsetMerging, Watchdog
 
 BUDGETS = [
@@ -279,7 +279,7 @@ def test_large_groups_are_held_by_the_distance_and_not_by_their_letters():
     column = np.concatenate(
         [distributions.center, distributions.upper - distributions.center, distributions.center - distributions.lower]
     )[:, :9].sum(axis=1)
-    risks = RobustRiskOfSets.of(distributions, sz.LiftBudget(lower=1, upper=1))
+    risks = set_risks(counted(distributions.counts), sz.LiftBudget(lower=1, upper=1), distributions)
     assert_allclose(risks._bounds(column[:, None])[1][:, 0], distributions.released(merge)[1][:, 0], atol=1e-12)
 
 

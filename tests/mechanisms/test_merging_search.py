@@ -18,7 +18,7 @@ from sanitize.mechanisms import paper_subset_merging
 from sanitize.mechanisms._merging import subset_merging as search
 from sanitize.mechanisms._merging.local_search import partition_windows
 from sanitize.mechanisms._merging.matching import _nearest, matched_groups
-from sanitize.mechanisms._merging.risks import RiskOfSets
+from sanitize.mechanisms._merging.risks import RiskOfSets, set_risks
 from sanitize.mechanisms._merging.subset_merging import exact_partition
 
 BUDGETS = [
@@ -100,7 +100,7 @@ def test_never_below_algorithm_1_and_within_the_budget(kind, n_x):
 @settings(max_examples=30)
 def test_matched_groups_are_safe_whatever_is_left_to_one_by_one(seed, kind, budget, in_pairs):
     joint = awkward(kind, 60, 4, np.random.default_rng(seed))
-    risks = RiskOfSets.of(joint, budget)
+    risks = set_risks(joint, budget, None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sanitize.mechanisms._merging.matching._FEW_GROUPS", 5)
         labels = matched_groups(risks, joint.p_x, in_pairs=in_pairs)

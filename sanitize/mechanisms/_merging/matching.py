@@ -45,8 +45,9 @@ class _Groups:
     def __init__(self, risks: SetRisks, p_x: Vector) -> None:
         self.total = risks.columns.sum(axis=1)
         # Some uniform lift is mixed in, so that sets which rule out a sensitive symbol are in order too.
-        self.risks = OrderedRisks.of(risks, risks, risks.columns + 0.05 * p_x * self.total[:, None])
-        self.columns, self.mass = self.risks.columns.copy(), p_x.copy()
+        columns = np.concatenate([risks.columns, risks.columns + 0.05 * p_x * self.total[:, None]])
+        self.risks = OrderedRisks(columns, risks, risks)
+        self.columns, self.mass = columns.copy(), p_x.copy()
         self.labels, self.grows = np.arange(len(p_x)), np.zeros(len(p_x), np.bool_)
         self.unsafe = np.flatnonzero(~self.risks.safe(self.columns))
         self.is_stuck = False

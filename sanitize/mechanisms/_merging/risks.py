@@ -66,8 +66,10 @@ class SetRisks(ABC):
 def set_risks(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> SetRisks:
     """Risks under one distribution, or, with a confidence, at worst over all distributions that its counts allow."""
     if confidence is None:
-        return RiskOfSets.of(joint, budget)
-    return RobustRiskOfSets.of(distributions_of(joint, confidence), budget)
+        return RiskOfSets(check_distribution(joint).pmf, joint.p_s, budget)
+    distributions = distributions_of(joint, confidence)
+    columns = np.concatenate(around(distributions))
+    return RobustRiskOfSets(columns, columns.sum(axis=1), distributions, check_kind(budget, "confidence="))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +78,6 @@ class RiskOfSets(SetRisks):
 
     p_s: Vector
     budget: Budget
-
-    @classmethod
-    def of(cls, joint: JointDistribution, budget: Budget) -> RiskOfSets:
-        """Risks under a distribution and its prior."""
-        return cls(check_distribution(joint).pmf, joint.p_s, budget)
 
     def _lifts(self, columns: Vector) -> Vector:
         return columns / self.p_s[:, None] / columns.sum(axis=0)
@@ -106,12 +103,6 @@ class RobustRiskOfSets(SetRisks):
     totals: Vector
     distributions: ConfidenceSet
     budget: LiftBudget | LDPBudget
-
-    @classmethod
-    def of(cls, distributions: ConfidenceSet, budget: Budget) -> RobustRiskOfSets:
-        """Risks over a set of distributions; lift and LDP budgets only."""
-        columns = np.concatenate(around(distributions))
-        return cls(columns, columns.sum(axis=1), distributions, check_kind(budget, "confidence="))
 
     def safe(self, columns: Vector) -> Mask:
         """Whether each set is within the budget under every distribution."""
@@ -147,15 +138,10 @@ class RobustRiskOfSets(SetRisks):
 
 @dataclass(frozen=True, eq=False)
 class OrderedRisks(SetRisks):
-    """Sets that some risks judge and others put in order; columns are those of both, one above the other."""
+    """Sets that some risks judge and others put in order; columns are those of the judge, then those of the order."""
 
     judge: SetRisks
     order: SetRisks
-
-    @classmethod
-    def of(cls, judge: SetRisks, order: SetRisks, columns: Vector) -> OrderedRisks:
-        """Risks by ``judge``, and in the order of others, which know each symbol by a column of these."""
-        return cls(np.concatenate([judge.columns, columns]), judge, order)
 
     def safe(self, columns: Vector) -> Mask:
         """Whether the judge allows each set."""

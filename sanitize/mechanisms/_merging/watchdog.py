@@ -121,7 +121,7 @@ def set_that_is_safe(risks: SetRisks, core: Codes, pool: Codes, p_x: Vector, by:
     by : SetRisks
         Say which member lowers the risk most; those of a tighter budget may order better.
     """
-    both = OrderedRisks.of(risks, by, by.columns)
+    both = OrderedRisks(np.concatenate([risks.columns, by.columns]), risks, by)
     beyond = ~by.safe(by.columns[:, pool])
     sets = []
     # What a tighter budget merges at once is a set by itself, and not one that grows.
