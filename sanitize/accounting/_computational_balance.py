@@ -15,7 +15,7 @@ from sanitize.errors import InvalidChannel, InvalidParameter
 from sanitize.individual import individual_channel_capacity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -141,20 +141,15 @@ def computational_balance_function(
     )
 
 
-def _partitions(n: int, k: int) -> Iterator[list[int]]:
-    """Labels 0..k-1 of n things, each label used and named in the order of its first use."""
-
-    def extend(labels: list[int], used: int) -> Iterator[list[int]]:
-        if len(labels) == n:
-            yield labels
-            return
-        left = n - len(labels) - 1
-        for label in range(min(used + 1, k)):
-            now = max(used, label + 1)
-            if now + left >= k:
-                yield from extend([*labels, label], now)
-
-    return extend([], 0)
+def _partitions(n: int, k: int) -> list[list[int]]:
+    """Labels 0..k-1 of n things in ascending order, each label used and named in the order of its first use."""
+    found: dict[int, list[list[int]]] = {0: [[]]}  # of the first things, by how many labels they use
+    for left in reversed(range(n)):
+        before, found = found, {}
+        for used in range(max(k - left, 1), k + 1):
+            found[used] = [[*labels, label] for labels in before.get(used, []) for label in range(used)]
+            found[used] += [[*labels, used - 1] for labels in before.get(used - 1, [])]
+    return sorted(found[k])
 
 
 def _distinct(channels: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
