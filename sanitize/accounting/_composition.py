@@ -10,6 +10,7 @@ import numpy as np
 
 from sanitize._checks import Vector, listed, whole_number
 from sanitize._limits import DENSE_CELLS
+from sanitize.accounting._joint_release import row_products
 from sanitize.capacity import best_selection, channel_capacity, check_tol
 from sanitize.channel import channel_matrix
 from sanitize.errors import InvalidChannel, InvalidParameter
@@ -120,10 +121,7 @@ def compose(*channels: Channel | ArrayLike | Any) -> Vector:
             raise InvalidChannel(f"channel {j + 1} has {len(kernel)} inputs, the first has {n_x}; they must agree")
     if n_x * math.prod(kernel.shape[1] for kernel in kernels) > DENSE_CELLS:
         raise InvalidChannel(f"channels: the product of {len(kernels)} channels would be too large for a matrix")
-    product = kernels[0]
-    for kernel in kernels[1:]:
-        product = (product[:, :, None] * kernel[:, None, :]).reshape(n_x, -1)
-    return product
+    return row_products(kernels)
 
 
 def cross_capacity(channel: Channel | ArrayLike | Any, letters: int, tol: float = 1e-9) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -152,11 +153,13 @@ def _contracted(pmf: Vector, kernels: Sequence[tuple[Codes, Vector]]) -> Vector:
     step = max(1, BLOCK_CELLS // n_y)
     for start in range(0, pmf.shape[1], step):
         rows = slice(start, start + step)
-        block = np.ones((len(pmf[0, rows]), 1))
-        for codes, kernel in kernels:
-            block = (block[:, :, None] * kernel[codes[rows]][:, None, :]).reshape(len(block), -1)
-        released += pmf[:, rows] @ block
+        released += pmf[:, rows] @ row_products([kernel[codes[rows]] for codes, kernel in kernels])
     return released
+
+
+def row_products(matrices: Sequence[Vector]) -> Vector:
+    """Each row's products of the entries of that row, one of each matrix; the last matrix counts fastest."""
+    return reduce(lambda one, other: (one[:, :, None] * other[:, None, :]).reshape(len(one), -1), matrices)
 
 
 def sequential_log_lift(distribution: ArrayLike) -> SequentialLift:
@@ -227,10 +230,8 @@ def conditional_dependence(distribution: ArrayLike) -> float:
         total = row.sum()
         if total == 0:
             continue
-        apart = np.ones(())
-        for axis in range(row.ndim):
-            others = tuple(other for other in range(row.ndim) if other != axis)
-            apart = np.multiply.outer(apart, row.sum(axis=others) / total)
+        axes = set(range(row.ndim))
+        apart = reduce(np.multiply.outer, [row.sum(axis=tuple(axes - {axis})) / total for axis in sorted(axes)])
         possible = apart > 0
         with np.errstate(divide="ignore"):
             worst = max(worst, float(np.abs(np.log(row[possible] / total / apart[possible])).max()))
