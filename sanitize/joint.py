@@ -120,12 +120,10 @@ class ContingencyTable:
             self.counts = self.counts + other.counts
             self.n += other.n
             return
-        self._extend(other.sensitive, other.public)
-        rows = self.sensitive.union(other.sensitive)[2]
-        columns = self.public.union(other.public)[2]
+        cells = self._extend(other.sensitive, other.public)
         dtype = np.result_type(self.counts.dtype, other.counts.dtype)
         self.counts = self.counts.astype(dtype)
-        self.counts[np.ix_(rows, columns)] += other.counts
+        self.counts[cells] += other.counts
         self.n += other.n
 
     def without_rows(self) -> ContingencyTable:
@@ -138,9 +136,10 @@ class ContingencyTable:
         both.add(other)
         return both
 
-    def _extend(self, sensitive: Alphabet, public: Alphabet) -> None:
-        self.sensitive, rows, _ = self.sensitive.union(sensitive)
-        self.public, columns, _ = self.public.union(public)
+    def _extend(self, sensitive: Alphabet, public: Alphabet) -> tuple[NDArray[Any], ...]:
+        """Take more symbols in; where the cells of these now stand."""
+        self.sensitive, rows, more_rows = self.sensitive.union(sensitive)
+        self.public, columns, more_columns = self.public.union(public)
         if len(self.sensitive) * len(self.public) > JOINT_CELLS:
             raise ColumnError(
                 f"{len(self.sensitive)} sensitive times {len(self.public)} public symbols are too many to count; "
@@ -149,6 +148,7 @@ class ContingencyTable:
         counts = np.zeros((len(self.sensitive), len(self.public)), self.counts.dtype)
         counts[np.ix_(rows, columns)] = self.counts
         self.counts = counts
+        return np.ix_(more_rows, more_columns)
 
     def to_joint(self, smoothing: float = 0.0) -> JointDistribution:
         """Relative frequencies, after adding ``smoothing`` to every cell (a prior, not data)."""
@@ -308,10 +308,7 @@ class JointDistribution:
         """Distribution of (S, Y) when X passes through a channel; released symbols that cannot occur are dropped."""
         if not hasattr(channel, "n_inputs"):
             raise InvalidChannel.no_channel(channel)
-        if channel.n_inputs != len(self.public):
-            raise InvalidChannel(
-                f"the channel takes {channel.n_inputs} symbols, the distribution has {len(self.public)} public symbols"
-            )
+        check_fit(self, channel)
         pmf, outputs = channel.push(self.pmf), channel.outputs
         occurs = pmf.sum(axis=0)
         if not occurs.all():
@@ -338,6 +335,14 @@ def check_distribution(joint: JointDistribution) -> JointDistribution:
     if not isinstance(joint, JointDistribution):
         raise InvalidDistribution.expected_joint(joint)
     return joint
+
+
+def check_fit(joint: JointDistribution, channel: Channel) -> None:
+    """Refuse a channel of other symbols than those of the distribution."""
+    if channel.n_inputs != len(joint.public):
+        raise InvalidChannel(
+            f"the channel takes {channel.n_inputs} symbols, the distribution has {len(joint.public)} public symbols"
+        )
 
 
 def sparse_counts(one: NDArray[np.integer], another: NDArray[np.integer], shape: tuple[int, int]) -> sparse.csr_array:

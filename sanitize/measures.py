@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import entr, logsumexp, xlogy
 
 from sanitize.channel import ReducedChannel, check_channel
-from sanitize.errors import ColumnError, InvalidChannel
-from sanitize.joint import JointDistribution, check_distribution
+from sanitize.errors import ColumnError
+from sanitize.joint import JointDistribution, check_distribution, check_fit
 from sanitize.lifts import check_alpha, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
 
 if TYPE_CHECKING:
@@ -282,12 +282,8 @@ def utility(joint: JointDistribution, channel: Channel) -> float:
     >>> round(utility(joint, Channel.merge([0, 0, 1])), 4)
     0.6109
     """
-    check_channel(channel)
-    if channel.n_inputs != len(check_distribution(joint).public):
-        raise InvalidChannel(
-            f"the channel takes {channel.n_inputs} symbols, the distribution has {len(joint.public)} public symbols"
-        )
-    reduced = ReducedChannel.of(channel)
+    reduced = ReducedChannel.of(check_channel(channel))
+    check_fit(check_distribution(joint), channel)
     p_state = np.bincount(reduced.states, weights=joint.p_x)
     p_y: NDArray[np.float64] = p_state[None, :].astype(np.float64)
     for stage in reduced.stages:
