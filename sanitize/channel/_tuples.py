@@ -170,17 +170,15 @@ class Tuples:
         """
         component = self.codes[:, part]
         lengths = np.diff(kernel.indptr)[component]
-        indptr = np.concatenate([[0], np.cumsum(lengths)])
-        if indptr[-1] > DENSE_CELLS:
+        if (n_entries := lengths.sum()) > DENSE_CELLS:
             raise ColumnError(
-                f"{len(self)} combinations of symbols with {indptr[-1]} transitions are too many to release together; "
+                f"{len(self)} combinations of symbols with {n_entries} transitions are too many to release together; "
                 "keep fewer columns, or bin and pool values first"
             )
-        entries = np.repeat(kernel.indptr[component] - indptr[:-1], lengths) + np.arange(indptr[-1])
-        drawn = kernel.indices[entries]
+        own = kernel.take(component)
         others = [other for other in range(len(self.sizes)) if other != part]
         rest, place = self.select(others)
-        keys = np.repeat(place.astype(np.int64), lengths) * kernel.n_outputs + drawn
+        keys = np.repeat(place.astype(np.int64), lengths) * kernel.n_outputs + own.indices
         n_cells = len(rest) * kernel.n_outputs
         found = distinct_keys(keys, n_cells)
         rows = np.empty((len(found), len(self.sizes)), np.int32)
@@ -189,5 +187,4 @@ class Tuples:
         sizes = tuple(kernel.n_outputs if i == part else size for i, size in enumerate(self.sizes))
         ordered, rank = distinct_rows(rows, sizes)
         indices = rank[Positions(found, n_cells).of(keys)]
-        stage = PartStage(indptr, indices, kernel.weights[entries], len(ordered), kernel, part, self)
-        return stage, Tuples(ordered, sizes)
+        return PartStage(own.indptr, indices, own.weights, len(ordered), kernel, part, self), Tuples(ordered, sizes)
