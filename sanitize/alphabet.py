@@ -199,16 +199,12 @@ class Alphabet:
         n_prefixes = 1
         for name, level, keys in zip(self.columns, self.levels, self._steps, strict=True):
             values, codes = factorize(table[name], name)
-            renumber = np.append(look_up(values, level), np.int32(len(level)))  # the last serves MISSING
-            column = renumber[codes]
+            column = np.append(look_up(values, level), np.int32(len(level)))[codes]  # the last serves MISSING
+            prefix = np.zeros(len(column), np.int64) if prefix is None else prefix
+            _same_length(prefix, column, name)
             size = len(level) + 1
-            wanted = column.astype(np.int64)
-            if prefix is not None:
-                _same_length(prefix, column, name)
-                wanted += prefix * size
-                wanted[(prefix < 0) | (column == UNSEEN)] = -1
-            else:
-                wanted[column == UNSEEN] = -1
+            wanted = prefix * size + column
+            wanted[(prefix < 0) | (column == UNSEEN)] = -1
             prefix = Positions(keys, n_prefixes * size).of(wanted)
             n_prefixes = len(keys)
         assert prefix is not None
