@@ -20,39 +20,12 @@ from sanitize.mechanisms import subset_merging
 from sanitize.trees import cell_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
 
 # Sets of symbols that the search of one group judges: groups are many, and mostly of few symbols.
 _EFFORT = 50_000.0
-
-
-def blocks_of(
-    group: NDArray[np.intp], n_groups: int, split: Callable[[int, NDArray[np.intp]], tuple[NDArray[np.intp], float]]
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Block of each unit in its group: 0 where it is told nothing new, else from 1 on; and what is left of shares.
-
-    Parameters
-    ----------
-    group : ndarray of int, shape (n_units,)
-        Of units that are released something now, each once.
-    n_groups : int
-    split : callable
-        Blocks of some units of a group, and the part of its share of a probability of error that they are handed.
-
-    Returns
-    -------
-    ndarrays of shapes (n_units,) and (n_groups,)
-    """
-    blocks, handed = np.zeros(len(group), np.intp), np.ones(n_groups)
-    order = np.argsort(group, kind="stable")
-    for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
-        own = int(group[members[0]])
-        blocks[members], handed[own] = split(own, members)
-    return blocks, handed
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from sanitize._tables.columns import as_arrow, factorize, python_values
 from sanitize.channel import ReducedChannel
 from sanitize.errors import ColumnError, LedgerError
-from sanitize.ledger._groups import Counting, Sources, blocks_of
+from sanitize.ledger._groups import Counting, Sources
 from sanitize.ledger._unit_book import DIGEST_BYTES, SAID, PairWords, keyed_digests
 from sanitize.ledger._unit_certificate import LEFT, Certificate, choosing
 from sanitize.ledger._unit_report import UnitEntry, log_extremes
@@ -94,26 +94,26 @@ def _blocks(
     sizes = np.bincount(book.group, minlength=len(again))
     sizes[0] += 1  # for those who are still to come
     said = np.where(again >= 0, told[again], -1)
-    secret, symbol, group = book.secret[here], told[y], book.group[here]
-    counting = Counting(book.sizes[0], book.budget, book.least)
-
-    def is_stale(own: int, members: NDArray[np.intp]) -> bool:
-        """Whether one block would part those who are here from those who are not, and say nothing new."""
-        return len(members) < sizes[own] and bool(np.isin(symbol[members], said[own]).all())
-
-    if book.confidence is None:
-
-        def split(own: int, members: NDArray[np.intp]) -> tuple[NDArray[np.intp], float]:
-            return counting.split(secret[members], symbol[members], is_stale=is_stale(own, members)), 1.0
-    else:
-        certificate = Certificate.of(counting, book.chosen, book.budget, book.confidence)
-        chooses, is_first = choosing(book.units[here]), len(book.sizes) == 1
-
-        def split(own: int, members: NDArray[np.intp]) -> tuple[NDArray[np.intp], float]:
-            of_members = secret[members], symbol[members], chooses[members], float(book.shares[own])
-            return certificate.split(*of_members, is_first=is_first, is_stale=is_stale(own, members))
-
-    return blocks_of(group, len(sizes), split)
+    secret, symbol, group, units = book.secret[here], told[y], book.group[here], book.units[here]
+    counting, is_first, chooses = (
+        Counting(book.sizes[0], book.budget, book.least),
+        len(book.sizes) == 1,
+        choosing(units),
+    )
+    proof = book.confidence and Certificate.of(counting, book.chosen, book.budget, book.confidence)
+    # 0 where a unit is told nothing new, else from 1 on.
+    blocks, handed = np.zeros(len(here), np.intp), np.ones(len(sizes))
+    order = np.argsort(group, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        own, of_members = int(group[members[0]]), (secret[members], symbol[members])
+        # Whether one block would part those who are here from those who are not, and say nothing new.
+        is_stale = len(members) < sizes[own] and bool(np.isin(symbol[members], said[own]).all())
+        if proof:
+            of_units = chooses[members], float(book.shares[own])
+            blocks[members], handed[own] = proof.split(*of_members, *of_units, is_first=is_first, is_stale=is_stale)
+        else:
+            blocks[members] = counting.split(*of_members, is_stale=is_stale)
+    return blocks, handed
 
 
 def _told(

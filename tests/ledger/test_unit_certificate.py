@@ -87,34 +87,31 @@ class Known:
 def released(seed, folder, monkeypatch, confidence=0.95):
     """The ledger after a year, and what was told under the distribution."""
     known = Known(distribution_of(seed))
-    blocks_of, chosen = _unit_rows.blocks_of, Certificate._chosen
+    of_book, split, chosen, labels = _unit_rows._blocks, Certificate.split, Certificate._chosen, []
 
     def watched_chosen(self, secret, symbol, n_symbols, share):
         known.last = chosen(self, secret, symbol, max(n_symbols, N_VALUES), share)
         return known.last[:n_symbols]
 
-    def watched_blocks(group, n_groups, split):
-        def watched(own, members):
-            known.last = None
-            blocks, part = split(own, members)
-            known.labels[own] = known.last if blocks.max() > 1 else None
-            return blocks, part
+    def watched_split(*given, **flags):
+        known.last = None
+        blocks, part = split(*given, **flags)
+        labels.append(known.last if blocks.max() > 1 else None)
+        return blocks, part
 
-        blocks, handed = blocks_of(group, n_groups, watched)
-        known.tell(here.pop(), blocks, group)
+    def watched_blocks(book, units, *rest):
+        labels.clear()
+        blocks, handed = of_book(book, units, *rest)
+        group = book.group[units]
+        known.labels.update(zip(np.unique(group).tolist(), labels, strict=True))
+        known.tell([bytes(book.units[unit]) for unit in units], blocks, group)
         return blocks, handed
-
-    of_book, here = _unit_rows._blocks, []
-
-    def watched_here(book, units, *rest):
-        here.append([bytes(book.units[unit]) for unit in units])
-        return of_book(book, units, *rest)
 
     with monkeypatch.context() as patched:
         patched.setattr(NoiseKey, "from_system", lambda: NoiseKey.from_seed(seed))
         patched.setattr(Certificate, "_chosen", watched_chosen)
-        patched.setattr(_unit_rows, "blocks_of", watched_blocks)
-        patched.setattr(_unit_rows, "_blocks", watched_here)
+        patched.setattr(Certificate, "split", watched_split)
+        patched.setattr(_unit_rows, "_blocks", watched_blocks)
         folder.mkdir(exist_ok=True)
         ledger = UnitLedger(folder / f"u{seed}", BUDGET, unit="who", confidence=confidence)
         for month, table in enumerate(year(seed)):
