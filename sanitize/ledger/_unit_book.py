@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -43,11 +43,6 @@ if TYPE_CHECKING:
 _BOOK_BYTES = 1 << 30
 # Of the name of the unit column, which errors repeat.
 _NAME_CHARACTERS = 200
-# Fields of a book that its file has by the same names and in the same form.
-_WRITTEN_AS_THEY_ARE = (
-    *("unit", "least", "confidence", "sensitive", "secrets", "units", "secret"),
-    *("group", "sizes", "chosen", "shares", "values", "said"),
-)
 # Printed values that are kept of each group, for units that are told nothing new.
 SAID = 64
 DIGEST_BYTES = 16
@@ -294,3 +289,7 @@ class UnitBook:
             secret=np.concatenate([self.secret, secret]),
             group=np.concatenate([self.group, np.zeros(len(units), np.intp)]),
         )
+
+
+# Fields of a book that its file has by the same names and in the same form.
+_WRITTEN_AS_THEY_ARE = [own.name for own in fields(UnitBook) if own.name not in ("budget", "key", "releases")]
