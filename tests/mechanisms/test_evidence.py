@@ -13,7 +13,7 @@ from scipy import sparse, stats
 import sanitize as sz
 from sanitize.confidence import clopper_pearson
 from sanitize.mechanisms._trees import evidence
-from sanitize.mechanisms._trees.evidence import Evidence, certified
+from sanitize.mechanisms._trees.evidence import Evidence
 from sanitize.mechanisms._trees.foresight import Foresight, foreseen, rows_needed, rows_of_cells
 
 ALARM = 1e-9  # of each statistical test, were its seed drawn anew
@@ -23,6 +23,11 @@ RUNS = 2_000
 def alone(net: sparse.csr_array, design: np.ndarray, fresh: np.ndarray, level: float) -> Evidence:
     """Evidence on one symbol by one test at this level."""
     return Evidence(net, design, fresh, level / (1 - evidence._FOR_MEANS), None)
+
+
+def certified(net, design, fresh, budget, prior, error) -> np.ndarray:
+    """Which symbols counts without noise prove to be within a budget."""
+    return Evidence(net, design, fresh, error, None).proves(budget, prior)
 
 
 def test_what_is_shown_is_the_product_over_single_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._response_solver.repair import response_channel
 from sanitize.mechanisms._trees.candidates import LOSS_STEPS, agglomerated, best_mixture, candidates
-from sanitize.mechanisms._trees.evidence import certified, rows_of, shares_within
+from sanitize.mechanisms._trees.evidence import Evidence, rows_of, shares_within
 from sanitize.mechanisms._trees.foresight import Foresight
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def proven(
         prior = shares_within(fresh.sum(axis=1), rows_of(fresh, noise), noise, fresh.shape[1], share)
     else:
         prior = clopper_pearson(fresh.sum(axis=1) + design.sum(axis=1), fresh.sum() + design.sum(), share)
-    passed = certified(net, design, fresh, budget, prior, error * (1 - for_prior), noise)
+    passed = Evidence(net, design, fresh, error * (1 - for_prior), noise).proves(budget, prior)
     # Under the frequencies of all rows a little room is left for rounding.
     return passed & ~(budget.excess_of(_lifts(net, joint), joint.p_s) > -1e-9)
 

@@ -51,44 +51,12 @@ if TYPE_CHECKING:
     from sanitize.budgets import LiftBudget
 
     Bounds = tuple[Vector, Vector]
+    Counts = NDArray[np.int64]
 
 # Of the probability of error, spent on the means of w.
 _FOR_MEANS = 0.05
 _WITHIN = 0.99  # of the tilts for which the noise has a bound, and of the λ that keep every factor above 0
 _LEAST = 1e-12
-
-
-def certified(
-    net: sparse.csr_array,
-    design: NDArray[np.int64],
-    fresh: NDArray[np.int64],
-    budget: LiftBudget,
-    prior: Bounds,
-    error: float,
-    noise: Noise | None = None,
-) -> Mask:
-    """Whether fresh rows prove that the lifts of each symbol are within the budget.
-
-    Parameters
-    ----------
-    net : sparse array of shape (k, n_cells)
-        P(y|cell) of each symbol up to a factor, between 0 and 1.
-    design, fresh : ndarrays of shape (n_s, n_cells)
-        Counts of the rows that the symbols were chosen on and of others, which may hold noise.
-    budget : LiftBudget
-    prior : pair of ndarrays of shape (n_s,)
-        Bounds of P(s), which may be those that the fresh rows give.
-    error : float
-        Probability that any symbol passes which is not within the budget, while P(s) is within its bounds.
-    noise : Noise, optional
-        That on each count of fresh rows, independent over cells.
-    """
-    evidence = Evidence(net, design, fresh, error, noise)
-    passed = np.ones(net.shape[0], bool)
-    for sign, ratio, said_from in _claims(budget):
-        for s in np.flatnonzero(prior[0] < said_from).tolist():
-            passed &= evidence.shows(s, sign, ratio, prior[0][s], prior[1][s])
-    return passed
 
 
 def _claims(budget: LiftBudget) -> list[tuple[int, float, float]]:
@@ -108,16 +76,21 @@ def _claims(budget: LiftBudget) -> list[tuple[int, float, float]]:
 
 
 class Evidence:
-    """Symbols and counts, as each test of one secret and one side takes them."""
+    """Symbols and counts, as each test of one secret and one side takes them.
 
-    def __init__(
-        self,
-        net: sparse.csr_array,
-        design: NDArray[np.int64],
-        fresh: NDArray[np.int64],
-        error: float,
-        noise: Noise | None,
-    ) -> None:
+    Parameters
+    ----------
+    net : sparse array of shape (k, n_cells)
+        P(y|cell) of each symbol up to a factor, between 0 and 1.
+    design, fresh : ndarrays of shape (n_s, n_cells)
+        Counts of the rows that the symbols were chosen on and of others, which may hold noise.
+    error : float
+        Probability that any symbol passes which is not within the budget, while P(s) is within its bounds.
+    noise : Noise or None
+        That on each count of fresh rows, independent over cells.
+    """
+
+    def __init__(self, net: sparse.csr_array, design: Counts, fresh: Counts, error: float, noise: Noise | None) -> None:
         self.k, self.n_cells = net.shape
         self.row, self.cell, self.w = np.repeat(np.arange(self.k), np.diff(net.indptr)), net.indices, net.data
         self.design, self.fresh, self.noise = design, fresh, noise
@@ -144,6 +117,14 @@ class Evidence:
         found: Vector = np.zeros(self.k)
         np.minimum.at(found, self.row, values)
         return found
+
+    def proves(self, budget: LiftBudget, prior: Bounds) -> Mask:
+        """Whether fresh rows prove that the lifts of each symbol are within the budget, for P(s) within some bounds."""
+        passed = np.ones(self.k, bool)
+        for sign, ratio, said_from in _claims(budget):
+            for s in np.flatnonzero(prior[0] < said_from).tolist():
+                passed &= self.shows(s, sign, ratio, prior[0][s], prior[1][s])
+        return passed
 
     def shows(self, s: int, sign: int, ratio: float, least: float, most: float) -> Mask:
         """Whether P(y, s) is shown to be at least (sign 1) or at most (-1) ``ratio`` P(s) P(y), shape (k,)."""
