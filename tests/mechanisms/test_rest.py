@@ -10,7 +10,7 @@ from scipy.special import entr
 
 import sanitize as sz
 from sanitize.mechanisms._effort import Effort
-from sanitize.mechanisms._response_solver.column_generation import lower_envelope
+from sanitize.mechanisms._response_solver.column_generation import Search
 from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.polytope import LiftBounds
 
@@ -34,7 +34,7 @@ def cut_short(joint: sz.JointDistribution, budget, distribution: np.ndarray | No
     lifts = joint.pmf / joint.p_s[:, None] / joint.p_x
     bounds = LiftBounds.inner(lifts, budget, joint.p_x)
     effort = Effort(2 * len(joint.p_x) * bounds.polytope(distribution).work)
-    return lower_envelope(bounds, bounds, joint.p_x, [], gap=1e-6, effort=effort, loss=Loss(distribution))
+    return Search(bounds, bounds, joint.p_x, 1e-6, effort, Loss(distribution)).mixed([])
 
 
 def beside(joint: sz.JointDistribution, budget, v: np.ndarray) -> float:

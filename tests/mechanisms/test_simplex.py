@@ -12,7 +12,7 @@ from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._random_response.optimal import solve_optimal_random_response
-from sanitize.mechanisms._response_solver.column_generation import Search, lower_envelope
+from sanitize.mechanisms._response_solver.column_generation import Search
 from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
 from sanitize.mechanisms._response_solver.polytope import LiftBounds, Polytope, _beside_slacks, inverse_of
@@ -91,7 +91,7 @@ def test_bounds_hold_when_the_mixture_claims_to_be_worse_than_the_optimum(claime
         cells = rng.random((3, 8))
         joint = JointDistribution.from_matrix(cells / cells.sum())
         bounds = LiftBounds.outer(sz.lift(joint), budget)
-        best = lower_envelope(bounds, bounds, joint.p_x, [], gap=1e-9, effort=Effort(10**9), loss=Loss())
+        best = Search(bounds, bounds, joint.p_x, 1e-9, Effort(10**9), Loss()).mixed([])
         search = Search(bounds, bounds, joint.p_x, 1e-9, Effort(10**9), Loss())
         search.mixture = replace(best.mixture, value=best.mixture.value + claimed)
         search._certify(search.mixture)

@@ -27,17 +27,10 @@ _RESTS = 2  # of P_X beside the columns, at the end of a search that is cut shor
 _SEARCH_SHARE = 0.7  # of the effort or a time limit, before the bound is computed
 
 
-def lower_envelope(
-    inner: LiftBounds,
-    outer: LiftBounds,
-    p_x: Vector,
-    seeds: Iterable[Vector],
-    *,
-    gap: float,
-    effort: Effort,
-    loss: Loss,
-) -> Search:
+class Search:
     """Mix posteriors within ``inner`` into P_X with the least loss; bound it over ``outer``, which contains inner.
+
+    Every assignment leaves a valid mixture and a valid bound.
 
     Parameters
     ----------
@@ -45,36 +38,12 @@ def lower_envelope(
         The bounds with and without a safety margin.
     p_x : ndarray of shape (n,)
         A point within both.
-    seeds : iterable of ndarray of shape (n,)
-        Posteriors to begin with, besides P_X.
     gap : float
         Stop when value - bound is at most this, in nats.
     effort : Effort
         Entries of linear programs that may be solved, and a time limit where there is one.
     loss : Loss
         What is to be kept.
-    """
-    search = Search(inner, outer, p_x, gap, effort, loss)
-    for v in (p_x, *seeds):
-        search.pool.add(v)
-    search.mixture = search.pool.mix()
-    try:
-        with progress("optimal random response") as show:
-            search.run(show)
-        if search.is_used():
-            search.status = "time_limit" if effort.is_late(_SEARCH_SHARE) else "effort"
-    except KeyboardInterrupt:
-        search.status = "interrupted"
-        search.mixture = search.pool.mix()
-    except (np.linalg.LinAlgError, RoundingStops):
-        pass  # what was found before is still a mixture and a bound
-    if search.mixture.value - search.bound <= gap:
-        search.status = "optimal"
-    return search
-
-
-class Search:
-    """State of one run; every assignment leaves a valid mixture and a valid bound.
 
     Attributes
     ----------
@@ -98,6 +67,25 @@ class Search:
         self.p_x, self.gap, self.effort = p_x, gap, effort
         self.pool, self.bound, self.status = ColumnPool(p_x, loss), 0.0, "stalled"
         self.pricer = Pricer(self.inner, self.pool, np.random.default_rng(0), gap / 4, effort)
+
+    def mixed(self, seeds: Iterable[Vector]) -> Search:
+        """Search from P_X and some more posteriors, each of shape (n,), until the gap is closed or time is up."""
+        for v in (self.p_x, *seeds):
+            self.pool.add(v)
+        self.mixture = self.pool.mix()
+        try:
+            with progress("optimal random response") as show:
+                self.run(show)
+            if self.is_used():
+                self.status = "time_limit" if self.effort.is_late(_SEARCH_SHARE) else "effort"
+        except KeyboardInterrupt:
+            self.status = "interrupted"
+            self.mixture = self.pool.mix()
+        except (np.linalg.LinAlgError, RoundingStops):
+            pass  # what was found before is still a mixture and a bound
+        if self.mixture.value - self.bound <= self.gap:
+            self.status = "optimal"
+        return self
 
     def is_used(self) -> bool:
         """Whether what is left is for the bound."""

@@ -16,7 +16,7 @@ from sanitize.channel import Optimality
 from sanitize.lifts import lift
 from sanitize.mechanisms._merging.risks import groups_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
-from sanitize.mechanisms._response_solver.column_generation import lower_envelope
+from sanitize.mechanisms._response_solver.column_generation import Search
 from sanitize.mechanisms._response_solver.columns import Loss, RoundingStops
 from sanitize.mechanisms._response_solver.polytope import EQUALITY, LiftBounds, least_side
 from sanitize.mechanisms._response_solver.repair import response_channel
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
+
+    # Columns over some letters, as if they were the distribution: weights, costs, bound, status, how many there were.
+    _Found = tuple[Vector | sparse.csc_array, Vector, Vector, float, str, int]
 
 _MOST_LETTERS = 64  # with more, there are too many vertices to list
 # Entries of linear programs solved by default: about half a minute.
@@ -187,6 +190,14 @@ class Block:
         return found
 
     def _respond(self, budget: LiftBudget | LDPBudget, effort: Effort) -> Response:
+        """The response as a part of the whole distribution."""
+        joint, (found, weights, costs, bound, status, n_columns) = self.problem.joint, self._found_alone(budget, effort)
+        columns, total = sparse.csc_array(found), float(joint.p_x[self.letters].sum())
+        parts = columns.data, self.letters[columns.indices], columns.indptr
+        whole = sparse.csc_array(parts, shape=(len(joint.p_x), len(weights)))
+        return Response(whole, weights * total, float(costs @ weights) * total, bound * total, n_columns, status)
+
+    def _found_alone(self, budget: LiftBudget | LDPBudget, effort: Effort) -> _Found:
         """Letters as they are where that is allowed, else by all vertices, else by column generation."""
         joint, letters, loss = self.problem.joint, self.letters, self.problem.loss.on(self.letters)
         p_x, alone, lifts = joint.p_x[letters], loss.alone(len(letters)), lift(joint)[:, letters]
@@ -198,43 +209,27 @@ class Block:
         is_over = cuts is not None and cuts.min(initial=0.0) < -_BESIDE * lifts.max()
         if not is_over and not (budget.excess_of(lifts, joint.p_s) > 0).any():
             every = sparse.eye_array(len(letters), format="csc")
-            return self._made(every, own, alone, float(alone @ own), "optimal", len(letters))
+            return every, own, alone, float(alone @ own), "optimal", len(letters)
         if cuts is not None:
             within = cuts if inner.equal(outer) else inner.cuts()
             listed = mix_all_vertices(cuts, within, own, self.problem.gap, loss)
             if listed is not None:
                 chosen, mixture, bound, n_vertices = listed
                 bound += float(alone @ own)
-                return self._made(chosen.T, mixture.weights, loss.of(chosen), bound, "optimal", n_vertices)
+                return chosen.T, mixture.weights, loss.of(chosen), bound, "optimal", n_vertices
         # P_X restricted to safe sets, shape (k, n): those given, or the groups of subset merging.
         atoms = groups_of(subset_merging(joint, budget)) if self.atoms is None else self.atoms
         seeds = np.array([np.bincount(atom, joint.p_x[atom], len(joint.p_x)) for atom in atoms])[:, letters]
         seeds /= seeds.sum(axis=1, keepdims=True)
         try:
-            found = lower_envelope(inner, outer, own, seeds, gap=self.problem.gap, effort=effort, loss=loss)
+            found = Search(inner, outer, own, self.problem.gap, effort, loss).mixed(seeds)
         except (np.linalg.LinAlgError, RoundingStops):
             # The seeds alone, with a bound that proves nothing: for distributions beyond linear programs of doubles.
             weights = (seeds > 0) @ own
-            return self._made(seeds.T, weights, loss.of(seeds), 0.0, "stalled", len(seeds))
+            return seeds.T, weights, loss.of(seeds), 0.0, "stalled", len(seeds)
         pool, mixture = found.pool, found.mixture
         columns, costs = pool.matrix(mixture.chosen), np.array(pool.costs)[mixture.chosen]
-        return self._made(columns, mixture.weights, costs, found.bound, found.status, len(pool))
-
-    def _made(
-        self,
-        columns: Vector | sparse.csc_array,
-        weights: Vector,
-        costs: Vector,
-        bound: float,
-        status: str,
-        n_columns: int,
-    ) -> Response:
-        """A response of columns over these letters alone, as if they were the distribution."""
-        joint, columns = self.problem.joint, sparse.csc_array(columns)
-        total = float(joint.p_x[self.letters].sum())
-        parts = columns.data, self.letters[columns.indices], columns.indptr
-        whole = sparse.csc_array(parts, shape=(len(joint.p_x), len(weights)))
-        return Response(whole, weights * total, float(costs @ weights) * total, bound * total, n_columns, status)
+        return columns, mixture.weights, costs, found.bound, found.status, len(pool)
 
 
 def respond_in(
