@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._checks import Codes, Vector
 from sanitize._limits import CHANNEL_CELLS
 from sanitize.alphabet import Alphabet
 from sanitize.joint import JointDistribution
@@ -14,8 +15,6 @@ from sanitize.lifts import lift
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
     from sanitize.budgets._budgets import Budget
 
@@ -39,29 +38,24 @@ class ConditionalBudget:
     """
 
     inner: Budget
-    cells: NDArray[np.intp] = field(repr=False)
+    cells: Codes = field(repr=False)
     shape: tuple[int, int]
 
-    def excess(self, released: JointDistribution) -> NDArray[np.float64]:
+    def excess(self, released: JointDistribution) -> Vector:
         """Inner excess of the riskiest b at each released symbol, shape (n_y,), for a distribution of ((s, b), Y)."""
         return self.excess_of(lift(released), released.p_s)
 
-    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
         """The same from the lifts of the pairs (n_pairs, k) and their prior (n_pairs,), shape (k,)."""
         return self._worst(self.inner.excess_of, lifts, p_s)
 
-    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
         """Inner risk of the riskiest b at each column of lifts, shape (k,)."""
         return self._worst(self.inner.risk_of, lifts, p_s)
 
-    def _worst(
-        self,
-        of: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
-        lifts: NDArray[np.float64],
-        p_pairs: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
+    def _worst(self, of: Callable[[Vector, Vector], Vector], lifts: Vector, p_pairs: Vector) -> Vector:
         n_s, n_b = self.shape
-        prior: NDArray[np.float64] = np.bincount(self.cells // n_b, p_pairs, n_s).astype(np.float64)
+        prior: Vector = np.bincount(self.cells // n_b, p_pairs, n_s).astype(np.float64)
         step = max(1, CHANNEL_CELLS // (n_s * n_b))
         worst = np.empty(lifts.shape[1])
         for start in range(0, lifts.shape[1], step):
@@ -77,9 +71,7 @@ class ConditionalBudget:
         return worst
 
 
-def conditional_budget(
-    cells: NDArray[np.float64], public: Alphabet, budget: Budget
-) -> tuple[JointDistribution, ConditionalBudget]:
+def conditional_budget(cells: Vector, public: Alphabet, budget: Budget) -> tuple[JointDistribution, ConditionalBudget]:
     """Distribution of ((s, b), X) and the budget for it, from P(s, b, x), shape (n_s, n_b, n_x)."""
     n_s, n_b, n_x = cells.shape
     rows = cells.reshape(-1, n_x)
@@ -105,22 +97,22 @@ class ReferredBudget:
     """
 
     inner: Budget
-    prior: NDArray[np.float64] = field(repr=False)
-    present: NDArray[np.intp] = field(repr=False)
+    prior: Vector = field(repr=False)
+    present: Codes = field(repr=False)
 
-    def excess(self, released: JointDistribution) -> NDArray[np.float64]:
+    def excess(self, released: JointDistribution) -> Vector:
         """Inner excess of each released symbol of the group, shape (n_y,)."""
         return self.excess_of(lift(released), released.p_s)
 
-    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
         """The same from lifts in the group, shape (n_present, k), and its shares of secrets, shape (n_present,)."""
         return self.inner.excess_of(self._referred(lifts, p_s), self.prior)
 
-    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
         """Inner risk of each column of such lifts."""
         return self.inner.risk_of(self._referred(lifts, p_s), self.prior)
 
-    def _referred(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _referred(self, lifts: Vector, p_s: Vector) -> Vector:
         whole = np.zeros((len(self.prior), lifts.shape[1]))
         whole[self.present] = lifts * (p_s / self.prior[self.present])[:, None]
         return whole

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._checks import Codes, Vector
 from sanitize.budgets import ReferredBudget
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms import subset_merging
@@ -46,7 +47,7 @@ class Counting:
     budget: Budget
     least: int
 
-    def allows(self, secret: NDArray[np.intp], blocks: NDArray[np.intp]) -> bool:
+    def allows(self, secret: Codes, blocks: Codes) -> bool:
         """Whether blocks, numbered from 1, have enough units and are within the budget."""
         counts = cell_counts(blocks - 1, secret, int(blocks.max()), len(self.reference))
         n, prior = counts.sum(axis=0), self.reference / self.reference.sum()
@@ -54,9 +55,9 @@ class Counting:
             return False
         return not (self.budget.excess_of(counts / n / prior[:, None], prior) > 0).any()
 
-    def split(self, secret: NDArray[np.intp], symbol: NDArray[np.intp], *, is_stale: bool) -> NDArray[np.intp]:
+    def split(self, secret: Codes, symbol: Codes, *, is_stale: bool) -> Codes:
         """Blocks of units of a group, or 0 where they are too few, over the budget, or one stale block."""
-        nobody: NDArray[np.intp] = np.zeros(len(secret), np.intp)
+        nobody: Codes = np.zeros(len(secret), np.intp)
         if len(secret) < self.least or not self.allows(secret, nobody + 1):
             return nobody
         seen, own = np.unique(symbol, return_inverse=True)
@@ -71,7 +72,7 @@ class Counting:
         return nobody if is_stale and blocks.max() == 1 else blocks
 
 
-def _at_least(merged: NDArray[np.int32], sizes: NDArray[np.int64], least: int) -> NDArray[np.intp]:
+def _at_least(merged: NDArray[np.int32], sizes: NDArray[np.int64], least: int) -> Codes:
     """Blocks put together with their neighbours until each has units enough."""
     n = int(merged.max()) + 1
     of_block = np.bincount(merged, sizes, n)
@@ -107,23 +108,21 @@ class Sources:
         How many can be.
     """
 
-    group: NDArray[np.intp]
-    block: NDArray[np.intp]
-    number: NDArray[np.intp]
+    group: Codes
+    block: Codes
+    number: Codes
     symbol: NDArray[np.int32]
-    again: NDArray[np.intp]
-    n_again: NDArray[np.intp]
+    again: Codes
+    n_again: Codes
 
     @classmethod
-    def of(
-        cls, group: NDArray[np.intp], block: NDArray[np.intp], symbol: NDArray[np.int32], again: NDArray[np.intp]
-    ) -> Sources:
+    def of(cls, group: Codes, block: Codes, symbol: NDArray[np.int32], again: Codes) -> Sources:
         """Those of units by their groups and blocks; ``again`` has a row for each group."""
         _, number = np.unique(group * (int(block.max()) + 1) + block, return_inverse=True)
         first = -np.sort(-again, axis=1)
         return cls(group, block, number, symbol, first[group], np.count_nonzero(first >= 0, axis=1)[group])
 
-    def draw(self, words: NDArray[np.uint64]) -> NDArray[np.intp]:
+    def draw(self, words: NDArray[np.uint64]) -> Codes:
         """Symbol that each unit is printed, by a random word each; -1 where there is none."""
         order = np.argsort(self.number, kind="stable")
         size = np.bincount(self.number)
@@ -131,7 +130,7 @@ class Sources:
         old = self.again[np.arange(len(words)), _below(words, np.maximum(self.n_again, 1))]
         return np.where(self.block > 0, self.symbol[other], old)
 
-    def rows(self, secret: NDArray[np.intp], shape: tuple[int, int]) -> NDArray[np.float64]:
+    def rows(self, secret: Codes, shape: tuple[int, int]) -> Vector:
         """Rows of each secret that are printed as each symbol, in the mean over the words; shape (n_s, n_y)."""
         found, own = np.zeros(shape), np.flatnonzero(self.block)
         size = np.bincount(self.number)
@@ -144,6 +143,6 @@ class Sources:
         return found + (members @ prints).toarray()
 
 
-def _below(words: NDArray[np.uint64], bound: NDArray[np.intp]) -> NDArray[np.intp]:
+def _below(words: NDArray[np.uint64], bound: Codes) -> Codes:
     """A whole number below each bound."""
     return ((words >> np.uint64(32)) * bound.astype(np.uint64) >> np.uint64(32)).astype(np.intp)

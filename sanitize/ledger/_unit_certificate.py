@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._checks import Codes, Mask, Vector
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize.confidence import clopper_pearson
 from sanitize.mechanisms import as_lift_budget, least_shown
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.ledger._groups import Counting
 
-    Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
+    Bounds = tuple[Vector, Vector]
 
 # Of the probability of error, spent on P(s).
 _FOR_PRIOR = 0.05
@@ -40,7 +41,7 @@ _SURE = 1.5
 _LEAST_LEVEL = 1e-12
 
 
-def choosing(units: NDArray[np.uint8]) -> NDArray[np.bool_]:
+def choosing(units: NDArray[np.uint8]) -> Mask:
     """Which units choose, by their digests, shape (n_units,)."""
     return np.asarray(units[:, 0] < 256 * DESIGN_SHARE)
 
@@ -76,21 +77,14 @@ class Certificate:
         return cls(counting, (least * high, most * low), (least * about, most * about))
 
     def split(
-        self,
-        secret: NDArray[np.intp],
-        symbol: NDArray[np.intp],
-        chooses: NDArray[np.bool_],
-        share: float,
-        *,
-        is_first: bool,
-        is_stale: bool,
-    ) -> tuple[NDArray[np.intp], float]:
+        self, secret: Codes, symbol: Codes, chooses: Mask, share: float, *, is_first: bool, is_stale: bool
+    ) -> tuple[Codes, float]:
         """Block of each unit of a group that is here, and the part of the group's share that is handed on to them.
 
         The first units of all are one block untested: P(s) is theirs. One block of a later group is not tested either,
         for it tells that a unit is here, and that alone.
         """
-        nobody: NDArray[np.intp] = np.zeros(len(secret), np.intp)
+        nobody: Codes = np.zeros(len(secret), np.intp)
         if chooses.sum() < self.counting.least:  # whatever the others are, so that no test of theirs was skipped
             return (nobody + 1, 1 - LEFT) if is_first else (nobody, 1.0)
         wanted = self._chosen(secret[chooses], symbol[chooses], int(symbol.max()) + 1, share)
@@ -117,9 +111,7 @@ class Certificate:
         least, most = self.proven
         return bool((low >= least[:, None]).all() and (high <= most[:, None]).all())
 
-    def _chosen(
-        self, secret: NDArray[np.intp], symbol: NDArray[np.intp], n_symbols: int, share: float
-    ) -> NDArray[np.intp]:
+    def _chosen(self, secret: Codes, symbol: Codes, n_symbols: int, share: float) -> Codes:
         """Block of each symbol: the one that shows least is put to another, until all show enough.
 
         To one with which it does, if there is one that did not by itself, and the smallest of them; else to that with
@@ -147,7 +139,7 @@ class Certificate:
         whole[seen] = found
         return whole
 
-    def _expected(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _expected(self, counts: NDArray[np.int64]) -> Vector:
         """What the others are expected to show of blocks of those who choose, in nats; 0 where it is nothing."""
         n = counts.sum(axis=0)
         return least_shown((counts + 0.5) / (n + 1), *self.expected, n * (1 - DESIGN_SHARE) / DESIGN_SHARE)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._checks import Codes, Vector
 from sanitize._tables.columns import as_arrow, factorize, python_values
 from sanitize.channel import ReducedChannel
 from sanitize.errors import ColumnError, LedgerError
@@ -87,9 +88,7 @@ def released_rows(
     return replace(book, releases=(*book.releases, entry)), released
 
 
-def _blocks(
-    book: UnitBook, here: NDArray[np.intp], told: NDArray[np.intp], y: NDArray[np.int32], again: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+def _blocks(book: UnitBook, here: Codes, told: Codes, y: NDArray[np.int32], again: Codes) -> tuple[Codes, Vector]:
     """Block of each unit that is released something, by what it was printed from; and what is left of shares."""
     sizes = np.bincount(book.group, minlength=len(again))
     sizes[0] += 1  # for those who are still to come
@@ -116,13 +115,7 @@ def _blocks(
     return blocks, handed
 
 
-def _told(
-    book: UnitBook,
-    here: NDArray[np.intp],
-    block: NDArray[np.intp],
-    printed: NDArray[np.intp],
-    handed: NDArray[np.float64],
-) -> UnitBook:
+def _told(book: UnitBook, here: Codes, block: Codes, printed: Codes, handed: Vector) -> UnitBook:
     """The book after some units were printed a value each; a block that is all of a group is no new one.
 
     ``handed`` is the part of each group's share that those who were told something new are handed, or the group itself
@@ -156,12 +149,12 @@ def _told(
     return replace(book, group=after, sizes=sizes, said=said, shares=shares)
 
 
-def _sample(printed: NDArray[np.intp]) -> NDArray[np.intp]:
+def _sample(printed: Codes) -> Codes:
     """Some of the values that were printed, which are drawn in any order."""
     return printed[np.arange(SAID) * len(printed) // SAID]
 
 
-def _with_rows(book: UnitBook, release: Release, table: Mapping[str, Any]) -> tuple[UnitBook, NDArray[np.intp], int]:
+def _with_rows(book: UnitBook, release: Release, table: Mapping[str, Any]) -> tuple[UnitBook, Codes, int]:
     """The book with the units of a table, the number of each row's unit in it, and how many of them are new."""
     layout = release.layout
     if set(layout.sensitive) == set(layout.read):
@@ -199,9 +192,7 @@ def _with_rows(book: UnitBook, release: Release, table: Mapping[str, Any]) -> tu
     return book.with_units(digests[~there], own[~there]), found[unit], int((~there).sum())
 
 
-def _secrets(
-    book: UnitBook, texts: Sequence[str], secret: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
+def _secrets(book: UnitBook, texts: Sequence[str], secret: Codes) -> tuple[Codes, NDArray[np.uint8]]:
     """Number of each unit's secret in the book, and the digests of all secrets; those of the first release make it."""
     digests = keyed_digests(book.key, [f"secret:{text}" for text in texts])
     if not book.releases:
@@ -233,13 +224,13 @@ def keyed_units(book: UnitBook, texts: Sequence[str]) -> NDArray[np.uint8]:
     return keyed_digests(book.key, [f"unit:{text}" for text in texts])
 
 
-def numbers_of(known: NDArray[np.uint8], digests: NDArray[np.uint8]) -> NDArray[np.intp]:
+def numbers_of(known: NDArray[np.uint8], digests: NDArray[np.uint8]) -> Codes:
     """Number of each digest among those known, -1 where it is not."""
     number = {bytes(row): place for place, row in enumerate(known)}
     return np.array([number.get(bytes(row), -1) for row in digests], np.intp)
 
 
-def texts_of(table: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str], NDArray[np.intp]]:
+def texts_of(table: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str], Codes]:
     """Distinct rows of some columns as texts, equal ones for equal values of any type; and the number of each row's."""
     levels, codes = [], []
     for name in names:
@@ -261,9 +252,7 @@ def _rows_as_texts(levels: Sequence[list[str | None]], rows: NDArray[np.int32]) 
     return [json.dumps([level[code] for level, code in zip(levels, row, strict=True)]) for row in rows]
 
 
-def _kept_draws(
-    book: UnitBook, channel: Channel, unit: NDArray[np.intp], codes: NDArray[np.int32]
-) -> NDArray[np.int32]:
+def _kept_draws(book: UnitBook, channel: Channel, unit: Codes, codes: NDArray[np.int32]) -> NDArray[np.int32]:
     """Output of the channel for each row, the same for all rows of a unit and value, now and later."""
     pairs, pair = np.unique(unit * np.int64(channel.n_inputs) + codes, return_inverse=True)
     of_unit, x = np.divmod(pairs, channel.n_inputs)
@@ -279,7 +268,7 @@ def _symbols(alphabet: Alphabet) -> list[str]:
     return _rows_as_texts([_plain(python_values(level, name)) for name, level in pairs], alphabet.codes)
 
 
-def _turns(unit: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+def _turns(unit: Codes) -> list[Codes]:
     """The first row of each unit, then the second of those that have one, and so on."""
     order = np.argsort(unit, kind="stable")
     starts = np.r_[True, np.diff(unit[order]) != 0]

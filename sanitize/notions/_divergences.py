@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
-from numpy.typing import NDArray
+
+from sanitize._checks import Mask, Vector
 
 _NODES, _WEIGHTS = leggauss(12)
 
 
-def log_ratios(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_ratios(p: Vector, q: Vector) -> Vector:
     """Log p/q entry by entry: inf where only q is 0, -inf where p is 0 (also where both are)."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         change = (p - q) / q
@@ -20,17 +21,17 @@ def log_ratios(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.flo
     return np.where(p == 0, -np.inf, ratio)
 
 
-def positive_part(p: NDArray[np.float64], q: NDArray[np.float64], eps: float) -> NDArray[np.float64]:
+def positive_part(p: Vector, q: Vector, eps: float) -> Vector:
     """Largest P(A) - e^ε Q(A) over events A: the sum over outputs of the positive part of p - e^ε q."""
     # In two halves, because e^ε alone may overflow where its product with a tiny q does not. e^1400 makes the
     # smallest double exceed 1: no larger ε, nor inf, changes the answer.
     half = np.exp(min(eps / 2, 700.0))
     with np.errstate(over="ignore"):
-        total: NDArray[np.float64] = np.maximum(p - q * half * half, 0).sum(axis=1)
+        total: Vector = np.maximum(p - q * half * half, 0).sum(axis=1)
     return np.minimum(total, 1.0)
 
 
-def epsilon_at(p: NDArray[np.float64], q: NDArray[np.float64], delta: float) -> NDArray[np.float64]:
+def epsilon_at(p: Vector, q: Vector, delta: float) -> Vector:
     """Least ε >= 0 with P(A) <= e^ε Q(A) + δ for every event A, exactly.
 
     It is the largest log((P(A) - δ) / Q(A)), and by the Neyman-Pearson lemma some A = {p/q >= t} attains it.
@@ -47,7 +48,7 @@ def epsilon_at(p: NDArray[np.float64], q: NDArray[np.float64], delta: float) -> 
     return np.maximum(logs.max(axis=1), 0.0)
 
 
-def renyi(p: NDArray[np.float64], q: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+def renyi(p: Vector, q: Vector, alpha: float) -> Vector:
     """Rényi divergence D_α(P || Q) for α in (0, inf]; 0 where they are equal, inf where P leaves the support of Q."""
     ratio = log_ratios(p, q)
     # Above this order the divergence is the largest log-ratio to the last digit.
@@ -78,9 +79,7 @@ def renyi(p: NDArray[np.float64], q: NDArray[np.float64], alpha: float) -> NDArr
     return np.maximum(value, 0.0)
 
 
-def _mean_terms(
-    p: NDArray[np.float64], q: NDArray[np.float64], ratio: NDArray[np.float64], both: NDArray[np.bool_], alpha: float
-) -> NDArray[np.float64]:
+def _mean_terms(p: Vector, q: Vector, ratio: Vector, both: Mask, alpha: float) -> Vector:
     """Σ q g(p/q) with g(t) = (t^α - 1 - α(t-1)) / (α-1) >= 0, so that no term cancels another.
 
     It is the KL divergence at α = 1; times α-1, plus 1, it is Σ p^α q^(1-α).
@@ -90,13 +89,11 @@ def _mean_terms(
     return terms.sum(axis=1) + np.where(p == 0, q, 0.0).sum(axis=1)
 
 
-def _terms(
-    p: NDArray[np.float64], q: NDArray[np.float64], ratio: NDArray[np.float64], alpha: float
-) -> NDArray[np.float64]:
+def _terms(p: Vector, q: Vector, ratio: Vector, alpha: float) -> Vector:
     """Entries q g(p/q); near p = q through g = α d² ∫ (1-s) (1 + s d)^(α-2) ds with d = (p - q)/q."""
     shift = alpha - 1
     growth = ratio if shift == 0 else np.expm1(shift * ratio) / shift
-    plain: NDArray[np.float64] = p * growth - (p - q)
+    plain: Vector = p * growth - (p - q)
     change = (p - q) / q
     # Below this product of order and relative difference the plain Rényi term loses digits to cancellation.
     near = np.abs(change) * max(1.0, abs(shift)) < 0.1

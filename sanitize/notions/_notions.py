@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._checks import probabilities, required
+from sanitize._checks import Vector, probabilities, required
 from sanitize._limits import BLOCK_CELLS
 from sanitize.channel import channel_matrix
 from sanitize.errors import InvalidParameter
@@ -23,7 +23,7 @@ from sanitize.notions._neighbours import databases_of, pairs_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from sanitize.channel import Channel
 
@@ -133,7 +133,7 @@ def approximate_dp(
     mass = required("delta", delta, "be between 0 and 1", lambda v: 0 <= v <= 1)
     least = 0.0
 
-    def raised(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    def raised(p: Vector, q: Vector) -> Vector:
         # Only pairs that need more than the level found so far are sorted.
         nonlocal least
         above = positive_part(p, q, least) > mass
@@ -248,11 +248,7 @@ def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
         return _spread(np.log(probabilities(prior))[:, None], neighbours)
 
 
-def _worst(
-    matrix: NDArray[np.float64],
-    neighbours: ArrayLike | None,
-    divergence: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
-) -> float:
+def _worst(matrix: Vector, neighbours: ArrayLike | None, divergence: Callable[[Vector, Vector], Vector]) -> float:
     """Largest divergence over ordered pairs of neighbouring rows; at least 0, the value of a row and itself."""
     if neighbours is None:
         matrix = np.unique(matrix, axis=0)
@@ -267,7 +263,7 @@ def _worst(
     return worst
 
 
-def _spread(logs: NDArray[np.float64], neighbours: ArrayLike | None) -> float:
+def _spread(logs: Vector, neighbours: ArrayLike | None) -> float:
     """Largest difference of log-weights (n_x, n_y) between neighbours; two weights of 0 do not differ."""
     logs = logs[:, (logs > -np.inf).any(axis=0)]
     if neighbours is None:

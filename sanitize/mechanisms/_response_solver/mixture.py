@@ -191,13 +191,13 @@ class Block:
 
     def _respond(self, budget: LiftBudget | LDPBudget, effort: Effort) -> Response:
         """The response as a part of the whole distribution."""
-        joint, (found, weights, costs, bound, status, n_columns) = self.problem.joint, self._found_alone(budget, effort)
+        joint, (found, weights, costs, bound, status, n_columns) = self.problem.joint, self.found_alone(budget, effort)
         columns, total = sparse.csc_array(found), float(joint.p_x[self.letters].sum())
         parts = columns.data, self.letters[columns.indices], columns.indptr
         whole = sparse.csc_array(parts, shape=(len(joint.p_x), len(weights)))
         return Response(whole, weights * total, float(costs @ weights) * total, bound * total, n_columns, status)
 
-    def _found_alone(self, budget: LiftBudget | LDPBudget, effort: Effort) -> _Found:
+    def found_alone(self, budget: LiftBudget | LDPBudget, effort: Effort) -> _Found:
         """Letters as they are where that is allowed, else by all vertices, else by column generation."""
         joint, letters, loss = self.problem.joint, self.letters, self.problem.loss.on(self.letters)
         p_x, alone, lifts = joint.p_x[letters], loss.alone(len(letters)), lift(joint)[:, letters]

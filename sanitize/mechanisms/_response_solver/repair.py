@@ -102,7 +102,7 @@ def _lend(
     released: JointDistribution,
     over: Codes,
     share: Vector,
-    worst: Vector | None = None,
+    worst: Vector | None,
 ) -> sparse.csc_array:
     """Masses after each symbol that is over has got, for its share, a part of the symbol that helps it most.
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._checks import Codes, Mask, Vector
 from sanitize.errors import SanitizeError
 from sanitize.mechanisms._trees.foresight import foreseen
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sanitize.mechanisms._trees.foresight import Foresight
     from sanitize.trees import Profiles
 
@@ -29,7 +28,7 @@ _MARGINS = (1.0, 1.3, 1.7, 2.2, 3.0, 4.0, 6.0, 8.0)
 LOSS_STEPS = 32  # of each column, by which losses are compared
 
 
-def candidates(members: NDArray[np.bool_], profiles: Profiles, foresight: Foresight) -> sparse.csr_array:
+def candidates(members: Mask, profiles: Profiles, foresight: Foresight) -> sparse.csr_array:
     """P(y|cell) up to a factor of each symbol to test, shape (k, n_cells), the largest entry 1.
 
     For each degree of caution, the symbols that would make the best channel if all passed that show so much on the
@@ -75,7 +74,7 @@ def candidates(members: NDArray[np.bool_], profiles: Profiles, foresight: Foresi
     return net[np.flatnonzero(tested)]
 
 
-def _diluted(sets: NDArray[np.bool_], foresight: Foresight) -> list[NDArray[np.intp]]:
+def _diluted(sets: Mask, foresight: Foresight) -> list[Codes]:
     """For each degree of caution (node, set, ratio) of the least dilutions that are enough; the last set is all."""
     sizes = sets.sum(axis=1)
     inside = foresight.design @ sets.T
@@ -111,7 +110,7 @@ def _diluted(sets: NDArray[np.bool_], foresight: Foresight) -> list[NDArray[np.i
     return found
 
 
-def _symbols(cells: NDArray[np.bool_], pairs: NDArray[np.intp]) -> sparse.csr_array:
+def _symbols(cells: Mask, pairs: Codes) -> sparse.csr_array:
     """1 on a node and the ratio on the rest of a set, divided by the larger one."""
     sets = sparse.csr_array(cells.astype(np.float64))
     first, second = _PARTS[:, pairs[:, 2], None]
@@ -131,10 +130,10 @@ class Agglomeration:
         The two blocks that each later one is made of.
     """
 
-    blocks: NDArray[np.bool_]
-    parts: NDArray[np.intp]
+    blocks: Mask
+    parts: Codes
 
-    def finest(self, passed: NDArray[np.bool_]) -> NDArray[np.intp]:
+    def finest(self, passed: Mask) -> Codes:
         """Block of each cell, of the finest partition into blocks that passed; one block if there is none."""
         n_blocks, n_cells = self.blocks.shape
         found: list[list[int]] = [[i] if passed[i] else [] for i in range(n_cells)]
@@ -193,7 +192,7 @@ def agglomerated(profiles: Profiles, foresight: Foresight) -> Agglomeration:
     return Agglomeration(np.array(blocks), np.array(parts, np.intp).reshape(-1, 2))
 
 
-def best_mixture(net: sparse.csr_array, lost: NDArray[np.float64]) -> NDArray[np.float64]:
+def best_mixture(net: sparse.csr_array, lost: Vector) -> Vector:
     """Amounts a >= 0 of each symbol with Σ_y a_y w_y(cell) = 1 for all cells that lose the least information.
 
     Parameters
