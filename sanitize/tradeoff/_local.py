@@ -16,7 +16,7 @@ from scipy import sparse
 
 from sanitize._checks import Codes, Mask, Vector
 from sanitize._tolerances import SAME
-from sanitize.tradeoff._linear_program import Problem, Program, normalised
+from sanitize.tradeoff._linear_program import Index, Problem, Program, normalised
 
 _FIXED_POINTS, _SETTLED = 200, 1e-14
 
@@ -37,18 +37,12 @@ def best_constant(problem: Problem) -> Vector:
 
 def sharp_part(problem: Problem, eps: float) -> Vector:
     """The channel V of the optimal ε-LDP channel, ε > 0."""
-    shrink, gap = math.exp(-eps), -math.expm1(-eps)
-    worth = _worth_it(problem, shrink / gap)
+    shrink = math.exp(-eps)
+    worth = _worth_it(problem, shrink / -math.expm1(-eps))
     opened = np.flatnonzero(worth.any(axis=0))
-    program, (n_x, n_y) = Program(worth[:, opened]), (len(worth), len(opened))
-    low, total = program.new(n_y), program.new(1)
-    x, y = np.nonzero(program.allowed)
     # In units of e**-ε times what the channel is: cells of V, and l_y for each output.
-    program.require(np.stack([program.cells[x, y], low[y]], axis=1), [1.0, -gap])
-    program.balance(np.append(low, total)[None], np.append(np.ones(n_y), -1.0)[None], 0.0)
-    program.balance(
-        np.hstack([program.cells, np.broadcast_to(total, (n_x, 1))]), np.append(np.ones(n_y), shrink)[None], 1.0
-    )
+    program, low = _floored(worth[:, opened], np.ones(len(worth)), np.ones(len(opened)), eps)
+    x, y = np.nonzero(program.allowed)
     costs = np.hstack([problem.costs()[:, x, opened[y]], shrink * problem.constants[:, opened]])
     values = program.least(*program.worst(np.append(program.cells[x, y], low), costs))
     shares = program.shares(values)
@@ -87,32 +81,30 @@ def _worth_it(problem: Problem, odds: float) -> Mask:
 def identifiable_part(problem: Problem, eps: float) -> Vector:
     """U(x, y) of the optimal ε-identifiable joint distribution U + e**-ε L_y, L_y >= max_x U(x, y) / (1 - e**-ε)."""
     p, d = problem.distributions[0], problem.d
-    shrink, gap = math.exp(-eps), -math.expm1(-eps)
-    n_x, n_y = d.shape
-    every = d.sum(axis=0)
-    allowed = np.ones_like(d, dtype=bool)
-    if shrink / gap <= p.min():
-        allowed = d <= (d + shrink / gap * every).min(axis=1)[:, None]
+    shrink, every = math.exp(-eps), d.sum(axis=0)
+    odds, allowed = shrink / -math.expm1(-eps), np.ones_like(d, dtype=bool)
+    if odds <= p.min():
+        allowed = d <= (d + odds * every).min(axis=1)[:, None]
     # L_y in units of the likeliest input that likes y, each row in units of its input.
     scale = np.where(d == 0, p[:, None], 0.0).max(axis=0)
     scale[scale == 0] = p.max()
-    program = Program(allowed)
-    low, total, x, y = program.new(n_y), program.new(1), *np.nonzero(allowed)
-    ratio = p[x] / scale[y]
-    program.require(
-        np.stack([program.cells[x, y], low[y]], axis=1),
-        np.stack([np.minimum(ratio, 1.0), -gap * np.minimum(1 / ratio, 1.0)], axis=1),
-    )
-    program.balance(np.append(low, total)[None], np.append(scale, -1.0)[None], 0.0)
-    program.balance(
-        np.hstack([program.cells, np.broadcast_to(total, (n_x, 1))]),
-        np.hstack([np.ones((n_x, n_y)), (shrink / p)[:, None]]),
-        1.0,
-    )
+    (program, low), (x, y) = _floored(allowed, p, scale, eps), np.nonzero(allowed)
     costs = np.append((p[:, None] * d)[x, y], shrink * scale * every)
     costs /= costs.max() or 1.0
     values = program.least(np.append(program.cells[x, y], low), costs)
     return p[:, None] * program.shares(values)
+
+
+def _floored(allowed: Mask, p: Vector, scale: Vector, eps: float) -> tuple[Program, Index]:
+    """Cells in units of their inputs, and L_y in units of ``scale``: p U <= (1 - e**-ε) L, and rows with L add up to 1."""
+    program, (x, y) = Program(allowed), np.nonzero(allowed)
+    low, total, ratio = program.new(len(scale)), program.new(1), p[x] / scale[y]
+    sides = np.minimum(ratio, 1.0), math.expm1(-eps) * np.minimum(1 / ratio, 1.0)
+    program.require(np.stack([program.cells[x, y], low[y]], axis=1), np.stack(sides, axis=1))
+    program.balance(np.append(low, total)[None], np.append(scale, -1.0)[None], 0.0)
+    rows = np.hstack([np.ones(allowed.shape), (math.exp(-eps) / p)[:, None]])
+    program.balance(np.hstack([program.cells, np.broadcast_to(total, (len(p), 1))]), rows, 1.0)
+    return program, low
 
 
 def identifiable(problem: Problem, part: Vector, eps: float) -> Vector:
