@@ -40,9 +40,8 @@ class _Node:
     offers: Offers
     upper: float
     choice: Selection
-    split: (
-        tuple[int, int, int] | None
-    )  # a symbol, its distribution, and a heavier distribution that it would have to supply too
+    # A symbol, its distribution, and a heavier distribution that it would have to supply too.
+    split: tuple[int, int, int] | None
 
 
 def best_selection(rows: Vector, offers: list[Codes], tol: float, max_nodes: int, incumbent: float) -> Selection:
