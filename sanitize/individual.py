@@ -57,9 +57,6 @@ class IndividualCapacity(Bracketed):
         made.records, made.prior = records, prior
         return made
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return self.lower, self.upper, self.records, self.prior
-
 
 def individual_channel_capacity(
     channel: Channel | ArrayLike | Any,

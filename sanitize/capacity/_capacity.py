@@ -38,7 +38,7 @@ class Bracketed(float):
         return self.upper - self.lower
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        return self.lower, self.upper
+        return tuple(vars(self).values())
 
 
 class Capacity(Bracketed):
@@ -64,9 +64,6 @@ class Capacity(Bracketed):
         made = super().__new__(cls, lower, upper)
         made.input_distribution, made.iterations = input_distribution, iterations
         return made
-
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return self.lower, self.upper, self.input_distribution, self.iterations
 
 
 def channel_capacity(channel: Channel | ArrayLike | Any, tol: float = 1e-9) -> Capacity:
