@@ -199,11 +199,7 @@ def side_knowledge(joint: JointDistribution, channel: Channel, known: Sequence[s
     for name in set(known) - {*symbols.columns}:
         raise ColumnError(f"column {name!r} is not public; choose among {', '.join(symbols.columns)}", name)
     places = [symbols.columns.index(name) for name in known]
-    w = (
-        np.unique(symbols.codes[:, places], axis=0, return_inverse=True)[1].ravel()
-        if places
-        else np.zeros(len(symbols), int)
-    )
+    w = np.unique(symbols.codes[:, places], axis=0, return_inverse=True)[1].ravel()
     shape = len(joint.p_s), int(w.max()) + 1, reduced.n_states
     before = np.zeros(shape)
     for row, of_s in zip(joint.pmf, before, strict=True):
