@@ -311,18 +311,9 @@ class Channel:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Channel):
             return NotImplemented
-        return (
-            self.inputs == other.inputs
-            and self.outputs == other.outputs
-            and len(self.stages) == len(other.stages)
-            and all(
-                a.n_outputs == b.n_outputs
-                and np.array_equal(a.indptr, b.indptr)
-                and np.array_equal(a.indices, b.indices)
-                and np.array_equal(a.weights, b.weights)
-                for a, b in zip(self.stages, other.stages, strict=True)
-            )
-        )
+        if self.inputs != other.inputs or self.outputs != other.outputs or len(self.stages) != len(other.stages):
+            return False
+        return all(all(map(np.array_equal, a.form, b.form)) for a, b in zip(self.stages, other.stages, strict=True))
 
     def __hash__(self) -> int:
         return hash(tuple(stage.weights.tobytes() for stage in self.stages))

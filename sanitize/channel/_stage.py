@@ -132,8 +132,13 @@ class Stage:
         n, k = weights.shape
         return cls(np.arange(0, n * k + 1, k), np.tile(np.arange(k), n), weights.ravel(), k)
 
+    @property
+    def form(self) -> tuple[Any, Any, Any, Any]:
+        """What a stage is made of."""
+        return self.indptr, self.indices, self.weights, self.n_outputs
+
     def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:
-        return Stage, (self.indptr, self.indices, self.weights, self.n_outputs)
+        return Stage, self.form
 
     @property
     def n_inputs(self) -> int:
@@ -172,16 +177,16 @@ class Stage:
     @cached_property
     def sampler(self) -> Sampler:
         """Table for drawing outputs, built once, of the kind that is fastest for the form of the stage."""
-        n, form = self.n_inputs, (self.indptr, self.indices, self.weights)
-        if UniformTable.fits(*form, self.n_outputs):
+        n, form = self.n_inputs, self.form[:3]
+        if UniformTable.fits(*self.form):
             return UniformTable(self.n_outputs, SCALE_BITS)
         if KeepTable.fits(*form):
             return KeepTable(int(self.weights[0]), int(self.indices[1]), self.n_outputs, SCALE_BITS)
         if RedrawTable.fits(self.indptr, self.indices):
             return RedrawTable(self.take(np.array([n - 1])).sampler, n - 1, self.n_outputs)
         if suits(n, self.n_outputs, len(self.indices)):
-            return DenseTable.build(*form, self.n_outputs, SCALE_BITS)
-        return AliasTable.build(self.indptr, self.indices, self.weights, SCALE_BITS)
+            return DenseTable.build(*self.form, SCALE_BITS)
+        return AliasTable.build(*form, SCALE_BITS)
 
     def take(self, inputs: NDArray[Any]) -> Stage:
         """Stage with some of the inputs, in the order given."""

@@ -58,11 +58,10 @@ class PartStage(Stage):
         """Stage with some of the input tuples, in the order given."""
         rows = super().take(inputs)
         tuples = Tuples(self.tuples.codes[inputs], self.tuples.sizes)
-        return PartStage(rows.indptr, rows.indices, rows.weights, rows.n_outputs, self.kernel, self.part, tuples)
+        return PartStage(*rows.form, self.kernel, self.part, tuples)
 
     def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:
-        rows = (self.indptr, self.indices, self.weights, self.n_outputs)
-        return PartStage, (*rows, self.kernel, self.part, self.tuples)
+        return PartStage, (*self.form, self.kernel, self.part, self.tuples)
 
 
 @dataclass(frozen=True, eq=False)
