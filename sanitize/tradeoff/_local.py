@@ -96,7 +96,7 @@ def identifiable_part(problem: Problem, eps: float) -> Vector:
 
 
 def _floored(allowed: Mask, p: Vector, scale: Vector, eps: float) -> tuple[Program, Index]:
-    """Cells in units of their inputs, and L_y in units of ``scale``: p U <= (1 - e**-ε) L, and rows with L add up to 1."""
+    """Cells in units of their inputs and L_y in units of ``scale``: p U <= (1 - e**-ε) L, and rows with L sum to 1."""
     program, (x, y) = Program(allowed), np.nonzero(allowed)
     low, total, ratio = program.new(len(scale)), program.new(1), p[x] / scale[y]
     sides = np.minimum(ratio, 1.0), math.expm1(-eps) * np.minimum(1 / ratio, 1.0)
