@@ -267,17 +267,6 @@ class Alphabet:
         """What JSON can hold of it; levels travel as Arrow IPC, so no type loses precision."""
         return AlphabetForm(self.columns, self.levels, self.codes.tolist())
 
-    def _check(self) -> None:
-        for name, level, codes in zip(self.columns, self.levels, self.codes.T, strict=True):
-            check_type(level.type, name)
-            if level.null_count or len(level.unique()) < len(level):
-                raise InvalidParameter("the values of an alphabet must be distinct")
-            if codes.min(initial=0) < 0 or codes.max(initial=0) > len(level):
-                raise InvalidParameter("an alphabet names values that it does not hold")
-        in_order = np.array_equal(np.lexsort(self.codes.T[::-1]), np.arange(len(self)))
-        if not in_order or not np.diff(self.codes, axis=0).any(axis=1).all():
-            raise InvalidParameter("the symbols of an alphabet must be distinct and in order")
-
     def __getstate__(self) -> dict[str, Any]:
         return plain(self.form())
 
@@ -308,9 +297,16 @@ class AlphabetForm(Declared, frozen=True, eq=False):
             If its symbols are such as no table could have given: repeated, or out of order.
         """
         codes = np.array(self.codes, np.int32).reshape(-1, len(self.columns))
-        made = Alphabet._of(self.columns, self.levels, codes)
-        made._check()
-        return made
+        for name, level, column in zip(self.columns, self.levels, codes.T, strict=True):
+            check_type(level.type, name)
+            if level.null_count or len(level.unique()) < len(level):
+                raise InvalidParameter("the values of an alphabet must be distinct")
+            if column.min(initial=0) < 0 or column.max(initial=0) > len(level):
+                raise InvalidParameter("an alphabet names values that it does not hold")
+        in_order = np.array_equal(np.lexsort(codes.T[::-1]), np.arange(len(codes)))
+        if not in_order or not np.diff(codes, axis=0).any(axis=1).all():
+            raise InvalidParameter("the symbols of an alphabet must be distinct and in order")
+        return Alphabet._of(self.columns, self.levels, codes)
 
 
 def columns_of(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, ArrowColumn]:
