@@ -71,14 +71,6 @@ class _Node:
     basis: Codes
     bound: float
 
-    @classmethod
-    def of(cls, low: Vector, high: Vector, boxes: Boxes, k: int) -> _Node:
-        """One side of the k-th box."""
-        letters = np.flatnonzero(low)
-        short = high.astype(np.float32)
-        short = np.where(short < high, np.nextafter(short, np.float32(np.inf)), short)
-        return cls(letters, low[letters], short, boxes.basis[k].copy(), float(boxes.bound[k]))
-
 
 @dataclass(eq=False)
 class Boxes:
@@ -142,8 +134,10 @@ class Tree:
         for k, j, at in zip(open_.tolist(), letter, place, strict=True):
             below, above = boxes.high[k].copy(), boxes.low[k].copy()
             below[j] = above[j] = at
-            for side in ((boxes.low[k], below), (above, boxes.high[k])):
-                node = _Node.of(*side, boxes, k)
+            for start, end in ((boxes.low[k], below), (above, boxes.high[k])):
+                letters, short = np.flatnonzero(start), end.astype(np.float32)
+                short = np.where(short < end, np.nextafter(short, np.float32(np.inf)), short)
+                node = _Node(letters, start[letters], short, boxes.basis[k].copy(), float(boxes.bound[k]))
                 heapq.heappush(self.heap, (node.bound, self._serial, node))
                 self._serial += 1
 
