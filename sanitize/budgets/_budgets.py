@@ -165,8 +165,7 @@ class LiftBudget(_LiftBased):
         if in_times:
             times = _checked("at_most", bounds["at_most"], 1, math.inf), _checked("at_least", bounds["at_least"], 0, 1)
             bounds = {"lower": -math.log(times[1]) + 0.0 if times[1] else math.inf, "upper": math.log(times[0])}
-        for name in ("lower", "upper"):
-            object.__setattr__(self, name, bounds[name])
+        vars(self).update(lower=bounds["lower"], upper=bounds["upper"])
         self.__post_init__()
         if times is not None:
             object.__setattr__(self, "_times", times)

@@ -321,12 +321,8 @@ class OptimalSibson(_Program):
         self._pose(distributions_of(self.priors) if self.alpha == math.inf else single_distribution(self.priors)[None])
 
     def _at_level(self, level: float) -> OptimalChannel:
-        problem = self._problem
-
-        def above_floor(t: float) -> OptimalChannel:
-            return self._at_distortion(problem.unit * (float(problem.floor.max()) + t))
-
-        found = least_argument(above_floor, lambda one: one.privacy, level)
+        unit, floor = self._problem.unit, float(self._problem.floor.max())
+        found = least_argument(lambda t: self._at_distortion(unit * (floor + t)), lambda one: one.privacy, level)
         return found or self._at_distortion(math.inf)
 
     def _at_distortion(self, distortion: float) -> OptimalChannel:

@@ -134,7 +134,8 @@ def proven(
         prior = clopper_pearson(fresh.sum(axis=1) + design.sum(axis=1), fresh.sum() + design.sum(), share)
     passed = Evidence(net, design, fresh, error * (1 - for_prior), noise).proves(budget, prior)
     # Under the frequencies of all rows a little room is left for rounding.
-    return passed & ~(budget.excess_of(_lifts(net, joint), joint.p_s) > -1e-9)
+    mass = np.asarray((net @ joint.pmf.T).T)
+    return passed & ~(budget.excess_of(mass / joint.p_s[:, None] / mass.sum(axis=0), joint.p_s) > -1e-9)
 
 
 def check_counts(
@@ -155,11 +156,6 @@ def as_lift_budget(budget: Budget) -> LiftBudget:
     if not isinstance(budget, LiftBudget):
         raise InvalidBudget(f"confidence= takes a LiftBudget, an LDPBudget or a number, got {type(budget).__name__}")
     return budget
-
-
-def _lifts(net: sparse.csr_array, joint: JointDistribution) -> NDArray[np.float64]:
-    mass = np.asarray((net @ joint.pmf.T).T)
-    return np.asarray(mass / joint.p_s[:, None] / mass.sum(axis=0))
 
 
 def certified_tree_merging(
