@@ -186,13 +186,10 @@ class Alphabet:
 
     def encode(self, table: Mapping[str, Any]) -> NDArray[np.int32]:
         """Code of each row of a table, shape (n_rows,); -1 where the symbol is not in the alphabet."""
-        combined = combined_of(table, self.columns)
-        if combined is None:
-            columns = columns_of(table, self.columns)
-            combined = Combined.of(columns)
-            if combined is None:
-                return self._encode(columns)
-        return combined.spread(self._encode(combined.table(np.arange(combined.n))))
+        rows = rows_of(table, self.columns)
+        if isinstance(rows, Combined):
+            return rows.spread(self._encode(rows.table(np.arange(rows.n))))
+        return self._encode(rows)
 
     def _encode(self, table: Mapping[str, ArrowColumn]) -> NDArray[np.int32]:
         prefix: NDArray[np.int64] | None = None
@@ -312,6 +309,14 @@ class AlphabetForm(Declared, frozen=True, eq=False):
 def columns_of(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, ArrowColumn]:
     """Some columns of whatever table, as Arrow's."""
     return {name: as_arrow(column_of(table, name), name) for name in names}
+
+
+def rows_of(table: Mapping[str, Any], names: Sequence[str]) -> Combined | dict[str, ArrowColumn]:
+    """Rows of some columns as numbers of combinations, or as they are where these are too many."""
+    if (combined := combined_of(table, names)) is not None:
+        return combined
+    columns = columns_of(table, names)
+    return Combined.of(columns) or columns
 
 
 def group_label(alphabet: Alphabet, members: Sequence[int] | NDArray[np.intp], size: int) -> str:

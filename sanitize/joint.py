@@ -11,9 +11,9 @@ from scipy import sparse
 
 from sanitize._checks import doubles, required
 from sanitize._limits import JOINT_CELLS
-from sanitize._tables.combined import Combined, combined_of
+from sanitize._tables.combined import Combined
 from sanitize._tolerances import PROBABILITY_SUM
-from sanitize.alphabet import Alphabet, columns_of
+from sanitize.alphabet import Alphabet, columns_of, rows_of
 from sanitize.errors import ColumnError, InvalidChannel, InvalidDistribution, InvalidParameter
 
 if TYPE_CHECKING:
@@ -77,16 +77,11 @@ class ContingencyTable:
     def count(self, table: Mapping[str, Any], weights: NDArray[Any] | None = None) -> None:
         """Add the rows of a table, given as a mapping of column names to columns; a weight of 3 is three rows."""
         names = tuple(dict.fromkeys((*self.sensitive.columns, *self.public.columns)))
-        combined = combined_of(table, names) if weights is None else None
-        if combined is None:
-            columns = columns_of(table, names)
-            combined = Combined.of(columns) if weights is None else None
-            if combined is None:
-                self._count(columns, weights)
-                return
-        counts = combined.counts
-        present = np.flatnonzero(counts)
-        self._count(combined.table(present), counts[present])
+        rows = rows_of(table, names) if weights is None else columns_of(table, names)
+        if isinstance(rows, Combined):
+            present = np.flatnonzero(weights := rows.counts)
+            rows, weights = rows.table(present), weights[present]
+        self._count(rows, weights)
 
     def _count(self, table: Mapping[str, Any], weights: NDArray[Any] | None) -> None:
         """Add rows of these weights; a whole number stands for so many rows."""
