@@ -82,10 +82,6 @@ class DualSolution:
     point: Vector
     basis: Codes
 
-    def at_upper(self) -> Mask:
-        """Which nonbasic variables sit at their upper bound, shape (K, N)."""
-        return self.reduced < 0
-
     def settle(self, left: Codes, at: DualSolution, which: Codes) -> None:
         """Write down some of the corners of the programs that are left, in place."""
         here = left[which]

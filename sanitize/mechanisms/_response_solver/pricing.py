@@ -117,13 +117,13 @@ class Pricer:
         return max(1, min(_BATCH, BLOCK_CELLS // self.polytope.work))
 
     def _linear(self, cost: Vector, basis: Codes) -> tuple[Vector, Codes, Mask]:
-        """Vertices of Π that minimise linear costs (K, n)."""
+        """Vertices of Π of least linear costs (K, n), their bases, and which variables beside these are at the top."""
         k, n, size = len(cost), self.polytope.n, self.polytope.size
         self.effort.spend(k * self.polytope.work * max(1, self.polytope.n_rows // _ROWS))
         padded = np.concatenate([cost, np.zeros((k, size - n))], axis=1)
         bounds = np.tile(self.polytope.lower, (k, 1)), np.tile(self.polytope.upper, (k, 1))
         solved = solve_batch(LinearBatch(self.polytope.matrix, self.polytope.rhs, *bounds, padded), basis)
-        return np.maximum(solved.point[:, :n], 0.0), solved.basis, solved.at_upper()
+        return np.maximum(solved.point[:, :n], 0.0), solved.basis, solved.reduced < 0
 
     def _walk(self, mu: Vector, basis: Codes, at_upper: Mask, max_steps: int) -> int:
         """Steepest descent over neighbouring vertices from each vertex; number of columns added on the way."""
