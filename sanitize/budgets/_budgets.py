@@ -49,15 +49,8 @@ class Budget(Protocol):
         """Risk ω of each column of lifts, shape (k,): the order in which mechanisms treat symbols."""
 
 
-class _LiftBased(ABC):
+class OfLifts(ABC):
     """Budgets that are functions of the lifts of one symbol."""
-
-    def __post_init__(self) -> None:
-        """Check the bounds, and make plain numbers of NumPy's and of fractions, which print as they were written."""
-        with checking(type(self).__name__):
-            for name, value in list(vars(self).items()):
-                non_negative(name, value)
-                object.__setattr__(self, name, int(value) if is_whole(value) else float(value))
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
         """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
@@ -66,6 +59,17 @@ class _LiftBased(ABC):
     @abstractmethod
     def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
+
+
+class _LiftBased(OfLifts):
+    """Those that are made of numbers alone."""
+
+    def __post_init__(self) -> None:
+        """Check the bounds, and make plain numbers of NumPy's and of fractions, which print as they were written."""
+        with checking(type(self).__name__):
+            for name, value in list(vars(self).items()):
+                non_negative(name, value)
+                object.__setattr__(self, name, int(value) if is_whole(value) else float(value))
 
 
 @contextlib.contextmanager

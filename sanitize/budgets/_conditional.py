@@ -10,8 +10,8 @@ import numpy as np
 from sanitize._checks import Codes, Vector
 from sanitize._limits import CHANNEL_CELLS
 from sanitize.alphabet import Alphabet
+from sanitize.budgets._budgets import OfLifts
 from sanitize.joint import JointDistribution
-from sanitize.lifts import lift
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ConditionalBudget:
+class ConditionalBudget(OfLifts):
     """An inner budget on (b, y) for every b that is released already, whatever b was, as a budget on y alone.
 
     It drives any mechanism that asks a `Budget`: the mechanism is given the distribution of ((s, b), X), takes the
@@ -41,12 +41,8 @@ class ConditionalBudget:
     cells: Codes = field(repr=False)
     shape: tuple[int, int]
 
-    def excess(self, released: JointDistribution) -> Vector:
-        """Inner excess of the riskiest b at each released symbol, shape (n_y,), for a distribution of ((s, b), Y)."""
-        return self.excess_of(lift(released), released.p_s)
-
     def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
-        """The same from the lifts of the pairs (n_pairs, k) and their prior (n_pairs,), shape (k,)."""
+        """Inner excess of the riskiest b at each column of lifts of the pairs (n_pairs, k), by their prior."""
         return self._worst(self.inner.excess_of, lifts, p_s)
 
     def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
@@ -81,7 +77,7 @@ def conditional_budget(cells: Vector, public: Alphabet, budget: Budget) -> tuple
 
 
 @dataclass(frozen=True, eq=False)
-class ReferredBudget:
+class ReferredBudget(OfLifts):
     """An inner budget on P(s|y)/P(s) where P(s) is another distribution's, for mechanisms that are given a group alone.
 
     What is told is held against everybody's secrets: P(s|y, group)/P(s), for a distribution of (S, Y) in one group.
@@ -100,12 +96,8 @@ class ReferredBudget:
     prior: Vector = field(repr=False)
     present: Codes = field(repr=False)
 
-    def excess(self, released: JointDistribution) -> Vector:
-        """Inner excess of each released symbol of the group, shape (n_y,)."""
-        return self.excess_of(lift(released), released.p_s)
-
     def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
-        """The same from lifts in the group, shape (n_present, k), and its shares of secrets, shape (n_present,)."""
+        """Inner excess from lifts in the group, shape (n_present, k), and its shares of secrets, shape (n_present,)."""
         return self.inner.excess_of(self._referred(lifts, p_s), self.prior)
 
     def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
