@@ -14,7 +14,7 @@ import pytest
 from awkward_distributions import KINDS, awkward_distribution
 
 import sanitize as sz
-from sanitize.mechanisms._merging.risks import RiskOfSets, evened, set_risks
+from sanitize.mechanisms._merging.risks import evened, set_risks
 from sanitize.mechanisms._merging.watchdog import merging_costs, set_that_is_safe
 
 NATS = (0.0, 1e-9, 0.3, 1.5, math.inf)
@@ -103,7 +103,7 @@ def test_budgets_that_even_out_another_are_within_it_and_shared():
 def test_a_grown_set_is_safe_and_needs_each_of_its_members(kind):
     joint = awkward_distribution(kind, 3, 40, 2)
     for bounds in ((0.1, 0.1), (math.inf, 0.2), (0.5, 1.5)):
-        risks = RiskOfSets.of(joint, sz.LiftBudget(lower=bounds[0], upper=bounds[1]))
+        risks = set_risks(joint, sz.LiftBudget(lower=bounds[0], upper=bounds[1]), None)
         low = risks.safe(risks.columns)
         core, pool = np.flatnonzero(~low), np.flatnonzero(low)
         if not len(core) or risks.is_safe(risks.columns[:, core].sum(axis=1)):
