@@ -13,7 +13,7 @@ from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._random_response.robust import robust_random_response
 from sanitize.mechanisms._random_response.tail import tail_random_response
 from sanitize.mechanisms._response_solver.columns import Loss
-from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, RandomResponse, respond_in
+from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, RandomResponse, respond_in
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -177,6 +177,7 @@ def solve_optimal_random_response(
     known = check_kind(as_budget(budget))
     account = effort_of(effort, RESPONSE_EFFORT, time_limit)
     positive("gap", gap)
+    problem = Problem(joint, known, gap, loss)
     if confidence is not None:
-        return robust_random_response(joint, known, confidence, gap=gap, effort=account, loss=loss)
-    return respond_in(joint, known, None, gap=gap, effort=account, loss=loss)
+        return robust_random_response(problem, confidence, account)
+    return respond_in(problem, None, account)

@@ -14,31 +14,22 @@ from sanitize.mechanisms._merging.risks import groups_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.robust_cone import SAFE, RobustCone, certify_robust
 from sanitize.mechanisms._response_solver.columns import ColumnPool, RoundingStops
-from sanitize.mechanisms._response_solver.mixture import RandomResponse
+from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse
 from sanitize.mechanisms._response_solver.polytope import Polytope
 from sanitize.mechanisms._response_solver.repair import response_channel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sanitize.budgets import LDPBudget, LiftBudget
     from sanitize.confidence import ConfidenceSet
-    from sanitize.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.columns import Loss
 
-    Groups = list[Codes]
+    Deal = Callable[[list[Codes]], list[list[Codes]]]
 
 
 def robust_random_response(
-    joint: JointDistribution,
-    budget: LiftBudget | LDPBudget,
-    confidence: float | ConfidenceSet,
-    *,
-    gap: float,
-    effort: Effort,
-    loss: Loss,
-    deal: Callable[[Groups], list[Groups]] | None = None,
+    problem: Problem, confidence: float | ConfidenceSet, effort: Effort, deal: Deal | None = None
 ) -> RandomResponse:
     """Response that mixes columns within the budget under all distributions, for the frequencies' I(X;Y), and its gap.
 
@@ -49,20 +40,16 @@ def robust_random_response(
 
     Parameters
     ----------
-    joint : JointDistribution
-        Frequencies of ``joint.n`` rows.
-    budget : LiftBudget, LDPBudget or float
+    problem : Problem
+        Its distribution is the frequencies of ``joint.n`` rows; the gap is proved where X itself is to be kept only.
     confidence : float or ConfidenceSet
-    gap : float
-        Distance from the optimum that is good enough, in nats.
     effort : Effort
         Entries of linear programs to solve, shared out over the blocks by their size.
-    loss : Loss
-        What is to be kept; the gap is proved for X only.
     deal : callable, optional
         From groups of letters that are safe under every distribution to blocks of groups that share their columns; by
         default all letters share theirs.
     """
+    joint, budget, gap, loss = problem.joint, problem.budget, problem.gap, problem.loss
     distributions = distributions_of(joint, confidence)
     groups = groups_of(subset_merging(joint, budget, confidence=distributions))
     n, blocks = len(joint.public), []

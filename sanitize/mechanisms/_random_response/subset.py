@@ -17,7 +17,7 @@ from sanitize.mechanisms._merging.risks import groups_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.robust import robust_random_response
 from sanitize.mechanisms._response_solver.columns import Loss
-from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, respond_in
+from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, respond_in
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -97,11 +97,11 @@ def subset_random_response(
     loss = Loss.towards(target, len(check_distribution(joint).public))
     account = effort_of(effort, RESPONSE_EFFORT, time_limit)
     positive("gap", gap)
+    problem = Problem(joint, known, gap, loss)
     if confidence is None:
         blocks = deal(groups_of(subset_merging(joint, known)))
-        return respond_in(joint, known, blocks, gap=gap, effort=account, loss=loss).released(len(blocks))
-    made = robust_random_response(joint, known, confidence, gap=gap, effort=account, deal=deal, loss=loss)
-    channel = made.released(2)
+        return respond_in(problem, blocks, account).released(len(blocks))
+    channel = robust_random_response(problem, confidence, account, deal).released(2)
     return channel if target is None else channel.with_optimality(HEURISTIC)
 
 
@@ -164,7 +164,7 @@ def paper_subset_random_response(
     account = effort_of(effort, RESPONSE_EFFORT, time_limit)
     positive("gap", gap)
     blocks = [[group] for group in groups_of(paper_subset_merging(joint, known))]
-    return respond_in(joint, known, blocks, gap=gap, effort=account, loss=Loss()).released(len(blocks))
+    return respond_in(Problem(joint, known, gap, Loss()), blocks, account).released(len(blocks))
 
 
 def _blocks(groups: list[Codes], block_size: int) -> list[list[Codes]]:

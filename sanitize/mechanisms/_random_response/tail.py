@@ -19,7 +19,7 @@ from sanitize.lifts import lift
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.tail_merging import tail_merging
 from sanitize.mechanisms._response_solver.columns import Loss
-from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, respond_in
+from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, respond_in
 from sanitize.mechanisms._response_solver.vertices import listed
 
 # Steps of single thresholds, in parts of the way from the lowest to e**upper, and the least gain that counts.
@@ -102,7 +102,7 @@ class _Search:
         for more in (0.0, 0.15, 0.35, 0.7, 1.2, 2.0):
             account = effort_of(0.1 * RESPONSE_EFFORT if effort is None else effort, RESPONSE_EFFORT)
             limit = LiftBudget(lower=math.inf, upper=self.budget.upper + more)
-            response = respond_in(self.joint, limit, None, gap=1e-4, effort=account, loss=Loss())
+            response = respond_in(Problem(self.joint, limit, 1e-4, Loss()), None, account)
             found.append(_posteriors(p_x, response.released()))
         return np.concatenate(found)
 

@@ -122,7 +122,17 @@ class Response:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is asked of all blocks alike."""
+    """What is asked of all blocks alike.
+
+    Attributes
+    ----------
+    joint : JointDistribution
+    budget : LiftBudget or LDPBudget
+    gap : float
+        Distance from the optimum that is good enough, in nats of each block, > 0.
+    loss : Loss
+        What is to be kept.
+    """
 
     joint: JointDistribution
     budget: LiftBudget | LDPBudget
@@ -232,15 +242,7 @@ class Block:
         return columns, mixture.weights, costs, found.bound, found.status, len(pool)
 
 
-def respond_in(
-    joint: JointDistribution,
-    budget: LiftBudget | LDPBudget,
-    blocks: Sequence[Sequence[Codes]] | None,
-    *,
-    gap: float,
-    effort: Effort,
-    loss: Loss,
-) -> RandomResponse:
+def respond_in(problem: Problem, blocks: Sequence[Sequence[Codes]] | None, effort: Effort) -> RandomResponse:
     """The optimal response inside each block of letters, as a channel that was measured.
 
     A block is a list of safe sets, which seed its search; None is one block of all letters. Where rounding stops a
@@ -249,12 +251,12 @@ def respond_in(
 
     Parameters
     ----------
-    gap : float
-        Distance from the optimum that is good enough, in nats of each block, > 0.
+    problem : Problem
+    blocks : sequence of sequences of ndarray of int, or None
     effort : Effort
         Shared out over the blocks by their size.
     """
-    problem, n = Problem(joint, budget, gap, loss), len(joint.p_x)
+    n = len(problem.joint.p_x)
     parts: list[Block] = []
     for atoms in [None] if blocks is None else blocks:
         letters = np.arange(n) if atoms is None else np.sort(np.concatenate(atoms))

@@ -14,7 +14,7 @@ from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._response_solver.columns import Loss
-from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, respond_in
+from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, respond_in
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -187,4 +187,4 @@ def tree_random_response(
     is_new = (np.diff(labels[order]) > 0) & ~(alone[1:] & alone[:-1])
     parts = [[cells] for cells in np.split(order, np.flatnonzero(is_new) + 1)]
     account = effort_of(None, RESPONSE_EFFORT)
-    return respond_in(joint, known, parts, gap=gap, effort=account, loss=loss).released(len(parts))
+    return respond_in(Problem(joint, known, gap, loss), parts, account).released(len(parts))
