@@ -20,6 +20,8 @@ from sanitize.errors import InvalidBudget
 ROUNDING = 1e-13
 # Capacities below this are held to be 0: the squares that they come from leave the range of doubles.
 NOTHING = 1e-290
+# A figure by a level of noise.
+_Figure = Callable[[float], float]
 
 
 def randomized_response(n_symbols: int, eps: float) -> Channel:
@@ -186,12 +188,7 @@ def capacity_randomized_response(n_symbols: int, capacity: float) -> Channel:
 
 
 def level_of_capacity(
-    n_symbols: int,
-    capacity: float,
-    turn: float,
-    entropy_of: Callable[[float], float],
-    capacity_of: Callable[[float], float],
-    steepest: float,
+    n_symbols: int, capacity: float, turn: float, entropy_of: _Figure, capacity_of: _Figure, steepest: float
 ) -> float:
     """Level of noise over n symbols at which log n - H(Z) is a capacity; inf where it needs no noise.
 
@@ -214,7 +211,7 @@ def level_of_capacity(
     return math.exp(root(off, math.log(capacity / steepest) / 2 - 1e-9, math.log(64 + math.log(n_symbols))))
 
 
-def root(off: Callable[[float], float], low: float, high: float, rounding: float = ROUNDING) -> float:
+def root(off: _Figure, low: float, high: float, rounding: float = ROUNDING) -> float:
     """Parameter, as a logarithm, at which log(figure / budget) is at most -rounding: checked, not only solved for.
 
     A root is found to the last digits of the parameter only, and a figure that rounding or an early stop makes
