@@ -164,8 +164,7 @@ class ReducedChannel:
         owner = np.repeat(np.arange(self.n_states), np.diff(links.indptr))
         weight[owner] = links.data
         long_row[owner] = np.flatnonzero(is_long)[links.indices]
-        light = head @ sparse.diags_array(np.where(is_long, 0.0, 1.0))
-        light = sparse.csr_array(light)
+        light = sparse.csr_array(head @ sparse.diags_array(np.where(is_long, 0.0, 1.0)))
         light.eliminate_zeros()
         if int(np.diff(last.indptr)[light.indices].sum()) > 1 << 26:
             raise InvalidParameter("the rows of this channel are too long to measure without a dense matrix")

@@ -238,11 +238,10 @@ class UniformSibson(_UniformOfOrder):
         level = self._level(distortion)
         if level == 0 or math.isinf(level) or self._symmetric:
             return super()._matrix(distortion)
-        heights = (
-            Ball(distortion, self.n_records, self.n_symbols).heights
-            if math.isinf(self.alpha)
-            else np.exp(self._path.at(lambda distribution: distribution[0] - distortion)[2])
-        )
+        if math.isinf(self.alpha):
+            heights = Ball(distortion, self.n_records, self.n_symbols).heights
+        else:
+            heights = np.exp(self._path.at(lambda distribution: distribution[0] - distortion)[2])
         return isotropic(heights, self.n_records, self.n_symbols)
 
 
