@@ -16,15 +16,15 @@ import pyarrow.parquet as pq
 
 from sanitize._release.layout import TreeLayout
 from sanitize._sampling.noise import NoiseKey
-from sanitize._tables.columns import as_arrow, factorize, look_up, value_type
+from sanitize._tables.columns import as_arrow, masked, value_type
+from sanitize._tables.keys import Positions
+from sanitize.alphabet import Alphabet
 from sanitize.binning import as_numbers
 from sanitize.channel import Channel
 from sanitize.parquet import released_schema, typed
 from sanitize.printing import PrintTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
     from sanitize._files.source import Source
@@ -120,10 +120,16 @@ class Reader(ABC):
         """Released symbol of each printed row; -1 where the release prints no such row."""
 
     @cached_property
-    def _index(self) -> _RowIndex:
-        """Rows that are printed: those of each cell, or labels."""
-        assert isinstance(self.release.printer, PrintTable)
-        return _RowIndex(self.release.printer, by_cell=self.release.spec.output != "label")
+    def _rows(self) -> tuple[Alphabet, NDArray[np.int32]]:
+        """Rows that are printed, of whatever cell, and which of them each entry of the print table is."""
+        printer = self.release.printer
+        assert isinstance(printer, PrintTable)
+        columns = zip(printer.values.items(), printer.codes.T, strict=True)
+        printed = {
+            name: pa.DictionaryArray.from_arrays(masked(codes, codes < 0), values) for (name, values), codes in columns
+        }
+        rows = Alphabet.from_table(printed, printer.names)
+        return rows, rows.encode(printed)
 
 
 def reader_of(release: Release) -> Reader:
@@ -156,10 +162,20 @@ class Cells(Reader):
     """Real rows of a whole table: the tree finds the cell that a row was printed from."""
 
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
-        layout = self.release.layout
+        layout, (rows, _) = self.release.layout, self._rows
         assert isinstance(layout, TreeLayout)
         cells = layout.tree.assign({name: as_arrow(batch[name], name) for name in layout.tree.names})
-        return np.where(self._index.of(batch, cells) >= 0, cells, -1).astype(np.int32)
+        found = rows.encode(batch)
+        pairs = np.where(found < 0, -1, cells * np.int64(len(rows)) + found)
+        return np.where(self._pairs.of(pairs) >= 0, cells, -1).astype(np.int32)
+
+    @cached_property
+    def _pairs(self) -> Positions:
+        """Pairs of a cell and a row that is printed for it."""
+        (rows, of_entry), printer = self._rows, self.release.printer
+        assert isinstance(printer, PrintTable)
+        cells = np.repeat(np.arange(printer.n_cells), np.diff(printer.starts))
+        return Positions(np.unique(cells * len(rows) + of_entry), printer.n_cells * len(rows))
 
 
 class _Labels(Reader):
@@ -168,71 +184,13 @@ class _Labels(Reader):
     @cached_property
     def channel(self) -> Channel:
         """To labels: symbols that print the same are one."""
-        made = self.release.design.channel
-        labels = self._index.kinds
-        return made if len(np.unique(labels)) == len(labels) else made.then(Channel.merge(labels))
+        (rows, of_symbol), made = self._rows, self.release.design.channel
+        return made if len(rows) == len(of_symbol) else made.then(Channel.merge(self._numbers[of_symbol]))
+
+    @cached_property
+    def _numbers(self) -> NDArray[np.intp]:
+        """Number of each row of labels, in the order of the symbols."""
+        return np.unique(self._rows[1], return_index=True)[1].argsort().argsort()
 
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
-        found = self._index.of(batch, None)
-        return np.where(found >= 0, self._index.kinds[found], -1).astype(np.int32)
-
-
-class _RowIndex:
-    """Which entry of a print table a row of values is, found by a digest and compared value by value.
-
-    Parameters
-    ----------
-    table : PrintTable
-    by_cell : bool
-        An entry is found by its cell as well as its values.
-
-    Attributes
-    ----------
-    kinds : ndarray of int, shape (n_printed,)
-        Number of the row that each entry prints: entries that print the same have one.
-    """
-
-    kinds: NDArray[np.int32]
-
-    def __init__(self, table: PrintTable, *, by_cell: bool) -> None:
-        self._levels = table.values
-        cells = np.repeat(np.arange(table.n_cells), np.diff(table.starts))
-        self._rows = np.column_stack([cells, table.codes]) if by_cell else table.codes.astype(np.int64)
-        _, first, kinds = np.unique(self._rows, axis=0, return_index=True, return_inverse=True)
-        # Numbers of different rows, in the order of the entries.
-        self.kinds = np.argsort(np.argsort(first)).astype(np.int32)[kinds.reshape(-1)]
-        for seed in range(32):
-            words = random_words(seed, self._rows.shape[1])
-            digests = digests_of(self._rows[first], words)
-            order = np.argsort(digests)
-            self._words, self._digests, self._entries = words, digests[order], first[order]
-            if (np.diff(self._digests) > 0).all():
-                return
-        raise AssertionError("distinct rows have one digest")  # pragma: no cover
-
-    def of(self, batch: Mapping[str, Any], cells: NDArray[np.integer] | None) -> NDArray[np.int64]:
-        """Entry of each row; -1 where there is none."""
-        columns: Iterable[Any] = (_places(batch[name], level, name) for name, level in self._levels.items())
-        rows = np.column_stack([*columns] if cells is None else [cells, *columns]).astype(np.int64)
-        at = np.minimum(np.searchsorted(self._digests, digests_of(rows, self._words)), len(self._digests) - 1)
-        found = self._entries[at]
-        return np.where((self._rows[found] == rows).all(axis=1), found, -1)
-
-
-def random_words(seed: int, n: int) -> NDArray[np.uint64]:
-    """Odd factors for digests."""
-    return np.random.default_rng(seed).integers(0, 1 << 63, n, np.uint64) * 2 + 1
-
-
-def digests_of(rows: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Digest of each row: sums of products modulo 2^64, with a factor for each column."""
-    digests = np.zeros(len(rows), np.uint64)
-    for column, word in zip(rows.T, words, strict=False):
-        digests += column.astype(np.uint64) * word
-    return digests
-
-
-def _places(column: Any, level: Any, name: str) -> NDArray[np.int32]:
-    """Place of each value among levels; missing is -1, and a value that is not among them lower."""
-    values, codes = factorize(as_arrow(column, name), name)
-    return np.append(look_up(values, level), np.int32(-1))[codes]
+        return np.append(self._numbers, -1).astype(np.int32)[self._rows[0].encode(batch)]
