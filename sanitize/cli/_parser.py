@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import functools
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -91,18 +92,19 @@ def parser_of() -> OneLineParser:
     parser = OneLineParser(prog="sanitize", description=about, epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"sanitize {__version__}")
     commands_of = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    always = OneLineParser(add_help=False)
-    always.switch("-v", "--verbose", about="traceback when something fails")
 
-    def command(name: str, *parents: OneLineParser, about: str, more: str = "") -> OneLineParser:
-        made = commands_of.add_parser(name, parents=[*parents, always], help=about, description=more or about)
+    def command(name: str, *groups: Callable[[OneLineParser], None], about: str, more: str = "") -> OneLineParser:
+        made = commands_of.add_parser(name, help=about, description=more or about)
+        for add in groups:
+            add(made)
+        made.switch("-v", "--verbose", about="traceback when something fails")
         check = _CHECKS.get(name, lambda _: None)
         made.set_defaults(run=getattr(commands, name), check=check, parser=made, policy=None)
         return made
 
-    command("audit", _input(), _columns(), _report(), about="measure what the raw columns leak")
+    command("audit", _input, _columns, _report, about="measure what the raw columns leak")
 
-    design_options = _input(), _columns(), _design(), _report()
+    design_options = _input, _columns, _design, _report
     about = "design a release and print its verdict and what other budgets would give; write nothing"
     plan = command("plan", *design_options, about=about)
     plan.file("--html", about="also write the plan as a page, with the curve of each mechanism")
@@ -140,8 +142,8 @@ def parser_of() -> OneLineParser:
 
     verify = command(
         "verify",
-        _columns(),
-        _design(),
+        _columns,
+        _design,
         about="check a released file against its source and its policy",
         more="With a receipt, draw the release again and compare every byte; without, check what needs no drawing.",
     )
@@ -197,7 +199,7 @@ def parser_of() -> OneLineParser:
 
     init = command(
         "init",
-        _input(),
+        _input,
         about="write a policy for a table to start from",
         more="List every column of INPUT in a policy, sensitive ones guessed by their names. No value is printed.",
     )
@@ -219,11 +221,9 @@ def parser_of() -> OneLineParser:
     return parser
 
 
-def _input() -> OneLineParser:
-    group = OneLineParser(add_help=False)
-    group.add_argument("input", metavar="INPUT", help=_INPUT)
-    _delimiter(group)
-    return group
+def _input(parser: OneLineParser) -> None:
+    parser.add_argument("input", metavar="INPUT", help=_INPUT)
+    _delimiter(parser)
 
 
 def _delimiter(parser: OneLineParser) -> None:
@@ -232,43 +232,37 @@ def _delimiter(parser: OneLineParser) -> None:
     )
 
 
-def _columns() -> OneLineParser:
-    group = OneLineParser(add_help=False)
-    group.file("-p", "--policy", about="reviewed policy, instead of settings", metavar="POLICY.toml")
-    group.add_argument("-s", "--sensitive", metavar="COL", action="append", help="sensitive column")
-    group.add_argument("-x", "--public", metavar="COL", action="append", help="column to release through the channel")
-    group.add_argument("-k", "--keep", metavar="COL", action="append", help="column to release as it is")
-    return group
+def _columns(parser: OneLineParser) -> None:
+    parser.file("-p", "--policy", about="reviewed policy, instead of settings", metavar="POLICY.toml")
+    parser.add_argument("-s", "--sensitive", metavar="COL", action="append", help="sensitive column")
+    parser.add_argument("-x", "--public", metavar="COL", action="append", help="column to release through the channel")
+    parser.add_argument("-k", "--keep", metavar="COL", action="append", help="column to release as it is")
 
 
-def _design() -> OneLineParser:
+def _design(parser: OneLineParser) -> None:
     """Settings of a design; None where they are not given, so that they can be told from a policy's."""
-    group = OneLineParser(add_help=False)
-    group.add_argument("--at-most", metavar="T", type=level, help="a value makes a secret at most T times as likely")
-    group.add_argument("--at-least", metavar="T", type=level, help="and at least T times; 0 permits ruling it out")
-    group.add_argument("--lower", metavar="L", type=level, help="the same in nats: log-lifts of at least -L")
-    group.add_argument("--upper", metavar="U", type=level, help="the same in nats: log-lifts of at most U")
-    group.add_argument("-e", "--eps", metavar="EPS", type=level, help="both in nats at once, or the level of -m")
-    group.add_argument("-m", "--mechanism", choices=sorted(MECHANISMS), help="default: subset-merging")
+    parser.add_argument("--at-most", metavar="T", type=level, help="a value makes a secret at most T times as likely")
+    parser.add_argument("--at-least", metavar="T", type=level, help="and at least T times; 0 permits ruling it out")
+    parser.add_argument("--lower", metavar="L", type=level, help="the same in nats: log-lifts of at least -L")
+    parser.add_argument("--upper", metavar="U", type=level, help="the same in nats: log-lifts of at most U")
+    parser.add_argument("-e", "--eps", metavar="EPS", type=level, help="both in nats at once, or the level of -m")
+    parser.add_argument("-m", "--mechanism", choices=sorted(MECHANISMS), help="default: subset-merging")
     about = "edges of numbers or dates, or the unit of dates"
-    group.add_argument("--bins", metavar="COL=EDGES", type=bins, action="append", help=about)
-    group.add_argument("--min-count", metavar="N", type=int, help="pool public values in fewer rows")
-    group.add_argument("--smoothing", metavar="A", type=float, help="add A to every cell (a prior)")
-    group.add_argument("--rows", choices=("shuffle", "keep"), help="row order can tell; default: shuffle")
-    return group
+    parser.add_argument("--bins", metavar="COL=EDGES", type=bins, action="append", help=about)
+    parser.add_argument("--min-count", metavar="N", type=int, help="pool public values in fewer rows")
+    parser.add_argument("--smoothing", metavar="A", type=float, help="add A to every cell (a prior)")
+    parser.add_argument("--rows", choices=("shuffle", "keep"), help="row order can tell; default: shuffle")
 
 
-def _report() -> OneLineParser:
-    group = OneLineParser(add_help=False)
-    group.add_argument("--workers", metavar="N", type=int, help="threads, each with a row group; default: all cores")
-    group.switch("--json", about="print the report as JSON")
-    group.file("--report", about="also write the report: .html, .json or text")
-    group.add_argument("--title", metavar="TEXT", help="heading of the report; default: what the policy says")
-    group.add_argument(
+def _report(parser: OneLineParser) -> None:
+    parser.add_argument("--workers", metavar="N", type=int, help="threads, each with a row group; default: all cores")
+    parser.switch("--json", about="print the report as JSON")
+    parser.file("--report", about="also write the report: .html, .json or text")
+    parser.add_argument("--title", metavar="TEXT", help="heading of the report; default: what the policy says")
+    parser.add_argument(
         "--date", metavar="DATE", type=day, help="date the report shows, as 2026-01-31; no clock is read"
     )
-    _audience(group)
-    return group
+    _audience(parser)
 
 
 def _audience(parser: OneLineParser) -> None:
