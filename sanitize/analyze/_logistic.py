@@ -10,8 +10,7 @@ from scipy.special import expit
 
 from sanitize.analyze._design import Columns, design_columns
 from sanitize.analyze._estimates import Estimates
-from sanitize.analyze._records import as_channel, blocks, kept_codes, listed_columns, released_table, split
-from sanitize.confidence import check_confidence
+from sanitize.analyze._records import blocks, kept_codes, listed_columns, opened
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -76,8 +75,7 @@ def logistic(
     names = listed_columns(predictors, "predictors")
     if outcome in names:
         raise InvalidParameter(f"predictors must not name the outcome {outcome!r}")
-    rows, channel, confidence = released_table(released), as_channel(channel), check_confidence(confidence)
-    hidden, kept = split(rows, channel, (outcome, *names))
+    rows, hidden, kept, confidence = opened(released, channel, (outcome, *names), confidence)
     hidden.require_apart(f"the regression of {outcome!r}")
     # Rows that are alike in all columns of the regression are worked on once.
     beside = kept_codes(rows, kept).astype(np.int64)

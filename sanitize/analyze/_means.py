@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from sanitize._tables.columns import as_arrow
 from sanitize.analyze._estimates import Estimates
-from sanitize.analyze._records import as_channel, blocks, listed_columns, released_table, split
+from sanitize.analyze._records import blocks, listed_columns, opened
 from sanitize.analyze._tables import kept_cells
-from sanitize.confidence import check_confidence
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -75,8 +74,7 @@ def mean(
     within = () if by is None else listed_columns(by, "by")
     if column in within:
         raise InvalidParameter(f"by must not name the column {column!r} whose mean is asked for")
-    rows, channel, confidence = released_table(released), as_channel(channel), check_confidence(confidence)
-    hidden, kept = split(rows, channel, (*within, column))
+    rows, hidden, kept, confidence = opened(released, channel, (*within, column), confidence)
     beside, codes = kept_cells(rows, tuple(name for name in kept if name != column))
     labels, cells = _cells(hidden, column)
     if len(labels) * len(beside) > 500:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from sanitize._limits import BLOCK_ROWS
 from sanitize._tables.frame import Table
 from sanitize.alphabet import Alphabet, group_label
 from sanitize.channel import Channel, Tuples, check_channel
+from sanitize.confidence import check_confidence
 from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
 
 
@@ -77,13 +78,6 @@ class Hidden:
             )
 
 
-def as_channel(channel: Channel | str | os.PathLike[str]) -> Channel:
-    """The channel itself, or the one that was kept as a file or a text."""
-    if isinstance(channel, str) or hasattr(channel, "__fspath__"):
-        return Channel.from_json(channel)
-    return check_channel(channel)
-
-
 def listed_columns(columns: str | Sequence[str], what: str) -> tuple[str, ...]:
     """Names of columns, each once, at least one."""
     names = (columns,) if isinstance(columns, str) else tuple(columns)
@@ -92,12 +86,16 @@ def listed_columns(columns: str | Sequence[str], what: str) -> tuple[str, ...]:
     return names
 
 
-def released_table(released: Any) -> Table:
-    """The released rows as columns; none at all tell nothing."""
+def opened(
+    released: Any, channel: Channel | str | os.PathLike[str], columns: Sequence[str], confidence: float
+) -> tuple[Table, Hidden, tuple[str, ...], float]:
+    """Released rows, which are more than one, `split` by a channel or one that was kept as a file or a text."""
     table = Table.of(released)
     if table.n_rows < 2:
         raise InvalidParameter(f"an estimate with an error needs at least 2 released rows, got {table.n_rows}")
-    return table
+    made = Channel.from_json(channel) if isinstance(channel, (str, os.PathLike)) else check_channel(channel)
+    confidence = check_confidence(confidence)
+    return table, *split(table, made, columns), confidence
 
 
 def split(table: Table, channel: Channel, columns: Sequence[str]) -> tuple[Hidden, tuple[str, ...]]:
@@ -135,8 +133,7 @@ def split(table: Table, channel: Channel, columns: Sequence[str]) -> tuple[Hidde
             printed[0],
         )
     tuples, (cells,) = Tuples.split(channel.inputs, [hidden])
-    scores = unbiased_scores(channel, tuples.codes[:, 0], len(cells))
-    return Hidden(cells, scores.groups, scores.values, codes), kept
+    return Hidden(cells, *unbiased_scores(channel, tuples.codes[:, 0], len(cells)), codes), kept
 
 
 def kept_codes(table: Table, kept: tuple[str, ...]) -> NDArray[np.int32]:
@@ -149,22 +146,9 @@ def blocks(n_rows: int) -> Iterator[slice]:
     return (slice(start, min(start + BLOCK_ROWS, n_rows)) for start in range(0, n_rows, BLOCK_ROWS))
 
 
-class Scores(NamedTuple):
-    """Scores of released symbols, one column a group of cells.
-
-    Attributes
-    ----------
-    groups : ndarray of int, shape (n_cells,)
-        Group of each cell: cells that the channel does not tell apart are in one.
-    values : ndarray of shape (n_y, n_groups)
-        Its mean over released rows is unbiased for the share of the group.
-    """
-
-    groups: NDArray[np.int32]
-    values: NDArray[np.float64]
-
-
-def unbiased_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) -> Scores:
+def unbiased_scores(
+    channel: Channel, cells: NDArray[np.int32], n_cells: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Scores of least variance, were all input symbols alike frequent, for the finest cells that are told apart.
 
     Parameters
@@ -195,7 +179,7 @@ def unbiased_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) ->
     n_groups = int(groups.max()) + 1
     indicators = (groups[cells][:, None] == np.arange(n_groups)).astype(float)
     solved = right[:rank].T @ ((left[:, :rank].T @ indicators) / singular[:rank, None])
-    return Scores(groups, solved / spread[:, None])
+    return groups, solved / spread[:, None]
 
 
 def _told_apart(lost: NDArray[np.float64], cells: NDArray[np.int32], n_cells: int) -> NDArray[np.int32]:

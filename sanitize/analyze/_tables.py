@@ -8,8 +8,7 @@ import numpy as np
 
 from sanitize.alphabet import Alphabet
 from sanitize.analyze._estimates import Estimates
-from sanitize.analyze._records import as_channel, listed_columns, released_table, split
-from sanitize.confidence import check_confidence
+from sanitize.analyze._records import listed_columns, opened
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -73,8 +72,7 @@ def table(
     True
     """
     names = listed_columns(columns, "columns")
-    rows, channel, confidence = released_table(released), as_channel(channel), check_confidence(confidence)
-    hidden, kept = split(rows, channel, names)
+    rows, hidden, kept, confidence = opened(released, channel, names, confidence)
     beside, codes = kept_cells(rows, kept)
     n_groups, n_beside = hidden.scores.shape[1], len(beside)
     # Its covariance has the square of this.
