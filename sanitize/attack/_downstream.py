@@ -198,23 +198,23 @@ def downstream(
     else:
         parts = [(raw, Table.of(released), Table.of(fresh))]
     settings = columns, model, cv, random_state
-    compared = [_compared(part, target, *settings, aligned=rows == "keep") for part in parts]
-    sizes = [one.areas.shape[1] for one in compared]
-    areas = np.concatenate([one.areas for one in compared], axis=1)
+    compared = (_compared(part, target, *settings, aligned=rows == "keep") for part in parts)
+    questions, names, by_part, own_by_part = zip(*compared, strict=True)
+    sizes, areas = [one.shape[1] for one in by_part], np.concatenate(by_part, axis=1)
     of_rows = np.arange(sum(sizes))
     of_parts = of_rows if len(sizes) == 1 else np.repeat(np.arange(len(sizes)), sizes)
     score = Score(np.ones(len(of_rows)), of_rows, of_parts)
     difference, error = score.of(areas[1] - areas[0])
     reach = NormalDist().inv_cdf((1 + confidence) / 2)
     own = own_interval = None
-    if all(one.own is not None for one in compared):
-        values = np.concatenate([one.own for one in compared if one.own is not None])
+    if all(one is not None for one in own_by_part):
+        values = np.concatenate(own_by_part)
         own, own_error = float(values.mean()), float(values.std() / np.sqrt(len(values)))
         own_interval = own - reach * own_error, own + reach * own_error
     return Downstream(
         target=target,
-        question=compared[0].question,
-        columns=compared[0].names,
+        question=questions[0],
+        columns=names[0],
         raw=score.mean(areas[0]),
         released=score.mean(areas[1]),
         ignoring=score.mean(areas[2]),
@@ -228,19 +228,13 @@ def downstream(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Compared:
-    """AUC row by row of the models on the raw rows, on the released ones and on made-up ones, shape (3, n)."""
-
-    question: str
-    names: tuple[str, ...]
-    areas: NDArray[np.float64]
-    own: NDArray[np.float64] | None
-
-
 def _compared(
     part: _Part, target: str, columns: Sequence[str] | None, model: Any, cv: int, random_state: int, *, aligned: bool
-) -> _Compared:
+) -> tuple[str, tuple[str, ...], NDArray[np.float64], NDArray[np.float64] | None]:
+    """The question, the columns, and row by row the AUC of models on raw, released and made-up rows, and of own ones.
+
+    The AUCs have the shape (3, n); those of a released row's own person are None where its place is not known.
+    """
     raw, given, apart = part
     names = [name for name in given.names if name != target] if columns is None else list(columns)
     _check_columns(given, names, "the release")
@@ -278,7 +272,7 @@ def _compared(
         for k in range(cv):
             distribution[fold == k] = classified(model, x_given[fold != k], y[fold != k], x_given[fold == k], answers.n)
         own = _areas(distribution, y)
-    return _Compared(question, tuple(names), areas, own)
+    return question, tuple(names), areas, own
 
 
 @dataclass(frozen=True, eq=False)
