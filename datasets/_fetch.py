@@ -5,22 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sanitize.datasets._originals import READERS
+from sanitize.datasets._originals import (
+    read_adult,
+    read_bank_marketing,
+    read_credit_default,
+    read_german_credit,
+    read_heart_disease,
+)
 from sanitize.datasets._registry import SOURCES, PathLike, cache_folder, cached_files, local_files
 from sanitize.errors import ColumnError, SourceError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sanitize.datasets._originals import Reader
 
-def _fetch(name: str, data_home: PathLike | None, local: PathLike | None) -> pd.DataFrame:
+
+def _fetch(name: str, reader: Reader, data_home: PathLike | None, local: PathLike | None) -> pd.DataFrame:
     """Rows of the data set `name`, from wherever the arguments say, with its documented columns."""
     source = SOURCES[name]
     columns, path = list(source.columns), None if local is None else Path(local)
-    if path is None:
-        return READERS[name](cached_files(cache_folder(data_home) / name, source.files), source.columns)[columns]
-    if not path.is_file():
-        return READERS[name](local_files(path, source.files), source.columns)[columns]
+    if path is None or not path.is_file():
+        folder = cache_folder(data_home) / name
+        paths = cached_files(folder, source.files) if path is None else local_files(path, source.files)
+        return reader(paths, source.columns)[columns]
     import pandas as pd
 
     try:
@@ -82,7 +90,7 @@ def fetch_adult(*, data_home: PathLike | None = None, local: PathLike | None = N
     >>> people = fetch_adult()  # doctest: +SKIP
     >>> people = fetch_adult(local="folder/with/originals")  # doctest: +SKIP
     """
-    return _fetch("adult", data_home, local)
+    return _fetch("adult", read_adult, data_home, local)
 
 
 def fetch_german_credit(*, data_home: PathLike | None = None, local: PathLike | None = None) -> pd.DataFrame:
@@ -128,7 +136,7 @@ def fetch_german_credit(*, data_home: PathLike | None = None, local: PathLike | 
     ('sex', 'marital_status', 'class_label')
     >>> applicants = fetch_german_credit()  # doctest: +SKIP
     """
-    return _fetch("german_credit", data_home, local)
+    return _fetch("german_credit", read_german_credit, data_home, local)
 
 
 def fetch_bank_marketing(*, data_home: PathLike | None = None, local: PathLike | None = None) -> pd.DataFrame:
@@ -173,7 +181,7 @@ def fetch_bank_marketing(*, data_home: PathLike | None = None, local: PathLike |
     17
     >>> calls = fetch_bank_marketing()  # doctest: +SKIP
     """
-    return _fetch("bank_marketing", data_home, local)
+    return _fetch("bank_marketing", read_bank_marketing, data_home, local)
 
 
 def fetch_heart_disease(*, data_home: PathLike | None = None, local: PathLike | None = None) -> pd.DataFrame:
@@ -219,7 +227,7 @@ def fetch_heart_disease(*, data_home: PathLike | None = None, local: PathLike | 
     ('site', 'age', 'sex')
     >>> patients = fetch_heart_disease()  # doctest: +SKIP
     """
-    return _fetch("heart_disease", data_home, local)
+    return _fetch("heart_disease", read_heart_disease, data_home, local)
 
 
 def fetch_credit_default(*, data_home: PathLike | None = None, local: PathLike | None = None) -> pd.DataFrame:
@@ -267,4 +275,4 @@ def fetch_credit_default(*, data_home: PathLike | None = None, local: PathLike |
     ('LIMIT_BAL', 'SEX')
     >>> holders = fetch_credit_default()  # doctest: +SKIP
     """
-    return _fetch("credit_default", data_home, local)
+    return _fetch("credit_default", read_credit_default, data_home, local)

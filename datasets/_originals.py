@@ -71,12 +71,3 @@ def read_credit_default(paths: Mapping[str, Path], columns: tuple[str, ...]) -> 
 
     workbook = pd.read_excel(paths["default of credit card clients.xls"], header=1)
     return workbook.rename(columns={"default payment next month": "default_payment"})
-
-
-READERS: dict[str, Reader] = {
-    "adult": read_adult,
-    "german_credit": read_german_credit,
-    "bank_marketing": read_bank_marketing,
-    "heart_disease": read_heart_disease,
-    "credit_default": read_credit_default,
-}
