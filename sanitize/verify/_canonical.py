@@ -54,14 +54,10 @@ def _write_parquet(file: Path, stream: BinaryIO) -> bytes:
         summary: bytes = (reader.metadata.metadata or {}).get(b"sanitize", b"")
         writer = ReleaseWriter(stream, schema, summary)
         for number in range(reader.num_row_groups):
-            rows = reader.read_row_group(number, use_threads=False).combine_chunks()
-            writer.write(writer.encode({name: _whole(rows.column(name)) for name in schema.names}))
+            rows = reader.read_row_group(number, use_threads=False)
+            writer.write(writer.encode({name: rows.column(name).combine_chunks() for name in schema.names}))
         writer.close()
     return summary
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks else pa.array([], column.type)
 
 
 def form_checks(released: Source, expected: dict[str, Any]) -> list[Check]:
