@@ -22,8 +22,6 @@ from sanitize.suggestion._mechanism import most_useful_so_far
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
@@ -262,11 +260,7 @@ def _grid(joint: JointDistribution, n_points: int) -> list[float]:
     if last <= 0:
         return [0.0]
     n = n_points // 2
+    spread = np.unique(np.linspace(0, len(critical) - 1, n).round().astype(int))  # the ends among them
     # The smallest budget of the grid but 0, as a share of the largest.
-    points = [*_spread(critical, n), *np.geomspace(1e-3 * last, last, n_points - n - 1), 0.0]
+    points = [*critical[spread], *np.geomspace(1e-3 * last, last, n_points - n - 1), 0.0]
     return sorted({float(eps) for eps in points})
-
-
-def _spread(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """At most n of the sorted values, the ends among them."""
-    return values[np.unique(np.linspace(0, len(values) - 1, n).round().astype(int))]
