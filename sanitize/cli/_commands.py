@@ -226,9 +226,7 @@ def _rendered(report: ReportViews, audience: Any, *, as_json: bool, full: bool =
 
 def _write(report: ReportViews, args: argparse.Namespace, path: Path, audience: Any) -> None:
     if path.suffix == ".html":
-        text = report.to_html(audience=audience)
-    elif path.suffix == ".json":
-        text = report.to_json(audience=audience)
+        args.outputs.text(path, report.to_html(audience=audience))
     else:
-        text = report.to_text(audience=audience) + "\n"
-    args.outputs.text(path, text)
+        as_json = path.suffix == ".json"
+        args.outputs.text(path, _rendered(report, audience, as_json=as_json) + ("" if as_json else "\n"))

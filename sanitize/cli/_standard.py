@@ -17,15 +17,12 @@ def standard_streams() -> Iterator[None]:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # or a file that is opened next would take its place
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
-    before, stream = getattr(sys.stdout, "errors", None), sys.stdout
-    if not hasattr(stream, "reconfigure"):
-        yield
-        return
-    stream.reconfigure(errors="backslashreplace")
+    before, change = getattr(sys.stdout, "errors", None), getattr(sys.stdout, "reconfigure", lambda **_: None)
+    change(errors="backslashreplace")
     try:
         yield
     finally:
-        stream.reconfigure(errors=before)
+        change(errors=before)
 
 
 def check_stdout(*, is_written: bool) -> None:
