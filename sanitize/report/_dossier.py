@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from sanitize._formatting import number, percent
 from sanitize.report._headline import promised
@@ -18,13 +18,6 @@ from sanitize.report._html import environment
 from sanitize.report._text import allowed, clip, is_words, margin_words, utility_words
 
 Cells = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Words:
-    """A paragraph."""
-
-    text: str
 
 
 @dataclass(frozen=True)
@@ -42,12 +35,9 @@ class Blank:
     question: str
 
 
-@dataclass(frozen=True)
-class Chapter:
-    """A heading and what stands below it, in order."""
-
-    title: str
-    parts: tuple[Words | Rows | Blank, ...]
+# A heading and what stands below it, in order; texts are paragraphs.
+Part: TypeAlias = str | Rows | Blank
+Chapter: TypeAlias = tuple[str, tuple[Part, ...]]
 
 
 @dataclass(frozen=True)
@@ -93,9 +83,9 @@ def dossier(document: dict[str, Any], material: Material) -> list[Chapter]:
         "claimed. Every figure is of the files below. Lines to be filled are left to whoever signs."
     )
     day = [f"Date: {origin['date']}."] if origin.get("date") else []
-    front = [Words(text) for text in (f"{verdict['headline']}. {verdict['sentence']}", *day, norm)]
+    front = f"{verdict['headline']}. {verdict['sentence']}", *day, norm
     return [
-        Chapter(origin.get("title") or "Release dossier", (*front, Rows(("File", "Name", "SHA-256"), material.files))),
+        (origin.get("title") or "Release dossier", (*front, Rows(("File", "Name", "SHA-256"), material.files))),
         *(chapter(document, material) for chapter in (_context, _data, _identifiability, _mitigation, _governance)),
     ]
 
@@ -106,7 +96,7 @@ def _context(document: dict[str, Any], material: Material) -> Chapter:
     if material.ledger is not None:
         count, budget = material.ledger
         earlier = f"The ledger of this table holds {count} release(s). For all of them together: {budget}."
-    return Chapter(
+    return (
         "1 Context",
         (
             Blank("Purpose of the release"),
@@ -114,7 +104,7 @@ def _context(document: dict[str, Any], material: Material) -> Chapter:
             Blank("What recipients may do, and what they agree to"),
             Blank("Other data that recipients have or can get about the same people"),
             Blank("Who would gain from an attack, and how likely one is"),
-            Words(f"Who may read this dossier: {readers[document['audience']]}. {earlier}"),
+            f"Who may read this dossier: {readers[document['audience']]}. {earlier}",
         ),
     )
 
@@ -125,10 +115,10 @@ def _data(document: dict[str, Any], material: Material) -> Chapter:
     rows = [(name, words) for role, words in roles for name in columns[role]]
     rows += [(name, "left out") for name in material.dropped]
     count = "not told here" if document.get("n_rows") is None else str(document["n_rows"])
-    return Chapter(
+    return (
         "2 Data",
         (
-            Words(f"Source: {origin.get('table') or 'not named'}. Rows: {count}."),
+            f"Source: {origin.get('table') or 'not named'}. Rows: {count}.",
             Rows(("Column", "Role"), tuple(rows)),
             Blank("Whose data it is (data subjects, population, how the rows were chosen)"),
             Blank("Where it comes from, when, and on which legal basis"),
@@ -138,50 +128,50 @@ def _data(document: dict[str, Any], material: Material) -> Chapter:
 
 
 def _identifiability(document: dict[str, Any], material: Material) -> Chapter:
-    parts: list[Words | Rows | Blank] = [
-        Words(f"Threshold: {document['verdict']['allowed']}{margin_words(document)}."),
-        Blank("Why this threshold") if material.reason is None else Words(f"Why this threshold: {material.reason}"),
-        Words(f"People: {document['verdict']['people'] or 'nothing is claimed of them.'}"),
+    parts: list[Part] = [
+        f"Threshold: {document['verdict']['allowed']}{margin_words(document)}.",
+        Blank("Why this threshold") if material.reason is None else f"Why this threshold: {material.reason}",
+        f"People: {document['verdict']['people'] or 'nothing is claimed of them.'}",
     ]
     judged = document.get("judgement")
     if judged is not None:
         tests = tuple((pair["title"], pair["words"]) for pair in judged["pairs"])
-        parts += [Words(f"{judged['headline']}. {judged['sentence']}"), Rows(("Test", "Found"), tests)]
+        parts += [f"{judged['headline']}. {judged['sentence']}", Rows(("Test", "Found"), tests)]
     if document["columns"]["binned"]:
         names = ", ".join(document["columns"]["binned"])
-        parts.append(Words(f"Raw figures are of the table in bins ({names}); the values as they were tell more."))
+        parts.append(f"Raw figures are of the table in bins ({names}); the values as they were tell more.")
     attacks = [part for part in document["sections"] if part["name"].startswith("finding ")]
-    parts += [Words(f"{part['title']}: {part['words']}") for part in attacks]
+    parts += [f"{part['title']}: {part['words']}" for part in attacks]
     if not attacks and judged is None:
-        parts.append(Words("Adversarial tests: the report holds no attack on the released rows."))
+        parts.append("Adversarial tests: the report holds no attack on the released rows.")
     if material.checks is None:
-        parts.append(Words("Verification: none was given. `sanitize verify --json` makes one."))
+        parts.append("Verification: none was given. `sanitize verify --json` makes one.")
     else:
         words = f"Verification; an honest release fails with a chance of {material.false_alarm:g} at most."
-        parts += [Words(words), Rows(("Check", "Result", "Detail"), material.checks)]
+        parts += [words, Rows(("Check", "Result", "Detail"), material.checks)]
     parts.append(Blank("Other adversarial tests, by whom and with which result"))
-    return Chapter("3 Identifiability", tuple(parts))
+    return ("3 Identifiability", tuple(parts))
 
 
 def _mitigation(document: dict[str, Any], material: Material) -> Chapter:
     verdict = document["verdict"]
     optimality = f", {verdict['optimality']['words']}" if verdict["optimality"] else ""
-    parts: list[Words | Rows | Blank] = [
-        Words(f"Mechanism: {verdict['mechanism']}{optimality}. Printed as: {verdict['output']}."),
-        Words(f"{utility_words(document)}."),
+    parts: list[Part] = [
+        f"Mechanism: {verdict['mechanism']}{optimality}. Printed as: {verdict['output']}.",
+        f"{utility_words(document)}.",
         Rows(("Column", "Kept"), tuple((kept["column"], percent(float(kept["share"]))) for kept in document["kept"])),
         Rows(
             ("Measure", "Unit", "Kind", "Before", "After", "Allowed"),
             tuple(_measure(measure) for measure in document["measures"]),
         ),
     ]
-    parts += [Words(f"Warning: {warning}.") for warning in document["warnings"]]
+    parts += [f"Warning: {warning}." for warning in document["warnings"]]
     for section in document["sections"]:
         if not section["name"].startswith("finding ") and section["rows"] and section["name"] != "kept by column":
             rows = tuple(tuple(cell if is_words(cell) else number(cell) for cell in row) for row in section["rows"])
-            parts += [Words(f"{section['title']}. {section['words']}"), Rows(tuple(section["columns"]), rows)]
+            parts += [f"{section['title']}. {section['words']}", Rows(tuple(section["columns"]), rows)]
     parts.append(Blank("Measures beyond the file (access control, agreements, training, deletion)"))
-    return Chapter("4 Mitigation", tuple(parts))
+    return ("4 Mitigation", tuple(parts))
 
 
 def _measure(measure: dict[str, Any]) -> Cells:
@@ -190,7 +180,7 @@ def _measure(measure: dict[str, Any]) -> Cells:
 
 
 def _governance(document: dict[str, Any], material: Material) -> Chapter:
-    unknown = Words("No policy was given: what was agreed before the release is not known here.")
+    unknown = "No policy was given: what was agreed before the release is not known here."
     policy = unknown if material.policy is None else Rows(("Policy", "Value"), material.policy)
     private = {
         None: "It is not differential privacy of the table's records.",
@@ -205,17 +195,17 @@ def _governance(document: dict[str, Any], material: Material) -> Chapter:
         "Whom to tell of a suspected disclosure",
     )
     last = (document["verdict"]["alone"], private, f"Made with sanitize {document['library_version']}.")
-    return Chapter("5 Governance", (policy, *map(Words, last), *map(Blank, signed)))
+    return ("5 Governance", (policy, *last, *map(Blank, signed)))
 
 
 def to_markdown(chapters: Sequence[Chapter]) -> str:
     """Chapters as Markdown; blanks are lines to write on."""
     lines: list[str] = []
-    for level, chapter in enumerate(chapters):
-        lines += [f"{'##' if level else '#'} {_escaped(chapter.title)}", ""]
-        for part in chapter.parts:
-            if isinstance(part, Words):
-                lines.append(_escaped(part.text))
+    for level, (title, parts) in enumerate(chapters):
+        lines += [f"{'##' if level else '#'} {_escaped(title)}", ""]
+        for part in parts:
+            if isinstance(part, str):
+                lines.append(_escaped(part))
             elif isinstance(part, Blank):
                 lines.append(f"- [ ] {_escaped(part.question)}: {'_' * 40}")
             else:
@@ -238,5 +228,4 @@ def _escaped(text: str) -> str:
 
 def to_page(chapters: Sequence[Chapter]) -> str:
     """Chapters as one page in the style of the report."""
-    shown = [(chapter.title, [(type(part).__name__.lower(), part) for part in chapter.parts]) for chapter in chapters]
-    return environment().get_template("dossier.html.jinja").render(chapters=shown)
+    return environment().get_template("dossier.html.jinja").render(chapters=chapters)
