@@ -24,11 +24,7 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
     figures of the same table.
     """
     # Warnings have no number; free text, with counts and perhaps symbols in it, is never read, only counted.
-    verdict, warnings = document["verdict"], grave(document)
-    if document["n_single"]:
-        warnings.append(f"some {_SINGLE}")
-    if document["n_unseen"]:
-        warnings.append(f"some {_UNSEEN.replace('row(s)', 'rows')}")
+    verdict, warnings = document["verdict"], [*grave(document), *_of_counts(document, "some", "some rows")]
     if any(m["name"] == "min_log_lift" and m["before"] == "-inf" for m in document["measures"]):
         warnings.append("some pairs of a sensitive and a public value never occur in the table")
     if len(document["warnings"]) > len(warnings_of_facts(document)):
@@ -60,19 +56,18 @@ def _rounded(row: dict[str, Any], *names: str) -> dict[str, Any]:
 
 def warnings_of_facts(document: dict[str, Any]) -> list[str]:
     """Sentences that limit what the verdict says, made from facts, the gravest first (internal: with counts)."""
-    warnings = grave(document)
-    if document["n_single"]:
-        warnings.append(f"{document['n_single']} of {document['n_combinations']} {_SINGLE}")
-    if document["n_unseen"]:
-        warnings.append(f"{document['n_unseen']} {_UNSEEN}")
-    return warnings
+    single = f"{document['n_single']} of {document['n_combinations']}"
+    return [*grave(document), *_of_counts(document, single, f"{document['n_unseen']} row(s)")]
 
 
-_SINGLE = (
-    "combinations of the public columns stand for one row each: what they tell is learned from one person; min_count "
-    "pools them"
-)
-_UNSEEN = "row(s) held a value absent at fit and were treated like the riskiest value"
+def _of_counts(document: dict[str, Any], single: str, unseen: str) -> list[str]:
+    """Warnings of combinations and rows that there are some of, which ``single`` and ``unseen`` tell."""
+    told = (
+        f"{single} combinations of the public columns stand for one row each: what they tell is learned from one "
+        "person; min_count pools them",
+        f"{unseen} held a value absent at fit and were treated like the riskiest value",
+    )
+    return [words for words, n in zip(told, (document["n_single"], document["n_unseen"]), strict=True) if n]
 
 
 def grave(document: dict[str, Any]) -> list[str]:
