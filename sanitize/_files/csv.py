@@ -79,17 +79,14 @@ class CsvSource(Source):
         ColumnError
             If a column that must be numbers holds text.
         """
-        if isinstance(root, Spool):
-            path = Path(root.name)
-            files: tuple[Path, ...] = (path,)
-            made = cls(path, files, pa.schema([]), (), (), root, delimiter)
-        else:
-            path = Path(root)
-            files = files_under(path, CSV_SUFFIXES)
-            for file in files:
-                with reading(file.name):
-                    check_regular(file)
-            made = cls(path, files, pa.schema([]), tuple(stamp_of(file) for file in files), delimiter=delimiter)
+        spool = root if isinstance(root, Spool) else None
+        path = Path(root.name if isinstance(root, Spool) else root)
+        files = files_under(path, CSV_SUFFIXES) if spool is None else (path,)
+        on_disk = files if spool is None else ()
+        for file in on_disk:
+            with reading(file.name):
+                check_regular(file)
+        made = cls(path, files, pa.schema([]), tuple(map(stamp_of, on_disk)), (), spool, delimiter)
         header = made._header(files[0])
         for file in files[1:]:
             if made._header(file) != header:
