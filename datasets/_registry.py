@@ -113,13 +113,13 @@ def cached_files(folder: Path, files: tuple[RemoteFile, ...]) -> dict[str, Path]
 def _checked(path: Path, file: RemoteFile, advice: str) -> Path:
     with path.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
-    if found != file.sha256:
-        raise SourceError(_not_published(path, file, found, advice))
+    _check_digest(path, file, found, advice)
     return path
 
 
-def _not_published(place: object, file: RemoteFile, found: str, advice: str) -> str:
-    return f"{place} has SHA-256 {found}, expected {file.sha256}; {advice}"
+def _check_digest(place: object, file: RemoteFile, found: str, advice: str) -> None:
+    if found != file.sha256:
+        raise SourceError(f"{place} has SHA-256 {found}, expected {file.sha256}; {advice}")
 
 
 def _download(file: RemoteFile, path: Path) -> None:
@@ -139,9 +139,8 @@ def _download(file: RemoteFile, path: Path) -> None:
                 f"could not download {file.url} to {path.parent}: {error}; without a network, pass a "
                 f"folder that holds {file.name!r} as `local`"
             ) from error
-        if digest.hexdigest() != file.sha256:
-            advice = "nothing was kept. Try again; if it stays, the publisher changed the file: pass the original file"
-            raise SourceError(_not_published(file.url, file, digest.hexdigest(), f"{advice} as `local`"))
+        advice = "nothing was kept. Try again; if it stays, the publisher changed the file: pass the original file"
+        _check_digest(file.url, file, digest.hexdigest(), f"{advice} as `local`")
         os.replace(temporary, path)
     finally:
         # Gone already after a success; after anything else, an interruption too, nothing may stay behind.
