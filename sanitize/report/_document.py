@@ -88,11 +88,9 @@ def _positions(before: JointDistribution, after: JointDistribution) -> list[NDAr
     """Code of every symbol of either side on both sides, -1 where it does not exist; labels say which are one."""
     labels = [[joint.public.label(x) for x in range(len(joint.public))] for joint in (before, after)]
     known = {label: x for x, label in enumerate(labels[0])}
-    if len(known) < len(labels[0]):  # labels that several symbols share say nothing
-        known = {}
-    found = np.array([known.get(label, -1) for label in labels[1]], dtype=np.intp)
-    if len(set(labels[1])) < len(labels[1]):
-        found[:] = -1
+    # Labels that several symbols share say nothing.
+    is_told = len(known) == len(labels[0]) and len(set(labels[1])) == len(labels[1])
+    found = np.array([known.get(label, -1) if is_told else -1 for label in labels[1]], dtype=np.intp)
     fresh = np.flatnonzero(found < 0)
     at_after = np.full(len(labels[0]), -1, dtype=np.intp)
     at_after[found[found >= 0]] = np.flatnonzero(found >= 0)
