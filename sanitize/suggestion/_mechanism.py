@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -53,8 +54,8 @@ class Kind:
 KINDS = (
     Kind("watchdog", watchdog, 20_000),
     Kind("subset merging", subset_merging, 1 << 31),
-    Kind("optimal random response", optimal_random_response, 200, is_response=True),
-    Kind("subset random response", subset_random_response, 5_000, least=33, is_response=True),
+    Kind("optimal random response", partial(optimal_random_response, gap=1e-6), 200, is_response=True),
+    Kind("subset random response", partial(subset_random_response, gap=1e-6), 5_000, least=33, is_response=True),
 )
 
 
@@ -177,7 +178,7 @@ def compare(
         joint = JointDistribution.from_frame(data, secret, others if public is None else public)
     found = []
     for kind in kinds_for(len(joint.public), budget):
-        channel = kind.function(joint, budget, **_settings(kind, effort))
+        channel = kind.function(joint, budget, **({} if kind.function is watchdog else {"effort": effort}))
         printed = channel if output == "label" else channel.then(channel.reversed(joint.p_x))
         facts = ReleaseFacts(mechanism=kind.name, output=output)
         report = LeakageReport.measure(joint, printed.with_optimality(channel.optimality), budget, facts=facts)
@@ -217,9 +218,3 @@ def comparison_section(reports: Sequence[LeakageReport], words: str, share: str 
 
     heads = ("Mechanism", "kept", "times, at most", "at least", "I(S;Y)", "design")
     return Section("comparison", "Mechanisms compared", words, heads, tuple(map(row, reports)))
-
-
-def _settings(kind: Kind, effort: float | None) -> dict[str, Any]:
-    """Keywords of a mechanism: the gap of a response, and an effort where it has one."""
-    has_effort = kind.is_response or kind.function is subset_merging
-    return ({"gap": 1e-6} if kind.is_response else {}) | ({"effort": effort} if has_effort else {})
