@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -61,7 +62,7 @@ def predict(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test:
     prediction a distribution, which clipping would not give.
     """
     prior = secrets.prior(train)
-    beliefs = (_mixture if estimator is None else _fitted(estimator))(seen, secrets, train, test)
+    beliefs = (_mixture if estimator is None else partial(_fitted, estimator))(seen, secrets, train, test)
     share = 1 / (len(train) + 1)
     return (1 - share) * beliefs + share * prior
 
@@ -79,20 +80,14 @@ def check_estimator(estimator: Any) -> None:
         )
 
 
-def _fitted(estimator: Any) -> Callable[[Features, Secrets, Rows, Rows], Distribution]:
+def _fitted(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distribution:
     """Adversary that uses a classifier."""
-
-    def beliefs(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distribution:
-        weighted = secrets.given is not None and has_fit_parameter(estimator, "sample_weight")
-        extra = {"sample_weight": secrets.weights[train]} if weighted else {}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.simplefilter("ignore", LinAlgWarning)
-            return classified(
-                estimator, seen.matrix[train], secrets.codes[train], seen.matrix[test], secrets.n_s, **extra
-            )
-
-    return beliefs
+    weighted = secrets.given is not None and has_fit_parameter(estimator, "sample_weight")
+    extra = {"sample_weight": secrets.weights[train]} if weighted else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", LinAlgWarning)
+        return classified(estimator, seen.matrix[train], secrets.codes[train], seen.matrix[test], secrets.n_s, **extra)
 
 
 def classified(
@@ -153,7 +148,7 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distr
     small = seen.matrix.shape[1] * secrets.n_s <= 512
     adversaries: list[Callable[[Features, Secrets, Rows, Rows], Distribution]] = [
         lambda seen, secrets, train, test: np.tile(secrets.prior(train), (len(test), 1)),
-        _fitted(LogisticRegression(solver="newton-cholesky" if small else "lbfgs", tol=1e-3, max_iter=500)),
+        partial(_fitted, LogisticRegression(solver="newton-cholesky" if small else "lbfgs", tol=1e-3, max_iter=500)),
         _tree,
     ]
     if 2 * seen.n_cells <= len(train):
