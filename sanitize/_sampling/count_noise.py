@@ -39,16 +39,12 @@ class Gaussian:
     """P(z) ∝ exp(-z²/2σ²) on whole numbers."""
 
     sigma: Fraction
+    reach: ClassVar[float] = float("inf")  # ψ is finite below it
 
     @property
     def variance(self) -> float:
         """Upper bound of the variance, in which ψ(t) <= t² variance / 2."""
         return float(self.sigma**2)
-
-    @property
-    def reach(self) -> float:
-        """ψ is finite below it."""
-        return float("inf")
 
     def draw(self, key: NoiseKey, count: int) -> NDArray[np.int64]:
         """Independent draws, as many as asked for, from a key of their own."""

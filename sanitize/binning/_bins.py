@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +48,8 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
     edges: tuple[Finite, ...]
     learned: bool
     whole: bool
+    # Whether released intervals are printed by name, also where others print a value drawn inside.
+    prints_labels: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         is_single = len(self.edges) == 2 and self.edges[0] == self.edges[1]  # quantiles of a column of one value
@@ -99,11 +101,6 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         if len(edges) == 1:
             edges = np.repeat(edges, 2)
         return cls(column, tuple(edges.tolist()), learned=True, whole=pa.types.is_integer(values.type))
-
-    @property
-    def prints_labels(self) -> bool:
-        """Whether released intervals are printed by name, also where others print a value drawn inside."""
-        return False
 
     @property
     def order(self) -> pa.Array | None:

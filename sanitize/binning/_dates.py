@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +43,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
     """
 
     step: Step | None
+    prints_labels: ClassVar[bool] = True  # a date drawn inside an interval would look like somebody's
 
     def __post_init__(self) -> None:
         if self.step is not None:
@@ -84,11 +85,6 @@ class DateBins(Bins, frozen=True, tag="dates"):
         begin, end = (np.datetime64(second, "s").astype(f"M8[{unit}]").astype(int) // n for second in (first, last))
         units = np.arange(begin, end + 2) * n
         return units.astype(f"M8[{unit}]").astype("M8[ns]").astype(np.int64).tolist()
-
-    @property
-    def prints_labels(self) -> bool:
-        """Always: a date drawn inside an interval would look like somebody's."""
-        return True
 
     @property
     def order(self) -> pa.Array | None:
