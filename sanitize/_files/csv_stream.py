@@ -7,6 +7,7 @@ import io
 import re
 import time
 import weakref
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
@@ -15,7 +16,6 @@ from sanitize.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
 
     import numpy.typing as npt
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 HEADER_BYTES = 1 << 22
 
 
-class CheckedBytes:
+class CheckedBytes(AbstractContextManager["CheckedBytes"]):
     """Bytes of a CSV file after its header, checked for what no CSV file holds.
 
     A parser reads ahead in threads of its own, and may report an error while they still do; were the process to end
@@ -62,9 +62,6 @@ class CheckedBytes:
             if len(head) > HEADER_BYTES:
                 raise SourceError(f"{name} has no header line in its first {HEADER_BYTES >> 20} MiB")
         self.header, self._pending = self._names(head[:end]), head[end:]
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         until = time.monotonic() + 10.0  # it lets go within the reading of a block or two

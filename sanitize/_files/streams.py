@@ -27,7 +27,6 @@ from sanitize.errors import SanitizeError, SourceError, TargetExists
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Self
 
     from _typeshed import WriteableBuffer
 
@@ -131,7 +130,7 @@ def _joined(tables: Sequence[pa.Table]) -> Iterator[pa.RecordBatch]:
         )
 
 
-class Spool:
+class Spool(contextlib.AbstractContextManager["Spool"]):
     """Copy of a stream in an unnamed temporary file, readable by this process only.
 
     The file has no name, from its start where the system allows it, so it is gone when the process ends, however
@@ -155,9 +154,6 @@ class Spool:
     def open(self) -> io.BufferedReader:
         """A reader of its own position, from the start."""
         return io.BufferedReader(_Reader(self._file.fileno()), COPY_BYTES)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
