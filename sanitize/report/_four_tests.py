@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from sanitize._files.outputs import json_text, written
 from sanitize._formatting import Told, figure, of_100, plain
@@ -172,6 +172,8 @@ class Judgement(Told):
         Rows.
     is_twin : bool
         The release that was judged was made for it, of the people alone, by the sanitizer whose release uses all rows.
+    public : bool
+        False, never for others than the owner: the figures are made of raw rows.
     """
 
     pairs: tuple[Pair, ...]
@@ -186,6 +188,7 @@ class Judgement(Told):
     n_people: int
     n_outsiders: int | None
     is_twin: bool = False
+    public: ClassVar[bool] = False
 
     @property
     def refuted(self) -> tuple[str, ...]:
@@ -207,11 +210,6 @@ class Judgement(Told):
     def ok(self) -> bool:
         """Whether nothing refutes the release."""
         return self.verdict != "refuted"
-
-    @property
-    def public(self) -> bool:
-        """Never for others than the owner: the figures are made of raw rows."""
-        return False
 
     def require(self) -> Judgement:
         """Return the judgement itself unless the release is refuted.
