@@ -27,8 +27,6 @@ from sanitize.report._verdict import Verdict, measure_all, measure_worst_case, m
 from sanitize.report._views import ReportViews
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pandas as pd
     from matplotlib.axes import Axes
 
@@ -248,33 +246,7 @@ class LeakageReport(Verdict, ReportViews):
             return pd.DataFrame([{**vars(part), "role": part.role} for part in self.facts.parts])
         raise InvalidParameter(f"table must be 'symbols', 'measures', 'columns' or 'parts', got {table!r}")
 
-    @staticmethod
-    def from_json(text: str | bytes) -> SavedReport:
-        """Read a report back from the text that `to_json` gave.
-
-        What comes back can be printed in every way a report can, and cannot be measured again: a saved report
-        holds figures, not the distribution.
-
-        Raises
-        ------
-        SourceError
-            If the text is not a report of a version this library knows, or contradicts itself.
-
-        Examples
-        --------
-        >>> import sanitize as sz
-        >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
-        >>> report = sz.LeakageReport.measure(joint, sz.watchdog(joint, 0.3), sz.LiftBudget.symmetric(0.3))
-        >>> saved = sz.LeakageReport.from_json(report.to_json())
-        >>> saved.ok, saved.to_html() == report.to_html()
-        (True, True)
-        """
-        return SavedReport.from_json(text)
-
-    @staticmethod
-    def from_dict(document: Mapping[str, Any]) -> SavedReport:
-        """Read a report back from the mapping that `to_dict` gave; see `from_json`."""
-        return SavedReport.from_dict(document)
+    from_json, from_dict = SavedReport.from_json, SavedReport.from_dict
 
     def _document(self, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
         from sanitize.report._document import to_document

@@ -176,7 +176,25 @@ class SavedReport(ReportViews):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> SavedReport:
-        """Report from the text that ``to_json`` gave."""
+        """Read a report back from the text that `to_json` gave.
+
+        What comes back can be printed in every way a report can, and cannot be measured again: a saved report
+        holds figures, not the distribution.
+
+        Raises
+        ------
+        SourceError
+            If the text is not a report of a version this library knows, or contradicts itself.
+
+        Examples
+        --------
+        >>> import sanitize as sz
+        >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
+        >>> report = sz.LeakageReport.measure(joint, sz.watchdog(joint, 0.3), sz.LiftBudget.symmetric(0.3))
+        >>> saved = sz.LeakageReport.from_json(report.to_json())
+        >>> saved.ok, saved.to_html() == report.to_html()
+        (True, True)
+        """
         if len(text) > _MOST_BYTES:
             raise SourceError(f"the report is longer than {_MOST_BYTES >> 20} MiB; it was not read")
         try:
@@ -187,7 +205,7 @@ class SavedReport(ReportViews):
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> SavedReport:
-        """Report from the mapping that ``to_dict`` gave."""
+        """Read a report back from the mapping that `to_dict` gave; see `from_json`."""
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise SourceError(f"this is not a report: its schema is not {SCHEMA!r}")
         if document.get("version") != VERSION or isinstance(document["version"], bool):
