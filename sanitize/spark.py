@@ -161,7 +161,9 @@ def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) 
     printed = release_frame(release, to_arrow_schema(public.schema).empty_table(), words).schema
 
     def released(batches: Iterator[Any]) -> Iterator[Any]:
-        stream = partition_words(words, _partition())
+        task = TaskContext.get()
+        assert task is not None
+        stream = partition_words(words, task.partitionId())
         start = 0
         for batch in batches:
             rows = batch.schema.empty_table().from_batches([batch])
@@ -169,13 +171,6 @@ def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) 
             start += batch.num_rows
 
     return public.mapInArrow(released, from_arrow_schema(printed))
-
-
-def _partition() -> int:
-    context = TaskContext.get()
-    if context is None:
-        raise RuntimeError("not in a Spark task")  # pragma: no cover
-    return int(context.partitionId())
 
 
 @dataclass(frozen=True)
