@@ -69,9 +69,8 @@ class ParquetSource(Source):
                 n_rows += sum(read_footer(file).row_groups)
                 with _reader(file) as reader:
                     found = reader.schema_arrow.remove_metadata()
-            if schema is None:
-                schema = found
-            elif not schema.equals(found):
+            schema = found if schema is None else schema
+            if not schema.equals(found):
                 raise SourceError(f"{file.name} has other columns or types than {files[0].name}; convert them first")
         assert schema is not None
         named = partition_schema(path, files)
