@@ -77,12 +77,6 @@ class _Survey:
     missing: bool = False
 
     @property
-    def words(self) -> str:
-        """Number of different values."""
-        more = self.n_values > _MOST_VALUES
-        return f"{'more than ' if more else ''}{min(self.n_values, _MOST_VALUES)} different values"
-
-    @property
     def distinct(self) -> bool:
         """Whether most rows have a value of their own."""
         return self.n_values > max(self.n_rows / 2, 1)
@@ -175,7 +169,8 @@ def _words(survey: _Survey, n_rows: int, wide: list[_Survey]) -> str:
     """What is known of a column, without a value of it."""
     if survey.nested:
         return f"{survey.kind}: flatten it to release it"
-    told = [survey.kind, survey.words]
+    more = "more than " if survey.n_values > _MOST_VALUES else ""
+    told = [survey.kind, f"{more}{min(survey.n_values, _MOST_VALUES)} different values"]
     if survey.missing:
         told.append("some missing")
     if survey in wide:
