@@ -135,13 +135,9 @@ def _stop_on_terminate() -> Iterator[None]:
     def stop(*_: object) -> NoReturn:
         raise KeyboardInterrupt
 
-    try:
-        before = signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # not in the main thread, where signals cannot be handled
+    with contextlib.ExitStack() as afterwards:
+        with contextlib.suppress(ValueError):  # not in the main thread, where signals cannot be handled
+            before = signal.signal(signal.SIGTERM, stop)
+            # None stands for a handler that was not set from Python, which cannot be put back.
+            afterwards.callback(signal.signal, signal.SIGTERM, signal.SIG_DFL if before is None else before)
         yield
-        return
-    try:
-        yield
-    finally:
-        # None stands for a handler that was not set from Python, which cannot be put back.
-        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
