@@ -51,8 +51,7 @@ def in_turn(work: Callable[[Item], Result], items: Iterable[Item], workers: int)
     next item is made, and memory does not grow with their number.
     """
     if workers == 1:
-        for item in items:
-            yield work(item)
+        yield from map(work, items)
         return
     waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(workers) as pool:
