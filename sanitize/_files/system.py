@@ -77,11 +77,9 @@ def uninterrupted() -> Iterator[None]:
     Python runs handlers in its main thread only, so no other thread is interrupted. A signal that is not handled in
     Python ends the process, which nothing can put off.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    is_main = threading.current_thread() is threading.main_thread()
     came: list[tuple[int, Any]] = []
-    handlers = {number: handler for number in _STOPS if callable(handler := signal.getsignal(number))}
+    handlers = {number: handler for number in _STOPS if is_main and callable(handler := signal.getsignal(number))}
     try:
         for number in handlers:
             signal.signal(number, lambda *call: came.append(call))
