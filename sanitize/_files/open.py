@@ -191,27 +191,24 @@ def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[So
     numbers : Numbers
         Columns that are numbers, which a CSV file does not know.
     """
-    if isinstance(source, Source):
-        yield source.with_numbers(numbers)
-        return
     source, delimiter = (source.source, source.delimiter) if isinstance(source, Delimited) else (source, None)
-    if hasattr(source, "read") and not hasattr(source, "get_chunk"):  # pandas reads tables in chunks
-        if isinstance(source.read(0), str):
-            raise InvalidParameter("a stream must be opened for bytes, for example sys.stdin.buffer")
-        with Spool(partial(shutil.copyfileobj, cast(BinaryIO, source), length=COPY_BYTES)) as spool:
-            yield CsvSource.open(spool, numbers, delimiter)
-        return
-    if is_address(source):
-        with Remote.of(source, SourceError).fetched() as path:
-            yield _at(path, numbers, delimiter)
-        return
-    if not isinstance(source, (str, os.PathLike)):
-        if delimiter is not None:
+    with contextlib.ExitStack() as stack:
+        if isinstance(source, Source):
+            table = source.with_numbers(numbers)
+        elif hasattr(source, "read") and not hasattr(source, "get_chunk"):  # pandas reads tables in chunks
+            if isinstance(source.read(0), str):
+                raise InvalidParameter("a stream must be opened for bytes, for example sys.stdin.buffer")
+            spool = stack.enter_context(Spool(partial(shutil.copyfileobj, cast(BinaryIO, source), length=COPY_BYTES)))
+            table = CsvSource.open(spool, numbers, delimiter)
+        elif is_address(source):
+            table = _at(stack.enter_context(Remote.of(source, SourceError).fetched()), numbers, delimiter)
+        elif isinstance(source, (str, os.PathLike)):
+            table = _at(path_of(source, SourceError), numbers, delimiter)
+        elif delimiter is None:
+            table = stack.enter_context(ArrowSource.open(source))
+        else:
             raise InvalidParameter("a table that is no file has no delimiter; leave it out")
-        with ArrowSource.open(source) as table:
-            yield table
-        return
-    yield _at(path_of(source, SourceError), numbers, delimiter)
+        yield table
 
 
 def _at(path: Path, numbers: Numbers, delimiter: str | None) -> Source:
