@@ -110,9 +110,12 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
     @property
     def labels(self) -> pa.Array:
         """Names of the intervals in ascending order."""
-        names = [f"[{_number(a)}, {_number(b)})" for a, b in pairwise(self.edges)]
-        names[-1] = names[-1][:-1] + "]"
-        return pa.array(names, pa.string())
+        names = [f"[{a}, {b})" for a, b in pairwise(self.edge_names())]
+        return pa.array([*names[:-1], f"{names[-1][:-1]}]"], pa.string())
+
+    def edge_names(self) -> list[str]:
+        """Edges as labels have them."""
+        return [f"{x:.0f}" if x.is_integer() and abs(x) < 1e15 else repr(x) for x in map(float, self.edges)]
 
     def assign(self, values: ArrowColumn) -> tuple[pa.DictionaryArray, int]:
         """Interval of each row, missing where the value is, and how many rows were clipped."""
@@ -256,7 +259,3 @@ def _check_numeric(column: str, dtype: pa.DataType) -> None:
             "(dates take 'month', 'year' or dates as edges)",
             column,
         )
-
-
-def _number(value: Any) -> str:
-    return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))

@@ -91,14 +91,10 @@ class DateBins(Bins, frozen=True, tag="dates"):
         """Names of the intervals in ascending order; None for calendar units, whose names have the order of time."""
         return None if self.step is not None else self.labels
 
-    @property
-    def labels(self) -> pa.Array:
-        """Names of the intervals in ascending order."""
+    def edge_names(self) -> list[str]:
         with_time = any(edge % DAY for edge in self.edges)
         texts = [str(np.datetime64(int(edge), "s")) for edge in self.edges]
-        names = [text.replace("T", " ") if with_time else text.partition("T")[0] for text in texts]
-        made = [f"[{a}, {b})" for a, b in pairwise(names)]
-        return pa.array([*made[:-1], f"{made[-1][:-1]}]"], pa.string())
+        return [text.replace("T", " ") if with_time else text.partition("T")[0] for text in texts]
 
     def assign(self, values: ArrowColumn) -> tuple[pa.DictionaryArray, int]:
         """Interval or calendar unit of each row, missing where the date is, and how many rows were clipped."""
