@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from sanitize.parquet import (
@@ -160,20 +160,16 @@ def transform(ddf: dd.DataFrame, sanitizer: Sanitizer, *, key: bytes | None = No
     public = ddf[list(release.layout.read)]
     meta = clear_known_categories(release_frame(release, public._meta, words))
     token = secrets.token_hex(8)
-    shared = _shared(release, f"sanitize-release-{token}")
+    shared = _shared(partial(release_frame, release), f"sanitize-release-{token}")
     # Numbers are given to partitions after the plan of the source is settled: a later selection of partitions or
     # columns must not renumber them, or a row would be released twice with different noise.
     parts = [
-        dask.delayed(_release_partition, pure=False)(
+        dask.delayed(_call, pure=False)(
             shared, part, _Sealed(partition_words(words, number)), dask_key_name=f"sanitize-partition-{token}-{number}"
         )
         for number, part in enumerate(public.to_delayed())
     ]
     return dd.from_delayed(parts, meta=meta, verify_meta=False)
-
-
-def _release_partition(release: _Sealed, frame: Any, words: _Sealed) -> Any:
-    return release_frame(release.value, frame, words.value)
 
 
 @dataclass(frozen=True)
@@ -191,13 +187,10 @@ class _Tasks:
         nodes = [
             call(shared, _Sealed(item), dask_key_name=f"sanitize-{name}-{token}-{i}") for i, item in enumerate(items)
         ]
-        level = 0
-        while len(nodes) > 1:
-            level += 1
-            starts = range(0, len(nodes), _MERGED_AT_ONCE)
+        while (n := len(nodes)) > 1:
             nodes = [
-                merge(nodes[i : i + _MERGED_AT_ONCE], dask_key_name=f"sanitize-{name}-merge-{token}-{level}-{i}")
-                for i in starts
+                merge(nodes[i : i + _MERGED_AT_ONCE], dask_key_name=f"sanitize-{name}-merge-{token}-{n}-{i}")
+                for i in range(0, n, _MERGED_AT_ONCE)
             ]
         if self.client is None:
             return dask.compute(nodes[0], retries=self.retries)[0]
@@ -223,8 +216,8 @@ def _shared(value: Any, name: str) -> Any:
     return dask.delayed(_Sealed(value), name=name, traverse=False)
 
 
-def _call(work: _Sealed, item: _Sealed) -> Any:
-    return work.value(item.value)
+def _call(work: _Sealed, *items: Any) -> Any:
+    return work.value(*(item.value if isinstance(item, _Sealed) else item for item in items))
 
 
 def _merge(outcomes: list[Any]) -> Any:
