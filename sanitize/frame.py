@@ -139,10 +139,8 @@ def audit(
         if public is not None:
             raise InvalidParameter("a pipeline says itself what it hands out: give public or pipeline, not both")
         return audit_pipeline(df, secret, pipeline)
-    if public is None:
-        shown = tuple(name for name in table.names if name not in secret)
-    else:
-        shown = (public,) if isinstance(public, str) else tuple(public)
+    names = [name for name in table.names if name not in secret] if public is None else public
+    shown = (names,) if isinstance(names, str) else tuple(names)
     layout = Layout(secret, shown)
     return layout.audit(Counted.of(layout, table).table)
 
