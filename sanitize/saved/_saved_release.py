@@ -112,9 +112,8 @@ class SavedRelease:
         release = sanitizer.fitted_release()
         # A saved release draws its own noise, so the seed of the sanitizer is not its own.
         public = sanitizer.report_.with_key().to_dict(audience="public")
-        optimality = (
-            public["verdict"]["optimality"] and read(OptimalityForm, public["verdict"]["optimality"]).optimality
-        )
+        known = public["verdict"]["optimality"]
+        optimality = known and read(OptimalityForm, known).optimality
         for name, bins in release.layout.bins.items():
             if type(bins) not in get_args(AnyBins):
                 raise InvalidParameter(f"the bins of column {name!r} are not the library's own and cannot be saved")
@@ -147,9 +146,7 @@ class SavedRelease:
         """The figures of the fit by name, with the verdict."""
         values: dict[str, Any] = {measure.name: measure.after for measure in self.figures}
         optimality = self.channel.optimality
-        found = (
-            {"status": None, "gap": None} if optimality is None else {"status": optimality.words, "gap": optimality.gap}
-        )
+        found = {"status": optimality and optimality.words, "gap": optimality and optimality.gap}
         return {"ok": True, "mechanism": self.mechanism, "budget": repr(self.budget), **found, **values}
 
     @cached_property
@@ -385,8 +382,8 @@ def _shown(saved: SavedRelease, name: str) -> str:
 
 def footer_of(report: AppendedReport, order: RowOrder) -> bytes:
     """Verdict, budget and figures of the fit as JSON, and which saved release it was."""
-    saved = report.saved
-    figures = saved.summary
+    saved, names = report.saved, ("max_log_lift", "min_log_lift", "normalized_utility")
+    figures = {name: str(rounded(exact(saved.summary.get(name)))) for name in names}
     text = {
         "sanitize": __version__,
         "mechanism": saved.mechanism,
@@ -394,10 +391,7 @@ def footer_of(report: AppendedReport, order: RowOrder) -> bytes:
         "within_budget": report.ok,
         "distribution": DISTRIBUTION,
         "saved_release": saved.fingerprint,
-        **{
-            name: str(rounded(exact(figures.get(name))))
-            for name in ("max_log_lift", "min_log_lift", "normalized_utility")
-        },
+        **figures,
         "rows": order,
     }
     return json.dumps(text).encode()
