@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -85,12 +85,10 @@ class KeptRows:
 
     def loads(self, source: Source, file: Path, names: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
         """Loads of a file as its source gives them; those that are kept are not read again."""
-        loads = source.loads(file, names, batch_rows)
-        if not (self.most_bytes and isinstance(source, ParquetSource)):  # loads of others are read already
-            yield from loads
-            return
-        for load in loads:
-            yield Load(load.first, load.n_rows, partial(self._batches, (file, load.first), load, names))
+        keeps = self.most_bytes and isinstance(source, ParquetSource)  # loads of others are read already
+        for load in source.loads(file, names, batch_rows):
+            batches = partial(self._batches, (file, load.first), load, names) if keeps else load.batches
+            yield Load(load.first, load.n_rows, batches)
 
     def _batches(self, place: tuple[Path, int], load: Load, names: Sequence[str]) -> Iterator[Batch]:
         held = self._held.get(place, [])
@@ -118,12 +116,9 @@ class KeptRows:
         with contextlib.suppress(ColumnError):  # of columns that are damaged
             if (combined := Combined.of(batch)) is not None:  # they make few combinations
                 return self._taken(CombinedRows(combined), combined.numbers.nbytes)
-        narrow: dict[str, pa.Array] = {}
-        for name, column in batch.items():
-            made = _narrow(column)
-            if made is None:
-                return None
-            narrow[name] = made
+        narrow: dict[str, Any] = {name: _narrow(column) for name, column in batch.items()}
+        if any(column is None for column in narrow.values()):
+            return None
         return self._taken(narrow, sum(column.nbytes for column in narrow.values()))
 
     def _taken(self, batch: Batch, n_bytes: int) -> Batch:
