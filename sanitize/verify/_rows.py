@@ -138,11 +138,7 @@ def check_rows(
     reader = reader_of(release)
     channel = reader.channel
 
-    def printed() -> Iterator[Codes]:
-        for batch in printed_batches(source, released, release):
-            yield reader.codes(batch)
-
-    blocks = read_once(printed, channel.n_outputs)
+    blocks = read_once(lambda: map(reader.codes, printed_batches(source, released, release)), channel.n_outputs)
     y_counts, unknown = np.zeros(channel.n_outputs, np.int64), 0
     for y in blocks():
         of_code = count(y + 1, len(y_counts) + 1)  # the first is of the code -1
