@@ -68,12 +68,6 @@ _WORDS = {
 # Figures that begin at guessing, and those of what is guessed right of anybody.
 _RANKED, _INFERRED = ("secret", "membership"), ("secret", "read off")
 _GROUPS = "groups of rows that tell a secret"
-_OPTIMALITY: dict[Optimality, str] = {
-    "more": "More than outsiders.",
-    "a little more": "A little more than outsiders.",
-    "no more": "No more than outsiders.",
-    "open": "Not measurably more than outsiders.",
-}
 
 
 @dataclass(frozen=True)
@@ -119,7 +113,10 @@ class Pair:
     @property
     def verdict(self) -> str:
         """The optimality in words; nothing without outsiders."""
-        return "" if self.optimality is None else _OPTIMALITY[self.optimality]
+        if self.optimality is None:
+            return ""
+        told = "not measurably more" if self.optimality == "open" else self.optimality
+        return f"{told.capitalize()} than outsiders."
 
     @property
     def difference(self) -> str:
