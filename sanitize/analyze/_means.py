@@ -138,12 +138,10 @@ def _terms(
 ) -> NDArray[np.float64]:
     """Scores of value and presence of each row and cell, shape (2, n_rows, n_cells); each group is a cell."""
     into = (cells[:, None] == np.arange(n_cells)).astype(float)
-    codes = hidden.codes[block]
-    if of_cells:
-        present = np.isfinite(values)
-        by_symbol = [hidden.scores * np.where(present, values, 0.0) @ into, hidden.scores * present @ into]
-        return np.stack([scores[codes] for scores in by_symbol])
-    seen = values[block]
-    scores = (hidden.scores @ into)[codes]
+    codes, seen = hidden.codes[block], values if of_cells else values[block]
     present = np.isfinite(seen)
-    return np.stack([scores * np.where(present, seen, 0.0)[:, None], scores * present[:, None]])
+    both = np.where(present, seen, 0.0), present
+    if of_cells:
+        return np.stack([(hidden.scores * part @ into)[codes] for part in both])
+    scores = (hidden.scores @ into)[codes]
+    return np.stack([scores * part[:, None] for part in both])
