@@ -53,11 +53,8 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
 
     def __post_init__(self) -> None:
         is_single = len(self.edges) == 2 and self.edges[0] == self.edges[1]  # quantiles of a column of one value
-        require(
-            is_single or (len(self.edges) > 1 and _ascend(self.edges)),
-            "must be two numbers or more, ascending",
-            "edges",
-        )
+        is_ascending = len(self.edges) > 1 and _ascend(self.edges)
+        require(is_single or is_ascending, "must be two numbers or more, ascending", "edges")
 
     @classmethod
     def declared(cls, column: str, edges: Sequence[float], dtype: pa.DataType) -> Bins:
