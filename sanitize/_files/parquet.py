@@ -115,7 +115,8 @@ class ParquetSource(Source):
                 Footer.read(raw, size, file.name).refuse_bombs(columns, file, row_groups)
                 # Each load opens the file again, and a footer grows with the number of loads.
                 known = _metadata(raw) if len(raw) <= REMEMBERED_BYTES else None
-                reader = stack.enter_context(_reader(file, self._text(columns), known))
+                text = [name for name in columns if is_text(self.schema.field(name).type)]
+                reader = stack.enter_context(_reader(file, text, known))
             with reading(file.name):
                 batches = reader.iter_batches(
                     batch_size=batch_rows, row_groups=row_groups, columns=list(columns), use_threads=False
@@ -127,9 +128,6 @@ class ParquetSource(Source):
                     return
                 # A name may also select nested fields that start with it, so pick by exact name.
                 yield batch.select([batch.schema.get_field_index(name) for name in columns])
-
-    def _text(self, columns: Sequence[str]) -> list[str]:
-        return [name for name in columns if is_text(self.schema.field(name).type)]
 
 
 def is_text(dtype: pa.DataType) -> bool:
