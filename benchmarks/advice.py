@@ -7,7 +7,7 @@ A third of the rows (of at most 12,000) is kept apart. `plan` reads the rest fro
 begin it: merging of tuples, or a tree where combinations of values have fewer than five rows each. Beside it every
 mechanism is fitted to the same rows by itself. An analyst trains gradient boosting on each release, once for every
 column that may be predicted (four at most), and is scored on the raw rows apart: the mean AUC, which is 50 where all
-rows are merged. A table is split four times, eight times if it has few rows. "Same" is behind the best by less than
+rows are merged. A table is split four times, forty times if it has few rows. "Same" is behind the best by less than
 half a point, which two seeds of a release differ by, or than two standard errors over the splits. Set
 OMP_NUM_THREADS=1.
 """
@@ -110,7 +110,7 @@ def line(name: str, folder: Path, confidence: float | None) -> str:
         seconds = time.process_time() - begun
     said = plan.to_text().partition("Recommended: ")[2].partition(",")[0].partition(";")[0]
     found = [scores(df, apart, secret, confidence)]
-    splits = 8 if len(df) < FEW_ROWS else 4  # fewer rows apart say less
+    splits = 40 if len(df) < FEW_ROWS else 4  # fewer rows apart say less
     found += [scores(*table(name, folder, seed), confidence) for seed in range(1, splits)]
     means = {one: float(np.mean([each[one] for each in found])) for one in found[0]}
     best = max(means, key=means.__getitem__)
