@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from sanitize.analyze._estimates import Estimates
 from sanitize.analyze._logistic import logistic
 from sanitize.analyze._means import mean
-from sanitize.analyze._tables import table
+from sanitize.analyze._tables import Estimates, table
 
 __all__ = ["Estimates", "logistic", "mean", "table"]

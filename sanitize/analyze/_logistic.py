@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import expit
 
 from sanitize.analyze._design import Columns, design_columns
-from sanitize.analyze._estimates import Estimates
 from sanitize.analyze._records import blocks, kept_codes, listed_columns, opened
+from sanitize.analyze._tables import Estimates
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:

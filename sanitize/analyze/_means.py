@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._tables.columns import as_arrow
-from sanitize.analyze._estimates import Estimates
 from sanitize.analyze._records import blocks, listed_columns, opened
-from sanitize.analyze._tables import kept_cells
+from sanitize.analyze._tables import Estimates, kept_cells
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from sanitize.confidence._confidence_set import ConfidenceSet, WorstCase, worst_
 from sanitize.confidence._confidence_set import around as around
 from sanitize.confidence._confidence_set import distributions_of as distributions_of
 from sanitize.confidence._confidence_set import level_of_each as level_of_each
+from sanitize.confidence._intervals import REPEATED as REPEATED
 from sanitize.confidence._intervals import intervals as intervals
-from sanitize.confidence._repeats import REPEATED as REPEATED
-from sanitize.confidence._repeats import repeats_too_often as repeats_too_often
+from sanitize.confidence._intervals import repeats_too_often as repeats_too_often
 
 __all__ = ["ConfidenceSet", "WorstCase", "worst_case_lift"]

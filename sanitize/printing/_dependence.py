@@ -12,8 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from sanitize._limits import BLOCK_ROWS
-from sanitize.printing._drawing import PRINT_LANE
-from sanitize.printing._edges import faded
+from sanitize.printing._edges import PRINT_LANE, faded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

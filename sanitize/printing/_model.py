@@ -14,8 +14,7 @@ from sanitize._files.declared import Count, Declared, require
 from sanitize._files.loads import in_turn
 from sanitize._limits import BLOCK_ROWS
 from sanitize.printing._dependence import forbidden, information, joint_counts, of_kinds, pair_counts, spanning_tree
-from sanitize.printing._drawing import PRINT_LANE, draw_each, high_half
-from sanitize.printing._edges import WHOLE, chances, in_whole_numbers, shares
+from sanitize.printing._edges import PRINT_LANE, WHOLE, chances, draw_each, high_half, in_whole_numbers, shares
 from sanitize.printing._evidence import Evidence, messages, weighted
 from sanitize.printing._nodes import Values, determined, nodes_of
 from sanitize.printing._values import PrintedColumn

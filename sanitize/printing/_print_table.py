@@ -15,7 +15,7 @@ from sanitize._sampling.sampler import draw_all
 from sanitize._tables.columns import as_arrow, ascending
 from sanitize._tables.keys import distinct_rows
 from sanitize.channel import Stage
-from sanitize.printing._drawing import MOST_ROWS, PRINT_LANE, check_starts, check_values, released
+from sanitize.printing._edges import MOST_ROWS, PRINT_LANE, check_starts, check_values, released
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sanitize._sampling.count_noise import whole
-from sanitize.printing._drawing import draw_each, high_half
-from sanitize.printing._edges import WHOLE, in_whole_numbers
+from sanitize.printing._edges import WHOLE, draw_each, high_half, in_whole_numbers
 from sanitize.trees import GROUPS, grouped
 
 if TYPE_CHECKING:

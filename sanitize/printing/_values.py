@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from sanitize._files.declared import Declared, require
 from sanitize._tables.columns import as_arrow, factorize, look_up
-from sanitize.printing._drawing import MOST_ROWS, check_starts, check_values, draw_each, released
-from sanitize.printing._edges import faded
+from sanitize.printing._edges import MOST_ROWS, check_starts, check_values, draw_each, faded, released
 from sanitize.trees import (
     LEAST_ROWS,
     MOST_CATEGORIES,

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import sanitize as sz
-from sanitize.confidence import _repeats, repeats_too_often
+from sanitize.confidence import _intervals, repeats_too_often
 
 MEANS = np.geomspace(1e-4, 300, 400)
 
@@ -48,7 +48,7 @@ def test_no_mean_makes_a_bet_worth_more_than_one(k):
 def test_independent_draws_are_not_taken_for_copies_whatever_their_distribution(distribution, monkeypatch):
     """At a level of 0.2 in place of 1e-6: more than 76 alarms of 200 would have a probability of 1e-9."""
     rng = np.random.default_rng(1)
-    monkeypatch.setattr(_repeats, "_ALARM", 0.2)
+    monkeypatch.setattr(_intervals, "_ALARM", 0.2)
     alarms = 0
     for _ in range(200):
         n = int(rng.integers(30, 5000))
