@@ -80,14 +80,18 @@ class Target:
     replaces: bool = True
 
     @classmethod
-    def check(cls, target: str | os.PathLike[str], source: Path | None, *, force: bool) -> Target:
+    def check(
+        cls, target: str | os.PathLike[str], source: Path | None, *, force: bool, as_folder: bool | None = None
+    ) -> Target:
         """Refuse targets that exist, are the source, or lie in a folder that is not there.
 
-        A source of None is a stream.
+        A source of None is a stream or in memory. Whether it is a folder that is made is told by the two names, unless
+        it is said.
         """
         path, of_files = path_of(target, TargetError), (".parquet", ".csv")
         there = path.resolve()
-        as_folder = source is not None and source.is_dir() and path.suffix.lower() not in of_files
+        if as_folder is None:
+            as_folder = source is not None and source.is_dir() and path.suffix.lower() not in of_files
         if not as_folder and path.suffix.lower() not in ("", *of_files):
             raise TargetError(f"{path.name} is of a kind that is not written; name a .csv or a .parquet")
         if source is not None:

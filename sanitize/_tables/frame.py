@@ -183,7 +183,8 @@ class Table(Mapping[str, Any]):
             )
             for name, array in columns.items()
         }
-        frame = pd.DataFrame(made, index=self.native.index if own else None)
+        is_same = own and len(next(iter(columns.values()), ())) == len(self.native)
+        frame = pd.DataFrame(made, index=self.native.index if is_same else None)
         # pandas reads a column of text objects as str unless told otherwise.
         objects = {label_of[name]: object for name in columns if own and self._native_type(name) == np.dtype(object)}
         if objects:

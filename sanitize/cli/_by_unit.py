@@ -6,7 +6,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sanitize._files.open import Among
 from sanitize._files.outputs import temporary_place
+from sanitize._progress import shown
+from sanitize.cli._settings import STREAM
 from sanitize.cli._standard import say
 from sanitize.errors import InvalidParameter, PolicyError
 
@@ -14,10 +17,10 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
-    from sanitize._files.open import Among
     from sanitize._release.designer import Designer
     from sanitize.ledger import UnitReport
     from sanitize.policy import Policy
+    from sanitize.report import LeakageReport
 
 
 def check_by_unit(args: argparse.Namespace, policy: Policy) -> None:
@@ -52,6 +55,21 @@ def release_by_unit(
     return release_units(table, target, sanitizer, ledger, **settings, force=args.force)
 
 
+def release_tables(args: argparse.Namespace, policy: Policy) -> LeakageReport:
+    """Release tables of units, or fit alone in a dry run."""
+    from sanitize.relational import UnitRelease
+
+    if args.channel is not None:
+        raise InvalidParameter("--channel does not go with tables of units: beside it a release has what prints rows")
+    if STREAM in (args.input, args.output):
+        raise InvalidParameter("tables of units are read from a folder and written to one; name both")
+    with shown():
+        units = UnitRelease(policy).fit(args.input)
+        if args.dry_run:
+            return units.report_
+        return units.write(Among(args.output, args.outputs), force=args.force)
+
+
 def give_by_unit(report: UnitReport, args: argparse.Namespace, stream: Any) -> None:
     """Print the report, and write it where asked."""
     text = report.to_json() if args.json else report.to_text()
@@ -63,6 +81,8 @@ def give_by_unit(report: UnitReport, args: argparse.Namespace, stream: Any) -> N
 
 def refuse_by_unit(policy: Policy) -> None:
     """Refuse to verify a release by unit."""
+    if policy.tables:
+        raise PolicyError("tables of units have no receipt yet, so verify has nothing to compare them with", "table")
     if policy.unit is not None:
         raise PolicyError(
             "a release by unit depends on what its units were released before, so it cannot be designed again: verify "

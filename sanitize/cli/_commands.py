@@ -11,7 +11,7 @@ from sanitize._files.open import Among, delimited, is_address, path_of
 from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import bytes_of
 from sanitize._progress import shown
-from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit
+from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit, release_tables
 from sanitize.cli._judge import judge as judge
 from sanitize.cli._judge import judged
 from sanitize.cli._settings import STREAM, check_output, check_records, policy_of, table_of
@@ -78,17 +78,23 @@ def release(args: argparse.Namespace) -> None:
     check_output(args.channel, args, force=args.force, records=_records(args, policy))
     if None not in (args.channel, args.report) and args.channel.resolve() == args.report.resolve():
         raise TargetError(f"{args.channel.name} is named both with --channel and with --report; choose two names")
-    if policy.unit is not None:
+    if policy.unit is not None and not policy.tables:
         check_by_unit(args, policy)
     if policy.receipt is not None and not args.dry_run:
         args.outputs.home(policy.receipt)
         check_output(policy.receipt, args, force=args.force, records=_records(args, policy))
-    sanitizer = designer_of(policy)
     written = None if args.dry_run or args.output == STREAM else Path(args.output)
+    report: Any
+    if policy.tables:
+        report = release_tables(args, policy)
+        _give(report, args, policy, written=written)
+        if written is not None and not args.json:
+            args.wrote = f"wrote {one_line(written.name)} ({report.n_rows:,} units, {1 + len(policy.tables)} tables)\n"
+        return
+    sanitizer = designer_of(policy)
     judgement = judged(args, policy)
     target = None if args.dry_run else Among(sys.stdout.buffer if written is None else written, args.outputs)
     with table_of(args, policy, sanitizer.numbers) as table, shown():
-        report: Any
         if policy.unit is not None:
             report = release_by_unit(args, policy, sanitizer, table, target)
         elif target is None:

@@ -126,6 +126,8 @@ def _budget(args: argparse.Namespace, mechanism: str) -> PolicyBudget:
 @contextlib.contextmanager
 def table_of(args: argparse.Namespace, policy: Policy, numbers: Numbers = AS_STORED) -> Iterator[SourceLike]:
     """The input; under a policy that was named it is open already, because all of its columns must be listed."""
+    if policy.tables:
+        raise InvalidParameter("this policy is of tables of units, which `sanitize release --dry-run` measures")
     source = delimited(sys.stdin.buffer if args.input == STREAM else args.input, policy.delimiter)
     if args.policy is None:
         yield source

@@ -202,7 +202,7 @@ class _Asked:
             if policy.unit is not None:
                 raise InvalidParameter(
                     "the rows of this policy belong to units: release them by `sanitize release -p`, or by "
-                    "sanitize.parquet.release_units"
+                    f"sanitize.{'relational.UnitRelease' if policy.tables else 'parquet.release_units'}"
                 )
             rows, workers = rows or policy.rows, workers or policy.workers
             delimiter = delimiter or (policy.delimiter if is_listed else None)

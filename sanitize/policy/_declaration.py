@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Union
 
@@ -216,6 +216,19 @@ _COLUMNS = form(
     drop=(_key(_NAMES, "Columns left out."), ()),
     unit=_maybe(_TEXT, "Column that identifies individuals: what a unit was released is kept in the ledger."),
 )
+_SUMMARIES = tuple[Literal["share", "count", "sum", "mean", "min", "max", "first", "last"], ...]
+# [[table]]: rows that belong to those of the root, or of another table.
+_TABLE = form(
+    "table",
+    name=_key(_TEXT, "Of the table: its file is NAME.parquet.", 'name = "visits"'),
+    public=_key(_NAMES, "Columns that are released, beside keys and order.", 'public = ["code"]'),
+    drop=(_key(_NAMES, "Columns left out."), ()),
+    key=_maybe(_TEXT, "Column that names the row that a row belongs to; that of the units by default."),
+    order=_maybe(_TEXT, "Column of numbers or dates by which the rows of one follow one another."),
+    parent=_maybe(_TEXT, "Table that its rows belong to; the root by default."),
+    id=_maybe(_TEXT, "Column that names its own rows, where others belong to them."),
+    summaries=(_key(dict[str, _SUMMARIES], "What of a column is in the profile of a unit."), {}),
+)
 DOCUMENT = form(
     "policy",
     version=_key(Annotated[Literal[VERSION], _VERSION], "Version of this format.", f"version = {VERSION}"),
@@ -234,6 +247,8 @@ DOCUMENT = form(
         _TEXT,
         "File for what verify draws the release again by; in a folder that is not handed out, relative to this file.",
     ),
+    root=_maybe(_TEXT, "Table with one row for each unit, where rows of others belong to it."),
+    table=(_key(listed(_TABLE), "Tables whose rows belong to those of the root."), []),
     ledger=_maybe(_TEXT, "File that records releases of the same rows, or of the same units; relative to this file."),
     title=_maybe(_TEXT, "Heading of the report."),
     reason=_maybe(_TEXT, "Why this budget and no other; the dossier says it."),
@@ -293,13 +308,38 @@ def check(document: Any) -> None:
     else:
         for where, part in parts.items():
             _check_part(where, part)
-    if columns.unit is not UNSET and document.ledger is UNSET:
+    if document.table or document.root is not UNSET:
+        _check_tables(document, parts)
+    elif columns.unit is not UNSET and document.ledger is UNSET:
         raise PolicyError('columns.unit needs a ledger of the units, as in ledger = "people.units"', "ledger")
     if columns.unit is not UNSET and document.receipt is not UNSET:
         raise refused("receipt", "is not for units: what a row is released as depends on the ledger, too; leave it out")
     for name in PROMISES:
         if any(getattr(part, name) is not UNSET for part in parts.values()):
             _check_promise(document, parts.values(), f"channel.{name}")
+
+
+def _check_tables(document: Any, parts: Mapping[str, Any]) -> None:
+    """Refuse tables of units without what they need, and with what they have not."""
+    if not document.table:
+        raise missing("table", '[[table]] with name = "visits" and public = ["code"]')
+    if document.root is UNSET:
+        raise missing("root", 'root = "patients"')
+    if document.columns.unit is UNSET:
+        raise missing("columns.unit", 'unit = "patient"')
+    names = [document.root, *(table.name for table in document.table)]
+    if len(set(names)) < len(names):
+        raise refused("table", "must have names that differ from one another, and from that of the root")
+    for where, part in parts.items():
+        if part.mechanism not in TREES:
+            raise refused(
+                f"{where}.mechanism", f"must be {' or '.join(TREES)}, through which tables of units are released"
+            )
+    for name in ("ledger", "receipt"):
+        if getattr(document, name) is not UNSET:
+            raise refused(name, "is not for tables of units; leave it out")
+    if document.rows == "keep":
+        raise refused("rows", "must be shuffle: units are printed under new keys")
 
 
 def _check_bounds(where: str, budget: Any) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sanitize._release.designer import Designer
+    from sanitize.relational import Child
     from sanitize.transformers import Sanitizer
 
 # A policy is written by people; more than this is another kind of file.
@@ -136,6 +137,10 @@ class Policy:
         File for what `verify_file` draws the release again by; relative to the policy's folder.
     unit : str or None
         Column that identifies individuals; it is not released.
+    root : str or None
+        Table that ``columns`` are of, where rows of others belong to its rows.
+    tables : mapping of name to Child
+        Those others, for `sanitize.relational.UnitRelease`.
     title, date : str or None
         Heading of the report, and the date that it shows, as 2026-01-31; no clock is read.
     reason : str or None
@@ -173,6 +178,8 @@ class Policy:
     ledger: Path | None = None
     receipt: Path | None = None
     unit: str | None = None
+    root: str | None = None
+    tables: Mapping[str, Child] = field(default_factory=dict)
     title: str | None = None
     date: str | None = None
     reason: str | None = None
@@ -228,6 +235,14 @@ class Policy:
         check(document)
         columns, place = document.columns, Path(folder)
         given = {name: value for name in _AS_GIVEN if (value := getattr(document, name)) is not UNSET}
+        tables = {}
+        if document.table:
+            from sanitize.relational import Child
+
+            tables = {
+                table.name: Child(**{key: value for key, value in plain(table).items() if key != "name"})
+                for table in document.table
+            }
         return cls(
             columns.sensitive,
             tuple(_channel(part, where, place, document.ledger) for where, part in parts_of(document).items()),
@@ -237,6 +252,8 @@ class Policy:
             ledger=place / document.ledger if document.ledger else None,
             receipt=place / document.receipt if document.receipt else None,
             unit=columns.unit or None,
+            root=document.root or None,
+            tables=tables,
             date=document.date.isoformat() if document.date else None,
             **given,
         )

@@ -3,12 +3,14 @@
 A model prints nobody's row: of the table it knows counts that many rows share, and where they are cut.
 """
 
+from sanitize.printing._history import HistoryModel as HistoryModel
+from sanitize.printing._history import Owners as Owners
 from sanitize.printing._model import MODELLED_ROWS as MODELLED_ROWS
 from sanitize.printing._model import RowModel
-from sanitize.printing._print_table import PrintTable
+from sanitize.printing._print_table import PrintTable as PrintTable
 from sanitize.printing._private_model import Look as Look
 from sanitize.printing._private_model import PrivateModel as PrivateModel
 
 Printer = RowModel | PrintTable
 
-__all__ = ["PrintTable", "Printer", "RowModel"]
+__all__ = ["RowModel"]

@@ -119,7 +119,10 @@ NAMES = {
         Policy
     """,
     "printing": """
-        PrintTable Printer RowModel
+        RowModel
+    """,
+    "relational": """
+        Child UnitRelease
     """,
     "report": """
         LeakageReport ReleaseFacts TradeoffCurve TradeoffPoint

@@ -142,8 +142,8 @@ class TreeRecipe(TreeParameters, Recipe):
         layout, source = super().layout(table, sensitive_features, weights)
         return self.grown(layout, source, table.n_rows), source
 
-    def grown(self, layout: Layout, source: Mapping[str, Any], n_rows: int) -> GrownLayout:
-        """A layout with the tree that is grown over its public columns."""
+    def grown(self, layout: Layout, source: Mapping[str, Any], n_rows: int, made: Collection[str] = ()) -> GrownLayout:
+        """A layout with the tree that is grown over its public columns, some of which may be made of many rows."""
         if self.target is not None and self.target not in layout.public:
             shown = ", ".join(map(repr, layout.public[:10]))
             raise ColumnError(f"target must be one of the public columns {shown}, got {self.target!r}")
@@ -151,7 +151,7 @@ class TreeRecipe(TreeParameters, Recipe):
         if self.record_dp is not None:
             chosen = design_rows(n_rows, RECORD_SHARE)
             source = self.record_dp.rows_instead(layout, rows, chosen, noise_key(self.random_state, "record_dp"))
-        free = [name for name in layout.public if name not in layout.bins and name not in (self.hierarchies or {})]
+        free = [name for name in layout.public if name not in {*layout.bins, *(self.hierarchies or {}), *made}]
         refuse_identifiers(source, free)
         settings: dict[str, Any] = {"weights": self.weights, "hierarchies": self.hierarchies, "target": self.target}
         grown = GrownLayout.grow(

@@ -1,0 +1,348 @@
+"""Rows of an owner printed one after another, each given the owner, the row before and its own other columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+from scipy import sparse
+
+from sanitize._tables.columns import ascending
+from sanitize.printing._dependence import information, spanning_tree
+from sanitize.printing._edges import draw_each, faded, high_half, shares
+from sanitize.printing._values import PrintedColumn, printed_as
+from sanitize.trees import MOST_VALUES, Levels, grouped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize._sampling.noise import RandomWords
+
+# Kinds of owners of a column and the rows and owners that they, and weights, are learned from: more are no better.
+_KINDS, _UNITS, _LEAST, _OWNERS, _ROWS = 192, 40, 20, 20_000, 100_000
+_ROUNDS = 8
+# Rows that there are of a pair of states in the mean: of fewer rows states are fewer.
+_PAIR_ROWS = 20
+# Of tilting: rounds, what a step is taken to the power of, and the share from which a pair is worth one.
+_TILTS, _STEP, _LEAST_SHARE = 4, 0.7, 1e-5
+# Of a product of weights, as whole numbers that states are drawn by.
+_LARGEST = 1 << 24
+# A pair is forbidden where fewer units have it though chance would give many.
+_FEW, _USUAL = 3, 20
+_TINY = np.finfo(float).tiny
+
+
+@dataclass(frozen=True, eq=False)
+class Owners:
+    """Whose rows they are.
+
+    Attributes
+    ----------
+    of_row : ndarray of int, shape (n_rows,)
+        Owner of each row, ascending.
+    unit : ndarray of int, shape (n_owners,)
+        The unit that an owner belongs to, by which people are counted.
+    features : ndarray of float, shape (n_owners, n_features)
+        What is known of an owner; nan where nothing is.
+    """
+
+    of_row: NDArray[np.intp]
+    unit: NDArray[np.intp]
+    features: NDArray[np.float32]
+
+    def kinds(self, codes: NDArray[np.intp], levels: Levels) -> tuple[Any, NDArray[np.intp]]:
+        """A regression tree by which owners differ most in a column, and the leaf of the owner of each row."""
+        from sklearn.tree import DecisionTreeRegressor
+
+        group = grouped(np.bincount(codes, minlength=levels.n_levels), is_ordered=levels.is_ordered, most=12)
+        some, inverse = np.unique(self.of_row, return_inverse=True)
+        shape = len(some), int(group.max()) + 1
+        counts = np.bincount(inverse * shape[1] + group[codes], minlength=shape[0] * shape[1]).reshape(shape)
+        learned = slice(None, None, max(1, len(some) // _OWNERS))
+        most = max(2, min(_KINDS, len(np.unique(self.unit)) // _UNITS))
+        tree = DecisionTreeRegressor(max_leaf_nodes=most, min_samples_leaf=_LEAST, random_state=0)
+        tree.fit(self.features[some][learned], (counts / counts.sum(axis=1, keepdims=True))[learned])
+        return tree, tree.apply(self.features[some])[inverse]
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """One column: how a state follows from the kind of its owner, the row before, and another column of its row.
+
+    Their weights are multiplied: of all distributions with the pairs that many units have, it is that of most entropy.
+    """
+
+    levels: Levels
+    printed: PrintedColumn
+    parent: int
+    kinds: Any
+    weights: tuple[NDArray[np.float64], ...]  # of the kind, the state before, and the other column
+    aims: tuple[NDArray[np.float64], ...]  # pairs that the last two shall have, of many units
+    pairs: NDArray[np.int64]  # of the state before and this one
+
+    @property
+    def n_states(self) -> int:
+        return len(self.printed.first) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryModel:
+    """A chain of rows for each owner, whose pairs of states are those that many units have.
+
+    Attributes
+    ----------
+    names : tuple of str
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[_Column, ...]  # parents before children
+
+    @classmethod
+    def fit(cls, table: Mapping[str, Any], owners: Owners, words: RandomWords) -> Self:
+        """Learn how the rows of owners follow one another.
+
+        Parameters
+        ----------
+        table : mapping of name to column
+            Rows of one owner stand together, in their order.
+        owners : Owners
+        words : RandomWords
+            For noise on which columns go with which.
+        """
+        names, units = list(table), _Units(owners.unit[owners.of_row], int(owners.unit.max(initial=-1)) + 1)
+        n_rows = len(owners.of_row)
+        coarser = int(np.clip(np.ceil(np.log2(MOST_VALUES / np.sqrt(max(n_rows, 1) / _PAIR_ROWS))), 1, 4))
+        made = [printed_as(units.once(table[name], name), name, coarser, ()) for name in names]
+        codes = [levels.encode(table[name]).astype(np.intp) for (levels, _), name in zip(made, names, strict=True)]
+        sizes = [len(printed.first) - 1 for _, printed in made]
+        order, parents = _structure(codes, sizes, words, units.n)
+        some = np.flatnonzero(owners.of_row % max(1, -(-n_rows // _ROWS)) == 0)
+        columns = []
+        for place, parent in zip(order, parents, strict=True):
+            own, n = codes[place], sizes[place]
+            before = _before(own, owners.of_row, n)
+            kinds, kind = owners.kinds(own, made[place][0])
+            given = [(kind, kinds.tree_.node_count), (before, n + 1)]
+            if parent >= 0:
+                given.append((codes[order[parent]], sizes[order[parent]]))
+            weights, aims = _weights(own, n, given, units, some)
+            columns.append(_Column(*made[place], parent, kinds, weights, aims, _counts(before, own, (n + 1, n))))
+        return cls(tuple(names[place] for place in order), tuple(columns))
+
+    def tilted(self, of_row: NDArray[np.intp], features: NDArray[np.float32], words: RandomWords) -> Self:
+        """The same with weights under which rows of printed owners follow one another as those of the table do.
+
+        What is known of printed owners is a little other than what is known of those of the table.
+
+        Parameters
+        ----------
+        of_row : ndarray of int, shape (n_rows,)
+            Owner of each row, ascending, of some that are printed and thrown away.
+        features : ndarray of float, shape (n_owners, n_features)
+        words : RandomWords
+        """
+        model = self
+        for _ in range(_TILTS):
+            states, columns = model.states(of_row, features, words), []
+            for number, column in enumerate(model.columns):
+                given = [_before(states[number], of_row, column.n_states)]
+                if column.parent >= 0:
+                    given.append(states[column.parent])
+                weights = list(column.weights)
+                for place, (values, aim) in enumerate(zip(given, column.aims, strict=True), 1):
+                    found = _counts(values, states[number], aim.shape)
+                    step = (aim / max(aim.sum(), 1) + _LEAST_SHARE) / (found / max(found.sum(), 1) + _LEAST_SHARE)
+                    weights[place] = weights[place] * step**_STEP
+                columns.append(replace(column, weights=tuple(weights)))
+            model = replace(model, columns=tuple(columns))
+        return model
+
+    def states(self, of_row: NDArray[np.intp], features: NDArray[np.float32], words: RandomWords) -> NDArray[np.intp]:
+        """States of printed rows of owners, shape (n_columns, n_rows).
+
+        Parameters
+        ----------
+        of_row : ndarray of int, shape (n_rows,)
+            Owner of each printed row, ascending.
+        features : ndarray of float, shape (n_owners, n_features)
+        words : RandomWords
+        """
+        states = np.empty((len(self.columns), len(of_row)), np.intp)
+        kinds = [column.kinds.apply(features) for column in self.columns] if len(features) else []
+        first = np.searchsorted(of_row, np.arange(len(features)))
+        length = np.diff(np.append(first, len(of_row)))
+        longest = np.argsort(-length, kind="stable")
+        shorter = -length[longest]
+        for step in range(int(length.max(initial=0))):
+            active = np.sort(longest[: np.searchsorted(shorter, -step)])
+            rows = first[active] + step
+            for number, column in enumerate(self.columns):
+                before = states[number, rows - 1] if step else np.full(len(rows), column.n_states)
+                given = [kinds[number][active], before]
+                if column.parent >= 0:
+                    given.append(states[column.parent, rows])
+                word = high_half(words.words_at(3 * number, rows))
+                states[number, rows] = _drawn(column.weights, given, word)
+        return states
+
+    def printed(self, states: NDArray[np.intp], words: RandomWords) -> dict[str, pa.Array]:
+        """Rows in these states, as columns."""
+        rows, made = np.arange(states.shape[1]), {}
+        for number, (name, column) in enumerate(zip(self.names, self.columns, strict=True)):
+            one, more = (words.words_at(3 * number + lane, rows) for lane in (1, 2))
+            made[name] = column.printed.draw(states[number], high_half(one), more)
+        return made
+
+    def moved(self, states: NDArray[np.intp], of_row: NDArray[np.intp]) -> float:
+        """Total variation of what follows what in printed rows from that of the rows it was learned from, at most."""
+        found = []
+        for own, column in zip(states, self.columns, strict=True):
+            pairs = _counts(_before(own, of_row, column.n_states), own, column.pairs.shape)
+            found.append(np.abs(pairs / max(pairs.sum(), 1) - column.pairs / max(column.pairs.sum(), 1)).sum() / 2)
+        return float(max(found))
+
+    def features(self, table: Mapping[str, Any]) -> NDArray[np.float32]:
+        """What is known of rows for those that they own."""
+        encoded = [c.levels.encode(table[name]) for name, c in zip(self.names, self.columns, strict=True)]
+        return np.stack(encoded, axis=1).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class _Units:
+    """The unit of each row, by which pairs of states are told that many have."""
+
+    of_row: NDArray[np.intp]
+    n: int
+
+    def once(self, column: Any, name: str) -> Any:
+        """A column in which each unit has a value once, so that what many rows have is what many units have."""
+        values, codes = ascending(column, name)
+        _, rows = np.unique(self.of_row * (len(values) + 1) + codes + 1, return_index=True)
+        return column.take(pa.array(rows))
+
+    def trust(
+        self, one: NDArray[np.intp], another: NDArray[np.intp], shape: tuple[int, int]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """How far each pair is taken as it is, from 0 up to 10 units, and the pairs that must not be.
+
+        That are those that hardly any unit has though chance would give many rows.
+        """
+        key, rows = one * shape[1] + another, _counts(one, another, shape)
+        units = np.bincount(np.unique(key * self.n + self.of_row) // self.n, minlength=rows.size).reshape(shape)
+        usual = np.outer(rows.sum(axis=1), rows.sum(axis=0)) >= _USUAL * max(len(key), 1)
+        return faded(units) / np.maximum(units, 1), (units < _FEW) & usual
+
+
+def _before(codes: NDArray[np.intp], of_row: NDArray[np.intp], n_states: int) -> NDArray[np.intp]:
+    """State of the row before of the same owner; one more state where there is none."""
+    before = np.append(n_states, codes[:-1])[: len(codes)]
+    before[np.append(True, of_row[1:] != of_row[:-1])[: len(codes)]] = n_states
+    return before
+
+
+def _counts(one: NDArray[np.intp], another: NDArray[np.intp], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Rows of each pair of states."""
+    return np.bincount(one * shape[1] + another, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def _structure(
+    codes: list[NDArray[np.intp]], sizes: list[int], words: RandomWords, n_units: int
+) -> tuple[list[int], list[int]]:
+    """Columns in their order, and of each the place of the one that it is drawn given; -1 for the first."""
+    told = np.zeros((len(codes), len(codes)))
+    step = max(1, len(codes[0]) // _ROWS)
+    for one in range(len(codes)):
+        for another in range(one + 1, len(codes)):
+            key = codes[one][::step] * sizes[another] + codes[another][::step]
+            counts = np.bincount(key, minlength=sizes[one] * sizes[another]).reshape(sizes[one], sizes[another])
+            told[one, another] = information(counts, (np.arange(sizes[one]), np.arange(sizes[another])))
+    branches = spanning_tree(told, words, max(n_units, 1))
+    order = [0, *(child for _, child in branches)]
+    return order, [-1, *(order.index(parent) for parent, _ in branches)]
+
+
+def _weights(
+    own: NDArray[np.intp], n: int, given: Sequence[tuple[NDArray[np.intp], int]], units: _Units, some: NDArray[np.intp]
+) -> tuple[tuple[NDArray[np.float64], ...], tuple[NDArray[np.float64], ...]]:
+    """Weights of the states of a column by each thing that it is given, so that all pairs are as often as in the rows.
+
+    A row whose pairs few units have counts as one of any state that the most usual of them goes with. Cyclic scaling of
+    a conditional distribution, learned on some rows.
+    """
+    trust, banned, aims = np.empty((len(given), len(some))), [], []
+    keys, states = np.zeros(len(some), np.intp), own[some]
+    for number, (values, size) in enumerate(given):
+        of_pair, never = units.trust(values, own, (size, n))
+        trust[number] = of_pair[values[some], states]
+        keys = keys * size + values[some]
+        banned.append(never)
+    least, usual = trust.min(axis=0), trust.argmax(axis=0)
+    usual_states = shares(np.bincount(states, minlength=n))
+    rows = np.empty((len(some), n))  # of each row how far it counts as one of each state
+    for number, (values, size) in enumerate(given):
+        here, own_trust = values[some], trust[number]
+        seen: NDArray[Any] = np.bincount(here * n + states, own_trust, size * n).reshape(size, n)
+        seen += np.outer(np.bincount(here, 1 - own_trust, size), usual_states)
+        aims.append(np.where(banned[number], 0.0, seen))
+        alike = usual == number
+        rows[alike] = (seen / np.maximum(seen.sum(axis=1, keepdims=True), _TINY))[here[alike]]
+    rows *= 1 - least[:, None]
+    rows[np.arange(len(some)), states] += least
+    alone = rows.mean(axis=0)
+    _, chosen, times = np.unique(keys, return_index=True, return_counts=True)
+    goals, places, sums = [], [], []
+    for values, size in given:
+        here, places_of = values[some], values[some][chosen]
+        goals.append(_summing(here, np.ones(len(here)), size) @ rows)
+        places.append(places_of)
+        sums.append(_summing(places_of, times, size))
+    ratio = [_ratio(goal / np.maximum(goal.sum(axis=1, keepdims=True), _TINY), alone) for goal in goals]
+    for _ in range(_ROUNDS):
+        for number, (goal, summed) in enumerate(zip(goals, sums, strict=True)):
+            found = np.prod([one[place] for one, place in zip(ratio, places, strict=True)], axis=0) * alone
+            found /= np.maximum(found.sum(axis=1, keepdims=True), _TINY)
+            ratio[number] = ratio[number] * _ratio(goal, summed @ found)
+            if number:  # what they say alike of a state stands in one place, so that none of them overflows
+                common = np.maximum(goal.sum(axis=1) @ ratio[number] / len(some), _TINY)
+                ratio[number], ratio[0] = ratio[number] / common, ratio[0] * common
+    ratio[0] = ratio[0] * alone
+    # What was not seen beside one another yet may be, but rarely, unless it must not.
+    made = [np.where(never | (alone == 0), 0.0, _levelled(one)) for one, never in zip(ratio, banned, strict=True)]
+    return tuple(made), tuple(aims[1:])
+
+
+def _levelled(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of which the largest of each row is 1; those of 0 are a tenth of the least that is more."""
+    weights = weights / np.maximum(weights.max(axis=1, keepdims=True), _TINY)
+    return np.where(weights > 0, weights, np.where(weights > 0, weights, 1.0).min(axis=1, keepdims=True) / 10)
+
+
+def _summing(places: NDArray[np.intp], weights: NDArray[Any], size: int) -> sparse.csr_array:
+    """What adds up rows, with weights, by their places."""
+    return sparse.csr_array((weights.astype(float), (places, np.arange(len(places)))), (size, len(places)))
+
+
+def _ratio(wanted: NDArray[np.float64], found: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.divide(wanted, found, out=np.zeros_like(wanted), where=found > 0)
+
+
+def _drawn(
+    weights: Sequence[NDArray[np.float64]], given: Sequence[NDArray[np.intp]], word: NDArray[np.uint64]
+) -> NDArray[np.intp]:
+    """A state of each row, by the product of the weights that it is given."""
+    keys = np.zeros(len(word), np.intp)
+    for table, values in zip(weights, given, strict=True):
+        keys = keys * len(table) + values
+    _, chosen, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    rows = [values[chosen] for values in given]
+    weight = np.prod([table[row] for table, row in zip(weights, rows, strict=True)], axis=0)
+    lost = ~weight.any(axis=1)  # no state may be beside all of them
+    weight[lost] = weights[-1][rows[-1][lost]]
+    weight = np.ceil(weight * (_LARGEST / weight.max(axis=1, keepdims=True))).astype(np.int64)
+    n = weight.shape[1]
+    start = inverse.ravel() * n
+    return draw_each(np.append(0, np.cumsum(weight)), start, start + n, word) - start

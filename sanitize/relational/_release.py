@@ -1,0 +1,356 @@
+"""The release of whole people: one symbol for each, by which all of their rows in all tables are printed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sanitize._files.open import Among, Target, path_of, whole_table
+from sanitize._files.outputs import outputs, writing
+from sanitize._release.designer import footer_of
+from sanitize._release.first_pass import Counted
+from sanitize._release.recipes.recipe import Recipe
+from sanitize._release.recipes.trees import TreeRecipe
+from sanitize._release.survey import refuse_identifiers
+from sanitize._sampling.noise import NoiseKey, random_words
+from sanitize._tables.frame import Table
+from sanitize.binning import is_numeric
+from sanitize.errors import ColumnError, InvalidParameter, SourceError
+from sanitize.printing import HistoryModel, Owners, RowModel
+from sanitize.relational._profiles import Child, Rows, read_units
+from sanitize.report import LeakageReport, Section
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize._release.release import Release
+    from sanitize._sampling.noise import RandomWords
+    from sanitize.trees import Tree
+
+# Units that models are tilted to.
+_TRIED = 10_000
+Tables: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str]"
+
+
+class UnitRelease:
+    """Release tables in which a unit, a person say, has several rows, so that the budget is that of whole units.
+
+    The rows of a unit are aggregated to one profile, over which a tree is grown and certified: its number of rows is
+    the number of units. A symbol is drawn once a unit; a model prints a profile for it, and rows of each table from
+    that profile, the row before and one another. Whatever is printed for a unit, all its rows together, is drawn from
+    that one symbol, so it tells no more of the secret than the symbol does (data processing): the budget holds for
+    whoever reads a whole history. What was learned from the table to print by is of many units, and measured, not
+    proven, as for single rows.
+
+    Parameters
+    ----------
+    by : TreeRandomResponse, TreeMerging or Policy
+        What designs the channel. Its public columns are those of the root that are released, all by default. A policy
+        also says what follows here.
+    key : str, optional
+        Column that names the unit. Printed are new keys, the same in every table.
+    children : mapping of name to Child, optional
+        Tables whose rows belong to others.
+    root : str, optional
+        Table with one row for each unit. Without one there is a single child, and what is the same in all rows of each
+        unit, the secret among it, is the unit's own.
+
+    Attributes
+    ----------
+    report_ : LeakageReport
+        Of units; after a release with what was kept of histories.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> import sanitize as sz
+    >>> from sanitize.relational import Child, UnitRelease
+    >>> rng = np.random.default_rng(0)
+    >>> ill = rng.integers(0, 2, 3000)
+    >>> people = pd.DataFrame({"person": np.arange(3000), "ill": ill})
+    >>> of = np.repeat(np.arange(3000), rng.integers(1, 6, 3000))
+    >>> visits = pd.DataFrame({"person": of, "code": np.where(rng.random(len(of)) < 0.3 + 0.2 * ill[of], "A", "B")})
+    >>> design = sz.TreeRandomResponse(sz.LiftBudget(at_most=1.3, at_least=0.7), sensitive="ill", random_state=0)
+    >>> units = UnitRelease(design, key="person", children={"visits": Child()}, root="people")
+    >>> released = units.fit({"people": people, "visits": visits}).release()
+    >>> len(released["people"]), set(released["visits"]["person"]) <= set(released["people"]["person"])
+    (3000, True)
+    """
+
+    def __init__(
+        self, by: Any, key: str | None = None, children: Mapping[str, Child] | None = None, root: str | None = None
+    ) -> None:
+        if hasattr(by, "tables"):  # a policy
+            key, children, root = key or by.unit, children or by.tables, root or by.root
+        if key is None or not children:
+            raise InvalidParameter(
+                "units need key=, the column that names them, and children=, the tables of their rows"
+            )
+        self.by, self.key, self.children, self.root = by, key, dict(children), root
+        recipe = (by._releaser() if hasattr(by, "_releaser") else by).recipe()
+        if not isinstance(recipe, TreeRecipe):
+            raise InvalidParameter("units are released through a tree: give a TreeRandomResponse or a TreeMerging")
+        if recipe.record_dp is not None or recipe.secret_dp is not None:
+            raise InvalidParameter("histories are learned without noise: leave record_dp and secret_dp out")
+        self._own, self._secrets = _names(recipe.public), _names(recipe.sensitive) or ()
+        self._recipe = recipe.changed(public=None)
+        for name, child in self.children.items():
+            if Path(name).name != name:
+                raise InvalidParameter(f"table {name!r} cannot be the name of a file; rename it")
+            above = self.children.get(child.parent or "")
+            if child.parent not in (None, root) and (above is None or above.id is None):
+                raise InvalidParameter(f"the parent of {name!r} must be the root, or a child with an id")
+            if above is not None and above.parent not in (None, root):
+                raise InvalidParameter(f"table {name!r} is three levels below the units; two are the most")
+        if root is None and (len(self.children) != 1 or self._own is not None):
+            raise InvalidParameter(
+                "without a root there is one table, whose public columns its Child names; else name the table with one "
+                "row for each unit with root="
+            )
+
+    def profiles(self, tables: Tables) -> Any:
+        """One row for each unit: its own columns, and what its rows in other tables amount to.
+
+        What judges and analyses single rows, `sanitize.judge` say, takes them for whole people.
+
+        Parameters
+        ----------
+        tables : mapping of name to table; or path
+            DataFrames or pyarrow Tables; or a folder with a Parquet file ``NAME.parquet``, or a folder ``NAME`` of
+            them, for each.
+
+        Returns
+        -------
+        Table of the kind of the root's, or of the only one's
+        """
+        root = self._read(tables)
+        return root.table.rebuild(root.columns)
+
+    def _read(self, tables: Tables) -> Rows:
+        names, self._folder = [name for name in (self.root, *self.children) if name is not None], None
+        if isinstance(tables, (str, os.PathLike)):
+            self._folder = folder = path_of(tables, SourceError)
+            files = {name: folder / f"{name}.parquet" for name in names}
+            tables = {
+                name: whole_table(file if file.exists() else folder / name, also=None) for name, file in files.items()
+            }
+        if absent := [name for name in names if name not in tables]:
+            raise InvalidParameter(f"there is no table {absent[0]!r} among those given; name all of them")
+        read = {name: Table.of(tables[name]) for name in names}
+        if self.root is not None and hasattr(self.by, "check"):  # a policy lists all columns
+            self.by.check(read[self.root].names)
+        own = None if self._own is None else (*self._secrets, *self._own)
+        return read_units(read, self.key, self.children, self.root, own)
+
+    def fit(self, tables: Tables) -> Self:
+        """Aggregate, grow the tree, design the channel, and learn what prints rows.
+
+        Parameters
+        ----------
+        tables : mapping of name to table; or path
+            As of `profiles`.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the designed channel exceeds the budget.
+        ColumnError
+            If a key names nothing, or the secret is not the unit's own.
+        """
+        self._rows = root = self._read(tables)
+        recipe = self._recipe
+        for name in self._secrets:
+            if name not in root.columns:
+                raise ColumnError(f"column {name!r} must be the units' own, the same in all rows of each", name)
+        for rows in root.below:
+            refuse_identifiers(rows.columns, sorted(rows.columns.keys() - {rows.child.order, *rows.made}))
+        layout, source = Recipe.layout(recipe, Table.of(pa.table(root.columns)))
+        layout = recipe.grown(layout, source, len(root.owner), root.made)
+        counted, self._words = Counted.of(layout, source), random_words(recipe.random_state)
+        fitted = recipe.design(recipe.specification(), layout, counted, self._words)
+        fitted.report.require()
+        self._release: Release = fitted.release
+        if not isinstance(self._release.printer, RowModel):
+            words = (
+                "rows of units are printed by a model: give output='model', or leave it out with 1,000 units or more"
+            )
+            raise InvalidParameter(words)
+        rows_of = self._release.expected(counted.table)
+        if isinstance(recipe.random_state, NoiseKey):
+            recipe.random_state.bind(fitted.channel, rows_of.tobytes(), None)
+        self._tree: Tree = fitted.beside["tree_"]
+        facts = fitted.report.facts
+        whom = (
+            f"Whole units are released, named by {self.key!r}: all rows of one are printed from one symbol of its own."
+        )
+        report = replace(fitted.report, facts=replace(facts, people=f"{whom} {facts.people}"))
+        self.report_: LeakageReport = report.with_section(self._section([]))
+        # Units that are printed from a seed and thrown away: models are tilted to what is known of printed ones.
+        seed, p_y = NoiseKey.from_seed(0), fitted.channel.push(rows_of[None] / rows_of.sum())[0]
+        cells = np.searchsorted(np.cumsum(p_y)[:-1], np.linspace(0, 1, _TRIED, endpoint=False), side="right")
+        tried = self._release.decode(cells, seed)
+        self._learn(root, _features(self._tree, root.columns), tried, _features(self._tree, tried), seed)
+        return self
+
+    def _learn(
+        self,
+        above: Rows,
+        features: NDArray[np.float32],
+        tried: Mapping[str, Any],
+        tried_features: NDArray[np.float32],
+        seed: NoiseKey,
+    ) -> None:
+        """Learn what prints the rows of all that belong to these."""
+        for child in above.children:
+            of_owner, n = _with_nobody(features, child.n_nobody), len(tried_features)
+            own = of_owner[child.owner]
+            numbers = child.printed(tried, n)
+            owner = np.repeat(np.arange(n), numbers)[: _TRIED * 10]
+            columns, known = {}, tried_features[owner]
+            if child.columns:
+                table = {name: child.distances(name) for name in child.columns}
+                words = _derived(self._words, f"learn {child.name}")
+                model = HistoryModel.fit(table, Owners(child.owner, child.unit, of_owner), words)
+                child.model = model = model.tilted(owner, tried_features, seed)
+                states = model.states(owner, tried_features, seed)
+                columns, known = model.printed(states, seed), np.hstack([states.T.astype(np.float32), known])
+                own = np.hstack([model.features(table), own])
+            columns |= {name: tried[of].take(pa.array(owner)) for name, of in child.shared.items() if of in tried}
+            self._learn(child, own, columns, known, seed)
+
+    def release(self) -> dict[str, Any]:
+        """Draw a symbol for each unit, and print its rows in all tables, under new keys and in a new order.
+
+        Returns
+        -------
+        dict of name to table, each of the kind that it was given as
+        """
+        root, words = self._rows, _derived(self._words, "release")
+        drawn = self._release.design.channel.sample(self._release.encode(root.columns)[0], words)
+        order, keys = _derived(words, "order").words_at(0, np.arange(len(drawn))), np.arange(1, len(drawn) + 1)
+        printed = self._release.decode(drawn[np.argsort(order, kind="stable")], words)
+        made = {} if self.root is None else {self.root: _rebuilt(root, printed, {self.key: keys})}
+        kept: list[tuple[str | float, ...]] = []
+        self._print(root, printed, _features(self._tree, printed), keys, words, made, kept)
+        self.report_ = self.report_.with_section(self._section(kept))
+        return {name: made[name] for name in (self.root, *self.children) if name is not None}
+
+    def _print(
+        self,
+        above: Rows,
+        printed: Mapping[str, Any],
+        features: NDArray[np.float32],
+        keys: NDArray[np.intp],
+        words: RandomWords,
+        made: dict[str, Any],
+        kept: list[tuple[str | float, ...]],
+    ) -> None:
+        """Rows of all that belong to printed ones, and how like the table they are."""
+        for child in above.children:
+            n, of_owner = len(keys), _with_nobody(features, child.n_nobody)
+            numbers = np.append(child.printed(printed, n), np.ones(child.n_nobody, np.intp))
+            owner = np.repeat(np.arange(len(numbers)), numbers)
+            columns, known, moved = {}, of_owner[owner], 0.0
+            if child.model is not None:
+                own_words = _derived(words, child.name)
+                states = child.model.states(owner, of_owner, own_words)
+                columns, moved = child.model.printed(states, own_words), child.model.moved(states, owner)
+                known = np.hstack([states.T.astype(np.float32), known])
+            place = pa.array(owner, mask=owner >= n)
+            columns |= {name: printed[of].take(place) for name, of in child.shared.items() if of in printed}
+            if (order := child.child.order) in child.columns:
+                columns[order] = child.places(columns[order], printed[child.start].take(place), owner)
+            own = np.arange(1, len(owner) + 1)
+            of_keys = np.append(keys, np.zeros(child.n_nobody, np.intp))[owner]
+            named = {child.child.key or self.key: of_keys, child.child.id or "": own}
+            made[child.name] = _rebuilt(child, columns, named)
+            kept.append((child.name, float(len(child.owner)), float(len(owner)), child.distance(numbers[:n]), moved))
+            self._print(child, columns, known, own, words, made, kept)
+
+    def write(self, target: str | os.PathLike[str] | Among, *, force: bool = False) -> LeakageReport:
+        """Release into a new folder: a Parquet file ``NAME.parquet`` for each table, all of them or nothing.
+
+        Parameters
+        ----------
+        target : path
+            Neither in the folder that was fitted on nor around it.
+        force : bool
+            Replace a folder that exists.
+
+        Raises
+        ------
+        TargetError
+            If there is such a folder, or it cannot be written.
+        """
+        among = target if isinstance(target, Among) else None
+        named: Any = target if among is None else among.target
+        place = Target.check(named, self._folder, force=force, as_folder=True)
+        released = self.release()
+        said = {"sanitize": footer_of(self.report_, "shuffle")}
+        with contextlib.nullcontext(among.outputs) if among else outputs() as run:
+            place.clear_stale()
+            with run.folder(place.path, replaces=force) as hidden:
+                for name, native in released.items():
+                    table, file = Table.of(native).to_arrow(), hidden / f"{name}.parquet"
+                    with (
+                        writing(place.path),
+                        pq.ParquetWriter(file, table.schema, store_schema=False, compression="zstd") as writer,
+                    ):
+                        writer.add_key_value_metadata(said)
+                        writer.write_table(table)
+        return self.report_
+
+    def _section(self, kept: list[tuple[str | float, ...]]) -> Section:
+        words = (
+            f"Each row that this report counts is a unit, named by {self.key!r}. It has one symbol, drawn once, and "
+            "all of its rows in all tables are printed from it: who reads a whole history learns no more of the secret "
+            "than the symbol tells."
+        )
+        heads = ("table", "rows", "printed", "rows of an owner (KS)", "what follows what (total variation)")
+        return Section("units", "Whole units", words, heads if kept else (), tuple(kept))
+
+
+def _names(spec: Any) -> tuple[str, ...] | None:
+    """Columns that were named, which are not there yet to be told otherwise."""
+    if spec is None or isinstance(spec, str):
+        return spec if spec is None else (spec,)
+    if callable(spec) or not all(isinstance(name, str) for name in spec):
+        raise InvalidParameter("columns of units are given by their names")
+    return tuple(spec)
+
+
+def _rebuilt(rows: Rows, columns: Mapping[str, Any], keys: Mapping[str, NDArray[np.intp]]) -> Any:
+    """A printed table with the columns that it had, and new keys."""
+    made = {}
+    for name, dtype in rows.types.items():
+        if name in keys:  # numbers, or numbers as text; missing for 0
+            numbers, missing = keys[name], keys[name] == 0
+            width = len(str(numbers.max(initial=0)))
+            as_they_were = numbers if is_numeric(dtype) else [f"{number:0{width}d}" for number in numbers.tolist()]
+            made[name] = pa.array(as_they_were, mask=missing)
+        elif name in columns:
+            made[name] = columns[name]
+    return rows.table.rebuild(made)
+
+
+def _features(tree: Tree, profile: Mapping[str, Any]) -> NDArray[np.float32]:
+    """Levels of the columns of profiles: what is printed inside of them is not what there is."""
+    return np.stack([c.encode(profile[c.name]) for c in tree.columns], axis=1).astype(np.float32)
+
+
+def _with_nobody(features: NDArray[np.float32], n_nobody: int) -> NDArray[np.float32]:
+    """Features of owners, and of as many of whom nothing is known."""
+    return np.concatenate([features, np.full((n_nobody, features.shape[1]), np.nan, np.float32)])
+
+
+def _derived(words: RandomWords, label: str) -> RandomWords:
+    """Other noise of the same key; the next of a generator."""
+    return words.derive(label) if isinstance(words, NoiseKey) else words

@@ -1,0 +1,386 @@
+"""Whole people: one symbol a unit, rows printed from it, references whole, and figures of a source of known law."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from relational_cases import CODES, hospital
+
+import sanitize as sz
+from sanitize.errors import ColumnError, InvalidParameter, SourceError, TargetError
+from sanitize.relational import Child, UnitRelease
+from sanitize.transformers import SecretDP
+
+BUDGET = sz.LiftBudget(at_most=1.65, at_least=0.37)
+
+
+def release_of(by=None, **changed):
+    by = by or sz.TreeRandomResponse(BUDGET, sensitive="ill", random_state=1)
+    children = {"visits": Child(order="day", id="visit"), "items": Child(key="visit", parent="visits")}
+    return UnitRelease(by, **{"key": "patient", "children": children, "root": "patients", **changed})
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    tables = hospital(nobody=30)
+    units = release_of().fit(tables)
+    return tables, units, units.release()
+
+
+class TestOneSymbolAUnit:
+    @pytest.mark.parametrize("confidence", [None, 0.95])
+    def test_with_one_row_a_unit_cells_blocks_and_channel_are_those_without_units(self, confidence):
+        table = sz.datasets.load_survey()[:6000]
+        design = sz.TreeRandomResponse(BUDGET, sensitive="depression", confidence=confidence, random_state=0)
+        alone = sz.TreeRandomResponse(**design.get_params(deep=False)).fit(table)
+        units = UnitRelease(design, key="who", children={"rows": Child()}).fit(
+            {"rows": table.assign(who=np.arange(len(table)))}
+        )
+        assert units._tree.names == alone.tree_.names
+        np.testing.assert_array_equal(units._tree.column, alone.tree_.column)
+        np.testing.assert_array_equal(units._tree.blocks, alone.tree_.blocks)
+        assert units._release.design.channel.to_json() == alone.channel_.to_json()
+
+    def test_what_is_printed_depends_on_the_drawn_symbols_alone(self, fitted):
+        tables, units, _ = fitted
+        channel = units._release.design.channel
+        again = []
+        for _ in range(2):
+            other = release_of()
+            other.__dict__.update(units.__dict__)
+            codes = np.zeros(len(tables["patients"]), np.int32)
+            other._release = _Drawn(units._release, codes)
+            # What there is of the table beside the model is thrown away.
+            other._rows = _without_values(units._rows)
+            again.append(other.release())
+        for name, table in again[0].items():
+            pd.testing.assert_frame_equal(table, again[1][name])
+        assert channel.n_inputs > 1
+
+    def test_the_report_counts_units_and_says_so(self, fitted):
+        tables, units, released = fitted
+        assert units.report_.n_rows == len(tables["patients"])
+        section = next(part for part in units.report_.sections if part.name == "units")
+        assert [row[0] for row in section.rows] == ["visits", "items"]
+        assert section.rows[0][1:3] == (len(tables["visits"]), len(released["visits"]))
+        assert "patient" in section.words
+        assert units.report_.ok
+
+
+class _Drawn:
+    """A release whose units all have one code."""
+
+    def __init__(self, release, codes):
+        self._release, self._codes = release, codes
+
+    def encode(self, _):
+        return self._codes, 0
+
+    def __getattr__(self, name):
+        return getattr(self._release, name)
+
+
+def _without_values(rows):
+    """The same with every value of the table missing."""
+    empty = {name: pa.nulls(len(column), column.type) for name, column in rows.columns.items()}
+    return type(rows)(
+        **{**rows.__dict__, "columns": empty, "children": [_without_values(child) for child in rows.children]}
+    )
+
+
+class TestReferences:
+    def test_all_are_whole_and_keys_are_new(self, fitted):
+        tables, _, released = fitted
+        for one, key, another in (("visits", "patient", "patients"), ("items", "visit", "visits")):
+            assert released[one][key].dropna().isin(set(released[another][key])).all()
+        assert not set(released["patients"]["patient"]) & set(tables["patients"]["patient"])
+        assert released["patients"]["patient"].is_unique
+        assert released["visits"]["visit"].is_unique
+        assert {name: list(table.columns) for name, table in released.items()} == {
+            name: [c for c in table.columns if c != "ill"] for name, table in tables.items()
+        }
+
+    def test_rows_of_nobody_stay_so(self, fitted):
+        tables, _, released = fitted
+        assert released["visits"]["patient"].isna().sum() == tables["visits"]["patient"].isna().sum() == 30
+
+    def test_new_keys_say_nothing_of_the_order_of_the_units(self):
+        tables = hospital(3000)
+        tables["patients"] = tables["patients"].sort_values("age")
+        told = sz.TreeMerging(sz.LiftBudget(at_most=100, at_least=0), sensitive="ill", random_state=1)
+        released = release_of(told).fit(tables).release()["patients"]
+        # Rank correlation of 3000 rows in random order: 5 standard deviations, false alarm 6e-7.
+        assert released.index.equals(pd.RangeIndex(3000))
+        assert abs(released["age"].corr(pd.Series(np.arange(3000)), method="spearman")) < 5 / np.sqrt(3000)
+
+    @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+    def test_tables_come_as_they_were(self, kind):
+        tables = hospital(1200)
+        to = {
+            "pandas": lambda t: t,
+            "polars": pl.from_pandas,
+            "pyarrow": lambda t: pa.Table.from_pandas(t, preserve_index=False),
+        }
+        released = release_of().fit({name: to[kind](table) for name, table in tables.items()}).release()
+        assert {type(table) for table in released.values()} == {type(to[kind](tables["items"]))}
+
+    def test_the_same_seed_prints_the_same(self):
+        one, another = (release_of().fit(hospital(1200)).release() for _ in range(2))
+        for name in one:
+            pd.testing.assert_frame_equal(one[name], another[name])
+
+
+def with_pair_that_never_occurs():
+    """People, and visits at home if and only if they are calls."""
+    rng = np.random.default_rng(4)
+    people = pd.DataFrame({"who": np.arange(2000), "ill": rng.integers(0, 2, 2000)})
+    of = np.repeat(np.arange(2000), rng.integers(2, 8, 2000))
+    kind = rng.choice(["lab", "ward", "call"], len(of))
+    place = np.where(kind == "call", "home", rng.choice(["north", "south"], len(of)))
+    return people, pd.DataFrame({"who": of, "kind": kind, "place": place})
+
+
+class TestHistories:
+    def test_numbers_of_rows_and_transitions_are_those_of_the_table(self):
+        tables = hospital(8000, seed=2)
+        units = release_of().fit(tables)
+        released = units.release()
+
+        def numbers(of):
+            return of["visits"].groupby("patient").size().reindex(of["patients"]["patient"], fill_value=0)
+
+        raw, made = (np.bincount(numbers(of), minlength=40)[:40] / 8000 for of in (tables, released))
+        assert np.abs(np.cumsum(raw) - np.cumsum(made)).max() < 0.05
+
+        def followed(of):
+            visits = of["visits"].sort_values(["patient", "day"], kind="stable")
+            same = (visits["patient"].shift() == visits["patient"]).to_numpy()
+            pairs = pd.crosstab(visits["code"].shift()[same], visits["code"][same], normalize=True)
+            return pairs.reindex(index=CODES, columns=CODES, fill_value=0).to_numpy()
+
+        assert np.abs(followed(tables) - followed(released)).sum() / 2 < 0.05
+        # Codes stick in the table, and so they do when printed; drawn apart they would be equal in a fifth of the rows.
+        assert np.trace(followed(released)) == pytest.approx(np.trace(followed(tables)), abs=0.03)
+
+    def test_dates_ascend_in_each_history_and_their_distances_are_those_of_the_table(self, fitted):
+        tables, _, released = fitted
+
+        def gaps(of):
+            visits = of["visits"].dropna(subset="patient").sort_values(["patient", "day"])
+            return visits.groupby("patient")["day"].diff().dropna().dt.days.to_numpy()
+
+        raw, made = gaps(tables), gaps(released)
+        assert released["visits"].dropna(subset="patient").groupby("patient")["day"].is_monotonic_increasing.all()
+        grid = np.arange(1, 30)
+        assert np.abs([np.mean(raw <= at) - np.mean(made <= at) for at in grid]).max() < 0.05
+
+    def test_missing_dates_are_as_many_and_move_no_others(self):
+        tables = hospital(1500)
+        chosen = np.random.default_rng(7).random(len(tables["visits"])) < 0.1
+        tables["visits"].loc[chosen, "day"] = None
+        printed, raw = release_of().fit(tables).release()["visits"]["day"], tables["visits"]["day"]
+        assert printed.isna().mean() == pytest.approx(raw.isna().mean(), abs=0.05)
+        assert raw.min() - pd.Timedelta(days=30) <= printed.min()
+        assert printed.max() <= raw.max() + pd.Timedelta(days=100)
+
+    def test_what_one_unit_repeats_is_not_printed(self):
+        tables = hospital(1500)
+        one = tables["patients"]["patient"].iloc[0]
+        more = (
+            tables["visits"].iloc[:1].loc[lambda t: t.index.repeat(400)].assign(patient=one, code="MINE", cost=77_777)
+        )
+        more["visit"] = 10**6 + np.arange(400)
+        tables["visits"] = pd.concat([tables["visits"], more])
+        units = release_of().fit(tables)
+        released = units.release()["visits"]
+        assert "MINE" not in set(released["code"])
+        assert released["cost"].max() <= 200
+        model = units._rows.children[0].model
+        for name, column in zip(model.names, model.columns, strict=True):
+            assert not {"MINE", 77_777} & set(column.printed.values.to_pylist()), name
+
+    def test_a_pair_that_one_unit_repeats_is_not_one_of_many(self):
+        people, visits = with_pair_that_never_occurs()
+        more = pd.DataFrame({"who": [7] * 400, "kind": "call", "place": "north"})
+        design = sz.TreeRandomResponse(BUDGET, sensitive="ill", random_state=0)
+        units = UnitRelease(design, "who", {"visits": Child()}, "people")
+        printed = units.fit({"people": people, "visits": pd.concat([visits, more])}).release()["visits"]
+        assert ("call", "north") not in set(zip(printed["kind"], printed["place"], strict=True))
+
+    def test_a_pair_that_never_occurs_does_not_occur(self):
+        people, visits = with_pair_that_never_occurs()
+        design = sz.TreeRandomResponse(BUDGET, sensitive="ill", random_state=0)
+        released = (
+            UnitRelease(design, "who", {"visits": Child()}, "people")
+            .fit({"people": people, "visits": visits})
+            .release()
+        )
+        printed = released["visits"]
+        pairs = [set(zip(of["kind"], of["place"], strict=True)) for of in (printed, visits)]
+        assert pairs[0] == pairs[1]
+
+    def test_where_all_units_have_as_many_rows_they_have_them_in_the_release(self):
+        rng = np.random.default_rng(6)
+        people = pd.DataFrame(
+            {"who": np.arange(1500), "ill": rng.integers(0, 2, 1500), "age": rng.integers(18, 90, 1500)}
+        )
+        months = pd.DataFrame({"who": np.tile(np.arange(1500), 3), "month": np.repeat([1, 2, 3], 1500)})
+        months["bill"] = rng.integers(0, 50, 4500)
+        design = sz.TreeRandomResponse(BUDGET, sensitive="ill", random_state=0)
+        units = UnitRelease(design, "who", {"months": Child(order="month")}, "people")
+        released = units.fit({"people": people, "months": months}).release()["months"]
+        assert released.groupby("who")["month"].agg(list).map(tuple).unique().tolist() == [(1, 2, 3)]
+
+    def test_what_is_the_same_in_all_rows_of_a_unit_stays_so(self):
+        rng = np.random.default_rng(5)
+        of = np.repeat(np.arange(1500), rng.integers(1, 6, 1500))
+        town, ill = rng.choice(["A", "B", "C"], 1500), rng.integers(0, 2, 1500)
+        table = pd.DataFrame({"who": of, "town": town[of], "ill": ill[of], "dose": rng.integers(0, 5, len(of))})
+        design = sz.TreeMerging(BUDGET, sensitive="ill", random_state=0)
+        released = UnitRelease(design, "who", {"visits": Child()}).fit({"visits": table}).release()["visits"]
+        assert list(released.columns) == ["who", "town", "dose"]
+        assert released.groupby("who")["town"].nunique().eq(1).all()
+
+
+class TestProfiles:
+    def test_default_ones_against_groupby(self):
+        tables = hospital(1500, nobody=30)
+        found = release_of().profiles(tables)
+        visits = tables["visits"]
+        by = visits.groupby("patient")
+        order = tables["patients"]["patient"]
+        np.testing.assert_array_equal(found["visits: number of rows"], by.size().reindex(order, fill_value=0))
+        np.testing.assert_allclose(found["visits: mean of cost"], by["cost"].mean().reindex(order))
+        np.testing.assert_array_equal(found["visits: first day"], by["day"].min().reindex(order))
+        shares = (visits["code"] == "A").groupby(visits["patient"]).mean().reindex(order)
+        np.testing.assert_allclose(found["visits: share of code = A"], shares, atol=1e-6)
+        per_visit = tables["items"].groupby("visit").size().reindex(visits["visit"], fill_value=0).to_numpy()
+        mean = pd.Series(per_visit).groupby(visits["patient"].to_numpy()).mean().reindex(order)
+        np.testing.assert_allclose(found["visits: mean of items: number of rows"], mean)
+
+    def test_keys_may_be_categories_in_any_order(self):
+        tables = hospital(1200)
+        expected = release_of().profiles(tables)
+        for name, key in (("patients", "patient"), ("visits", "patient"), ("visits", "visit"), ("items", "visit")):
+            tables[name][key] = tables[name][key].astype("category")
+        pd.testing.assert_frame_equal(release_of().profiles(tables), expected)
+
+    def test_declared_ones_against_groupby(self):
+        tables = hospital(1500)
+        what = ("sum", "min", "max", "mean", "first", "last")
+        children = {"visits": Child(order="day", summaries={"cost": what, "code": ["count", "last"]})}
+        found = release_of(children=children).profiles(tables)
+        by = tables["visits"].sort_values("day", kind="stable").groupby("patient")
+        order = tables["patients"]["patient"]
+        for one in what:
+            of = " of" if one in ("sum", "min", "max", "mean") else ""
+            np.testing.assert_allclose(found[f"visits: {one}{of} cost"], by["cost"].agg(one).reindex(order))
+        counts = by["code"].agg(lambda codes: (codes == "B").sum()).reindex(order)
+        np.testing.assert_allclose(found["visits: count of code = B"], counts)
+        assert (found["visits: last code"].fillna("-") == by["code"].last().reindex(order).fillna("-").to_numpy()).all()
+
+
+class TestFiles:
+    def test_folders_in_and_out_are_what_tables_are(self, tmp_path):
+        tables = hospital(1200)
+        for name, table in tables.items():
+            (tmp_path / "raw").mkdir(exist_ok=True)
+            table.to_parquet(tmp_path / "raw" / f"{name}.parquet", index=False)
+        report = release_of().fit(tmp_path / "raw").write(tmp_path / "out")
+        assert report.ok
+        assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+            "items.parquet",
+            "patients.parquet",
+            "visits.parquet",
+        ]
+        expected = release_of().fit(tables).release()
+        for name, table in expected.items():
+            file = pq.ParquetFile(tmp_path / "out" / f"{name}.parquet")
+            assert file.metadata.metadata.keys() == {b"sanitize"}
+            assert file.read().to_pandas().astype(str).equals(table.astype(str))
+
+    def test_what_is_there_stays(self, tmp_path):
+        units = release_of().fit(hospital(1200))
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "mine.txt").write_text("mine")
+        with pytest.raises(TargetError, match="exists already"):
+            units.write(tmp_path / "out")
+        assert (tmp_path / "out" / "mine.txt").read_text() == "mine"
+
+    def test_a_folder_without_a_table_is_refused(self, tmp_path):
+        hospital(1200)["patients"].to_parquet(tmp_path / "patients.parquet")
+        with pytest.raises(SourceError, match="visits"):
+            release_of().fit(tmp_path)
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("changed", "words"),
+        [
+            ({"by": sz.SubsetMerging(BUDGET, sensitive="ill")}, "through a tree"),
+            ({"children": {"items": Child(parent="visits")}}, "parent of 'items' must be"),
+            ({"root": None}, "without a root there is one table"),
+            (
+                {
+                    "children": {
+                        "visits": Child(id="visit"),
+                        "items": Child(parent="visits", id="item"),
+                        "parts": Child(parent="items"),
+                    }
+                },
+                "three levels below",
+            ),
+        ],
+    )
+    def test_what_cannot_be_is_said_before_anything_is_read(self, changed, words):
+        with pytest.raises(InvalidParameter, match=words):
+            release_of(**changed)
+
+    def test_keys_that_name_nothing_or_two(self):
+        tables = hospital(1200)
+        with pytest.raises(ColumnError, match="names 1 times what table 'patients' does not have") as said:
+            release_of().fit(
+                tables | {"visits": tables["visits"].assign(patient=["SECRET-KEY", *tables["visits"]["patient"][1:]])}
+            )
+        assert "SECRET-KEY" not in str(said.value)
+        with pytest.raises(ColumnError, match="'patient' of table 'patients' must name each unit once"):
+            release_of().fit(tables | {"patients": pd.concat([tables["patients"], tables["patients"][:1]])})
+        with pytest.raises(ColumnError, match="'visit' of table 'visits' must name each row once"):
+            release_of().fit(tables | {"visits": tables["visits"].assign(visit=1)})
+
+    def test_a_table_without_rows(self):
+        tables = hospital(1200)
+        with pytest.raises(ColumnError, match="'items' holds no rows"):
+            release_of().fit(tables | {"items": tables["items"][:0]})
+
+    def test_a_secret_that_is_not_the_units_own(self):
+        rng = np.random.default_rng(0)
+        table = pd.DataFrame(
+            {"who": np.arange(4000) // 2, "ill": rng.integers(0, 2, 4000), "dose": rng.integers(0, 5, 4000)}
+        )
+        design = sz.TreeRandomResponse(BUDGET, sensitive="ill")
+        with pytest.raises(ColumnError, match="'ill' must be the units' own"):
+            UnitRelease(design, "who", {"visits": Child()}).fit({"visits": table})
+        with pytest.raises(ColumnError, match="must name a unit in every row"):
+            UnitRelease(design, "who", {"visits": Child()}).fit({"visits": table.assign(who=[None, *range(3999)])})
+
+    def test_few_units_other_outputs_and_differential_privacy(self):
+        tables = hospital(400)
+        with pytest.raises(InvalidParameter, match="1,000 units or more"):
+            release_of().fit(tables)
+        noisy = sz.TreeRandomResponse(BUDGET, sensitive="ill", confidence=0.95, secret_dp=SecretDP(1.0, 1e-6))
+        with pytest.raises(InvalidParameter, match="learned without noise"):
+            release_of(noisy).fit(tables)
+
+    def test_summaries_and_orders_that_are_none(self):
+        tables = hospital(1200)
+        with pytest.raises(InvalidParameter, match="summaries of 'cost' must be some of"):
+            release_of(children={"visits": Child(summaries={"cost": ["median"]})}).profiles(tables)
+        with pytest.raises(ColumnError, match="'code' holds no numbers"):
+            release_of(children={"visits": Child(summaries={"code": ["mean"]})}).profiles(tables)
+        with pytest.raises(ColumnError, match="'code' of table 'visits' must hold numbers"):
+            release_of(children={"visits": Child(order="code")}).profiles(tables)
