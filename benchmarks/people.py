@@ -204,6 +204,8 @@ def kept(name, tables, units, root, key, child, columns, target, features) -> No
     rng, printed = np.random.default_rng(2), histories[2]
     for who, known in (("people", rng.choice(histories[0], few, replace=False)), ("outsiders", histories[1])):
         print(f"{name}: {np.isin(printed, known).mean():.4f} of printed histories are those of as many {who}")
+    profiles, people_of, others = (units.profiles(of) for of in (released, inside, outside))
+    print(sz.attack.judge(profiles, people_of, outsiders=others, sensitive=units.by.sensitive).to_text())
 
 
 def told(rows: pd.DataFrame, key: str, columns: list[str]) -> np.ndarray:

@@ -119,7 +119,7 @@ class UnitRelease:
     def profiles(self, tables: Tables) -> Any:
         """One row for each unit: its own columns, and what its rows in other tables amount to.
 
-        What judges and analyses single rows, `sanitize.judge` say, takes them for whole people.
+        What judges and analyses single rows, `sanitize.attack.judge` say, takes them for whole people.
 
         Parameters
         ----------
