@@ -241,6 +241,11 @@ def random_words(source: Randomness) -> RandomWords:
     )
 
 
+def derived(words: RandomWords, label: str) -> RandomWords:
+    """Other noise of the same key; the next of a generator."""
+    return words.derive(label) if isinstance(words, NoiseKey) else words
+
+
 def key_of(source: Randomness) -> bytes | None:
     """Key of the noise of one of several releases; None of the operating system's, which is never the same.
 

@@ -14,7 +14,7 @@ from sanitize._files.open import Target
 from sanitize._files.outputs import STREAM, Outputs, new_file, writing
 from sanitize._files.source import BATCH_ROWS
 from sanitize._progress import advance, begin
-from sanitize._sampling.noise import NoiseKey, RandomWords
+from sanitize._sampling.noise import NoiseKey, RandomWords, derived
 from sanitize._tables.combined import CombinedRows, count
 from sanitize.errors import SourceChanged
 from sanitize.parquet._csv_writer import CsvWriter
@@ -214,11 +214,6 @@ def check_same_rows(source: Source, seen: NDArray[np.int64], expected: NDArray[n
 def part_of(folder: Path, number: int) -> Path:
     """File of a part; names sort like the numbers."""
     return folder / f"part-{number:05d}.parquet"
-
-
-def derived(words: RandomWords, label: str) -> RandomWords:
-    """Other noise of the same key; the next of a generator."""
-    return words.derive(label) if isinstance(words, NoiseKey) else words
 
 
 def block_sizes(n_rows: int, n_parts: int) -> Iterator[int]:

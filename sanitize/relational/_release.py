@@ -18,9 +18,10 @@ from sanitize._files.outputs import outputs, writing
 from sanitize._release.designer import footer_of
 from sanitize._release.first_pass import Counted
 from sanitize._release.recipes.recipe import Recipe
+from sanitize._release.recipes.roles import select
 from sanitize._release.recipes.trees import TreeRecipe
 from sanitize._release.survey import refuse_identifiers
-from sanitize._sampling.noise import NoiseKey, random_words
+from sanitize._sampling.noise import NoiseKey, derived, random_words
 from sanitize._tables.frame import Table
 from sanitize.binning import is_numeric
 from sanitize.errors import ColumnError, InvalidParameter, SourceError
@@ -100,8 +101,7 @@ class UnitRelease:
             raise InvalidParameter("units are released through a tree: give a TreeRandomResponse or a TreeMerging")
         if recipe.record_dp is not None or recipe.secret_dp is not None:
             raise InvalidParameter("histories are learned without noise: leave record_dp and secret_dp out")
-        self._own, self._secrets = _names(recipe.public), _names(recipe.sensitive) or ()
-        self._recipe = recipe.changed(public=None)
+        self._recipe = recipe
         for name, child in self.children.items():
             if Path(name).name != name:
                 raise InvalidParameter(f"table {name!r} cannot be the name of a file; rename it")
@@ -110,7 +110,7 @@ class UnitRelease:
                 raise InvalidParameter(f"the parent of {name!r} must be the root, or a child with an id")
             if above is not None and above.parent not in (None, root):
                 raise InvalidParameter(f"table {name!r} is three levels below the units; two are the most")
-        if root is None and (len(self.children) != 1 or self._own is not None):
+        if root is None and (len(self.children) != 1 or recipe.public is not None):
             raise InvalidParameter(
                 "without a root there is one table, whose public columns its Child names; else name the table with one "
                 "row for each unit with root="
@@ -147,7 +147,10 @@ class UnitRelease:
         read = {name: Table.of(tables[name]) for name in names}
         if self.root is not None and hasattr(self.by, "check"):  # a policy lists all columns
             self.by.check(read[self.root].names)
-        own = None if self._own is None else (*self._secrets, *self._own)
+        first = read[names[0]]
+        self._secrets, own = select("sensitive", self._recipe.sensitive, first), None
+        if self._recipe.public is not None:
+            own = (*self._secrets, *select("public", self._recipe.public, first))
         return read_units(read, self.key, self.children, self.root, own)
 
     def fit(self, tables: Tables) -> Self:
@@ -166,7 +169,7 @@ class UnitRelease:
             If a key names nothing, or the secret is not the unit's own.
         """
         self._rows = root = self._read(tables)
-        recipe = self._recipe
+        recipe = self._recipe.changed(public=None, sensitive=list(self._secrets))
         for name in self._secrets:
             if name not in root.columns:
                 raise ColumnError(f"column {name!r} must be the units' own, the same in all rows of each", name)
@@ -217,7 +220,7 @@ class UnitRelease:
             columns, known = {}, tried_features[owner]
             if child.columns:
                 table = {name: child.distances(name) for name in child.columns}
-                words = _derived(self._words, f"learn {child.name}")
+                words = derived(self._words, f"learn {child.name}")
                 model = HistoryModel.fit(table, Owners(child.owner, child.unit, of_owner), words)
                 child.model = model = model.tilted(owner, tried_features, seed)
                 states = model.states(owner, tried_features, seed)
@@ -233,9 +236,9 @@ class UnitRelease:
         -------
         dict of name to table, each of the kind that it was given as
         """
-        root, words = self._rows, _derived(self._words, "release")
+        root, words = self._rows, derived(self._words, "release")
         drawn = self._release.design.channel.sample(self._release.encode(root.columns)[0], words)
-        order, keys = _derived(words, "order").words_at(0, np.arange(len(drawn))), np.arange(1, len(drawn) + 1)
+        order, keys = derived(words, "order").words_at(0, np.arange(len(drawn))), np.arange(1, len(drawn) + 1)
         printed = self._release.decode(drawn[np.argsort(order, kind="stable")], words)
         made = {} if self.root is None else {self.root: _rebuilt(root, printed, {self.key: keys})}
         kept: list[tuple[str | float, ...]] = []
@@ -260,7 +263,7 @@ class UnitRelease:
             owner = np.repeat(np.arange(len(numbers)), numbers)
             columns, known, moved = {}, of_owner[owner], 0.0
             if child.model is not None:
-                own_words = _derived(words, child.name)
+                own_words = derived(words, child.name)
                 states = child.model.states(owner, of_owner, own_words)
                 columns, moved = child.model.printed(states, own_words), child.model.moved(states, owner)
                 known = np.hstack([states.T.astype(np.float32), known])
@@ -318,15 +321,6 @@ class UnitRelease:
         return Section("units", "Whole units", words, heads if kept else (), tuple(kept))
 
 
-def _names(spec: Any) -> tuple[str, ...] | None:
-    """Columns that were named, which are not there yet to be told otherwise."""
-    if spec is None or isinstance(spec, str):
-        return spec if spec is None else (spec,)
-    if callable(spec) or not all(isinstance(name, str) for name in spec):
-        raise InvalidParameter("columns of units are given by their names")
-    return tuple(spec)
-
-
 def _rebuilt(rows: Rows, columns: Mapping[str, Any], keys: Mapping[str, NDArray[np.intp]]) -> Any:
     """A printed table with the columns that it had, and new keys."""
     made = {}
@@ -349,8 +343,3 @@ def _features(tree: Tree, profile: Mapping[str, Any]) -> NDArray[np.float32]:
 def _with_nobody(features: NDArray[np.float32], n_nobody: int) -> NDArray[np.float32]:
     """Features of owners, and of as many of whom nothing is known."""
     return np.concatenate([features, np.full((n_nobody, features.shape[1]), np.nan, np.float32)])
-
-
-def _derived(words: RandomWords, label: str) -> RandomWords:
-    """Other noise of the same key; the next of a generator."""
-    return words.derive(label) if isinstance(words, NoiseKey) else words

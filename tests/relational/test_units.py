@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from relational_cases import CODES, hospital
@@ -116,6 +120,32 @@ class TestReferences:
         # Rank correlation of 3000 rows in random order: 5 standard deviations, false alarm 6e-7.
         assert released.index.equals(pd.RangeIndex(3000))
         assert abs(released["age"].corr(pd.Series(np.arange(3000)), method="spearman")) < 5 / np.sqrt(3000)
+
+    def test_columns_of_every_type_keep_it(self):
+        tables = {name: pa.Table.from_pandas(table, preserve_index=False) for name, table in hospital(1200).items()}
+        n, rng = len(tables["visits"]), np.random.default_rng(0)
+        whole = rng.integers(0, 100, n)
+        made = {
+            "nothing": pa.nulls(n),
+            "flag": pa.array(whole < 30),
+            "decimal": pa.array([Decimal(int(number)) / 4 for number in whole]),
+            "time": pa.array([datetime.time(int(number) % 24) for number in whole]),
+            "date": pa.array(whole.astype(np.int32), pa.int32()).cast(pa.date32()),
+            "zone": pa.array(whole * 3600, pa.timestamp("s", "UTC")),
+            "span": pa.array(whole, pa.duration("ms")),
+            "small": pa.array(whole.astype(np.uint8)),
+            "large": pa.array(whole.astype(np.uint64) + 2**63),
+            "real": pa.array(rng.normal(size=n).astype(np.float32)),
+            "category": pa.array(CODES[whole % 6]).dictionary_encode(),
+            "bytes": pa.array([bytes([number]) for number in whole % 6]),
+        }
+        for name, column in made.items():
+            tables["visits"] = tables["visits"].append_column(name, column)
+        released = release_of().fit(tables).release()["visits"]
+        assert released.schema.types == tables["visits"].schema.types
+        assert pc.min(released["large"]).as_py() >= 2**63
+        with pytest.raises(ColumnError, match="'list' has the type list"):
+            release_of().fit(tables | {"visits": tables["visits"].append_column("list", pa.array([[1]] * n))})
 
     @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
     def test_tables_come_as_they_were(self, kind):
