@@ -178,7 +178,7 @@ class UnitRelease:
         layout, source = Recipe.layout(recipe, Table.of(pa.table(root.columns)))
         layout = recipe.grown(layout, source, len(root.owner), root.made)
         counted, self._words = Counted.of(layout, source), random_words(recipe.random_state)
-        fitted = recipe.design(recipe.specification(), layout, counted, self._words)
+        fitted = recipe.design(recipe.for_files(), layout, counted, self._words)
         fitted.report.require()
         self._release: Release = fitted.release
         if not isinstance(self._release.printer, RowModel):

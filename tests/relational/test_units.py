@@ -402,6 +402,8 @@ class TestRefused:
         tables = hospital(400)
         with pytest.raises(InvalidParameter, match="1,000 units or more"):
             release_of().fit(tables)
+        with pytest.raises(InvalidParameter, match="keep_sensitive"):
+            release_of(sz.TreeRandomResponse(BUDGET, sensitive="ill", keep_sensitive=True)).fit(hospital(1200))
         noisy = sz.TreeRandomResponse(BUDGET, sensitive="ill", confidence=0.95, secret_dp=SecretDP(1.0, 1e-6))
         with pytest.raises(InvalidParameter, match="learned without noise"):
             release_of(noisy).fit(tables)
