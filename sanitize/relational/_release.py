@@ -135,9 +135,9 @@ class UnitRelease:
         return root.table.rebuild(root.columns)
 
     def _read(self, tables: Tables) -> Rows:
-        names, self._folder = [name for name in (self.root, *self.children) if name is not None], None
+        names = [name for name in (self.root, *self.children) if name is not None]
         if isinstance(tables, (str, os.PathLike)):
-            self._folder = folder = path_of(tables, SourceError)
+            folder = path_of(tables, SourceError)
             files = {name: folder / f"{name}.parquet" for name in names}
             tables = {
                 name: whole_table(file if file.exists() else folder / name, also=None) for name, file in files.items()
@@ -145,12 +145,11 @@ class UnitRelease:
         if absent := [name for name in names if name not in tables]:
             raise InvalidParameter(f"there is no table {absent[0]!r} among those given; name all of them")
         read = {name: Table.of(tables[name]) for name in names}
-        if self.root is not None and hasattr(self.by, "check"):  # a policy lists all columns
-            self.by.check(read[self.root].names)
-        first = read[names[0]]
-        self._secrets, own = select("sensitive", self._recipe.sensitive, first), None
+        own, first = None, read[names[0]]
         if self._recipe.public is not None:
-            own = (*self._secrets, *select("public", self._recipe.public, first))
+            own = select("public", self._recipe.public, first)
+            with contextlib.suppress(ColumnError):  # a release has no secret
+                own += select("sensitive", self._recipe.sensitive, first)
         return read_units(read, self.key, self.children, self.root, own)
 
     def fit(self, tables: Tables) -> Self:
@@ -169,10 +168,14 @@ class UnitRelease:
             If a key names nothing, or the secret is not the unit's own.
         """
         self._rows = root = self._read(tables)
-        recipe = self._recipe.changed(public=None, sensitive=list(self._secrets))
-        for name in self._secrets:
+        self._folder = Path(tables) if isinstance(tables, (str, os.PathLike)) else None
+        if hasattr(self.by, "check"):  # a policy lists all columns
+            self.by.check(list(root.types))
+        secrets = select("sensitive", self._recipe.sensitive, root.table)
+        for name in secrets:
             if name not in root.columns:
                 raise ColumnError(f"column {name!r} must be the units' own, the same in all rows of each", name)
+        recipe = self._recipe.changed(public=None, sensitive=list(secrets))
         for rows in root.below:
             refuse_identifiers(rows.columns, sorted(rows.columns.keys() - {rows.child.order, *rows.made}))
         layout, source = Recipe.layout(recipe, Table.of(pa.table(root.columns)))

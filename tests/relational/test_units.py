@@ -292,6 +292,19 @@ class TestProfiles:
         mean = pd.Series(per_visit).groupby(visits["patient"].to_numpy()).mean().reindex(order)
         np.testing.assert_allclose(found["visits: mean of items: number of rows"], mean)
 
+    def test_a_release_has_them_too_and_what_is_looked_at_changes_nothing(self, tmp_path):
+        tables = hospital(1200)
+        (tmp_path / "raw").mkdir()
+        for name, table in tables.items():
+            table.to_parquet(tmp_path / "raw" / f"{name}.parquet", index=False)
+        design = sz.TreeMerging(BUDGET, sensitive="ill", public=["age"], random_state=0)
+        units = release_of(design).fit(tmp_path / "raw")
+        found = units.profiles(units.release())
+        assert [name for name in found.column_names if ":" not in name] == ["age"]
+        assert [name for name in units.profiles(tables).columns if ":" not in name] == ["age", "ill"]
+        with pytest.raises(TargetError, match="lies inside it"):
+            units.write(tmp_path / "raw" / "out")
+
     def test_keys_may_be_categories_in_any_order(self):
         tables = hospital(1200)
         expected = release_of().profiles(tables)
