@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
-from scipy import sparse
 
 from sanitize._tables.columns import ascending
 from sanitize.printing._dependence import information, spanning_tree
@@ -22,17 +21,17 @@ if TYPE_CHECKING:
 
     from sanitize._sampling.noise import RandomWords
 
-# Kinds of owners of a column and the rows and owners that they, and weights, are learned from: more are no better.
+# Kinds of owners of a column, units of each, owners that they are learned from, and rows that say which columns go with
+# which: more are no better.
 _KINDS, _UNITS, _LEAST, _OWNERS, _ROWS = 192, 40, 20, 20_000, 100_000
-_ROUNDS = 8
 # Rows that there are of a pair of states in the mean: of fewer rows states are fewer.
 _PAIR_ROWS = 20
 # Of tilting: rounds, what a step is taken to the power of, and the share from which a pair is worth one.
-_TILTS, _STEP, _LEAST_SHARE = 4, 0.7, 1e-5
+_TILTS, _STEP, _LEAST_SHARE = 8, 0.4, 1e-5
 # Of a product of weights, as whole numbers that states are drawn by.
 _LARGEST = 1 << 24
-# A pair is forbidden where fewer units have it though chance would give many.
-_FEW, _USUAL = 3, 20
+# A pair is forbidden where fewer units have it though chance would give many rows; all others get a share of a row.
+_FEW, _USUAL, _SELDOM = 3, 20, 1e-3
 _TINY = np.finfo(float).tiny
 
 
@@ -73,7 +72,7 @@ class Owners:
 class _Column:
     """One column: how a state follows from the kind of its owner, the row before, and another column of its row.
 
-    Their weights are multiplied: of all distributions with the pairs that many units have, it is that of most entropy.
+    Their weights are multiplied.
     """
 
     levels: Levels
@@ -120,7 +119,6 @@ class HistoryModel:
         codes = [levels.encode(table[name]).astype(np.intp) for (levels, _), name in zip(made, names, strict=True)]
         sizes = [len(printed.first) - 1 for _, printed in made]
         order, parents = _structure(codes, sizes, words, units.n)
-        some = np.flatnonzero(owners.of_row % max(1, -(-n_rows // _ROWS)) == 0)
         columns = []
         for place, parent in zip(order, parents, strict=True):
             own, n = codes[place], sizes[place]
@@ -129,8 +127,11 @@ class HistoryModel:
             given = [(kind, kinds.tree_.node_count), (before, n + 1)]
             if parent >= 0:
                 given.append((codes[order[parent]], sizes[order[parent]]))
-            weights, aims = _weights(own, n, given, units, some)
-            columns.append(_Column(*made[place], parent, kinds, weights, aims, _counts(before, own, (n + 1, n))))
+            soft = [units.pairs(values, own, (size, n)) for values, size in given]
+            weights = [one / np.maximum(one.sum(axis=1, keepdims=True), _TINY) for one in soft]
+            weights[1:] = [one / np.maximum(shares(np.bincount(own, minlength=n)), _TINY) for one in weights[1:]]
+            pairs = _counts(before, own, (n + 1, n))
+            columns.append(_Column(*made[place], parent, kinds, tuple(weights), tuple(soft[1:]), pairs))
         return cls(tuple(names[place] for place in order), tuple(columns))
 
     def tilted(self, of_row: NDArray[np.intp], features: NDArray[np.float32], words: RandomWords) -> Self:
@@ -224,17 +225,17 @@ class _Units:
         _, rows = np.unique(self.of_row * (len(values) + 1) + codes + 1, return_index=True)
         return column.take(pa.array(rows))
 
-    def trust(
-        self, one: NDArray[np.intp], another: NDArray[np.intp], shape: tuple[int, int]
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """How far each pair is taken as it is, from 0 up to 10 units, and the pairs that must not be.
+    def pairs(self, one: NDArray[np.intp], another: NDArray[np.intp], shape: tuple[int, int]) -> NDArray[np.float64]:
+        """Rows of each pair of states, up to 10 units those of any other state beside the first.
 
-        That are those that hardly any unit has though chance would give many rows.
+        What is not beside one another yet may be, but seldom, unless chance would give many rows.
         """
         key, rows = one * shape[1] + another, _counts(one, another, shape)
         units = np.bincount(np.unique(key * self.n + self.of_row) // self.n, minlength=rows.size).reshape(shape)
-        usual = np.outer(rows.sum(axis=1), rows.sum(axis=0)) >= _USUAL * max(len(key), 1)
-        return faded(units) / np.maximum(units, 1), (units < _FEW) & usual
+        of_one, of_another = rows.sum(axis=1), rows.sum(axis=0)
+        kept = rows * faded(units) / np.maximum(units, 1)
+        soft = kept + np.outer(of_one - kept.sum(axis=1) + _SELDOM, shares(of_another))
+        return np.where((units < _FEW) & (np.outer(of_one, of_another) >= _USUAL * max(len(key), 1)), 0.0, soft)
 
 
 def _before(codes: NDArray[np.intp], of_row: NDArray[np.intp], n_states: int) -> NDArray[np.intp]:
@@ -263,71 +264,6 @@ def _structure(
     branches = spanning_tree(told, words, max(n_units, 1))
     order = [0, *(child for _, child in branches)]
     return order, [-1, *(order.index(parent) for parent, _ in branches)]
-
-
-def _weights(
-    own: NDArray[np.intp], n: int, given: Sequence[tuple[NDArray[np.intp], int]], units: _Units, some: NDArray[np.intp]
-) -> tuple[tuple[NDArray[np.float64], ...], tuple[NDArray[np.float64], ...]]:
-    """Weights of the states of a column by each thing that it is given, so that all pairs are as often as in the rows.
-
-    A row whose pairs few units have counts as one of any state that the most usual of them goes with. Cyclic scaling of
-    a conditional distribution, learned on some rows.
-    """
-    trust, banned, aims = np.empty((len(given), len(some))), [], []
-    keys, states = np.zeros(len(some), np.intp), own[some]
-    for number, (values, size) in enumerate(given):
-        of_pair, never = units.trust(values, own, (size, n))
-        trust[number] = of_pair[values[some], states]
-        keys = keys * size + values[some]
-        banned.append(never)
-    least, usual = trust.min(axis=0), trust.argmax(axis=0)
-    usual_states = shares(np.bincount(states, minlength=n))
-    rows = np.empty((len(some), n))  # of each row how far it counts as one of each state
-    for number, (values, size) in enumerate(given):
-        here, own_trust = values[some], trust[number]
-        seen: NDArray[Any] = np.bincount(here * n + states, own_trust, size * n).reshape(size, n)
-        seen += np.outer(np.bincount(here, 1 - own_trust, size), usual_states)
-        aims.append(np.where(banned[number], 0.0, seen))
-        alike = usual == number
-        rows[alike] = (seen / np.maximum(seen.sum(axis=1, keepdims=True), _TINY))[here[alike]]
-    rows *= 1 - least[:, None]
-    rows[np.arange(len(some)), states] += least
-    alone = rows.mean(axis=0)
-    _, chosen, times = np.unique(keys, return_index=True, return_counts=True)
-    goals, places, sums = [], [], []
-    for values, size in given:
-        here, places_of = values[some], values[some][chosen]
-        goals.append(_summing(here, np.ones(len(here)), size) @ rows)
-        places.append(places_of)
-        sums.append(_summing(places_of, times, size))
-    ratio = [_ratio(goal / np.maximum(goal.sum(axis=1, keepdims=True), _TINY), alone) for goal in goals]
-    for _ in range(_ROUNDS):
-        for number, (goal, summed) in enumerate(zip(goals, sums, strict=True)):
-            found = np.prod([one[place] for one, place in zip(ratio, places, strict=True)], axis=0) * alone
-            found /= np.maximum(found.sum(axis=1, keepdims=True), _TINY)
-            ratio[number] = ratio[number] * _ratio(goal, summed @ found)
-            if number:  # what they say alike of a state stands in one place, so that none of them overflows
-                common = np.maximum(goal.sum(axis=1) @ ratio[number] / len(some), _TINY)
-                ratio[number], ratio[0] = ratio[number] / common, ratio[0] * common
-    ratio[0] = ratio[0] * alone
-    # What was not seen beside one another yet may be, but rarely, unless it must not.
-    made = [np.where(never | (alone == 0), 0.0, _levelled(one)) for one, never in zip(ratio, banned, strict=True)]
-    return tuple(made), tuple(aims[1:])
-
-
-def _levelled(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights of which the largest of each row is 1; those of 0 are a tenth of the least that is more."""
-    weights = weights / np.maximum(weights.max(axis=1, keepdims=True), _TINY)
-    return np.where(weights > 0, weights, np.where(weights > 0, weights, 1.0).min(axis=1, keepdims=True) / 10)
-
-
-def _summing(places: NDArray[np.intp], weights: NDArray[Any], size: int) -> sparse.csr_array:
-    """What adds up rows, with weights, by their places."""
-    return sparse.csr_array((weights.astype(float), (places, np.arange(len(places)))), (size, len(places)))
-
-
-def _ratio(wanted: NDArray[np.float64], found: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.divide(wanted, found, out=np.zeros_like(wanted), where=found > 0)
 
 
 def _drawn(
