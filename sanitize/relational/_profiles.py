@@ -175,7 +175,11 @@ class Rows:
         steps = np.where(missing, 0, steps)
         total, runs = np.cumsum(steps), np.flatnonzero(_begins(owner))
         at = begin + total - np.repeat((total - steps)[runs], np.diff(np.append(runs, len(owner))))
-        made = restored(at, plain(self.columns[order]).type)
+        dtype = plain(self.columns[order]).type
+        if pa.types.is_integer(dtype):
+            limits = np.iinfo(dtype.to_pandas_dtype())
+            at = np.clip(at, limits.min, limits.max)
+        made = restored(at, dtype)
         return made.take(pa.array(np.arange(len(owner)), mask=missing))
 
     def lifted(self, n_units: int, *, plainly: bool) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -253,6 +253,17 @@ class TestHistories:
         pairs = [set(zip(of["kind"], of["place"], strict=True)) for of in (printed, visits)]
         assert pairs[0] == pairs[1]
 
+    def test_a_number_that_orders_rows_stays_within_its_type(self):
+        rng = np.random.default_rng(8)
+        people = pd.DataFrame({"who": np.arange(1500), "ill": rng.integers(0, 2, 1500)})
+        of = np.repeat(np.arange(1500), rng.integers(1, 8, 1500))
+        rows = pd.DataFrame({"who": of, "at": rng.integers(0, 256, len(of)).astype(np.uint8)})
+        design = sz.TreeRandomResponse(BUDGET, sensitive="ill", random_state=0)
+        units = UnitRelease(design, "who", {"rows": Child(order="at")}, "people").fit({"people": people, "rows": rows})
+        printed = units.release()["rows"]
+        assert printed["at"].dtype == np.uint8
+        assert printed.groupby("who")["at"].is_monotonic_increasing.all()
+
     def test_where_all_units_have_as_many_rows_they_have_them_in_the_release(self):
         rng = np.random.default_rng(6)
         people = pd.DataFrame(
