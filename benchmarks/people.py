@@ -1,12 +1,12 @@
 """Whole people: what is left of histories, and what somebody who reads a whole one learns of the secret.
 
-    python benchmarks/people.py law --samples 200               # adversaries against the distribution they come from
+    python benchmarks/people.py told --samples 200              # adversaries against the distribution they come from
     python benchmarks/people.py kept --data FOLDER              # analysts and copies, people apart
     python benchmarks/people.py speed --people 10000 --visits 40
 
 Sources are generated, so that people beyond the table can be had from the distribution itself: patients with a secret,
 visits whose codes, costs, wards and dates depend on it, on a target and on who they are, and items of the visits. In
-`law` a tree is fitted to a sample within 1.65 and 0.37 times at a confidence of 0.95, once over whole people and once
+`told` a tree is fitted to a sample within 1.65 and 0.37 times at a confidence of 0.95, once over whole people and once
 over rows; 100,000 fresh people say what their symbols tell. In `kept` an analyst trains on the release of some people
 and is tested on raw histories of others. credit_default is a table of shared data made relational: 30,000 clients, and
 six months of each with status, bill and payment; its target is the default, its secret the marriage.
@@ -37,8 +37,8 @@ LINKS = {"visits": Child(order="day", id="visit"), "items": Child(key="visit", p
 
 def people(n: int, seed: int, visits: float) -> dict[str, pd.DataFrame]:
     """Patients, visits and items drawn from one distribution; people are independent."""
-    law, rng = np.random.default_rng(0), np.random.default_rng(seed)
-    base = law.dirichlet(np.full(12, 3.0))
+    fixed, rng = np.random.default_rng(0), np.random.default_rng(seed)
+    base = fixed.dirichlet(np.full(12, 3.0))
     ill, age = rng.random(n) < 0.3, rng.integers(18, 90, n)
     target = rng.random(n) < 1 / (1 + np.exp(-(age - 55) / 15))
     of_secret = np.exp(np.where(ill[:, None], np.linspace(0.5, -0.5, 12), 0.0))
@@ -78,10 +78,10 @@ def units_of(**changed: object) -> UnitRelease:
     return UnitRelease(design, **{"key": "patient", "children": LINKS, "root": "patients", **changed})
 
 
-# ---------------------------------------------------------------------------------------------- the law
+# ------------------------------------------------------------------------------------- what is told
 
 
-def law(samples: int, n: int, visits: float) -> None:
+def told_by(samples: int, n: int, visits: float) -> None:
     """Largest lifts of whole histories and of rows, over samples, under the distribution."""
     links = {"visits": LINKS["visits"]}
 
@@ -233,14 +233,14 @@ def speed(n: int, visits: float) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("law", "kept", "speed"))
+    parser.add_argument("part", choices=("told", "kept", "speed"))
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--people", type=int, default=15_000)
     parser.add_argument("--visits", type=float, default=20.0)
     parser.add_argument("--data", type=Path, default=Path("data"))
     args = parser.parse_args()
-    if args.part == "law":
-        law(args.samples, args.people, args.visits)
+    if args.part == "told":
+        told_by(args.samples, args.people, args.visits)
     elif args.part == "speed":
         speed(args.people, args.visits)
     else:

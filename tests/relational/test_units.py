@@ -1,4 +1,4 @@
-"""Whole people: one symbol a unit, rows printed from it, references whole, and figures of a source of known law."""
+"""Whole people: one symbol a unit, rows printed from it, references whole, and histories of a known distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patients, visits and items of visits, drawn from a known law."""
+"""Patients, visits and items of visits, drawn from a known distribution."""
 
 from __future__ import annotations
 
