@@ -5,6 +5,7 @@ A model prints nobody's row: of the table it knows counts that many rows share, 
 
 from sanitize.printing._history import HistoryModel as HistoryModel
 from sanitize.printing._history import Owners as Owners
+from sanitize.printing._history import begins as begins
 from sanitize.printing._model import MODELLED_ROWS as MODELLED_ROWS
 from sanitize.printing._model import RowModel
 from sanitize.printing._print_table import PrintTable as PrintTable

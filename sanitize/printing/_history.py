@@ -59,8 +59,7 @@ class Owners:
 
         group = grouped(np.bincount(codes, minlength=levels.n_levels), is_ordered=levels.is_ordered, most=12)
         some, inverse = np.unique(self.of_row, return_inverse=True)
-        shape = len(some), int(group.max()) + 1
-        counts = np.bincount(inverse * shape[1] + group[codes], minlength=shape[0] * shape[1]).reshape(shape)
+        counts = _counts(inverse, group[codes], (len(some), int(group.max()) + 1))
         learned = slice(None, None, max(1, len(some) // _OWNERS))
         most = max(2, min(_KINDS, len(np.unique(self.unit)) // _UNITS))
         tree = DecisionTreeRegressor(max_leaf_nodes=most, min_samples_leaf=_LEAST, random_state=0)
@@ -129,7 +128,8 @@ class HistoryModel:
                 given.append((codes[order[parent]], sizes[order[parent]]))
             soft = [units.pairs(values, own, (size, n)) for values, size in given]
             weights = [one / np.maximum(one.sum(axis=1, keepdims=True), _TINY) for one in soft]
-            weights[1:] = [one / np.maximum(shares(np.bincount(own, minlength=n)), _TINY) for one in weights[1:]]
+            alone = np.maximum(shares(np.bincount(own, minlength=n)), _TINY)
+            weights[1:] = [one / alone for one in weights[1:]]
             pairs = _counts(before, own, (n + 1, n))
             columns.append(_Column(*made[place], parent, kinds, tuple(weights), tuple(soft[1:]), pairs))
         return cls(tuple(names[place] for place in order), tuple(columns))
@@ -240,9 +240,12 @@ class _Units:
 
 def _before(codes: NDArray[np.intp], of_row: NDArray[np.intp], n_states: int) -> NDArray[np.intp]:
     """State of the row before of the same owner; one more state where there is none."""
-    before = np.append(n_states, codes[:-1])[: len(codes)]
-    before[np.append(True, of_row[1:] != of_row[:-1])[: len(codes)]] = n_states
-    return before
+    return np.where(begins(of_row), n_states, np.append(n_states, codes[:-1])[: len(codes)])
+
+
+def begins(of_row: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Which rows are the first of their owner, where those of each stand together."""
+    return np.append(True, of_row[1:] != of_row[:-1])[: len(of_row)]
 
 
 def _counts(one: NDArray[np.intp], another: NDArray[np.intp], shape: tuple[int, ...]) -> NDArray[np.int64]:
@@ -258,8 +261,7 @@ def _structure(
     step = max(1, len(codes[0]) // _ROWS)
     for one in range(len(codes)):
         for another in range(one + 1, len(codes)):
-            key = codes[one][::step] * sizes[another] + codes[another][::step]
-            counts = np.bincount(key, minlength=sizes[one] * sizes[another]).reshape(sizes[one], sizes[another])
+            counts = _counts(codes[one][::step], codes[another][::step], (sizes[one], sizes[another]))
             told[one, another] = information(counts, (np.arange(sizes[one]), np.arange(sizes[another])))
     branches = spanning_tree(told, words, max(n_units, 1))
     order = [0, *(child for _, child in branches)]

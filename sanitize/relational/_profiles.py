@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from sanitize._tables.columns import ascending, column_of, factorize, look_up, masked, python_values
 from sanitize._tables.frame import Table
 from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.printing import begins
 from sanitize.trees import LEAST_ROWS, as_ordered, is_ordered, plain, restored
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ class Rows:
         numbers, missing = as_ordered(column, name)
         known = np.flatnonzero(~missing)
         steps = np.zeros(len(numbers), numbers.dtype)
-        steps[known] = np.where(_begins(self.owner[known]), 0, np.diff(numbers[known], prepend=numbers[:1]))
+        steps[known] = np.where(begins(self.owner[known]), 0, np.diff(numbers[known], prepend=numbers[:1]))
         return pa.array(steps, pa.duration("ns") if pa.types.is_temporal(plain(column).type) else None, mask=missing)
 
     def places(self, distances: Any, start: Any, owner: NDArray[np.intp]) -> Any:
@@ -173,7 +174,7 @@ class Rows:
         start = pc.fill_null_backward(pc.fill_null_forward(start))
         (begin, _), (steps, missing) = as_ordered(start, order), as_ordered(distances, order)
         steps = np.where(missing, 0, steps)
-        total, runs = np.cumsum(steps), np.flatnonzero(_begins(owner))
+        total, runs = np.cumsum(steps), np.flatnonzero(begins(owner))
         at = begin + total - np.repeat((total - steps)[runs], np.diff(np.append(runs, len(owner))))
         dtype = plain(self.columns[order]).type
         if pa.types.is_integer(dtype):
@@ -370,9 +371,9 @@ def _rows_of(name: str, table: Table, child: Child, above: Rows, keys: Any, key:
             )
         # Rows without it stay behind the one before them.
         numbers, missing = as_ordered(column.take(pa.array(order)), child.order)
-        begins = _begins(owner[order])
-        last = np.maximum.accumulate(np.where(~missing | begins, np.arange(len(order)), 0))
-        order = order[np.lexsort((numbers[last], ~(missing & begins)[last], owner[order]))]
+        starts = begins(owner[order])
+        last = np.maximum.accumulate(np.where(~missing | starts, np.arange(len(order)), 0))
+        order = order[np.lexsort((numbers[last], ~(missing & starts)[last], owner[order]))]
     native = native.take(pa.array(order))
     own = np.arange(len(native))
     if child.id is not None:
@@ -385,11 +386,6 @@ def _rows_of(name: str, table: Table, child: Child, above: Rows, keys: Any, key:
     units = int(above.unit.max(initial=-1)) + 1
     unit = np.append(above.unit[above.owner], units + np.arange(len(nobody)))
     return Rows(name, _without_rows(table), _types(native), child, columns, owner[order], n, unit), own
-
-
-def _begins(owner: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Which rows are the first of their owner."""
-    return np.append(True, owner[1:] != owner[:-1])[: len(owner)]
 
 
 def _without_rows(table: Table) -> Table:

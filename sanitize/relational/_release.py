@@ -220,12 +220,15 @@ class UnitRelease:
             own = of_owner[child.owner]
             numbers = child.printed(tried, n)
             owner = np.repeat(np.arange(n), numbers)[: _TRIED * 10]
-            columns, known = {}, tried_features[owner]
             if child.columns:
                 table = {name: child.distances(name) for name in child.columns}
                 words = derived(self._words, f"learn {child.name}")
                 model = HistoryModel.fit(table, Owners(child.owner, child.unit, of_owner), words)
                 child.model = model = model.tilted(owner, tried_features, seed)
+            if not child.children:
+                continue
+            columns, known = {}, tried_features[owner]
+            if child.columns:
                 states = model.states(owner, tried_features, seed)
                 columns, known = model.printed(states, seed), np.hstack([states.T.astype(np.float32), known])
                 own = np.hstack([model.features(table), own])
