@@ -12,13 +12,14 @@ from sanitize._progress import shown
 from sanitize.cli._settings import STREAM
 from sanitize.cli._standard import say
 from sanitize.errors import InvalidParameter, PolicyError
+from sanitize.policy import designer_of
 
 if TYPE_CHECKING:
     import argparse
     from typing import Any
 
     from sanitize._release.designer import Designer
-    from sanitize.ledger import UnitReport
+    from sanitize.ledger import UnitLedger, UnitReport
     from sanitize.policy import Policy
     from sanitize.report import LeakageReport
 
@@ -37,22 +38,29 @@ def release_by_unit(
     args: argparse.Namespace, policy: Policy, sanitizer: Designer, table: Any, target: Among | None
 ) -> UnitReport:
     """Release, or plan where there is no target, and return the report of all that the units were told."""
-    from sanitize.ledger import UnitLedger
     from sanitize.parquet import plan_units, release_units
 
     settings: dict[str, Any] = {"rows": policy.rows, "workers": policy.workers}
-    of_ledger: dict[str, Any] = {"unit": policy.unit, "confidence": sanitizer.recipe().confidence}
-    path, during = policy.ledger, args.outputs.during
-    assert path is not None
-    if path.exists():
-        ledger = UnitLedger(path, **of_ledger)
-    else:  # a new one, which stays only if it is to be kept and used
-        folder = during.enter_context(tempfile.TemporaryDirectory(dir=temporary_place()))
-        ledger = UnitLedger(Path(folder) / path.name if target is None else path, policy.budget.build(), **of_ledger)
-        during.callback(ledger.remove_if_empty)
+    ledger = _ledger_of(args, policy, sanitizer.recipe().confidence, is_kept=target is not None)
     if target is None:
         return plan_units(table, sanitizer, ledger, **settings)
     return release_units(table, target, sanitizer, ledger, **settings, force=args.force)
+
+
+def _ledger_of(args: argparse.Namespace, policy: Policy, confidence: float | None, *, is_kept: bool) -> UnitLedger:
+    """The ledger that a policy names; a new one stays only if it is to be kept, and used."""
+    from sanitize.ledger import UnitLedger
+
+    of_ledger: dict[str, Any] = {"unit": policy.unit, "confidence": confidence}
+    path, during = policy.ledger, args.outputs.during
+    assert path is not None
+    if path.exists():
+        return UnitLedger(path, **of_ledger)
+    if not is_kept:
+        path = Path(during.enter_context(tempfile.TemporaryDirectory(dir=temporary_place()))) / path.name
+    ledger = UnitLedger(path, policy.budget.build(), **of_ledger)
+    during.callback(ledger.remove_if_empty)
+    return ledger
 
 
 def release_tables(args: argparse.Namespace, policy: Policy) -> LeakageReport:
@@ -63,8 +71,11 @@ def release_tables(args: argparse.Namespace, policy: Policy) -> LeakageReport:
         raise InvalidParameter("--channel does not go with tables of units: beside it a release has what prints rows")
     if STREAM in (args.input, args.output):
         raise InvalidParameter("tables of units are read from a folder and written to one; name both")
+    ledger = None
+    if policy.ledger is not None and not policy.is_noisy:
+        ledger = _ledger_of(args, policy, designer_of(policy).recipe().confidence, is_kept=not args.dry_run)
     with shown():
-        units = UnitRelease(policy).fit(args.input)
+        units = UnitRelease(policy, ledger=ledger).fit(args.input)
         if args.dry_run:
             return units.report_
         return units.write(Among(args.output, args.outputs), force=args.force)

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from sanitize.budgets import Budget
 
+# Releases to come, from which on there is no end to them.
+_MANY = 1000
+
 
 @dataclass(frozen=True)
 class UnitEntry:
@@ -134,29 +137,34 @@ class UnitReport:
         """The report as JSON."""
         return json.dumps(self.to_dict(), indent=2)
 
-    def to_text(self) -> str:
-        """The report for people; it names no sensitive value."""
+    @property
+    def summary(self) -> tuple[str, str, str]:
+        """For whom it holds, how likely it makes a secret, and what is left."""
         whom = "these units"
         if self.confidence is not None:
             whom = f"the source of these units ({100 * self.confidence:g} % sure) and for these units"
         verdict = f"holds for {whom}" if self.ok else "OVER THE BUDGET for these units"
-        lines = [
+        more = self.more_releases
+        pace = f"about {_counted(round(more), 'more release')} at this pace" if more < _MANY else "no end in sight"
+        return (
             f"{verdict}: {_counted(len(self.releases), 'release')} of {self.n_units} units (column {self.unit!r})",
-            f"budget: {budget_words(self.budget)}",
             f"all that a unit was released makes a secret {times(self.least_log_lift)} to "
             f"{times(self.largest_log_lift)} times as likely",
+            f"left: groups can be split by {self.room:.2f} nats in the mean, {pace}; after that a group is told "
+            "nothing new",
+        )
+
+    def to_text(self) -> str:
+        """The report for people; it names no sensitive value."""
+        verdict, told, left = self.summary
+        lines = [
+            verdict,
+            f"budget: {budget_words(self.budget)}",
+            told,
             f"{self.n_groups} groups of units that were released the same, the least of {self.least_units}; they tell "
             f"{self.information:.4f} nats of the secret in the mean",
+            *([left] if self.releases else ()),
         ]
-        if self.releases:
-            more = self.more_releases
-            pace = (
-                f"about {_counted(round(more), 'more release')} at this pace" if more < math.inf else "no end in sight"
-            )
-            lines.append(
-                f"left: groups can be split by {self.room:.2f} nats in the mean, {pace}; after that a group "
-                "is told nothing new"
-            )
         for number, entry in enumerate(self.releases, 1):
             kept = ", ".join(f"{name} {100 * share:.0f} %" for name, share in entry.kept.items())
             lines.append(

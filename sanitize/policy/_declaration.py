@@ -313,7 +313,7 @@ def check(document: Any) -> None:
     elif columns.unit is not UNSET and document.ledger is UNSET:
         raise PolicyError('columns.unit needs a ledger of the units, as in ledger = "people.units"', "ledger")
     if columns.unit is not UNSET and document.receipt is not UNSET:
-        raise refused("receipt", "is not for units: what a row is released as depends on the ledger, too; leave it out")
+        raise refused("receipt", "is not for units, which are told given what they were told before; leave it out")
     for name in PROMISES:
         if any(getattr(part, name) is not UNSET for part in parts.values()):
             _check_promise(document, parts.values(), f"channel.{name}")
@@ -335,9 +335,6 @@ def _check_tables(document: Any, parts: Mapping[str, Any]) -> None:
             raise refused(
                 f"{where}.mechanism", f"must be {' or '.join(TREES)}, through which tables of units are released"
             )
-    for name in ("ledger", "receipt"):
-        if getattr(document, name) is not UNSET:
-            raise refused(name, "is not for tables of units; leave it out")
     if document.rows == "keep":
         raise refused("rows", "must be shuffle: units are printed under new keys")
 

@@ -107,6 +107,8 @@ class Rows:
         Columns that rows of others come to.
     model : HistoryModel or None
         Of what is left, once it is learned.
+    keys : column or None
+        Of units what names each of them.
     """
 
     name: str
@@ -121,6 +123,7 @@ class Rows:
     shared: dict[str, str] = field(default_factory=dict)
     made: set[str] = field(default_factory=set)
     model: HistoryModel | None = None
+    keys: Any = None
 
     @property
     def below(self) -> list[Rows]:
@@ -326,8 +329,8 @@ def read_units(
     columns = {name: column_of(own, name).combine_chunks() for name in names}
     top = Rows(first, _without_rows(read[first]), _types(own), Child(), columns, np.arange(n), n, np.arange(n))
     made: dict[str | None, Rows] = {root: top, None: top}
-    own_keys = values if root is None else values.take(pa.array(codes))
-    keys: dict[str | None, Any] = {root: own_keys, None: own_keys}
+    top.keys = values if root is None else values.take(pa.array(codes))
+    keys: dict[str | None, Any] = {root: top.keys, None: top.keys}
     # Those of the root before those that belong to them.
     order = sorted(children, key=lambda name: children[name].parent not in (None, root))
     for name in order:

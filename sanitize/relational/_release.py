@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -15,9 +16,8 @@ import pyarrow.parquet as pq
 
 from sanitize._files.open import Among, Target, path_of, whole_table
 from sanitize._files.outputs import outputs, writing
-from sanitize._release.designer import footer_of
+from sanitize._release.designer import RecipeDesigner, footer_of
 from sanitize._release.first_pass import Counted
-from sanitize._release.recipes.recipe import Recipe
 from sanitize._release.recipes.roles import select
 from sanitize._release.recipes.trees import TreeRecipe
 from sanitize._release.survey import refuse_identifiers
@@ -30,10 +30,13 @@ from sanitize.relational._profiles import Child, Rows, read_units
 from sanitize.report import LeakageReport, Section
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from sanitize._release.release import Release
     from sanitize._sampling.noise import RandomWords
+    from sanitize.ledger import UnitLedger, UnitReport
     from sanitize.trees import Tree
 
 # Units that models are tilted to.
@@ -63,11 +66,14 @@ class UnitRelease:
     root : str, optional
         Table with one row for each unit. Without one there is a single child, and what is the same in all rows of each
         unit, the secret among it, is the unit's own.
+    ledger : UnitLedger, optional
+        Of releases of the same units, with a budget for all that a unit is told in them: month after month, each with
+        tables and a design of its own. Units that it has nothing to print for are left out.
 
     Attributes
     ----------
     report_ : LeakageReport
-        Of units; after a release with what was kept of histories.
+        Of units, with what a ledger's units are told in all; after a release with what was kept of histories.
 
     Examples
     --------
@@ -87,7 +93,12 @@ class UnitRelease:
     """
 
     def __init__(
-        self, by: Any, key: str | None = None, children: Mapping[str, Child] | None = None, root: str | None = None
+        self,
+        by: Any,
+        key: str | None = None,
+        children: Mapping[str, Child] | None = None,
+        root: str | None = None,
+        ledger: UnitLedger | None = None,
     ) -> None:
         if hasattr(by, "tables"):  # a policy
             key, children, root = key or by.unit, children or by.tables, root or by.root
@@ -95,12 +106,18 @@ class UnitRelease:
             raise InvalidParameter(
                 "units need key=, the column that names them, and children=, the tables of their rows"
             )
-        self.by, self.key, self.children, self.root = by, key, dict(children), root
+        if ledger is not None and ledger.unit != key:
+            raise InvalidParameter(f"the ledger is of the units that {ledger.unit!r} names, and these are of {key!r}")
+        self.by, self.key, self.children, self.root, self.ledger = by, key, dict(children), root, ledger
         recipe = (by._releaser() if hasattr(by, "_releaser") else by).recipe()
         if not isinstance(recipe, TreeRecipe):
             raise InvalidParameter("units are released through a tree: give a TreeRandomResponse or a TreeMerging")
         if recipe.record_dp is not None or recipe.secret_dp is not None:
             raise InvalidParameter("histories are learned without noise: leave record_dp and secret_dp out")
+        if ledger is None and getattr(by, "ledger", None) is not None and not by.is_noisy:
+            raise InvalidParameter(
+                f"the policy keeps a ledger of units: give ledger=UnitLedger({by.ledger.name!r}, budget, unit={key!r})"
+            )
         self._recipe = recipe
         for name, child in self.children.items():
             if Path(name).name != name:
@@ -175,15 +192,18 @@ class UnitRelease:
         for name in secrets:
             if name not in root.columns:
                 raise ColumnError(f"column {name!r} must be the units' own, the same in all rows of each", name)
-        recipe = self._recipe.changed(public=None, sensitive=list(secrets))
+        public = [name for name in root.columns if name not in secrets]
+        recipe = self._recipe.changed(public=public, sensitive=list(secrets))
+        recipe.made = root.made
         for rows in root.below:
             refuse_identifiers(rows.columns, sorted(rows.columns.keys() - {rows.child.order, *rows.made}))
-        layout, source = Recipe.layout(recipe, Table.of(pa.table(root.columns)))
-        layout = recipe.grown(layout, source, len(root.owner), root.made)
+        layout, source = recipe.layout(Table.of(pa.table(root.columns)))
         counted, self._words = Counted.of(layout, source), random_words(recipe.random_state)
         fitted = recipe.design(recipe.for_files(), layout, counted, self._words)
         fitted.report.require()
         self._release: Release = fitted.release
+        self._designer = RecipeDesigner(recipe.changed(output="model"))
+        fitted.kept_by(self._designer)
         if not isinstance(self._release.printer, RowModel):
             words = (
                 "rows of units are printed by a model: give output='model', or leave it out with 1,000 units or more"
@@ -193,12 +213,8 @@ class UnitRelease:
         if isinstance(recipe.random_state, NoiseKey):
             recipe.random_state.bind(fitted.channel, rows_of.tobytes(), None)
         self._tree: Tree = fitted.beside["tree_"]
-        facts = fitted.report.facts
-        whom = (
-            f"Whole units are released, named by {self.key!r}: all rows of one are printed from one symbol of its own."
-        )
-        report = replace(fitted.report, facts=replace(facts, people=f"{whom} {facts.people}"))
-        self.report_: LeakageReport = report.with_section(self._section([]))
+        told = None if self.ledger is None else self.ledger.check(self._told, self._designer)
+        self.report_: LeakageReport = self._reported([], told)
         # Units that are printed from a seed and thrown away: models are tilted to what is known of printed ones.
         seed, p_y = NoiseKey.from_seed(0), fitted.channel.push(rows_of[None] / rows_of.sum())[0]
         cells = np.searchsorted(np.cumsum(p_y)[:-1], np.linspace(0, 1, _TRIED, endpoint=False), side="right")
@@ -242,14 +258,32 @@ class UnitRelease:
         -------
         dict of name to table, each of the kind that it was given as
         """
-        root, words = self._rows, derived(self._words, "release")
-        drawn = self._release.design.channel.sample(self._release.encode(root.columns)[0], words)
+        with self._drawn(None) as drawn:
+            return self._printed(*drawn)
+
+    @contextlib.contextmanager
+    def _drawn(self, target: Path | None) -> Iterator[tuple[Release, RandomWords, NDArray[np.int32]]]:
+        """What prints, by which noise, and a symbol for each unit that is told something, which a ledger records."""
+        if self.ledger is None:
+            words = derived(self._words, "release")
+            yield self._release, words, self._release.design.channel.sample(self._release.encode(self._told)[0], words)
+        else:
+            with self.ledger.spending(self._told, self._designer, target=target) as (release, words, symbols):
+                yield release, words, symbols[symbols >= 0]
+
+    @property
+    def _told(self) -> dict[str, Any]:
+        """Columns of units, with whose they are."""
+        return {**self._rows.columns, self.key: self._rows.keys}
+
+    def _printed(self, release: Release, words: RandomWords, drawn: NDArray[np.int32]) -> dict[str, Any]:
+        root = self._rows
         order, keys = derived(words, "order").words_at(0, np.arange(len(drawn))), np.arange(1, len(drawn) + 1)
-        printed = self._release.decode(drawn[np.argsort(order, kind="stable")], words)
+        printed = release.decode(drawn[np.argsort(order, kind="stable")], words)
         made = {} if self.root is None else {self.root: _rebuilt(root, printed, {self.key: keys})}
         kept: list[tuple[str | float, ...]] = []
         self._print(root, printed, _features(self._tree, printed), keys, words, made, kept)
-        self.report_ = self.report_.with_section(self._section(kept))
+        self.report_ = self._reported(kept, None if self.ledger is None else self.ledger.report())
         return {name: made[name] for name in (self.root, *self.children) if name is not None}
 
     def _print(
@@ -302,9 +336,9 @@ class UnitRelease:
         among = target if isinstance(target, Among) else None
         named: Any = target if among is None else among.target
         place = Target.check(named, self._folder, force=force, as_folder=True)
-        released = self.release()
-        said = {"sanitize": footer_of(self.report_, "shuffle")}
         with contextlib.nullcontext(among.outputs) if among else outputs() as run:
+            released = self._printed(*run.during.enter_context(self._drawn(place.path)))
+            said = {"sanitize": footer_of(self.report_, "shuffle")}
             place.clear_stale()
             with run.folder(place.path, replaces=force) as hidden:
                 for name, native in released.items():
@@ -317,14 +351,25 @@ class UnitRelease:
                         writer.write_table(table)
         return self.report_
 
-    def _section(self, kept: list[tuple[str | float, ...]]) -> Section:
+    def _reported(self, kept: list[tuple[str | float, ...]], told: UnitReport | None) -> LeakageReport:
+        """The report of the design with what holds for whole units, and what all releases told of them."""
+        report = self._designer.report_
+        whom = (
+            f"Whole units are released, named by {self.key!r}: all rows of one are printed from one symbol of its own."
+        )
         words = (
             f"Each row that this report counts is a unit, named by {self.key!r}. It has one symbol, drawn once, and "
             "all of its rows in all tables are printed from it: who reads a whole history learns no more of the secret "
             "than the symbol tells."
         )
         heads = ("table", "rows", "printed", "rows of an owner (KS)", "what follows what (total variation)")
-        return Section("units", "Whole units", words, heads if kept else (), tuple(kept))
+        sections = [Section("units", "Whole units", words, heads if kept else (), tuple(kept))]
+        if told is not None:
+            whom += f" By the ledger, {told.summary[1]}."
+            words = f"{'; '.join(told.summary)}. Figures of the design are of this release by itself."
+            sections.append(Section("over_time", "All releases of these units", words))
+        report = replace(report, facts=replace(report.facts, people=f"{whom} {report.facts.people}"))
+        return reduce(LeakageReport.with_section, sections, report)
 
 
 def _rebuilt(rows: Rows, columns: Mapping[str, Any], keys: Mapping[str, NDArray[np.intp]]) -> Any:

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil, inf
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sanitize._release.design import Specification
 from sanitize._release.first_pass import Counted
@@ -96,6 +96,8 @@ class TreeRecipe(TreeParameters, Recipe):
     is_part = False
     handle_unknown = "error"
     name: ClassVar[str]
+    # Columns that many rows come to, which name nobody.
+    made: Collection[str] = ()
 
     @abstractmethod
     def _growth(self, n_rows: int, budget: Budget, p_s: NDArray[np.float64] | None) -> dict[str, Any]:
@@ -112,6 +114,12 @@ class TreeRecipe(TreeParameters, Recipe):
     @abstractmethod
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         """From the distribution of (S, cell) to the channel."""
+
+    def changed(self, **parameters: Any) -> Self:
+        """The same with other values of some parameters."""
+        other = super().changed(**parameters)
+        other.made = self.made
+        return other
 
     @property
     def design_share(self) -> float:
@@ -142,8 +150,8 @@ class TreeRecipe(TreeParameters, Recipe):
         layout, source = super().layout(table, sensitive_features, weights)
         return self.grown(layout, source, table.n_rows), source
 
-    def grown(self, layout: Layout, source: Mapping[str, Any], n_rows: int, made: Collection[str] = ()) -> GrownLayout:
-        """A layout with the tree that is grown over its public columns, some of which may be made of many rows."""
+    def grown(self, layout: Layout, source: Mapping[str, Any], n_rows: int) -> GrownLayout:
+        """A layout with the tree that is grown over its public columns."""
         if self.target is not None and self.target not in layout.public:
             shown = ", ".join(map(repr, layout.public[:10]))
             raise ColumnError(f"target must be one of the public columns {shown}, got {self.target!r}")
@@ -151,7 +159,7 @@ class TreeRecipe(TreeParameters, Recipe):
         if self.record_dp is not None:
             chosen = design_rows(n_rows, RECORD_SHARE)
             source = self.record_dp.rows_instead(layout, rows, chosen, noise_key(self.random_state, "record_dp"))
-        free = [name for name in layout.public if name not in {*layout.bins, *(self.hierarchies or {}), *made}]
+        free = [name for name in layout.public if name not in {*layout.bins, *(self.hierarchies or {}), *self.made}]
         refuse_identifiers(source, free)
         settings: dict[str, Any] = {"weights": self.weights, "hierarchies": self.hierarchies, "target": self.target}
         grown = GrownLayout.grow(

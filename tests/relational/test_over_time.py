@@ -1,0 +1,138 @@
+"""Tables of the same units month after month: what all releases tell of a unit is within one budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from relational_cases import hospital
+
+import sanitize as sz
+from sanitize.cli import main
+from sanitize.errors import InvalidParameter, TargetError
+from sanitize.ledger import UnitLedger
+from sanitize.relational import Child, UnitRelease
+
+BUDGET = sz.LiftBudget(at_most=1.65, at_least=0.37)
+POLICY = """
+version = 1
+root = "patients"
+ledger = "people.units"
+[columns]
+sensitive = ["ill"]
+public = ["age"]
+drop = ["sex"]
+unit = "patient"
+[budget]
+at_most = 1.65
+at_least = 0.37
+[channel]
+mechanism = "tree-random-response"
+max_cells = 10
+[[table]]
+name = "visits"
+order = "day"
+id = "visit"
+public = ["code"]
+"""
+
+
+def months(n=2000, k=3):
+    """Visits of the same patients by parts of the year; a tenth of them come in the second one."""
+    tables = hospital(n)
+    part = (tables["visits"]["day"].dt.month - 1) * k // 12
+    for month in range(k):
+        patients = tables["patients"][: n if month else n - n // 10]
+        visits = tables["visits"][(part == month) & tables["visits"]["patient"].isin(patients["patient"])]
+        yield {"patients": patients, "visits": visits.drop(columns="cost")}
+
+
+def units_of(ledger, **settings):
+    design = sz.TreeRandomResponse(BUDGET, sensitive="ill", **settings)
+    children = {"visits": Child(order="day", id="visit")}
+    return UnitRelease(design, key="patient", root="patients", children=children, ledger=ledger)
+
+
+def over_time(units):
+    return next(section.words for section in units.report_.sections if section.name == "over_time")
+
+
+def test_whatever_units_were_told_in_all_months_is_within_the_budget(tmp_path, monkeypatch):
+    ledger, printed = UnitLedger(tmp_path / "people.units", BUDGET, unit="patient"), []
+    plain = UnitRelease._printed
+    monkeypatch.setattr(UnitRelease, "_printed", lambda *args: printed.append(args[3]) or plain(*args))
+    for number, tables in enumerate(months(), 1):
+        before = ledger.groups(tables["patients"]["patient"])
+        units = units_of(ledger, max_cells=10).fit(tables)
+        assert f"{number} release" in over_time(units)
+        assert len(ledger) == number - 1
+        released = units.release()
+        assert len(ledger) == number
+        assert released["visits"]["patient"].isin(released["patients"]["patient"]).all()
+        groups = ledger.groups(tables["patients"]["patient"])
+        # What is printed is what the ledger has: who was the same before, and is given one symbol, is the same after.
+        if len(printed[-1]) == len(groups):
+            pairs = pd.DataFrame({"before": before, "symbol": printed[-1], "after": groups}).query("before != after")
+            assert not (pairs.groupby(["before", "symbol"])["after"].nunique() > 1).any()
+            assert len(pairs) > 1000 or number > 1
+    people = pd.DataFrame({"ill": tables["patients"]["ill"] == "yes", "group": groups})
+    first = (tables["patients"]["ill"] == "yes")[:1800].mean()
+    for share in (people.groupby("group")["ill"].mean(), 1 - people.groupby("group")["ill"].mean()):
+        lift = share / (first if share.mean() < 0.5 else 1 - first)
+        assert lift.between(0.37 - 1e-9, 1.65 + 1e-9).all()
+    assert people["group"].nunique() > 20
+    assert ledger.report().ok
+
+
+def test_under_a_confidence_a_fifth_of_the_units_choose_and_the_others_prove(tmp_path):
+    ledger = UnitLedger(tmp_path / "people.units", BUDGET, unit="patient", confidence=0.9)
+    for tables in months(6000):
+        # Means and dates of units are nearly all different, and name nobody.
+        units = units_of(ledger, max_cells=5, min_rows=150)
+        released = units.fit(tables).release()
+        assert len(released["patients"]) == len(tables["patients"])
+    report = ledger.report()
+    assert report.ok
+    assert report.n_groups > 5
+    assert "holds for the source of these units (90 % sure)" in over_time(units)
+
+
+def test_a_release_that_is_not_written_is_not_recorded(tmp_path, monkeypatch):
+    ledger = UnitLedger(tmp_path / "people.units", BUDGET, unit="patient")
+    units = units_of(ledger).fit(next(months()))
+
+    def fail(*_, **__):
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pyarrow.parquet.ParquetWriter.write_table", fail)
+        with pytest.raises(TargetError):
+            units.write(tmp_path / "out")
+    assert len(ledger) == 0
+    assert not (tmp_path / "out").exists()
+    units.write(tmp_path / "out")
+    assert len(ledger) == 1
+
+
+def test_the_ledger_is_of_these_units_and_the_policy_s_is_not_forgotten(tmp_path):
+    with pytest.raises(InvalidParameter, match="'person' names, and these are of 'patient'"):
+        units_of(UnitLedger(tmp_path / "people.units", BUDGET, unit="person"))
+    with pytest.raises(InvalidParameter, match="keeps a ledger of units: give ledger="):
+        UnitRelease(sz.Policy.from_toml(POLICY))
+
+
+def test_the_command_keeps_the_ledger_of_its_policy(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.toml").write_text(POLICY)
+    for month, tables in enumerate(months(1500, 2)):
+        (tmp_path / f"raw{month}").mkdir()
+        for name, table in tables.items():
+            table.to_parquet(tmp_path / f"raw{month}" / f"{name}.parquet", index=False)
+        command = ["release", f"raw{month}", "-o", f"out{month}", "-p", "people.toml"]
+        there = month > 0
+        assert main([*command, "--dry-run"]) == 0
+        assert "By the ledger, all that a unit was released" in " ".join(capsys.readouterr().out.split())
+        assert (tmp_path / "people.units").exists() is there
+        assert main(command) == 0
+        assert len(UnitLedger(tmp_path / "people.units")) == month + 1
+    assert np.mean(pd.read_parquet(tmp_path / "out1" / "patients.parquet")["age"].between(17, 91)) == 1
