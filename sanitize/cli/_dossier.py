@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from sanitize._files.source import bytes_of
 from sanitize.budgets import budget_words
 from sanitize.cli._settings import check_output
 from sanitize.errors import InvalidParameter, SourceError, TargetError
-from sanitize.ledger import DPLedger, Ledger
+from sanitize.ledger import DPLedger, Ledger, UnitLedger
 from sanitize.policy import Policy
 from sanitize.report import LeakageReport, Material, dossier, to_markdown, to_page
 from sanitize.verify import Verification, croissant_of, read_json, statement_of
@@ -45,7 +46,8 @@ def write_dossier(args: argparse.Namespace) -> None:
     if origin is not None and origin["digest"] not in (None, digest):
         raise SourceError("the report is of another file than the released one; name the file that it was written with")
     document = saved.to_dict(audience=args.audience)
-    metadata = _metadata(saved.to_dict(audience="public"), released)
+    tables = () if policy.root is None else (policy.root, *policy.tables)
+    metadata = _metadata(saved.to_dict(audience="public"), released, tables)
     there = {kind: path for kind, path in papers.items() if path is not None}
     files = (("released file", released.name, digest.removeprefix("sha256:")),)
     files += tuple((kind, path.name, digest_of(path).removeprefix("sha256:")) for kind, path in there.items())
@@ -55,14 +57,14 @@ def write_dossier(args: argparse.Namespace) -> None:
     write(targets[0], page)
     write(targets[1], json_text(metadata), private=False)
     names = {kind: path.name for kind, path in there.items()} | {"croissant": targets[1].name}
-    statement = statement_of(released, names, there | {"croissant": args.outputs.readable(targets[1])})
+    statement = statement_of(released, names, there | {"croissant": args.outputs.readable(targets[1])}, tables)
     write(targets[2], json_text(statement), private=False)
 
 
-def _metadata(document: dict[str, Any], released: Path) -> dict[str, Any]:
+def _metadata(document: dict[str, Any], released: Path, tables: Sequence[str]) -> dict[str, Any]:
     verdict, origin = document["verdict"], document["origin"] or {}
     about = f"{verdict['headline']}. {verdict['sentence']} Mechanism: {verdict['mechanism']}."
-    return croissant_of(released, origin.get("title") or released.stem, about, origin.get("date"))
+    return croissant_of(released, origin.get("title") or released.stem, about, origin.get("date"), tables)
 
 
 def _material(args: argparse.Namespace, policy: Policy, digest: str, files: tuple[tuple[str, ...], ...]) -> Material:
@@ -76,7 +78,8 @@ def _material(args: argparse.Namespace, policy: Policy, digest: str, files: tupl
         files += (("verification", args.verified.name, digest_of(args.verified).removeprefix("sha256:")),)
     ledger = None
     if policy.ledger is not None:
-        book = DPLedger(policy.ledger) if policy.is_noisy else Ledger(policy.ledger)
+        kind = DPLedger if policy.is_noisy else Ledger if policy.unit is None else UnitLedger
+        book: Any = kind(policy.ledger)
         ledger = (len(book), book.total if isinstance(book, DPLedger) else budget_words(book.budget))
     return Material(files, _settings(policy), policy.drop, checks, false_alarm, ledger, policy.reason)
 
@@ -87,6 +90,9 @@ def _settings(policy: Policy) -> tuple[tuple[str, ...], ...]:
     for channel in policy.channels:
         settings = "".join(f"; {name} = {value}" for name, value in channel.settings.items())
         rows.append((f"channel {channel.name}", f"{channel.mechanism}: {', '.join(channel.public)}{settings}"))
+    for name, child in policy.tables.items():
+        order = "" if child.order is None else f"; order = {child.order}"
+        rows.append((f"table {name}", f"{', '.join(child.public or ())}; key = {child.key or policy.unit}{order}"))
     ledger = "none" if policy.ledger is None else policy.ledger.name
     rows += [("order of rows", policy.rows), ("missing values", policy.missing)]
     return (*rows, ("values absent at fit", policy.handle_unknown), ("ledger", ledger))

@@ -368,7 +368,9 @@ class UnitRelease:
             whom += f" By the ledger, {told.summary[1]}."
             words = f"{'; '.join(told.summary)}. Figures of the design are of this release by itself."
             sections.append(Section("over_time", "All releases of these units", words))
-        report = replace(report, facts=replace(report.facts, people=f"{whom} {report.facts.people}"))
+        n = None if told is None else len(told.releases)
+        facts = replace(report.facts, people=f"{whom} {report.facts.people}", recorded=n)
+        report = replace(report, facts=facts)
         return reduce(LeakageReport.with_section, sections, report)
 
 

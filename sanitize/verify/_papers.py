@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -37,30 +37,48 @@ PAPERS = ("policy", "report", "channel", "croissant")
 GROWING = "croissant"
 
 
-def croissant_of(released: Path, name: str, description: str, date: str | None = None) -> dict[str, Any]:
+def croissant_of(
+    released: Path, name: str, description: str, date: str | None = None, tables: Sequence[str] = ()
+) -> dict[str, Any]:
     """Croissant 1.1 metadata of a released file or folder: its files with their digests, its columns with types.
 
-    Licence, address, author and citation are not known here, and are left to whoever publishes the file.
+    Each of the tables of a folder has records of its own. Licence, address, author and citation are not known here, and
+    are left to whoever publishes the file.
     """
-    with open_source(released) as table:
-        about = {"name": name, "description": description} | ({} if date is None else {"datePublished": date})
-        form, ending = ("text/csv", "csv") if isinstance(table, CsvSource) else ("application/x-parquet", "parquet")
-        distribution = [
-            {"@type": "cr:FileObject", "@id": file, "name": file, "contentUrl": file, "encodingFormat": form}
-            | {"sha256": digest}
-            for file, digest in digests(released).items()
-        ]
-        if released.is_dir():
-            parts = {"@type": "cr:FileSet", "@id": "parts", "name": "parts", "encodingFormat": form}
-            distribution.append(parts | {"includes": f"{released.name}/*.{ending}"})
-        return {
-            "@context": strict_json((files("sanitize.verify") / "croissant_context.json").read_bytes()),
-            "@type": "sc:Dataset",
-            "conformsTo": CROISSANT,
-            **about,
-            "distribution": distribution,
-            "recordSet": [_records(released, table)],
-        }
+    about = {"name": name, "description": description} | ({} if date is None else {"datePublished": date})
+    records, form, ending = [], "application/x-parquet", "parquet"
+    for part in _parts(released, tables):
+        with open_source(part) as table:
+            if isinstance(table, CsvSource):
+                form, ending = "text/csv", "csv"
+            of_file = _name_of(part, released)
+            origin = {"fileSet": {"@id": "parts"}} if part.is_dir() else {"fileObject": {"@id": of_file}}
+            records.append(_records(part.stem if tables else "rows", origin, table))
+    distribution = [
+        {"@type": "cr:FileObject", "@id": file, "name": file, "contentUrl": file, "encodingFormat": form}
+        | {"sha256": digest}
+        for file, digest in digests(released, tables).items()
+    ]
+    if released.is_dir() and not tables:
+        parts = {"@type": "cr:FileSet", "@id": "parts", "name": "parts", "encodingFormat": form}
+        distribution.append(parts | {"includes": f"{released.name}/*.{ending}"})
+    return {
+        "@context": strict_json((files("sanitize.verify") / "croissant_context.json").read_bytes()),
+        "@type": "sc:Dataset",
+        "conformsTo": CROISSANT,
+        **about,
+        "distribution": distribution,
+        "recordSet": records,
+    }
+
+
+def _parts(released: Path, tables: Sequence[str]) -> list[Path]:
+    """The tables of a folder, or what is one table."""
+    return [released / f"{table}.parquet" for table in tables] or [released]
+
+
+def _name_of(file: Path, released: Path) -> str:
+    return released.name if file == released else f"{released.name}/{file.relative_to(released).as_posix()}"
 
 
 # Types of Croissant; what is of none of these is text.
@@ -75,29 +93,29 @@ _TYPES = (
 )
 
 
-def _records(released: Path, table: Source) -> dict[str, Any]:
-    origin = {"fileSet": {"@id": "parts"}} if released.is_dir() else {"fileObject": {"@id": released.name}}
+def _records(name: str, origin: dict[str, Any], table: Source) -> dict[str, Any]:
     fields = []
     for field in table.schema:
-        name, kind = field.name, value_type(field.type)
+        kind = value_type(field.type)
         of_file = next((of_type for holds, of_type in _TYPES if holds(kind)), "sc:Text")
-        made = {"@type": "cr:Field", "@id": f"rows/{name}", "name": name}
+        made = {"@type": "cr:Field", "@id": f"{name}/{field.name}", "name": field.name}
         made["dataType"] = "sc:Text" if isinstance(table, CsvSource) else of_file
-        fields.append({**made, "source": {**origin, "extract": {"column": name}}})
-    return {"@type": "cr:RecordSet", "@id": "rows", "name": "rows", "field": fields}
+        fields.append({**made, "source": {**origin, "extract": {"column": field.name}}})
+    return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
 
 
-def digests(released: Path) -> dict[str, str]:
+def digests(released: Path, tables: Sequence[str] = ()) -> dict[str, str]:
     """SHA-256 of each file of a release, by its name; of a folder's by the folder's name and theirs."""
-    with open_source(released) as table:
-        files = {
-            released.name if file == released else f"{released.name}/{file.relative_to(released).as_posix()}": file
-            for file in table.files
-        }
-    return {name: _hexadecimal(file) for name, file in files.items()}
+    found: list[Path] = []
+    for part in _parts(released, tables):
+        with open_source(part) as table:
+            found += table.files
+    return {_name_of(file, released): _hexadecimal(file) for file in found}
 
 
-def statement_of(released: Path, names: Mapping[str, str], papers: Mapping[str, Path]) -> dict[str, Any]:
+def statement_of(
+    released: Path, names: Mapping[str, str], papers: Mapping[str, Path], tables: Sequence[str] = ()
+) -> dict[str, Any]:
     """In-toto statement of a release and of the papers that belong to it, by their names in one folder."""
     named: dict[str, Any] = {kind: {"name": name} for kind, name in names.items()}
     for kind, path in papers.items():
@@ -105,7 +123,7 @@ def statement_of(released: Path, names: Mapping[str, str], papers: Mapping[str, 
             named[kind]["digest"] = {"sha256": _hexadecimal(path)}
     return {
         "_type": STATEMENT,
-        "subject": [{"name": name, "digest": {"sha256": digest}} for name, digest in digests(released).items()],
+        "subject": [{"name": name, "digest": {"sha256": digest}} for name, digest in digests(released, tables).items()],
         "predicateType": PREDICATE,
         "predicate": {"libraryVersion": __version__, **named},
     }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -136,3 +139,30 @@ def test_the_command_keeps_the_ledger_of_its_policy(tmp_path, monkeypatch, capsy
         assert main(command) == 0
         assert len(UnitLedger(tmp_path / "people.units")) == month + 1
     assert np.mean(pd.read_parquet(tmp_path / "out1" / "patients.parquet")["age"].between(17, 91)) == 1
+
+
+def test_a_dossier_names_each_table_and_what_the_ledger_counts(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.toml").write_text(POLICY)
+    (tmp_path / "raw").mkdir()
+    for name, table in next(months(1500, 1)).items():
+        table.to_parquet(tmp_path / "raw" / f"{name}.parquet", index=False)
+    assert main(["release", "raw", "-o", "out", "-p", "people.toml", "--report", "report.json"]) == 0
+    assert main(["report", "report.json", "--dossier", "dossier.md", "--released", "out", "-p", "people.toml"]) == 0
+    digests = {
+        f"out/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in (tmp_path / "out").iterdir()
+    }
+    metadata = json.loads((tmp_path / "dossier.croissant.json").read_text())
+    assert {part["@id"]: part["sha256"] for part in metadata["distribution"]} == digests
+    assert {rows["name"]: [field["name"] for field in rows["field"]] for rows in metadata["recordSet"]} == {
+        "patients": ["patient", "age"],
+        "visits": ["patient", "visit", "day", "code"],
+    }
+    for rows in metadata["recordSet"]:
+        assert {field["source"]["fileObject"]["@id"] for field in rows["field"]} == {f"out/{rows['name']}.parquet"}
+    statement = json.loads((tmp_path / "dossier.intoto.json").read_text())
+    assert {part["name"]: part["digest"]["sha256"] for part in statement["subject"]} == digests
+    dossier = (tmp_path / "dossier.md").read_text()
+    assert "holds 1 release(s)" in dossier
+    assert "| table visits | code; key = patient; order = day |" in dossier
+    assert "all 1 in its ledger" in dossier
