@@ -3,9 +3,9 @@
     python benchmarks/frames.py [--stack] [--list] [--most FIT FILE COMMAND VERIFY]
 
 Releases the embedded Framingham table by subset merging through three doors: `SubsetMerging.fit_transform` on the
-frame, `release_file` on a Parquet file, and the command ``sanitize release``; a fourth, `verify_file`, designs
-and draws such a release again by its receipt. Each runs once untraced, for what is
-imported and kept at first use, and then under `sys.setprofile`: ten times, of which the one with the fewest moves is
+frame, `release_file` on a Parquet file, and the command ``sanitize release``; a fourth, `verify_file`, draws such a
+release again by its receipt and the channel in it, and so never comes to a mechanism. Each runs once untraced, for what
+is imported and kept at first use, and then under `sys.setprofile`: ten times, of which the one with the fewest moves is
 told, because fresh noise now and then needs more bits for a draw. Printed for each door:
 
 frames
@@ -175,7 +175,7 @@ def main() -> int:
                 print("".join(f"    {frame}\n" for frame in trace.stack), end="")
             if given.list:
                 print("".join(f"    {inside(file)}\n" for file in sorted(trace.files)), end="")
-            over |= not 0 < len(trace.stack) <= limit
+            over |= len(trace.stack) > limit
     return int(over)
 
 

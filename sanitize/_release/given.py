@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize.alphabet import group_alphabet
 from sanitize.channel import Channel
 from sanitize.errors import InvalidChannel
 from sanitize.mechanisms import response_names
@@ -59,8 +60,10 @@ def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | No
 
 def _is_labelled(made: Channel, distribution: JointDistribution) -> bool:
     """Whether every label names the likeliest public symbols behind it, with their shares to a hundredth."""
-    if made.n_outputs == 1:
-        return made.outputs == Channel(made.stages, made.inputs).outputs
+    if made.n_outputs == 1 and made.outputs == Channel(made.stages, made.inputs).outputs:
+        return True
+    if len(made.stages) == 1 and made.stages[0].is_deterministic:  # merged symbols are called by their members
+        return made.outputs == group_alphabet(distribution.public, made.stages[0].indices.astype(np.intp))
     if made.outputs.columns != ("+".join(distribution.public.columns),):
         return False
     masses = sparse.csc_array(sparse.diags_array(distribution.p_x) @ made.sparse_matrix())

@@ -1,4 +1,4 @@
-"""A release again: designed from its source, or, where a clock may have cut the design off, read and measured on it."""
+"""A release again: its channel read from the receipt and measured on the source, or designed from it, and its rows."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def drawn_again(
     rows: RowOrder,
     others: Sequence[Receipt] = (),
 ) -> tuple[LeakageReport | None, list[Check]]:
-    """Design the release again, draw it again by the key of its receipt, and compare the bytes.
+    """Draw a release again by the channel and the key of its receipt, and compare the bytes.
 
-    Nothing in the receipt is trusted but its key: the channel is designed again, or, where another one was designed or
-    saved, measured on the source against the budget; models are fitted, and labels worded, by the code that made the
-    release. The report is that of the design, or of the saved channel on the source, where its secrets are known.
+    Neither is trusted: the channel is measured on the source against the budget, by code that knows no design; trees
+    are grown, models fitted, and labels worded by the code that made the release. The report is that of the channel on
+    the source, where its secrets are known.
     """
     again = sanitizer if isinstance(sanitizer, SavedRelease) else _copy_for(source, sanitizer)
     path = released.root
@@ -73,12 +73,8 @@ def drawn_again(
                 standing = no_secrets if report is None else "within its budget on the source"
             check = Check("design", appended.ok, f"{appended.saved.mechanism}, as it was saved; {standing}")
         else:
-            given = receipt.channel if _limits(again) else None
-            prepared, kept = _prepared(again, table, rows, receipt, given)
-            if given is None and prepared.release.printer is None and receipt.channel not in (None, again.channel_):
-                given = receipt.channel
-                prepared, kept = _prepared(again, table, rows, receipt, given)
-            report, check = again.report_, design_check(again, given)
+            prepared, kept = _prepared(again, table, rows, receipt, receipt.channel)
+            report, check = again.report_, design_check(again)
         checks.append(check)
         with outputs() as made:
             place = Target(Path(folder) / path.name, as_folder=path.is_dir())
@@ -164,10 +160,10 @@ def _column(source: Source, name: str) -> pa.ChunkedArray:
     return pa.chunked_array(plain, source.schema.field(name).type)
 
 
-def design_check(again: Designer, channel: Channel | None) -> Check:
+def design_check(again: Designer) -> Check:
     """What stands behind the channel that the rows are compared with."""
     mechanism = again.report_.facts.mechanism
-    if channel is not None:
+    if again.fitted_release().spec.given is not None:
         return Check.passed("design", f"{mechanism}, as it was given, within its budget on the source")
     cut = "; its time limit may have ended the release elsewhere, which a receipt settles" if _limits(again) else ""
     return Check.passed("design", f"{mechanism}, designed again from the source{cut}")

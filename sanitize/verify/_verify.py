@@ -165,7 +165,7 @@ def _without_drawing(
     with open_source(source, again.numbers) as table:
         n_rows = f"{written.n_rows} released, {table.n_rows} in the source"
         checks = [
-            design_check(again, None),
+            design_check(again),
             _columns(table, written, release),
             Check("rows", ok=table.n_rows == written.n_rows, detail=n_rows),
             *form_checks(written, json.loads(footer_of(again.report_, rows))),

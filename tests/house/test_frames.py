@@ -30,14 +30,15 @@ def frames() -> Any:
         ("fit_transform", "Sanitizer.fit", 5, 35),
         ("release_file", "release_file", 7, 47),
         ("sanitize release", "main", 10, 60),
-        ("verify_file", "verify_file", 9, 57),
+        ("verify_file", None, 0, 55),  # the channel of the receipt is measured, and nothing designed
     ],
 )
 def test_the_mechanism_is_near_and_few_files_are_entered(frames, tmp_path, door, first, most, files):
     job = frames.doors(tmp_path)[door]
     job()  # for what is imported and kept at first use
     trace = frames.one_run(job)
-    assert trace.stack[0].startswith(f"{first} in")
-    assert trace.stack[-1].startswith("subset_merging in")
+    if most:
+        assert trace.stack[0].startswith(f"{first} in")
+        assert trace.stack[-1].startswith("subset_merging in")
     assert len(trace.stack) <= most, "\n".join(trace.stack)
     assert len(trace.files) <= files, "\n".join(sorted(map(frames.inside, trace.files)))

@@ -62,6 +62,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
 
     # Grid points are released as they are, none is pooled or unseen, and missing or infinite values are refused.
     needs_sensitive = False
+    takes_channel = False
     output = "label"
     handle_unknown = "error"
 

@@ -116,6 +116,7 @@ class Recipe(ABC):
     needs_sensitive: ClassVar[bool] = True
     is_part: ClassVar[bool] = True  # whether it may be a part of a joint release
     takes_any_budget: ClassVar[bool] = False  # whether the mechanism can be designed given other columns
+    takes_channel: ClassVar[bool] = True  # whether one may take the place of a design
 
     @classmethod
     def estimator(cls) -> str:
@@ -212,6 +213,8 @@ class Recipe(ABC):
                 "quantile bins need the whole column in memory: declare edges to fit batches, or to fit or release "
                 "a file"
             )
+        if not self.takes_channel:
+            changed["given"] = None
         return replace(self.specification(), **changed)
 
     # ------------------------------------------------------------------------------------------- columns

@@ -94,6 +94,7 @@ class TreeRecipe(TreeParameters, Recipe):
     """Base of the recipes whose public symbols are the cells of a tree: every row has one, and cells are not rare."""
 
     is_part = False
+    takes_channel = False
     handle_unknown = "error"
     name: ClassVar[str]
     # Columns that many rows come to, which name nobody.
@@ -176,7 +177,6 @@ class TreeRecipe(TreeParameters, Recipe):
         self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
     ) -> FittedFiles:
         """Grow the tree on the rows of the files, or a uniform sample of them, and design on the counts of all."""
-        assert spec.given is None, "a tree has no time limit, so its channel is designed again"
         if self.promise is not None:
             check_order(order, self.promise.keyword)
         with table.naming_absent():
