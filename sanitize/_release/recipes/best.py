@@ -40,6 +40,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
     """The mechanism that keeps most of what is printed, of those that fit the table and the budget."""
 
     is_part = False
+    takes_channel = False
 
     @property
     def numbers(self) -> Numbers:
@@ -63,9 +64,6 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
     ) -> Fitted:
         """Design all that fit, and take the one that keeps most; trees are among them where the rows are there."""
         each = self._certified(counted.table.n, spec.budget)
-        if spec.given is not None:
-            spec = replace(spec, confidence=each.confidence)
-            return self._claimed(super().design(spec, layout, counted, words))
         grown = []
         if rows is not None:
             n_rows = len(rows[layout.public[0]])
@@ -81,8 +79,6 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
     ) -> FittedFiles:
         """Count a table in files and choose; trees count it once more."""
-        if spec.given is not None:
-            return super().fit(spec, table, order, words)
         layout, counted = self._counted(table, order)
         n_rows = table.source.n_rows
         each, grown = self._certified(n_rows, spec.budget), []
