@@ -15,11 +15,10 @@ from sanitize.datasets._fetch import (
     fetch_german_credit,
     fetch_heart_disease,
 )
-from sanitize.datasets._registry import SOURCES
+from sanitize.datasets._registry import SOURCES as SOURCES
 from sanitize.datasets._survey import load_survey
 
 __all__ = [
-    "SOURCES",
     "fetch_adult",
     "fetch_bank_marketing",
     "fetch_credit_default",

@@ -18,8 +18,6 @@ from sanitize.capacity import dp_information_bound
 __all__ = [
     "approximate_dp_delta",
     "approximate_dp_epsilon",
-    "binary_entropy",
-    "binary_entropy_inverse",
     "kl_from_dp",
     "mutual_information_from_dp",
     "mutual_information_from_kl",

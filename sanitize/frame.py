@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from sanitize.transformers import Sanitizer
 
-__all__ = ["FrameMethods", "audit", "last_report", "release"]
+__all__ = ["audit", "last_report", "release"]
 
 Frame = TypeVar("Frame")
 Parameters = ParamSpec("Parameters")

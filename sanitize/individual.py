@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
 
 __all__ = [
-    "IndividualCapacity",
     "individual_channel_capacity",
     "individual_max_information",
     "mi_dp",

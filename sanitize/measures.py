@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
 
 __all__ = [
-    "Measure",
     "arimoto_information",
     "chi2_divergence",
     "ldp_epsilon",

@@ -6,21 +6,19 @@ not: the joint lift of two releases is measured here from the joint distribution
 
 from __future__ import annotations
 
-from sanitize.accounting._balance import Balance, balance_function
-from sanitize.accounting._composition import (
-    GeneralComposition,
-    ParallelComposition,
-    compose,
-    cross_capacity,
-    general_composition,
-    parallel_composition,
-)
-from sanitize.accounting._computational_balance import ComputationalBalance, computational_balance_function
-from sanitize.accounting._joint_release import conditional_dependence, joint_release, sequential_log_lift
+from sanitize.accounting._balance import Balance as Balance
+from sanitize.accounting._balance import balance_function
+from sanitize.accounting._composition import GeneralComposition as GeneralComposition
+from sanitize.accounting._composition import ParallelComposition as ParallelComposition
+from sanitize.accounting._composition import compose, cross_capacity, general_composition, parallel_composition
+from sanitize.accounting._computational_balance import ComputationalBalance as ComputationalBalance
+from sanitize.accounting._computational_balance import computational_balance_function
+from sanitize.accounting._joint_release import conditional_dependence, joint_release
 from sanitize.accounting._joint_release import pair_of as pair_of
+from sanitize.accounting._joint_release import sequential_log_lift as sequential_log_lift
+from sanitize.accounting._lift_budgets import MeanTail as MeanTail
+from sanitize.accounting._lift_budgets import PrivacyLoss as PrivacyLoss
 from sanitize.accounting._lift_budgets import (
-    MeanTail,
-    PrivacyLoss,
     basic_composition,
     group_capacity_bound,
     group_privacy,
@@ -29,16 +27,11 @@ from sanitize.accounting._lift_budgets import (
     sensitive_ldp_composition,
     sequential_budget,
 )
-from sanitize.accounting._moved_counts import moved_count_delta, moved_count_sigma
+from sanitize.accounting._moved_counts import moved_count_delta as moved_count_delta
+from sanitize.accounting._moved_counts import moved_count_sigma as moved_count_sigma
 from sanitize.accounting._permanent_release import permanent_release
 
 __all__ = [
-    "Balance",
-    "ComputationalBalance",
-    "GeneralComposition",
-    "MeanTail",
-    "ParallelComposition",
-    "PrivacyLoss",
     "balance_function",
     "basic_composition",
     "compose",
@@ -50,12 +43,9 @@ __all__ = [
     "group_privacy",
     "independent_release_budget",
     "joint_release",
-    "moved_count_delta",
-    "moved_count_sigma",
     "parallel_composition",
     "permanent_release",
     "private_mean_tail",
     "sensitive_ldp_composition",
     "sequential_budget",
-    "sequential_log_lift",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sanitize.analyze._logistic import logistic
 from sanitize.analyze._means import mean
-from sanitize.analyze._tables import Estimates, table
+from sanitize.analyze._tables import Estimates as Estimates
+from sanitize.analyze._tables import table
 
-__all__ = ["Estimates", "logistic", "mean", "table"]
+__all__ = ["logistic", "mean", "table"]

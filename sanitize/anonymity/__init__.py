@@ -10,19 +10,18 @@ a randomized release leaks to somebody who knows how it was made: that is what b
 from __future__ import annotations
 
 from sanitize.anonymity._closeness import beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
+from sanitize.anonymity._diversity import AlphaK as AlphaK
 from sanitize.anonymity._diversity import (
-    AlphaK,
     alpha_k_anonymity,
     entropy_l_diversity,
     k_anonymity,
     l_diversity,
     recursive_l_diversity,
 )
-from sanitize.anonymity._profile import AnonymityProfile, anonymity_profile
+from sanitize.anonymity._profile import AnonymityProfile as AnonymityProfile
+from sanitize.anonymity._profile import anonymity_profile
 
 __all__ = [
-    "AlphaK",
-    "AnonymityProfile",
     "alpha_k_anonymity",
     "anonymity_profile",
     "beta_likeness",

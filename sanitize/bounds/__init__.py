@@ -18,27 +18,25 @@ from sanitize.bounds._converse import (
     min_lift_from_l1_inverse,
 )
 from sanitize.bounds._inverse import alpha_lift_inverse_bound, chi2_lift_inverse_bound, l1_lift_inverse_bound
+from sanitize.bounds._lift import Bound as Bound
 from sanitize.bounds._lift import (
-    Bound,
     alpha_lift_bound,
     arimoto_bound,
     chi2_bound,
-    implied_bounds,
     l1_lift_bound,
     ldp_bound,
     mutual_information_bound,
     sibson_bound,
     total_variation_bound,
 )
+from sanitize.bounds._lift import implied_bounds as implied_bounds
 
 __all__ = [
-    "Bound",
     "alpha_lift_bound",
     "alpha_lift_inverse_bound",
     "arimoto_bound",
     "chi2_bound",
     "chi2_lift_inverse_bound",
-    "implied_bounds",
     "l1_lift_bound",
     "l1_lift_inverse_bound",
     "ldp_bound",

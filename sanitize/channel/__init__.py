@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sanitize.channel._channel import BEST as BEST
 from sanitize.channel._channel import HEURISTIC as HEURISTIC
-from sanitize.channel._channel import Channel, Optimality
+from sanitize.channel._channel import Channel
 from sanitize.channel._channel import ChannelForm as ChannelForm
+from sanitize.channel._channel import Optimality as Optimality
 from sanitize.channel._channel import Status as Status
 from sanitize.channel._channel import check_channel as check_channel
 from sanitize.channel._matrix import ReducedChannel as ReducedChannel
@@ -17,4 +18,4 @@ from sanitize.channel._stage import product_of as product_of
 from sanitize.channel._tuple_channel import tuple_channel as tuple_channel
 from sanitize.channel._tuples import Tuples as Tuples
 
-__all__ = ["Channel", "Optimality"]
+__all__ = ["Channel"]

@@ -17,7 +17,8 @@ from sanitize.confidence._boxes import ratio_bounds as ratio_bounds
 from sanitize.confidence._boxes import released_bounds as released_bounds
 from sanitize.confidence._boxes import rows_to_tell_two as rows_to_tell_two
 from sanitize.confidence._confidence_set import MOST_ENTRIES as MOST_ENTRIES
-from sanitize.confidence._confidence_set import ConfidenceSet, WorstCase, worst_case_lift
+from sanitize.confidence._confidence_set import ConfidenceSet, worst_case_lift
+from sanitize.confidence._confidence_set import WorstCase as WorstCase
 from sanitize.confidence._confidence_set import around as around
 from sanitize.confidence._confidence_set import distributions_of as distributions_of
 from sanitize.confidence._confidence_set import level_of_each as level_of_each
@@ -25,4 +26,4 @@ from sanitize.confidence._intervals import REPEATED as REPEATED
 from sanitize.confidence._intervals import intervals as intervals
 from sanitize.confidence._intervals import repeats_too_often as repeats_too_often
 
-__all__ = ["ConfidenceSet", "WorstCase", "worst_case_lift"]
+__all__ = ["ConfidenceSet", "worst_case_lift"]

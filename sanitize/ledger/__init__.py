@@ -9,6 +9,7 @@ from sanitize.ledger._joint_distribution import Tally as Tally
 from sanitize.ledger._ledger import Ledger
 from sanitize.ledger._ledger import as_ledger as as_ledger
 from sanitize.ledger._unit_ledger import UnitLedger
-from sanitize.ledger._unit_report import UnitEntry, UnitReport
+from sanitize.ledger._unit_report import UnitEntry as UnitEntry
+from sanitize.ledger._unit_report import UnitReport as UnitReport
 
-__all__ = ["DPLedger", "Ledger", "UnitEntry", "UnitLedger", "UnitReport"]
+__all__ = ["DPLedger", "Ledger", "UnitLedger"]

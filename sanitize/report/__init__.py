@@ -12,7 +12,8 @@ from sanitize.report._columns import column_distributions as column_distribution
 from sanitize.report._columns import kept_beyond_chance as kept_beyond_chance
 from sanitize.report._columns import kept_of_columns as kept_of_columns
 from sanitize.report._columns import with_columns as with_columns
-from sanitize.report._curve import TradeoffCurve, TradeoffPoint
+from sanitize.report._curve import TradeoffCurve as TradeoffCurve
+from sanitize.report._curve import TradeoffPoint as TradeoffPoint
 from sanitize.report._dossier import Material as Material
 from sanitize.report._dossier import dossier as dossier
 from sanitize.report._dossier import to_markdown as to_markdown
@@ -20,7 +21,7 @@ from sanitize.report._dossier import to_page as to_page
 from sanitize.report._facts import SEEDED_NOTE as SEEDED_NOTE
 from sanitize.report._facts import OptimalityForm as OptimalityForm
 from sanitize.report._facts import PartLeakage as PartLeakage
-from sanitize.report._facts import ReleaseFacts
+from sanitize.report._facts import ReleaseFacts as ReleaseFacts
 from sanitize.report._facts import Section as Section
 from sanitize.report._facts import Shortage as Shortage
 from sanitize.report._four_tests import Judgement as Judgement
@@ -42,4 +43,4 @@ from sanitize.report._verdict import measure_worst_case as measure_worst_case
 from sanitize.report._views import ReportViews as ReportViews
 from sanitize.report._views import badge as badge
 
-__all__ = ["LeakageReport", "ReleaseFacts", "TradeoffCurve", "TradeoffPoint"]
+__all__ = ["LeakageReport"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from sanitize.saved._receipt import Receipt
 from sanitize.saved._receipt import check_place as check_place
 from sanitize.saved._receipt import digest_of_source as digest_of_source
-from sanitize.saved._saved_release import AppendedReport, SavedRelease
+from sanitize.saved._saved_release import AppendedReport as AppendedReport
+from sanitize.saved._saved_release import SavedRelease
 
-__all__ = ["AppendedReport", "Receipt", "SavedRelease"]
+__all__ = ["Receipt", "SavedRelease"]

@@ -24,21 +24,21 @@ from sanitize.tradeoff._database import DatabaseDP, DatabaseIdentifiability, Dat
 from sanitize.tradeoff._optimal import OptimalDP, OptimalIdentifiability, OptimalMaxInformation, OptimalSibson
 from sanitize.tradeoff._prior import PriorDP, PriorMaximalLeakage, RecordsDP
 from sanitize.tradeoff._shells import hamming_distances
-from sanitize.tradeoff._tradeoff import OptimalChannel, PrivacyInterval, Tradeoff
+from sanitize.tradeoff._tradeoff import OptimalChannel as OptimalChannel
+from sanitize.tradeoff._tradeoff import PrivacyInterval as PrivacyInterval
+from sanitize.tradeoff._tradeoff import Tradeoff
 from sanitize.tradeoff._uniform import UniformDP, UniformRenyiDP, UniformSibson, max_information_bound
 
 __all__ = [
     "DatabaseDP",
     "DatabaseIdentifiability",
     "DatabaseMutualInformation",
-    "OptimalChannel",
     "OptimalDP",
     "OptimalIdentifiability",
     "OptimalMaxInformation",
     "OptimalSibson",
     "PriorDP",
     "PriorMaximalLeakage",
-    "PrivacyInterval",
     "RecordsDP",
     "Tradeoff",
     "UniformDP",

@@ -10,14 +10,17 @@ from sanitize.trees._edges import Edges as Edges
 from sanitize.trees._edges import Scale as Scale
 from sanitize.trees._edges import edges_of as edges_of
 from sanitize.trees._grow import MOST_BLOCKS as MOST_BLOCKS
-from sanitize.trees._grow import grow
+from sanitize.trees._grow import grow as grow
 from sanitize.trees._grown import DESIGN_SHARE as DESIGN_SHARE
-from sanitize.trees._grown import GrownTree, Profiles, cell_counts, design_rows
+from sanitize.trees._grown import GrownTree as GrownTree
+from sanitize.trees._grown import Profiles as Profiles
+from sanitize.trees._grown import cell_counts as cell_counts
+from sanitize.trees._grown import design_rows as design_rows
 from sanitize.trees._hierarchies import Hierarchy as Hierarchy
-from sanitize.trees._hierarchies import read_hierarchy
+from sanitize.trees._hierarchies import read_hierarchy as read_hierarchy
 from sanitize.trees._levels import GROUPS as GROUPS
 from sanitize.trees._levels import MOST_CATEGORIES as MOST_CATEGORIES
-from sanitize.trees._levels import Levels
+from sanitize.trees._levels import Levels as Levels
 from sanitize.trees._levels import as_ordered as as_ordered
 from sanitize.trees._levels import categories as categories
 from sanitize.trees._levels import frequent as frequent
@@ -26,6 +29,6 @@ from sanitize.trees._levels import is_ordered as is_ordered
 from sanitize.trees._levels import plain as plain
 from sanitize.trees._levels import restored as restored
 from sanitize.trees._levels import scale_of as scale_of
-from sanitize.trees._tree import Tree
+from sanitize.trees._tree import Tree as Tree
 
-__all__ = ["GrownTree", "Levels", "Profiles", "Tree", "cell_counts", "design_rows", "grow", "read_hierarchy"]
+__all__ = []

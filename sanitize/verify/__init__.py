@@ -5,7 +5,7 @@ from __future__ import annotations
 from sanitize.verify._papers import croissant_of as croissant_of
 from sanitize.verify._papers import read_json as read_json
 from sanitize.verify._papers import statement_of as statement_of
-from sanitize.verify._verification import Verification
+from sanitize.verify._verification import Verification as Verification
 from sanitize.verify._verify import verify_file
 
-__all__ = ["Verification", "verify_file"]
+__all__ = ["verify_file"]

@@ -12,62 +12,57 @@ import sanitize
 # Module of `sanitize`: what its ``__all__`` lists.
 NAMES = {
     "accounting": """
-        Balance ComputationalBalance GeneralComposition MeanTail ParallelComposition PrivacyLoss
         balance_function basic_composition compose computational_balance_function conditional_dependence
         cross_capacity general_composition group_capacity_bound group_privacy independent_release_budget
-        joint_release moved_count_delta moved_count_sigma parallel_composition permanent_release
-        private_mean_tail sensitive_ldp_composition sequential_budget sequential_log_lift
+        joint_release parallel_composition permanent_release private_mean_tail sensitive_ldp_composition
+        sequential_budget
     """,
     "alphabet": """
         Alphabet
     """,
     "analyze": """
-        Estimates logistic mean table
+        logistic mean table
     """,
     "anonymity": """
-        AlphaK AnonymityProfile alpha_k_anonymity anonymity_profile beta_likeness delta_disclosure
-        enhanced_beta_likeness entropy_l_diversity k_anonymity l_diversity recursive_l_diversity t_closeness
+        alpha_k_anonymity anonymity_profile beta_likeness delta_disclosure enhanced_beta_likeness
+        entropy_l_diversity k_anonymity l_diversity recursive_l_diversity t_closeness
     """,
     "attack": """
-        BayesAttack Comparison Downstream GroupInference InferenceAttack Judgement LeaveOneOut LinkAttack
-        Linkage Pair bayes check downstream infer judge leave_one_out link
+        bayes check downstream infer judge leave_one_out link
     """,
     "binning": "",
     "bounds": """
-        Bound alpha_lift_bound alpha_lift_inverse_bound arimoto_bound chi2_bound chi2_lift_inverse_bound
-        implied_bounds l1_lift_bound l1_lift_inverse_bound ldp_bound max_lift_from_alpha max_lift_from_chi2
-        max_lift_from_l1 min_lift_from_alpha_inverse min_lift_from_chi2_inverse min_lift_from_l1_inverse
-        mutual_information_bound sibson_bound total_variation_bound
+        alpha_lift_bound alpha_lift_inverse_bound arimoto_bound chi2_bound chi2_lift_inverse_bound l1_lift_bound
+        l1_lift_inverse_bound ldp_bound max_lift_from_alpha max_lift_from_chi2 max_lift_from_l1
+        min_lift_from_alpha_inverse min_lift_from_chi2_inverse min_lift_from_l1_inverse mutual_information_bound
+        sibson_bound total_variation_bound
     """,
     "budgets": """
         AlphaLiftBudget Budget CVaRLiftBudget CapacityBudget Chi2LiftBudget L1LiftBudget LDPBudget LiftBudget
     """,
     "capacity": """
-        AmplitudeCapacity Capacity amplitude_capacity awgn_capacity channel_capacity dp_information_bound
-        known_values_capacity
+        amplitude_capacity awgn_capacity channel_capacity dp_information_bound
     """,
     "channel": """
-        Channel Optimality
+        Channel
     """,
     "cli": """
         main
     """,
     "confidence": """
-        ConfidenceSet WorstCase worst_case_lift
+        ConfidenceSet worst_case_lift
     """,
     "conversions": """
-        approximate_dp_delta approximate_dp_epsilon binary_entropy binary_entropy_inverse kl_from_dp
-        mutual_information_from_dp mutual_information_from_kl mutual_information_from_total_variation
-        total_variation_from_kl
+        approximate_dp_delta approximate_dp_epsilon kl_from_dp mutual_information_from_dp
+        mutual_information_from_kl mutual_information_from_total_variation total_variation_from_kl
         total_variation_from_mutual_information
     """,
     "dask": """
         release_file transform
     """,
     "datasets": """
-        SOURCES fetch_adult fetch_bank_marketing fetch_credit_default
-        fetch_german_credit fetch_heart_disease load_berkeley load_framingham load_hair_eye load_survey load_titanic
-        make_joint make_table
+        fetch_adult fetch_bank_marketing fetch_credit_default fetch_german_credit fetch_heart_disease
+        load_berkeley load_framingham load_hair_eye load_survey load_titanic make_joint make_table
     """,
     "errors": """
         BudgetExceeded ColumnError InfeasibleTarget InvalidBudget InvalidChannel InvalidDistribution
@@ -76,40 +71,39 @@ NAMES = {
         VerificationFailed
     """,
     "frame": """
-        FrameMethods audit last_report release
+        audit last_report release
     """,
     "individual": """
-        IndividualCapacity individual_channel_capacity individual_max_information mi_dp
+        individual_channel_capacity individual_max_information mi_dp
     """,
     "joint": """
         ContingencyTable JointDistribution
     """,
     "ledger": """
-        DPLedger Ledger UnitEntry UnitLedger UnitReport
+        DPLedger Ledger UnitLedger
     """,
     "lifts": """
         alpha_lift alpha_lift_inverse chi2_lift chi2_lift_inverse l1_lift l1_lift_inverse ldp_ratio lift
         log_lift max_lift max_log_lift min_lift min_log_lift pml_envelope
     """,
     "measures": """
-        Measure arimoto_information chi2_divergence ldp_epsilon max_information maximal_leakage
-        mutual_information normalized_utility sibson_information side_knowledge total_variation utility
+        arimoto_information chi2_divergence ldp_epsilon max_information maximal_leakage mutual_information
+        normalized_utility sibson_information side_knowledge total_variation utility
     """,
     "mechanisms": """
-        RandomResponse best_subset_merging calibrate_exponential calibrate_randomized_response
-        capacity_randomized_response certified_random_response certified_tree_merging discrete_laplace_channel
-        exponential_channel exponential_entropy gaussian_channel gaussian_noise_variance hamming_channel
-        identifiability_channel optimal_random_response paper_subset_merging paper_subset_random_response
-        product_channel randomized_response randomized_response_capacity sequential_response
-        solve_optimal_random_response subset_merging subset_random_response tail_merging tail_random_response
-        tree_merging tree_random_response watchdog
+        best_subset_merging calibrate_exponential calibrate_randomized_response capacity_randomized_response
+        discrete_laplace_channel exponential_channel exponential_entropy gaussian_channel
+        gaussian_noise_variance hamming_channel identifiability_channel optimal_random_response
+        paper_subset_merging paper_subset_random_response randomized_response randomized_response_capacity
+        sequential_response solve_optimal_random_response subset_merging subset_random_response tail_merging
+        tail_random_response watchdog
     """,
     "notions": """
-        approximate_dp global_dp hamming_neighbours identifiability prior_ratio renyi_dp
+        approximate_dp global_dp identifiability prior_ratio renyi_dp
     """,
     "pandas": "",
     "parquet": """
-        audit_file plan_file plan_units privatize_parquet release_file release_units
+        audit_file plan_file privatize_parquet release_file release_units
     """,
     "plots": """
         lift_histogram lift_map
@@ -118,17 +112,15 @@ NAMES = {
     "policy": """
         Policy
     """,
-    "printing": """
-        RowModel
-    """,
+    "printing": "",
     "relational": """
         Child UnitRelease
     """,
     "report": """
-        LeakageReport ReleaseFacts TradeoffCurve TradeoffPoint
+        LeakageReport
     """,
     "saved": """
-        AppendedReport Receipt SavedRelease
+        Receipt SavedRelease
     """,
     "spark": """
         release_file transform
@@ -137,23 +129,21 @@ NAMES = {
         Database release
     """,
     "suggestion": """
-        Compared Comparison Suggestion TradeoffCurve TradeoffPoint compare suggest_budget tradeoff_curve
+        compare suggest_budget tradeoff_curve
     """,
     "tradeoff": """
-        DatabaseDP DatabaseIdentifiability DatabaseMutualInformation OptimalChannel OptimalDP
-        OptimalIdentifiability OptimalMaxInformation OptimalSibson PriorDP PriorMaximalLeakage PrivacyInterval
-        RecordsDP Tradeoff UniformDP UniformRenyiDP UniformSibson hamming_distances max_information_bound
+        DatabaseDP DatabaseIdentifiability DatabaseMutualInformation OptimalDP OptimalIdentifiability
+        OptimalMaxInformation OptimalSibson PriorDP PriorMaximalLeakage RecordsDP Tradeoff UniformDP
+        UniformRenyiDP UniformSibson hamming_distances max_information_bound
     """,
     "transformers": """
         BestSanitizer ExponentialChannel GaussianChannel JointRelease OptimalRandomResponse RandomizedResponse
         RecordDP Sanitizer SecretDP SubsetMerging SubsetRandomResponse TreeMerging TreeRandomResponse Watchdog
         leakage_scorer utility_scorer
     """,
-    "trees": """
-        GrownTree Levels Profiles Tree cell_counts design_rows grow read_hierarchy
-    """,
+    "trees": "",
     "verify": """
-        Verification verify_file
+        verify_file
     """,
 }
 
@@ -173,6 +163,6 @@ def test_a_module_has_the_names_that_are_listed_and_no_others(module):
     assert [name for name in made.__all__ if not hasattr(made, name)] == []
 
 
-def test_there_are_few_names_beside_those_of_the_hall():
-    beside = {name for names in NAMES.values() for name in names.split()} - set(dir(sanitize))
-    assert 150 < len(beside) <= 230
+def test_there_are_few_names():
+    """Of what is called, or made; results are documented with what returns them, and nobody has to name them."""
+    assert 200 < sum(len(names.split()) for names in NAMES.values()) <= 230
