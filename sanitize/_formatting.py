@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any
 
 Number = float | str | None
+ELLIPSIS = "..."
 
 
 def figure(value: float) -> str:
@@ -121,6 +123,42 @@ def box(title: str, sentences: Iterable[str] = (), rows: Iterable[Sequence[str]]
         f'<div style="border-left: 6px solid {bar}; padding: 2px 0 2px 10px; margin: 6px 0">'
         f"<strong>{escape(title)}</strong><br>{words}{table}</div>"
     )
+
+
+def clip(text: str, limit: int) -> str:
+    """One line of at most ``limit`` cells in which every character shows.
+
+    Characters that do not show, or that steer a terminal, are escaped as in a Python string; so is the
+    backslash, which keeps different names different.
+    """
+    # Controls, formats (right-to-left overrides among them), surrogates, private use, unassigned, separators.
+    unseen = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
+    shown = (c == " " or (c != "\\" and unicodedata.category(c) not in unseen) for c in text)
+    return shortened((c if is_shown else ascii(c)[1:-1] for c, is_shown in zip(text, shown, strict=True)), limit)
+
+
+def shortened(pieces: Iterable[str], limit: int) -> str:
+    """Pieces joined, the last ones replaced by an ellipsis where they take more than ``limit`` cells.
+
+    A combining mark counts as one cell here, so that no name can pile up thousands of them.
+    """
+    kept: list[str] = []
+    used = 0
+    for piece in pieces:
+        kept.append(piece)
+        used += max(1, cells(piece))
+        if used > limit:
+            while used > limit - len(ELLIPSIS):
+                used -= max(1, cells(kept.pop()))
+            return "".join(kept) + ELLIPSIS
+    return "".join(kept)
+
+
+def cells(text: str) -> int:
+    """Columns of a terminal that a text takes."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    marks = sum(unicodedata.category(character) in ("Mn", "Me") for character in text)
+    return len(text) + wide - marks
 
 
 class Told(ABC):

@@ -23,8 +23,15 @@ from sanitize._tables.columns import (
     python_values,
     sort_values,
 )
-from sanitize._tables.combined import Combined, answer_of_each, combined_of, distinct_table, occurring
-from sanitize._tables.keys import Positions, distinct_rows
+from sanitize._tables.keys import (
+    Combined,
+    Positions,
+    answer_of_each,
+    combined_of,
+    distinct_rows,
+    distinct_table,
+    occurring,
+)
 from sanitize.errors import ColumnError, InvalidParameter
 
 __all__ = [

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from sanitize._checks import doubles, required
 from sanitize._limits import JOINT_CELLS
-from sanitize._tables.combined import Combined
+from sanitize._tables.keys import Combined
 from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.alphabet import Alphabet, columns_of, rows_of
 from sanitize.errors import ColumnError, InvalidChannel, InvalidDistribution, InvalidParameter

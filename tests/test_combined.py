@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
-from sanitize._tables import combined
-from sanitize._tables.combined import CombinationCounts
-from sanitize._tables.keys import all_below
+from sanitize._tables import keys as combined
+from sanitize._tables.columns import all_below
+from sanitize._tables.keys import CombinationCounts
 from sanitize.alphabet import Alphabet
 from sanitize.errors import ColumnError
 from sanitize.joint import ContingencyTable

@@ -7,8 +7,7 @@ from typing import Any, Self
 from sklearn.utils.metaestimators import _BaseComposition
 
 from sanitize._release.recipes.joint import JointReleaseParameters, JointReleaseRecipe
-from sanitize.transformers._sanitizer import Sanitizer
-from sanitize.transformers._view import PREFIX, bounds_of, with_bounds
+from sanitize.transformers._sanitizer import PREFIX, Sanitizer, bounds_of, with_bounds
 
 
 class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type: ignore[misc]

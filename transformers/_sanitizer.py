@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import math
 import os
 import warnings
@@ -14,28 +15,88 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.special import gammaln
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.pipeline import Pipeline
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from sanitize import budgets
 from sanitize._files.loads import n_workers
 from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS
 from sanitize._release.design import held_out
 from sanitize._release.designer import Designer
 from sanitize._release.first_pass import Counted, FirstPass
-from sanitize._release.recipes.roles import two_dimensional, with_sensitive
+from sanitize._release.layout import two_dimensional, with_sensitive
 from sanitize._release.release import warn_of_unseen
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table, is_stream
 from sanitize.channel import ReducedChannel
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
-from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report
-from sanitize.transformers._view import PREFIX, ShownWithVerdict, bounds_of, with_bounds
+from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report, badge
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from sanitize._release.recipes.recipe import Recipe
+
+PREFIX = "budget__"
+
+
+def bounds_of(budget: object) -> dict[str, Any]:
+    """Bounds of a budget by the name of their parameter; a number has none."""
+    return {f"{PREFIX}{name}": value for name, value in budgets.bounds_of(budget).items()}
+
+
+def with_bounds(budget: Any, changed: dict[str, Any]) -> Any:
+    """The budget with some of its bounds replaced, by the name of their parameter.
+
+    Raises
+    ------
+    InvalidParameter
+        If it has no such bound.
+    InvalidBudget
+        If a bound is none.
+    """
+    known = bounds_of(budget)
+    for name in changed:
+        if name not in known:
+            has = f"has {', '.join(known)}" if known else "has no bounds by name"
+            raise InvalidParameter(
+                f"{name!r} is no parameter: the budget {budget!r} {has}; give one of sanitize's budgets, such as "
+                "LiftBudget(at_most=1.65, at_least=0.37), for a search over its bounds"
+            )
+    return type(budget)(**{name.removeprefix(PREFIX): value for name, value in (known | changed).items()})
+
+
+class ShownWithVerdict:
+    """Mixin that puts the headline of ``report_`` above the HTML of an estimator that is fitted."""
+
+    def _sk_visual_block_(self) -> Any:
+        """Its box in a diagram, where there is room for a name and the verdict beside it."""
+        # scikit-learn has moved the class of these boxes before.
+        block = type(Pipeline([("step", "passthrough")])._sk_visual_block_())
+        return block("single", self, names=self._named_with_verdict(), name_details=str(self))
+
+    def _named_with_verdict(self) -> str:
+        words, report = type(self).__name__, getattr(self, "report_", None)
+        if report is not None:
+            words += f": {report.to_dict(audience='public')['verdict']['headline'].partition(' (')[0]}"
+        return words
+
+    def _repr_html_inner(self) -> str:
+        return self._with_verdict(super()._repr_html_inner())  # type: ignore[misc]
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] = self._with_verdict(bundle["text/html"])
+        return bundle
+
+    def _with_verdict(self, page: str) -> str:
+        """The box alone: what stands above it is not said again beside its name."""
+        report, named = getattr(self, "report_", None), html.escape(self._named_with_verdict())
+        return page if report is None else f"<div>{badge(report)}{page.replace(named, type(self).__name__)}</div>"
+
 
 Frame = TypeVar("Frame")
 

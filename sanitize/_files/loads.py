@@ -26,8 +26,8 @@ from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import BATCH_ROWS, Load, Source
 from sanitize._limits import KEPT_BYTES
 from sanitize._progress import advance
-from sanitize._tables.combined import Combined, CombinedRows, n_rows_of
-from sanitize._tables.keys import all_below
+from sanitize._tables.columns import all_below
+from sanitize._tables.keys import Combined, CombinedRows, n_rows_of
 from sanitize.errors import ColumnError
 
 Batch = Mapping[str, pa.Array]

@@ -15,7 +15,7 @@ from sanitize._files.loads import NOTHING_KEPT, KeptRows, in_turn
 from sanitize._progress import begin
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow
-from sanitize._tables.combined import CombinationCounts, CombinedRows, combinations_of, n_rows_of
+from sanitize._tables.keys import CombinationCounts, CombinedRows, combinations_of, n_rows_of
 from sanitize.errors import ColumnError, InvalidDistribution
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, rfft
 from scipy.special import gammaln, xlogy
 
-from sanitize._tables.combined import count
+from sanitize._tables.keys import count
 from sanitize.confidence import clopper_pearson
 
 Numbers = Any  # a number or an array of them

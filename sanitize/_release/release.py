@@ -1,4 +1,4 @@
-"""Columns of new rows that are not what they were at fit: numbers become text, or the same words written otherwise."""
+"""A channel ready to be applied to rows, and columns of new rows that are not what they were at fit."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from sanitize._release.random_order import SEGMENT_ROWS, findings
 from sanitize._tables.columns import factorize, python_values
-from sanitize._tables.combined import combinations_of, count, spread, with_missing
+from sanitize._tables.keys import combinations_of, count, spread, with_missing
 from sanitize._tolerances import FALSE_ALARM
 from sanitize.errors import RowOrderLeak
 from sanitize.joint import JointDistribution

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sanitize._tables.keys import all_below
 from sanitize.errors import ColumnError
 
 ArrowColumn: TypeAlias = "pa.Array | pa.ChunkedArray"
@@ -204,6 +203,13 @@ def tellable(column: ArrowColumn) -> ArrowColumn:
     if any(of(column.type) for of in _WITHOUT_DICTIONARIES):
         return column.cast(_plain_type(column.type, ""))
     return column
+
+
+def all_below(numbers: NDArray[np.integer[Any]], n: int) -> bool:
+    """Whether all of some numbers are at least 0 and less than ``n``."""
+    # As unsigned ones, negative numbers are larger than all others of their type: one extreme tells both.
+    least_beyond = min(n, int(np.iinfo(numbers.dtype).max) + 1)
+    return not len(numbers) or int(numbers.view(f"u{numbers.dtype.itemsize}").max()) < least_beyond
 
 
 def _check_indices(column: ArrowColumn, name: str) -> None:

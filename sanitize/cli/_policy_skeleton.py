@@ -15,7 +15,7 @@ from sanitize._limits import TUPLE_ROWS
 from sanitize._progress import begin
 from sanitize._release.survey import MANY_NUMBERS
 from sanitize._tables.columns import check_type, comparable, factorize
-from sanitize._tables.combined import n_rows_of
+from sanitize._tables.keys import n_rows_of
 from sanitize.binning import holds_dates, is_numeric
 from sanitize.errors import ColumnError
 from sanitize.policy import N_BINS

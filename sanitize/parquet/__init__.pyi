@@ -8,8 +8,8 @@ from ._engine import (
     release_by_tasks as release_by_tasks,
     release_frame as release_frame,
 )
-from ._csv_writer import CsvWriter as CsvWriter
-from ._parquet_writer import (
+from ._writers import (
+    CsvWriter as CsvWriter,
     ReleaseWriter as ReleaseWriter,
     released_schema as released_schema,
     typed as typed,

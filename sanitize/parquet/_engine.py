@@ -21,8 +21,7 @@ from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
 from sanitize.errors import InvalidParameter, TargetError, TargetExists
 from sanitize.ledger import CountedElsewhere, as_ledger
-from sanitize.parquet._second_pass import check_same_rows, part_of
-from sanitize.parquet._shuffle import drawn_counts
+from sanitize.parquet._second_pass import check_same_rows, drawn_counts, part_of
 from sanitize.parquet._tasks import (
     CountReleases,
     CountRows,

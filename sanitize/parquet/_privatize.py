@@ -16,8 +16,8 @@ from sanitize._release.designer import Designer, Releases, Report, refuse_noisy
 from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._release.layout import Layout
 from sanitize.errors import InvalidParameter
-from sanitize.parquet._csv_writer import formula_note
 from sanitize.parquet._second_pass import SecondPass
+from sanitize.parquet._writers import formula_note
 
 if TYPE_CHECKING:
     import os

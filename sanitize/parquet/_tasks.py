@@ -21,9 +21,18 @@ from sanitize._release.row_order import OrderAudit
 from sanitize._sampling.noise import NoiseKey
 from sanitize.errors import SourceChanged
 from sanitize.ledger import Tally
-from sanitize.parquet._parquet_writer import ROW_GROUP_ROWS
-from sanitize.parquet._second_pass import Block, SecondPass, block_sizes, part_of, write_blocks
-from sanitize.parquet._shuffle import arranged, block_generator, compositions, generator_of
+from sanitize.parquet._second_pass import (
+    Block,
+    SecondPass,
+    arranged,
+    block_generator,
+    block_sizes,
+    compositions,
+    generator_of,
+    part_of,
+    write_blocks,
+)
+from sanitize.parquet._writers import ROW_GROUP_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sanitize._files.loads import n_workers
 from sanitize._files.open import open_source
 from sanitize._files.source import BATCH_ROWS
-from sanitize._formatting import percent
+from sanitize._formatting import clip, percent
 from sanitize._progress import progress, shown
 from sanitize._release.designer import refuse_noisy
 from sanitize._release.first_pass import RememberedPass
@@ -19,7 +19,7 @@ from sanitize.policy._alternatives import Drafts, chosen
 from sanitize.policy._declaration import AUTO
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.policy._proposals import Proposal, proposals_text, propose
-from sanitize.report import Section, clip, plan_page
+from sanitize.report import Section, plan_page
 
 if TYPE_CHECKING:
     from pathlib import Path

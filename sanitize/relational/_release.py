@@ -18,7 +18,7 @@ from sanitize._files.open import Among, Target, path_of, whole_table
 from sanitize._files.outputs import outputs, writing
 from sanitize._release.designer import RecipeDesigner, footer_of
 from sanitize._release.first_pass import Counted
-from sanitize._release.recipes.roles import select
+from sanitize._release.layout import select
 from sanitize._release.recipes.trees import TreeRecipe
 from sanitize._release.survey import refuse_identifiers
 from sanitize._sampling.noise import NoiseKey, derived, random_words

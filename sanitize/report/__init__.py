@@ -5,7 +5,6 @@ The measuring code reads the channel's matrix and nothing else: it does not know
 
 from __future__ import annotations
 
-from sanitize.report._audience import Audience as Audience
 from sanitize.report._axes import draw_histogram as draw_histogram
 from sanitize.report._axes import draw_lift as draw_lift
 from sanitize.report._columns import column_distributions as column_distributions
@@ -14,6 +13,7 @@ from sanitize.report._columns import kept_of_columns as kept_of_columns
 from sanitize.report._columns import with_columns as with_columns
 from sanitize.report._curve import TradeoffCurve as TradeoffCurve
 from sanitize.report._curve import TradeoffPoint as TradeoffPoint
+from sanitize.report._document import Audience as Audience
 from sanitize.report._dossier import Material as Material
 from sanitize.report._dossier import dossier as dossier
 from sanitize.report._dossier import to_markdown as to_markdown
@@ -37,7 +37,6 @@ from sanitize.report._report import LeakageReport
 from sanitize.report._report import attach_report as attach_report
 from sanitize.report._report import report_of as report_of
 from sanitize.report._saved import MeasureForm as MeasureForm
-from sanitize.report._text import clip as clip
 from sanitize.report._verdict import as_estimates as as_estimates
 from sanitize.report._verdict import measure_worst_case as measure_worst_case
 from sanitize.report._views import ReportViews as ReportViews

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._formatting import clip
 from sanitize.errors import InvalidParameter
 from sanitize.lifts import log_lift, max_log_lift, min_log_lift
-from sanitize.report._text import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

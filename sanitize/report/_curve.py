@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from sanitize._formatting import number, times
+from sanitize._formatting import clip, exact, number, times
 from sanitize.budgets import Budget, LDPBudget, LiftBudget, bounds_of
 from sanitize.errors import InvalidParameter
-from sanitize.report._text import clip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -167,8 +166,6 @@ class TradeoffCurve:
 
     def to_dict(self) -> dict[str, Any]:
         """What a picture of the curve shows, as plain values."""
-        from sanitize._formatting import exact
-
         names = ("mutual_information", "max_log_lift", "min_log_lift", "normalized_utility")
         points = [{"label": p.label, **{name: exact(p[name]) for name in names}} for p in self.points]
         return {"mechanism": self.mechanism, "points": points}

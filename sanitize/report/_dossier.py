@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from sanitize._formatting import number, percent
+from sanitize._formatting import clip, number, percent
 from sanitize.report._headline import promised
 from sanitize.report._html import environment
-from sanitize.report._text import allowed, clip, is_words, margin_words, utility_words
+from sanitize.report._text import allowed, is_words, margin_words, utility_words
 
 Cells = tuple[str, ...]
 

@@ -11,11 +11,11 @@ from textwrap import fill
 from typing import Any, ClassVar, Literal
 
 from sanitize._files.outputs import json_text, written
-from sanitize._formatting import Told, figure, of_100, plain
+from sanitize._formatting import Told, clip, figure, of_100, plain
 from sanitize._version import __version__
 from sanitize.errors import ReleaseRefuted
 from sanitize.report._html import environment
-from sanitize.report._text import WIDTH, clip
+from sanitize.report._text import WIDTH
 
 SCHEMA, VERSION = "sanitize/judgement", 1
 Optimality = Literal["more", "a little more", "no more", "open"]

@@ -6,12 +6,11 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.outputs import written
-from sanitize._formatting import number, of_100, times
+from sanitize._formatting import clip, number, of_100, times
 from sanitize.report import _marks as marks
 from sanitize.report._headline import VERDICT_TOLERANCE, colour, excess_of, of_source
 from sanitize.report._text import (
     allowed,
-    clip,
     interval,
     is_words,
     margin_words,

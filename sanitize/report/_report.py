@@ -20,6 +20,7 @@ from sanitize.joint import JointDistribution, check_distribution
 from sanitize.lifts import lift
 from sanitize.report._columns import kept_columns, with_side_knowledge
 from sanitize.report._curve import check_same_distribution
+from sanitize.report._document import to_document
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
 from sanitize.report._headline import short
 from sanitize.report._saved import SavedReport
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
-    from sanitize.report._audience import Audience
     from sanitize.report._curve import TradeoffCurve
+    from sanitize.report._document import Audience
     from sanitize.report._facts import Finding
 
 PlotKind = Literal["lift", "histogram", "risk", "marginals", "curve"]
@@ -249,8 +250,6 @@ class LeakageReport(Verdict, ReportViews):
     from_json, from_dict = SavedReport.from_json, SavedReport.from_dict
 
     def _document(self, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
-        from sanitize.report._document import to_document
-
         return to_document(self, audience, n_symbols)
 
     def plot(self, kind: PlotKind, ax: Axes | None = None) -> Axes:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from sanitize._formatting import Number, number, of_100, percent
-from sanitize.report._audience import grave
+from sanitize._formatting import ELLIPSIS, Number, cells, clip, number, of_100, percent, shortened
+from sanitize.report._document import grave
 from sanitize.report._headline import PROMISES, VERDICT_TOLERANCE, excess_of, of_source
 
 WIDTH = 80
@@ -21,7 +20,6 @@ _LEAST_TOLD = (
     "local DP of the public",
     "local DP of S, worst",
 )
-_ELLIPSIS = "..."
 
 
 def to_text(document: dict[str, Any]) -> str:
@@ -99,42 +97,6 @@ def _cut(lines: list[str], room: int, more: str) -> list[str]:
     if len(lines) <= room:
         return lines
     return [*lines[: room - 1], f"{more}: see to_html() or to_json()"] if room > 0 else []
-
-
-def clip(text: str, limit: int) -> str:
-    """One line of at most ``limit`` cells in which every character shows.
-
-    Characters that do not show, or that steer a terminal, are escaped as in a Python string; so is the
-    backslash, which keeps different names different.
-    """
-    # Controls, formats (right-to-left overrides among them), surrogates, private use, unassigned, separators.
-    unseen = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
-    shown = (c == " " or (c != "\\" and unicodedata.category(c) not in unseen) for c in text)
-    return _shorten((c if is_shown else ascii(c)[1:-1] for c, is_shown in zip(text, shown, strict=True)), limit)
-
-
-def _shorten(pieces: Iterable[str], limit: int) -> str:
-    """Pieces joined, the last ones replaced by an ellipsis where they take more than ``limit`` cells.
-
-    A combining mark counts as one cell here, so that no name can pile up thousands of them.
-    """
-    kept: list[str] = []
-    used = 0
-    for piece in pieces:
-        kept.append(piece)
-        used += max(1, cells(piece))
-        if used > limit:
-            while used > limit - len(_ELLIPSIS):
-                used -= max(1, cells(kept.pop()))
-            return "".join(kept) + _ELLIPSIS
-    return "".join(kept)
-
-
-def cells(text: str) -> int:
-    """Columns of a terminal that a text takes."""
-    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
-    marks = sum(unicodedata.category(character) in ("Mn", "Me") for character in text)
-    return len(text) + wide - marks
 
 
 def allowed(measure: dict[str, Any]) -> str:
@@ -265,7 +227,7 @@ def _pad(text: str, width: int) -> str:
 
 def _paragraph(text: str, most: int = 99) -> list[str]:
     """Text without hidden characters in at most ``most`` lines, an ellipsis where it is longer."""
-    first, *words = (_shorten(word, WIDTH - 2) for word in text.split(" "))
+    first, *words = (shortened(word, WIDTH - 2) for word in text.split(" "))
     lines = [first]
     for word in words:
         if cells(lines[-1]) + 1 + cells(word) <= WIDTH:
@@ -273,6 +235,6 @@ def _paragraph(text: str, most: int = 99) -> list[str]:
         else:
             lines.append(f"  {word}")
     if len(lines) > most:
-        last = _shorten(lines[most - 1], WIDTH - len(_ELLIPSIS)).removesuffix(_ELLIPSIS)
-        lines = [*lines[: most - 1], last + _ELLIPSIS]
+        last = shortened(lines[most - 1], WIDTH - len(ELLIPSIS)).removesuffix(ELLIPSIS)
+        lines = [*lines[: most - 1], last + ELLIPSIS]
     return lines

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sanitize._formatting import box
-from sanitize.report._audience import Audience
+from sanitize.report._document import Audience
 from sanitize.report._headline import colour
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from sanitize._files.loads import in_turn
 from sanitize._release.design import restrict
 from sanitize._release.first_pass import Counted, numbered_loads
-from sanitize._tables.combined import n_rows_of
+from sanitize._tables.keys import n_rows_of
 from sanitize.channel import Channel
 from sanitize.errors import InvalidParameter, SourceError, UnknownSymbol
 from sanitize.joint import JointDistribution

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from sanitize._limits import KEPT_BYTES
 from sanitize._release.random_order import log_cells
 from sanitize._release.row_order import MOST_SYMBOLS, SymbolOrder
-from sanitize._tables.combined import count, spread
+from sanitize._tables.keys import count, spread
 from sanitize.channel import Channel
 from sanitize.verify._printed import printed_batches, reader_of
 from sanitize.verify._verification import Check

@@ -149,7 +149,7 @@ def test_4_a_full_disk_is_one_line(source, tmp_path):
     """The writer must not complain again when it is thrown away, so this runs apart."""
     program = (
         "import sys\n"
-        "from sanitize.parquet._parquet_writer import ReleaseWriter\n"
+        "from sanitize.parquet._writers import ReleaseWriter\n"
         "def full(*_):\n"
         "    raise OSError(28, 'No space left on device')\n"
         "ReleaseWriter.write = full\n"
@@ -187,7 +187,7 @@ def test_v_gives_the_traceback_of_an_ordinary_error_too(source, run):
 
 SLOW = """
 import sys, time
-from sanitize.parquet._parquet_writer import ReleaseWriter
+from sanitize.parquet._writers import ReleaseWriter
 if "named" in sys.argv[1]:
     import os
     del os.O_TMPFILE

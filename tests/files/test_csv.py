@@ -23,9 +23,9 @@ from sanitize._files.source import Numbers
 from sanitize.alphabet import Alphabet
 from sanitize.cli import main
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError, SourceChanged, SourceError, TargetError
-from sanitize.parquet import _csv_writer as _csv_target
+from sanitize.parquet import _writers as _csv_target
 from sanitize.parquet import audit_file, plan_file, release_file
-from sanitize.parquet._csv_writer import CsvWriter, formula_note, quoted
+from sanitize.parquet._writers import CsvWriter, formula_note, quoted
 from sanitize.policy import Policy
 from sanitize.transformers import Sanitizer
 from sanitize.verify import verify_file
@@ -225,7 +225,7 @@ NOT_TEXT = {
 def test_what_text_cannot_hold_is_refused(name, values, tmp_path, monkeypatch):
     """What would be written could not be read again, by verify or by anybody."""
     for limit in ("BLOCK_BYTES", "HEADER_BYTES"):
-        monkeypatch.setattr(f"sanitize.parquet._csv_writer.{limit}", 1000)
+        monkeypatch.setattr(f"sanitize.parquet._writers.{limit}", 1000)
     pq.write_table(pa.table({"s": ["p", "p", "n", "n"] * 10, name: values}), tmp_path / "in.parquet")
     sanitizer = merging(public=[name])
     with pytest.raises(ColumnError, match=r"\.parquet") as caught:

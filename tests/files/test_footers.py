@@ -14,9 +14,8 @@ import pyarrow.parquet.encryption as pe
 import pytest
 from commands_cases import assert_line, command, left_in
 
-from sanitize._files.footer import Footer
+from sanitize._files.footer import DAMAGE, Footer, Thrift, TooMany
 from sanitize._files.parquet import ParquetSource, read_footer
-from sanitize._files.thrift import DAMAGE, Thrift, TooMany
 from sanitize.errors import SourceError
 
 TABLE = pa.table({"s": ["p", "n", None, "n"] * 5, "x": ["a", "b", "b", None] * 5, "l": [[1], None, [], [2, None]] * 5})

@@ -9,7 +9,7 @@ import pytest
 
 from sanitize._files.loads import KeptRows
 from sanitize._files.parquet import ParquetSource
-from sanitize._tables.combined import CombinedRows, n_rows_of
+from sanitize._tables.keys import CombinedRows, n_rows_of
 from sanitize.alphabet import Alphabet
 from sanitize.joint import ContingencyTable
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sanitize._files.thrift import Thrift, packed, packed_list, packed_whole
-from sanitize.parquet._parquet_writer import JoinedFile
+from sanitize._files.footer import Thrift, packed, packed_list, packed_whole
+from sanitize.parquet._writers import JoinedFile
 
 SETTINGS = {
     "as released": {"compression": "zstd", "use_dictionary": True, "write_page_checksum": True},

@@ -17,7 +17,7 @@ from sanitize._files import streams as _spool
 from sanitize._files.csv import CsvSource
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, TargetError
 from sanitize.parquet import audit_file, release_file
-from sanitize.parquet._csv_writer import CsvWriter
+from sanitize.parquet._writers import CsvWriter
 from sanitize.transformers import SubsetMerging
 
 # ------------------------------------------------------------------------------------------------- streams

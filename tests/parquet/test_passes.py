@@ -29,7 +29,7 @@ from sanitize.errors import (
 )
 from sanitize.parquet import _second_pass as _parquet_passes
 from sanitize.parquet import _shuffle, plan_file, release_file
-from sanitize.parquet._shuffle import shuffled_blocks
+from sanitize.parquet._second_pass import shuffled_blocks
 from sanitize.transformers import RandomizedResponse, SubsetMerging, Watchdog
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -386,7 +386,7 @@ def test_shuffled_blocks_use_up_large_counts_exactly():
 
 
 def test_shuffled_blocks_use_up_their_counts_beyond_the_range_of_the_sampler_too(monkeypatch):
-    monkeypatch.setattr("sanitize.parquet._shuffle._POPULATION", 0)
+    monkeypatch.setattr("sanitize.parquet._second_pass._POPULATION", 0)
     counts = np.array([5000, 1, 0, 3, 800])
     drawn = np.concatenate(list(shuffled_blocks(counts, GeneratorWords(np.random.default_rng(3)), [100] * 58 + [4])))
     np.testing.assert_array_equal(np.bincount(drawn, minlength=5), counts)

@@ -18,8 +18,8 @@ from sanitize.errors import (
     TargetError,
     TargetExists,
 )
-from sanitize.parquet import _parquet_writer as _parquet_target
 from sanitize.parquet import _second_pass as _parquet_passes
+from sanitize.parquet import _writers as _parquet_target
 from sanitize.parquet import plan_file, release_file
 from sanitize.transformers import Sanitizer
 

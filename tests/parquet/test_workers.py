@@ -17,7 +17,7 @@ from sanitize import SavedRelease
 from sanitize._files import loads as kept
 from sanitize._files.loads import in_turn
 from sanitize._progress import told
-from sanitize._tables import combined
+from sanitize._tables import keys as combined
 from sanitize.errors import InvalidParameter, SourceError
 from sanitize.parquet import audit_file, plan_file, release_file
 from sanitize.transformers import JointRelease, SubsetMerging, TreeRandomResponse

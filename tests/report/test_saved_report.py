@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sanitize as sz
+from sanitize._formatting import cells
 from sanitize.errors import InvalidParameter, SourceError
 from sanitize.measures import Measure
 from sanitize.report import LeakageReport, Section
 from sanitize.report._facts import ReleaseFacts
-from sanitize.report._text import cells
 
 AUDIENCES = ("internal", "public")
 HOSTILE = "<script>\u202e\x1b[0m\n\U0001f44d{{ 7 }}"

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 import sanitize as sz
+from sanitize._formatting import cells
 from sanitize.errors import BudgetExceeded, InfeasibleTarget, InvalidBudget, InvalidParameter
 from sanitize.mechanisms import paper_subset_merging
-from sanitize.report._text import cells
 
 PMF = np.array([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
 JOINT = sz.JointDistribution.from_matrix(PMF)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from sanitize._release.design import Specification
     from sanitize._release.first_pass import Counted
+    from sanitize._release.layout import ColumnSpec
     from sanitize._release.recipes.recipe import LaidOut, Weights
-    from sanitize._release.recipes.roles import ColumnSpec
     from sanitize._release.release import Release
     from sanitize._sampling.noise import Randomness, RandomWords
     from sanitize._tables.columns import ArrowColumn

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize._checks import positive
 from sanitize._release.design import Specification
+from sanitize._release.layout import require_named, select, with_sensitive
 from sanitize._release.recipes.joint_plan import JointLayout, JointPlan
 from sanitize._release.recipes.recipe import Fitted, Recipe
-from sanitize._release.recipes.roles import require_named, select, with_sensitive
 from sanitize._release.release import no_mechanism
 from sanitize.budgets import as_budget
 from sanitize.errors import ColumnError, InvalidParameter
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sanitize._release.first_pass import Counted
-    from sanitize._release.layout import Layout
+    from sanitize._release.layout import ColumnSpec, Layout
     from sanitize._release.recipes.recipe import LaidOut, Missing, Printed, Settled, Unknown, Weights
-    from sanitize._release.recipes.roles import ColumnSpec
     from sanitize._release.release import Release
     from sanitize._sampling.noise import Randomness, RandomWords
     from sanitize._tables.frame import Table

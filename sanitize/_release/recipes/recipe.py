@@ -13,8 +13,7 @@ import numpy as np
 from sanitize._checks import one_of
 from sanitize._files.source import Numbers
 from sanitize._release.design import MIN_COUNT, Specification, design, priced
-from sanitize._release.layout import Layout
-from sanitize._release.recipes.roles import bins_of, public_columns, require_named, with_sensitive
+from sanitize._release.layout import Layout, bins_of, public_columns, require_named, with_sensitive
 from sanitize._release.release import Release
 from sanitize._sampling.noise import is_secure
 from sanitize._tables.frame import Table
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._release.first_pass import Counted, FirstPass, RowOrder
-    from sanitize._release.recipes.roles import ColumnSpec
+    from sanitize._release.layout import ColumnSpec
     from sanitize._sampling.noise import Randomness, RandomWords
     from sanitize.budgets import Budget
     from sanitize.channel import Channel

@@ -52,11 +52,10 @@ if TYPE_CHECKING:
 
     from sanitize._files.source import Numbers
     from sanitize._release.first_pass import FirstPass, RowOrder
-    from sanitize._release.layout import Layout
+    from sanitize._release.layout import ColumnSpec, Layout
     from sanitize._release.recipes.grown_layout import Output
     from sanitize._release.recipes.recipe import FittedFiles, LaidOut, Missing, Printed, Settled, Weights
     from sanitize._release.recipes.record_dp import RecordDP
-    from sanitize._release.recipes.roles import ColumnSpec
     from sanitize._release.recipes.secret_dp import SecretDP
     from sanitize._release.release import Release
     from sanitize._sampling.noise import Randomness, RandomWords

@@ -1,13 +1,20 @@
-"""Writing released columns as Parquet: a schema built anew, dictionaries of released values, row groups put together.
+"""Writing released columns: as Parquet with a schema built anew and row groups put together, or as CSV.
 
-Nothing inside a column chunk says where in the file it lies, only the footer does. So a file of one row group is
-appended without being looked at, and its line of the footer is moved: what comes out is, byte for byte, what a writer
-of all row groups writes, and any thread may encode any of them.
+Nothing inside a column chunk of Parquet says where in the file it lies, only the footer does. So a file of one row
+group is appended without being looked at, and its line of the footer is moved: what comes out is, byte for byte, what a
+writer of all row groups writes, and any thread may encode any of them.
+
+CSV is RFC 4180 in UTF-8, the dialect that is read. Symbols are written as they are, quoted only where they need it, so
+that they read back as the same symbols. A spreadsheet may take a text that starts with ``= + - @`` for a formula, which
+no quoting prevents and which changing the symbol would hide from every other reader: the report names the columns
+instead.
 """
 
 from __future__ import annotations
 
+import re
 import struct
+from collections.abc import Mapping
 from inspect import signature
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -16,8 +23,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sanitize._files.csv import BLOCK_BYTES
+from sanitize._files.csv_stream import HEADER_BYTES
+from sanitize._files.footer import STRUCT, RawFields, Thrift, packed, packed_list, packed_whole
 from sanitize._files.parquet import MAGIC, is_text
-from sanitize._files.thrift import STRUCT, RawFields, Thrift, packed, packed_list, packed_whole
 from sanitize._tables.columns import in_type, value_type
 from sanitize.errors import ColumnError
 
@@ -25,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sanitize._release.release import Release
-
 
 ROW_GROUP_ROWS = 1 << 20
 # Newer Arrow cuts pages at 20,000 rows, for indexes of pages; a release has none, and every page has a header to read.
@@ -189,3 +197,117 @@ def _moved(fields: RawFields, by: int, places: Sequence[int], known: Mapping[int
         return packed_whole(place + by) if place else known.get(number, raw)
 
     return packed([(number, kind, content(number, raw)) for number, kind, raw in fields])
+
+
+_SPECIAL = re.compile('[,"\r\n]|^$|^\ufeff')
+_FORMULA = re.compile(r"\s*[=+\-@|%]")
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+# Lines are put together in pieces of about this size.
+_PIECE_BYTES = 1 << 25
+_PIECE_ROWS = 1 << 16
+
+
+class CsvWriter:
+    """CSV writer of released columns, with the interface of the Parquet one."""
+
+    def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
+        self._stream = stream
+        self._schema = schema
+        # A reader tells the dialect by semicolons and tabs that are not quoted.
+        names = (_in_quotes(name) if re.search("[;\t]", name) else quoted(name) for name in schema.names)
+        header = (",".join(names) + "\n").encode()
+        if len(header) > HEADER_BYTES:
+            raise _too_long(f"the names of the columns take more than {HEADER_BYTES >> 20} MiB")
+        self._stream.write(header)
+
+    def encode(self, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array]:
+        """Rows as they are: their text takes far more memory, and is made when it is written."""
+        return columns
+
+    def write(self, columns: Mapping[str, pa.Array]) -> None:
+        """Write some rows."""
+        texts, longest = [], 0
+        for number, field in enumerate(self._schema):
+            end = "\n" if number == len(self._schema) - 1 else ","
+            values, indices = _texts(as_type(columns[field.name], field.type), field.name)
+            lines = pa.array([("" if text is None else quoted(text)) + end for text in [*values, None]], pa.string())
+            longest += pc.max(pc.binary_length(lines)).as_py()
+            texts.append((lines, indices.fill_null(len(values))))
+        n_rows = len(texts[0][1])
+        step = max(1, min(_PIECE_ROWS, _PIECE_BYTES // longest))
+        for start in range(0, n_rows, step):
+            parts = [lines.take(indices.slice(start, step)) for lines, indices in texts]
+            joined = pc.binary_join_element_wise(*parts, "")
+            if pc.max(pc.binary_length(joined)).as_py() > BLOCK_BYTES:
+                raise _too_long(f"a row takes more than {BLOCK_BYTES >> 20} MiB")
+            # All text of a fresh array, one after another.
+            offsets, content = (memoryview(buffer).cast("B") for buffer in joined.buffers()[1:])
+            last = int.from_bytes(offsets[4 * len(joined) : 4 * len(joined) + 4], "little")
+            self._stream.write(content[:last])
+
+    def close(self) -> None:
+        """Nothing follows the rows."""
+
+
+def _too_long(what: str) -> ColumnError:
+    """Error for text that CSV is not read with."""
+    return ColumnError(f"{what} as text, more than CSV is read with; release to a .parquet file")
+
+
+def quoted(text: str) -> str:
+    """Field of a CSV line; the empty text is quoted, because an empty field is missing."""
+    return _in_quotes(text) if _SPECIAL.search(text) else text
+
+
+def _in_quotes(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
+    """Distinct values as text, and the index of each row's value."""
+    encoded = array if isinstance(array, pa.DictionaryArray) else _plain(array).dictionary_encode()
+    values = encoded.dictionary
+    if not pa.types.is_string(values.type):
+        try:
+            if pa.types.is_binary(values.type) or pa.types.is_fixed_size_binary(values.type):
+                raise pa.ArrowInvalid("bytes are not text")
+            text = values.cast(pa.string())
+            if pa.types.is_temporal(values.type) and not typed(text, values.type, name).equals(values):
+                raise pa.ArrowInvalid("some are too far from 1970 to be read again")
+        except (pa.ArrowException, ColumnError):
+            raise ColumnError(
+                f"column {name!r} is {array.type}, and values of it have no text form in CSV; release it to a .parquet "
+                "file",
+                name,
+            ) from None
+        values = text
+    texts = values.to_pylist()
+    if any("\0" in text for text in (name, *texts) if text is not None):
+        raise ColumnError(
+            f"column {name!r} holds NUL characters, which CSV cannot; release it to a .parquet file", name
+        )
+    return texts, encoded.indices
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """The array in a type whose distinct values Arrow can tell: extensions as they are stored, narrow decimals wide."""
+    array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
+    if pa.types.is_decimal(array.type) and array.type.bit_width < 128:
+        return array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    return array
+
+
+def formula_note(levels: Mapping[str, pa.Array]) -> tuple[str, ...]:
+    """What the report says when released texts, or names of columns, look like formulas to a spreadsheet."""
+    found = []
+    for name, level in levels.items():
+        texts = [name, *(level.to_pylist() if pa.types.is_string(level.type) else ())]
+        if any(_FORMULA.match(text) and not _NUMBER.fullmatch(text) for text in texts):
+            found.append(name)
+    if not found:
+        return ()
+    names = ", ".join(map(repr, found))
+    return (
+        f"texts or names of {names} start with a sign that spreadsheets take for a formula; they are written as they "
+        "are, so import the file as text",
+    )
