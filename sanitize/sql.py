@@ -35,7 +35,7 @@ import pyarrow.compute as pc
 
 from sanitize._checks import one_of
 from sanitize._files.open import open_source
-from sanitize._files.source import BATCH_ROWS, Numbers
+from sanitize._files.source import Numbers
 from sanitize._limits import SQL_LINES
 from sanitize._release.designer import Designer
 from sanitize._release.first_pass import Counted, FirstPass
@@ -184,7 +184,7 @@ class Database:
         """
         names, designer = counted_columns(policy), policy.sanitizer()
         with open_source(counts, Numbers((*designer.numbers.named, COUNT))) as files:
-            columns = FirstPass(files, BATCH_ROWS).sample((*names, COUNT), files.n_rows)
+            columns = FirstPass(files).sample((*names, COUNT), files.n_rows)
         number = columns.pop(COUNT)
         if not pa.types.is_integer(number.type) or number.null_count or pc.min(number).as_py() < 1:
             raise ColumnError(f"column {COUNT!r} must hold numbers of rows, as the statement counts them", COUNT)

@@ -22,7 +22,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from sanitize import budgets
 from sanitize._files.loads import n_workers
 from sanitize._files.open import open_source
-from sanitize._files.source import BATCH_ROWS
 from sanitize._release.design import held_out
 from sanitize._release.designer import Designer
 from sanitize._release.first_pass import Counted, FirstPass
@@ -191,7 +190,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                     "sensitive="
                 )
             with open_source(X, self.numbers) as files:
-                self.draft(FirstPass(files, BATCH_ROWS), "shuffle", is_priced=True)
+                self.draft(FirstPass(files), "shuffle", is_priced=True)
             return self
         recipe = self.recipe()
         spec, table = recipe.specification(), self._read(X, reset=True)

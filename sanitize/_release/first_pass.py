@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import one_of
-from sanitize._files.loads import NOTHING_KEPT, KeptRows, in_turn
+from sanitize._files.loads import NOTHING_KEPT, KeptRows, in_turn, n_workers
+from sanitize._files.source import BATCH_ROWS
 from sanitize._progress import begin
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow
@@ -87,9 +88,15 @@ class FirstPass:
     """
 
     source: Source
-    batch_rows: int
+    batch_rows: int = BATCH_ROWS
     workers: int = field(default=1, kw_only=True)
     kept: KeptRows = field(default=NOTHING_KEPT, kw_only=True)
+
+    @classmethod
+    def keeping(cls, source: Source, rows: RowOrder, batch_rows: int = BATCH_ROWS, workers: int | None = None) -> Self:
+        """A pass that keeps rows for a second one; shuffled ones are drawn from counts, so nobody reads them again."""
+        kept = KeptRows() if rows == "keep" else NOTHING_KEPT
+        return cls(source, batch_rows, workers=n_workers(workers), kept=kept)
 
     def empty(self) -> pa.Table:
         """The columns without rows.
@@ -131,7 +138,46 @@ class FirstPass:
 
     def count(self, layout: Layout, order: RowOrder) -> Counted:
         """Count all rows; where they keep their order, also by position."""
-        return count_rows(self.source, layout, self.batch_rows, self.audit_of(layout, order), self.workers, self.kept)
+        return self.counted(layout, self.audit_of(layout, order))
+
+    def counted(self, layout: Layout, order: OrderAudit | None, first: int = 0) -> Counted:
+        """Counts of the rows of all files; ``order`` counts them too, from number ``first`` on."""
+        names = list(dict.fromkeys((*layout.sensitive, *layout.read)))
+        self.source.check(names)
+        begin(self.source.known_rows)
+
+        def counted(numbered: tuple[int, Load]) -> tuple[Counted, list[CombinationCounts]]:
+            before, load = numbered
+            # The symbols that are known already are seldom fewer than those of this load.
+            found = Counted(total.table.without_rows(), None if order is None else order.without_rows(), {})
+            clipped: Counter[str] = Counter()
+            combinations = []
+            for batch in load.batches():
+                columns, n = layout.columns(batch), n_rows_of(batch)
+                combinations += _count(found, columns, before, n)
+                clipped.update(columns.clipped)
+                before += n
+            return replace(found, clipped=dict(clipped)), combinations
+
+        total = Counted(layout.empty_table(), order, {})
+        together: CombinationCounts | None = None
+        for found, combinations in in_turn(counted, self.loads(self.source.files, names, first), self.workers):
+            total = total.merged(found)
+            for counts in combinations:
+                if together is not None and together.take(counts):
+                    continue
+                if together is not None:
+                    total = _with_combinations(total, together)
+                together = counts
+        self.source.unchanged()
+        return total if together is None else _with_combinations(total, together)
+
+    def loads(self, files: Sequence[Path], names: Sequence[str], before: int = 0) -> Iterator[tuple[int, Load]]:
+        """Loads of some files, and how many rows of the table are before each."""
+        for file in files:
+            for load in self.kept.loads(self.source, file, names, self.batch_rows):
+                yield before, load
+                before += load.n_rows
 
     def audit_of(self, layout: Layout, order: RowOrder) -> OrderAudit | None:
         """Audit of rows that keep their order; None where they do not."""
@@ -179,48 +225,6 @@ class RememberedPass(FirstPass):
         return counted
 
 
-def count_rows(
-    source: Source,
-    layout: Layout,
-    batch_rows: int,
-    order: OrderAudit | None,
-    workers: int = 1,
-    kept: KeptRows = NOTHING_KEPT,
-    first: int = 0,
-) -> Counted:
-    """Count the rows of all files; ``order`` counts them too, from number ``first`` on."""
-    names = list(dict.fromkeys((*layout.sensitive, *layout.read)))
-    source.check(names)
-    begin(source.known_rows)
-
-    def counted(numbered: tuple[int, Load]) -> tuple[Counted, list[CombinationCounts]]:
-        before, load = numbered
-        # The symbols that are known already are seldom fewer than those of this load.
-        found = Counted(total.table.without_rows(), None if order is None else order.without_rows(), {})
-        clipped: Counter[str] = Counter()
-        combinations = []
-        for batch in load.batches():
-            columns, n = layout.columns(batch), n_rows_of(batch)
-            combinations += _count(found, columns, before, n)
-            clipped.update(columns.clipped)
-            before += n
-        return replace(found, clipped=dict(clipped)), combinations
-
-    total = Counted(layout.empty_table(), order, {})
-    together: CombinationCounts | None = None
-    loads = numbered_loads(source, source.files, names, batch_rows, first, kept)
-    for found, combinations in in_turn(counted, loads, workers):
-        total = total.merged(found)
-        for counts in combinations:
-            if together is not None and together.take(counts):
-                continue
-            if together is not None:
-                total = _with_combinations(total, together)
-            together = counts
-    source.unchanged()
-    return total if together is None else _with_combinations(total, together)
-
-
 def _count(found: Counted, columns: Columns, first: int, n: int) -> list[CombinationCounts]:
     """Add the next ``n`` rows, but for what combinations of them come to, which adds up without being looked at."""
     names = dict.fromkeys((*found.table.sensitive.columns, *found.table.public.columns))
@@ -238,18 +242,3 @@ def _with_combinations(total: Counted, counts: CombinationCounts) -> Counted:
     table = total.table.without_rows()
     table.count(*counts.table())
     return replace(total, table=total.table.merged(table))
-
-
-def numbered_loads(
-    source: Source,
-    files: Sequence[Path],
-    names: Sequence[str],
-    batch_rows: int,
-    before: int,
-    kept: KeptRows = NOTHING_KEPT,
-) -> Iterator[tuple[int, Load]]:
-    """Loads of some files, and how many rows of the table are before each."""
-    for file in files:
-        for load in kept.loads(source, file, names, batch_rows):
-            yield before, load
-            before += load.n_rows

@@ -7,15 +7,16 @@ and to merge what comes back.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
 
 from sanitize._files.open import Target
 from sanitize._files.outputs import outputs
 from sanitize._files.parquet import ParquetSource
-from sanitize._files.source import BATCH_ROWS
-from sanitize._release.designer import check_designer
+from sanitize._release.designer import Prepared, check_designer
 from sanitize._release.first_pass import Counted, FirstPass, check_row_order
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
@@ -89,24 +90,25 @@ def release_by_tasks(
     place = _folder(Path(target).absolute(), table.root, force=force)
     book = None if ledger is None else as_ledger(ledger)
     tasks = tasks_of(table, task_rows)
-    first = _FirstPassByTasks(table, BATCH_ROWS, engine, tasks)
+    first = _FirstPassByTasks(table, engine=engine, tasks=tasks)
     prepared = sanitizer.prepare(first, rows, key=key)
     together = None
     with contextlib.ExitStack() as stack:
         if book is not None:  # recorded here, by the one driver, and not by workers, who may do a task twice
             spending = book.spending(CountedElsewhere(first.tally), sanitizer, key=key, target=place.path)
             together = stack.enter_context(spending)
-        words, shared = _shared_key(prepared.words), without_files(table)
+        # Workers get the key, and neither the report nor counts.
+        words, bare = _shared_key(prepared.words), prepared.release
+        shared = without_files(table), Prepared(bare, np.zeros(0, np.int64), words, None, prepared.footer)
         if rows == "keep":  # each task draws its rows and writes them
             with _parts(place, len(tasks)) as folder:
-                rewritten = RewriteRows(shared, prepared.release, words, folder, prepared.footer)
-                written = engine.run(rewritten, tasks, "rewrite")
+                written = engine.run(RewriteRows(*shared, folder), tasks, "rewrite")
                 check_same_rows(table, written.rows, prepared.expected)
         else:  # what is drawn is known here, and tasks write it in its new order
             released = drawn_counts(prepared.release.design.channel, prepared.expected, words.derive("drawn"))
             parts = shuffled_parts(released, words, len(table.files), task_rows)
             with _parts(place, len(parts)) as folder:
-                engine.run(WriteShuffled(shared, prepared.release, words, folder, prepared.footer), parts, "write")
+                engine.run(WriteShuffled(*shared, folder), parts, "write")
                 table.unchanged()
     return prepared.report if together is None else prepared.report.recorded_in(together)
 
@@ -122,8 +124,8 @@ class _FirstPassByTasks(FirstPass):
     """
 
     source: ParquetSource
-    engine: Engine
-    tasks: list[Task]
+    engine: Engine = field(kw_only=True)
+    tasks: list[Task] = field(kw_only=True)
 
     def count(self, layout: Layout, order: RowOrder) -> Counted:
         """Count all rows; where they keep their order, also by position."""

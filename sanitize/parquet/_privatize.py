@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize._files.loads import KeptRows, n_workers
+from sanitize._files.loads import n_workers
 from sanitize._files.open import Target, delimited, open_source, open_target
 from sanitize._files.source import BATCH_ROWS
 from sanitize._release.designer import Designer, Releases, Report, refuse_noisy
@@ -129,8 +129,6 @@ def release_file(
     place, opened = open_target(target, source, force=force)
     spending = None if ledger is None else _spending(ledger, sanitizer)
     with opened as outputs, asked.opened(source) as table:
-        # Shuffled rows are drawn from counts, so nobody reads them again.
-        kept = KeptRows() if rows == "keep" else KeptRows(0)
         written = place.path if isinstance(place, Target) else None
         begun = None
         if receipt is not None:  # one that could not be written or drawn again is refused
@@ -140,15 +138,15 @@ def release_file(
             check_place(Path(receipt), written)
             begun = Receipt.begin(table, sanitizer, rows, key)
             key = begun.key.key
-        prepared = sanitizer.prepare(FirstPass(table, batch_rows, workers=threads, kept=kept), rows, key=key)
+        first = FirstPass.keeping(table, rows, batch_rows, threads)
+        prepared = sanitizer.prepare(first, rows, key=key)
         told = None if begun is None else begun.to_json(prepared.release)
         digest = None if told is None else hashlib.sha256(told.encode()).hexdigest()
         together = None
         if spending is not None:
             recording = spending(table, key=key, target=written, receipt=digest)
             together = outputs.during.enter_context(recording)
-        passed = SecondPass(table, prepared.release, prepared.words, batch_rows, threads, kept)
-        passed.write(outputs, place, rows, prepared.expected, prepared.footer)
+        SecondPass(first, prepared).write(outputs, place, rows)
         if receipt is not None and told is not None:
             outputs.text(Path(receipt), told, replaces=force)
     report: Any = prepared.report

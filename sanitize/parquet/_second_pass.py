@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
-from sanitize._files.loads import NOTHING_KEPT, KeptRows, in_turn
+from sanitize._files.loads import in_turn
 from sanitize._files.open import Target
 from sanitize._files.outputs import STREAM, Outputs, new_file, writing
-from sanitize._files.source import BATCH_ROWS
 from sanitize._limits import FEW_ROWS
 from sanitize._progress import advance, begin
 from sanitize._sampling.noise import GeneratorWords, NoiseKey, RandomWords, derived
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from sanitize._release.designer import Prepared
+    from sanitize._release.first_pass import FirstPass
     from sanitize._sampling.noise import RandomWords
     from sanitize.channel import Channel
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
     from sanitize._files.source import Load, Source
     from sanitize._release.first_pass import RowOrder
-    from sanitize._release.release import Release
 
 # NumPy's hypergeometric sampler takes populations below 10**9.
 _POPULATION = 10**9 - 1
@@ -162,49 +162,39 @@ class Block:
     start: int
 
 
+@dataclass(eq=False)
 class SecondPass:
     """Released codes of every row, in blocks of one row group, and the check that nothing changed.
 
     Attributes
     ----------
-    release : Release
-    words : RandomWords
-    kept : KeptRows
-        Rows that need not be read again.
+    first : FirstPass
+        Over the same files, whose rows need not be read again as far as they are kept.
+    prepared : Prepared
+        What is drawn by; other rows of each symbol than it expects are refused.
     workers : int
         Threads that draw and print.
     seen : ndarray of int, shape (n_x,)
         Rows of each input symbol that were read so far.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        release: Release,
-        words: RandomWords,
-        batch_rows: int = BATCH_ROWS,
-        workers: int = 1,
-        kept: KeptRows = NOTHING_KEPT,
-    ) -> None:
-        self._source = source
-        self._batch_rows = batch_rows
-        # Draws from a generator follow one another, and only those of a key are for any thread.
-        self.workers = workers if isinstance(words, NoiseKey) else 1
-        self.release = release
-        self.words = words
-        self.kept = kept
-        self.seen = np.zeros(release.design.channel.n_inputs, np.int64)
+    first: FirstPass
+    prepared: Prepared[Any]
 
-    def parts(self, rows: RowOrder, expected: NDArray[np.int64]) -> Iterator[Iterator[Block]]:
+    def __post_init__(self) -> None:
+        # Draws from a generator follow one another, and only those of a key are for any thread.
+        self.workers = self.first.workers if isinstance(self.prepared.words, NoiseKey) else 1
+        self.seen = np.zeros(self.prepared.release.design.channel.n_inputs, np.int64)
+
+    def parts(self, rows: RowOrder) -> Iterator[Iterator[Block]]:
         """Blocks of each part of the output; one part a file of the source."""
+        files, expected, words = self.first.source.files, self.prepared.expected, self.prepared.words
         begin(int(expected.sum()))
         if rows == "keep":
-            for file in self._source.files:
-                yield self.blocks(file)
+            yield from map(self.blocks, files)
             return
-        words, channel = self.words, self.release.design.channel
-        totals = drawn_counts(channel, expected, derived(words, "drawn"), self.workers)
-        n_parts, n_rows = len(self._source.files), int(totals.sum())
+        totals = drawn_counts(self.prepared.release.design.channel, expected, derived(words, "drawn"), self.workers)
+        n_parts, n_rows = len(files), int(totals.sum())
         blocks = shuffled_blocks(totals, words, block_sizes(n_rows, n_parts))
         yield from self._even_parts(blocks, n_rows, derived(words, "shuffled"))
 
@@ -218,7 +208,7 @@ class SecondPass:
                 yield Block(codes, words, start)
                 start += len(codes)
 
-        n_parts = len(self._source.files)
+        n_parts = len(self.first.source.files)
         for part in range(n_parts):
             yield between(n_rows * part // n_parts, n_rows * (part + 1) // n_parts)
 
@@ -240,16 +230,17 @@ class SecondPass:
             yield Block(np.concatenate(held), self._words_of(file), start)
 
     def _words_of(self, file: Path) -> RandomWords:
-        label = self._source.label(file)
-        return derived(self.words, label) if label else self.words
+        label = self.first.source.label(file)
+        return derived(self.prepared.words, label) if label else self.prepared.words
 
     def _drawn(self, file: Path, first: int) -> Iterator[NDArray[Any]]:
         """Released codes of each load of a file, one after another."""
-        words, channel = self._words_of(file), self.release.design.channel
+        words, release = self._words_of(file), self.prepared.release
+        channel = release.design.channel
         dtype = np.min_scalar_type(max(channel.n_outputs - 1, 0))
 
-        def draw(load: Load) -> tuple[NDArray[np.int64], NDArray[Any]]:
-            row, seen = first + load.first, np.zeros(channel.n_inputs, np.int64)
+        def draw(numbered: tuple[int, Load]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+            (row, load), seen = numbered, np.zeros(channel.n_inputs, np.int64)
             drawn: list[NDArray[Any]] = []
             for batch in load.batches():
                 codes, counts, n_unseen = self._encoded(batch)
@@ -260,33 +251,26 @@ class SecondPass:
                 row += len(codes)
             return seen, np.concatenate(drawn or [np.empty(0, dtype)])
 
-        loads = self.kept.loads(self._source, file, list(self.release.layout.read), self._batch_rows)
-        for seen, released in in_turn(draw, loads, self.workers):
+        for seen, released in in_turn(draw, self.first.loads([file], list(release.layout.read), first), self.workers):
             self.seen += seen
             yield released
 
     def _encoded(self, batch: Mapping[str, Any]) -> tuple[NDArray[Any], NDArray[np.int64], int]:
         """Public code of each row, rows of each code, and how many rows hold a symbol that was not seen at fit."""
-        n = self.release.design.channel.n_inputs
+        release = self.prepared.release
+        n = release.design.channel.n_inputs
         if not isinstance(batch, CombinedRows):
-            codes, n_unseen = self.release.encode(batch)
+            codes, n_unseen = release.encode(batch)
             return codes, count(codes, n), n_unseen
         combined = batch.combined
         present = np.flatnonzero(combined.counts)
-        own, n_unseen = self.release.encode(combined.table(present))
+        own, n_unseen = release.encode(combined.table(present))
         table = np.zeros(combined.n, np.min_scalar_type(max(n - 1, 0)))
         table[present] = own
         counts = np.bincount(own, weights=combined.counts[present], minlength=n).astype(np.int64)
         return combined.spread(table), counts, n_unseen
 
-    def write(
-        self,
-        outputs: Outputs,
-        place: Target | BinaryIO,
-        rows: RowOrder,
-        expected: NDArray[np.int64],
-        footer: bytes,
-    ) -> None:
+    def write(self, outputs: Outputs, place: Target | BinaryIO, rows: RowOrder) -> None:
         """Second pass into a file, a folder of parts, or a stream; all of it or nothing.
 
         Parameters
@@ -295,16 +279,12 @@ class SecondPass:
             With which it appears.
         place : Target or binary stream
         rows : {"shuffle", "keep"}
-        expected : ndarray of int, shape (n_x,)
-            Rows of each input symbol in the first pass; other ones in a second pass are refused.
-        footer : bytes
-            What a Parquet file says about itself.
         """
-        parts = self.parts(rows, expected)
+        parts = self.parts(rows)
         if not isinstance(place, Target):
             with outputs.stream(place) as stream:
-                write_blocks(stream, STREAM, chain.from_iterable(parts), self, footer, as_csv=True)
-                self._check(rows, expected)
+                self.print(stream, STREAM, chain.from_iterable(parts), as_csv=True)
+                self._check(rows)
             return
         place.clear_stale()
         if place.as_folder:
@@ -312,18 +292,36 @@ class SecondPass:
                 for number, codes in enumerate(parts):
                     path = part_of(folder, number)
                     with new_file(path) as stream:
-                        write_blocks(stream, path, codes, self, footer)
-                self._check(rows, expected)
+                        self.print(stream, path, codes)
+                self._check(rows)
         else:
             with outputs.file(place.path, replaces=place.replaces) as stream:
-                write_blocks(stream, place.path, chain.from_iterable(parts), self, footer, as_csv=place.is_csv)
-                self._check(rows, expected)
+                self.print(stream, place.path, chain.from_iterable(parts), as_csv=place.is_csv)
+                self._check(rows)
 
-    def _check(self, rows: RowOrder, expected: NDArray[np.int64]) -> None:
+    def _check(self, rows: RowOrder) -> None:
         if rows == "keep":
-            check_same_rows(self._source, self.seen, expected)
+            check_same_rows(self.first.source, self.seen, self.prepared.expected)
         else:
-            self._source.unchanged()
+            self.first.source.unchanged()
+
+    def print(self, stream: BinaryIO, path: Path, blocks: Iterator[Block], *, as_csv: bool = False) -> None:
+        """Print blocks into a new file: Parquet, or CSV."""
+        release = self.prepared.release
+        printed = release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0), 0)
+        schema = released_schema(self.first.source.schema, printed, release)
+        with writing(path):
+            writer: Any = CsvWriter(stream, schema) if as_csv else ReleaseWriter(stream, schema, self.prepared.footer)
+
+        def made(block: Block) -> Any:
+            return writer.encode(release.decode(block.codes, block.words, block.start))
+
+        # Lines of CSV are made when they are written: more than the next rows would only wait.
+        for encoded in in_turn(made, blocks, min(self.workers, 2) if as_csv else self.workers):
+            with writing(path):
+                writer.write(encoded)
+        with writing(path):
+            writer.close()
 
 
 def check_same_rows(source: Source, seen: NDArray[np.int64], expected: NDArray[np.int64]) -> None:
@@ -346,23 +344,3 @@ def block_sizes(n_rows: int, n_parts: int) -> Iterator[int]:
             size = min(left, ROW_GROUP_ROWS)
             yield size
             left -= size
-
-
-def write_blocks(
-    stream: BinaryIO, path: Path, blocks: Iterator[Block], passed: SecondPass, footer: bytes, *, as_csv: bool = False
-) -> None:
-    """Print blocks into a new file: Parquet, or CSV."""
-    printed = passed.release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0), 0)
-    schema = released_schema(passed._source.schema, printed, passed.release)
-    with writing(path):
-        writer: Any = CsvWriter(stream, schema) if as_csv else ReleaseWriter(stream, schema, footer)
-
-    def made(block: Block) -> Any:
-        return writer.encode(passed.release.decode(block.codes, block.words, block.start))
-
-    # Lines of CSV are made when they are written: more than the next rows would only wait.
-    for encoded in in_turn(made, blocks, min(passed.workers, 2) if as_csv else passed.workers):
-        with writing(path):
-            writer.write(encoded)
-    with writing(path):
-        writer.close()

@@ -6,7 +6,7 @@ same noise and writes the same file in place of the first. Nothing is decided he
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,9 @@ import numpy as np
 from sanitize._files.outputs import new_file
 from sanitize._files.parquet import ParquetSource, consecutive
 from sanitize._files.source import BATCH_ROWS
-from sanitize._release.first_pass import Counted, count_rows
+from sanitize._release.first_pass import Counted, FirstPass
 from sanitize._release.row_order import OrderAudit
-from sanitize._sampling.noise import NoiseKey
+from sanitize._sampling.noise import derived
 from sanitize.errors import SourceChanged
 from sanitize.ledger import Tally
 from sanitize.parquet._second_pass import (
@@ -30,7 +30,6 @@ from sanitize.parquet._second_pass import (
     compositions,
     generator_of,
     part_of,
-    write_blocks,
 )
 from sanitize.parquet._writers import ROW_GROUP_ROWS
 
@@ -39,8 +38,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from sanitize._release.designer import Prepared
     from sanitize._release.layout import Layout
-    from sanitize._release.release import Release
+    from sanitize._sampling.noise import NoiseKey
     from sanitize.ledger import Entry
 
 
@@ -107,9 +107,6 @@ class _Slice(ParquetSource):
     ) -> Generator[dict[str, Any], None, None]:
         return super().batches(file, columns, batch_rows, self.row_groups if row_groups is None else row_groups)
 
-    def unchanged(self) -> None:
-        pass
-
 
 def without_files(source: ParquetSource) -> ParquetSource:
     """A source for workers: what all tasks share."""
@@ -140,7 +137,7 @@ class CountRows:
         order = None
         if self.audits_order:
             order = OrderAudit.of(self.layout.sensitive, self.source.n_rows, self.layout.public)
-        counted = count_rows(_Slice.of(self.source, task), self.layout, BATCH_ROWS, order, first=task.before)
+        counted = FirstPass(_Slice.of(self.source, task)).counted(self.layout, order, task.before)
         task.check(counted.table.n)
         return counted
 
@@ -164,10 +161,8 @@ class _WritesParts:
     """What a task knows that writes a part of its own to a folder."""
 
     source: ParquetSource
-    release: Release
-    words: NoiseKey = field(repr=False)
+    prepared: Prepared[None]
     folder: Path
-    footer: bytes
 
 
 class RewriteRows(_WritesParts):
@@ -175,10 +170,10 @@ class RewriteRows(_WritesParts):
 
     def __call__(self, task: Task) -> Written:
         """Rows of each input symbol that were read; a part that is there already is replaced."""
-        passed = SecondPass(_Slice.of(self.source, task), self.release, self.words)
+        passed = SecondPass(FirstPass(_Slice.of(self.source, task)), self.prepared)
         path = part_of(self.folder, task.number)
         with new_file(path) as stream:
-            write_blocks(stream, path, passed.blocks(task.file, task.first), passed, self.footer)
+            passed.print(stream, path, passed.blocks(task.file, task.first))
             task.check(int(passed.seen.sum()))
         return Written(passed.seen)
 
@@ -228,15 +223,15 @@ class WriteShuffled(_WritesParts):
 
     def __call__(self, part: ShuffledPart) -> Written:
         """How many rows were written; a part that is there already is replaced."""
-        passed = SecondPass(self.source, self.release, self.words)
+        passed = SecondPass(FirstPass(self.source), self.prepared)
         path = part_of(self.folder, part.number)
         with new_file(path) as stream:
-            write_blocks(stream, path, self._blocks(part), passed, self.footer)
+            passed.print(stream, path, self._blocks(part))
         return Written(np.sum(part.blocks, axis=0, dtype=np.int64))
 
     def _blocks(self, part: ShuffledPart) -> Iterator[Block]:
-        printing, start = self.words.derive("shuffled"), part.start
+        words, start = self.prepared.words, part.start
         for number, counts in enumerate(part.blocks, part.first):
-            codes = arranged(counts, block_generator(self.words, number))
-            yield Block(codes, printing, start)
+            codes = arranged(counts, block_generator(words, number))
+            yield Block(codes, derived(words, "shuffled"), start)
             start += len(codes)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sanitize._files.loads import n_workers
 from sanitize._files.open import Target, delimited, open_source, open_target
-from sanitize._files.source import BATCH_ROWS
+from sanitize._release.designer import Prepared
 from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from sanitize._files.source import Source
     from sanitize._release.designer import Designer
     from sanitize._release.first_pass import RowOrder
-    from sanitize._release.release import Release
-    from sanitize._sampling.noise import RandomWords
     from sanitize.ledger import UnitLedger, UnitReport
 
 
@@ -94,9 +93,11 @@ def release_units(
     with opened as outputs, open_source(delimited(source, delimiter), sanitizer.numbers) as table:
         columns = _columns(table, sanitizer, ledger, rows, threads)
         written = place.path if isinstance(place, Target) else None
-        spent = outputs.during.enter_context(ledger.spending(columns, sanitizer, target=written))
-        drawn = _DrawnPass(table, *spent, threads)
-        drawn.write(outputs, place, rows, np.zeros(0, np.int64), _footer(sanitizer, ledger))
+        spending = ledger.spending(columns, sanitizer, target=written)
+        release, words, codes = outputs.during.enter_context(spending)
+        unread = np.zeros(release.design.channel.n_inputs, np.int64)
+        prepared = Prepared(release, unread, words, None, _footer(sanitizer, ledger))
+        _DrawnPass(FirstPass(table, workers=threads), prepared, codes[codes >= 0]).write(outputs, place, rows)
         return ledger.report()
 
 
@@ -149,7 +150,7 @@ def plan_units(
 def _columns(table: Source, sanitizer: Designer, ledger: UnitLedger, rows: RowOrder, workers: int) -> dict[str, Any]:
     """The columns that a release of units needs, after the sanitizer was fitted on the table."""
     table.check([ledger.unit])
-    first = FirstPass(table, BATCH_ROWS, workers=workers)
+    first = FirstPass(table, workers=workers)
     sanitizer.draft(first, rows)
     layout = sanitizer.fitted_release().layout
     return dict(first.sample((*layout.read, *layout.sensitive, ledger.unit), table.n_rows))
@@ -162,22 +163,16 @@ def _footer(sanitizer: Designer, ledger: UnitLedger) -> bytes:
     return json.dumps({**text, "holds_for": whom if ledger.confidence is None else f"the source of {whom}"}).encode()
 
 
+@dataclass(eq=False)
 class _DrawnPass(SecondPass):
     """A second pass over rows that are drawn already."""
 
-    def __init__(
-        self, source: Source, release: Release, words: RandomWords, codes: NDArray[np.int32], workers: int
-    ) -> None:
-        super().__init__(source, release, words, workers=workers)
-        self._codes = codes[codes >= 0]
+    codes: NDArray[np.int32]
 
-    def parts(self, rows: RowOrder, expected: NDArray[np.int64]) -> Iterator[Iterator[Block]]:
+    def parts(self, rows: RowOrder) -> Iterator[Iterator[Block]]:
         """Blocks of each part of the output, one part a file of the source."""
-        codes = self._codes
+        codes, n_files = self.codes, len(self.first.source.files)
         if rows == "shuffle":
             codes = codes[NoiseKey.from_system().generator().permutation(len(codes))]
-        ends = np.cumsum(list(block_sizes(len(codes), len(self._source.files))))
-        yield from self._even_parts(iter(np.split(codes, ends[:-1])), len(codes), self.words)
-
-    def _check(self, rows: RowOrder, expected: NDArray[np.int64]) -> None:
-        self._source.unchanged()
+        ends = np.cumsum(list(block_sizes(len(codes), n_files)))
+        yield from self._even_parts(iter(np.split(codes, ends[:-1])), len(codes), self.prepared.words)

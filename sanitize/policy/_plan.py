@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from sanitize._files.loads import n_workers
 from sanitize._files.open import open_source
-from sanitize._files.source import BATCH_ROWS
 from sanitize._formatting import clip, percent
 from sanitize._progress import progress, shown
 from sanitize._release.designer import refuse_noisy
@@ -167,7 +166,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     sanitizer = designer_of(policy)
     refuse_noisy(sanitizer, "designs of a plan would be further fits; release, and read the report, or plan without")
     with open_source(source, sanitizer.numbers) as table:
-        first = RememberedPass(table, BATCH_ROWS, workers=n_workers(policy.workers))
+        first = RememberedPass(table, workers=n_workers(policy.workers))
         proposals: tuple[Proposal, ...] = ()
         with shown():
             if advise and (n_rows := table.n_rows):

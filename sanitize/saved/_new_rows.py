@@ -11,7 +11,7 @@ import numpy as np
 
 from sanitize._files.loads import in_turn
 from sanitize._release.design import restrict
-from sanitize._release.first_pass import Counted, numbered_loads
+from sanitize._release.first_pass import Counted
 from sanitize._tables.keys import n_rows_of
 from sanitize.channel import Channel
 from sanitize.errors import InvalidParameter, SourceError, UnknownSymbol
@@ -100,8 +100,7 @@ class NewRows:
 
         for file in source.files:
             n_before = n
-            loads = numbered_loads(source, [file], names, table.batch_rows, n)
-            for found, symbols in in_turn(read, loads, table.workers):
+            for found, symbols in in_turn(read, table.loads([file], names, n), table.workers):
                 for codes in symbols:
                     digest.update(codes.data)
                     n += len(codes)

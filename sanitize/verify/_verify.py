@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sanitize._files.csv import CsvSource
-from sanitize._files.loads import KeptRows, n_workers
+from sanitize._files.loads import n_workers
 from sanitize._files.open import Target, delimited, open_source, open_target
 from sanitize._files.outputs import outputs, temporary_place
 from sanitize._files.sealed_text import digest_of
-from sanitize._files.source import BATCH_ROWS
 from sanitize._release.designer import RecipeDesigner, check_designer, footer_of, refuse_noisy
 from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._tables.columns import as_arrow
@@ -61,7 +60,7 @@ def designed(source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder) -
     """Design the release again, from the counts of its source, which are returned."""
     again = _copy_for(source, sanitizer)
     with open_source(source, again.numbers) as table:
-        recipe, first = again.recipe(), FirstPass(table, BATCH_ROWS, workers=n_workers(None))
+        recipe, first = again.recipe(), FirstPass(table, workers=n_workers(None))
         fitted, counts = recipe.fit(recipe.for_files(is_priced=False), first, rows)
         fitted.kept_by(again)
     pa.default_memory_pool().release_unused()  # Arrow keeps what reading took
@@ -85,9 +84,10 @@ def drawn_again(
     again = sanitizer if isinstance(sanitizer, SavedRelease) else _copy_for(source, sanitizer)
     path = released.root
     with tempfile.TemporaryDirectory(dir=temporary_place()) as folder, open_source(source, again.numbers) as table:
-        checks = [_receipt_check(receipt, table, rows, others, sanitizer)]
+        checks, first = [_receipt_check(receipt, table, rows, others, sanitizer)], FirstPass.keeping(table, rows)
+        prepared: Prepared[Any]
         if isinstance(again, SavedRelease):
-            prepared, kept = _prepared(again, table, rows, receipt)
+            prepared = again.prepare(first, rows, key=receipt.key.key)
             appended = prepared.report
             report, standing = appended.held_out, "over its budget on the source"
             if appended.ok:
@@ -95,13 +95,12 @@ def drawn_again(
                 standing = no_secrets if report is None else "within its budget on the source"
             check = Check("design", appended.ok, f"{appended.saved.mechanism}, as it was saved; {standing}")
         else:
-            prepared, kept = _prepared(again, table, rows, receipt, receipt.channel)
+            prepared = again.prepare(first, rows, key=receipt.key.key, channel=receipt.channel)
             report, check = again.report_, design_check(again)
         checks.append(check)
         with outputs() as made:
             place = Target(Path(folder) / path.name, as_folder=path.is_dir())
-            passed = SecondPass(table, prepared.release, prepared.words, BATCH_ROWS, n_workers(None), kept)
-            passed.write(made, place, rows, prepared.expected, prepared.footer)
+            SecondPass(first, prepared).write(made, place, rows)
         if digest_of(place.path) == digest_of(path):
             detail = f"all {table.n_rows} drawn again by the key of the receipt, every byte as it is released"
             return report, [*checks, Check.passed("rows", detail)]
@@ -124,15 +123,6 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
         "with the digest of the released file",
     )
     return again
-
-
-def _prepared(
-    again: Designer | SavedRelease, table: Source, rows: RowOrder, receipt: Receipt, channel: Channel | None = None
-) -> tuple[Prepared[Any], KeptRows]:
-    kept = KeptRows() if rows == "keep" else KeptRows(0)
-    first = FirstPass(table, BATCH_ROWS, workers=n_workers(None), kept=kept)
-    given = {} if channel is None else {"channel": channel}
-    return again.prepare(first, rows, key=receipt.key.key, **given), kept
 
 
 def _receipt_check(

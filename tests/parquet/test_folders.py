@@ -169,7 +169,7 @@ def test_a_change_that_the_file_system_does_not_show_is_noticed_or_is_not_releas
     edit_after_counting(monkeypatch, edit)
     sanitizer = SubsetMerging(LOOSE, sensitive="s", public="x")
     if not room:
-        monkeypatch.setattr("sanitize.parquet._privatize.KeptRows", partial(KeptRows, 0))
+        monkeypatch.setattr("sanitize._release.first_pass.KeptRows", partial(KeptRows, 0))
         with pytest.raises(SourceChanged, match="changed while it was being read; nothing was released"):
             release_file(path, tmp_path / "out.parquet", sanitizer, rows=rows)
     else:  # what was counted is released, and nothing else is read

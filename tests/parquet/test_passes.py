@@ -27,8 +27,8 @@ from sanitize.errors import (
     InvalidParameter,
     RowOrderLeak,
 )
+from sanitize.parquet import _second_pass, plan_file, release_file
 from sanitize.parquet import _second_pass as _parquet_passes
-from sanitize.parquet import _shuffle, plan_file, release_file
 from sanitize.parquet._second_pass import shuffled_blocks
 from sanitize.transformers import RandomizedResponse, SubsetMerging, Watchdog
 
@@ -337,10 +337,10 @@ def test_shuffled_blocks_give_exact_counts_in_uniform_order(sizes):
 @pytest.mark.parametrize("deviations", [0.0, 0.3, 0.7, 4.0])
 def test_places_drawn_independently_are_in_uniform_order_too(deviations, monkeypatch):
     """The same chi-square test where no row is too few for it, whatever what is drawn from leaves open."""
-    monkeypatch.setattr(_shuffle, "FEW_ROWS", 0)
-    monkeypatch.setattr(_shuffle, "_DEVIATIONS", deviations)
+    monkeypatch.setattr(_second_pass, "FEW_ROWS", 0)
+    monkeypatch.setattr(_second_pass, "_DEVIATIONS", deviations)
     generator = np.random.default_rng(1)
-    seen = Counter(tuple(_shuffle.arranged(np.array([2, 1, 0, 2]), generator).tolist()) for _ in range(15000))
+    seen = Counter(tuple(_second_pass.arranged(np.array([2, 1, 0, 2]), generator).tolist()) for _ in range(15000))
     orders = set(permutations([0, 0, 1, 3, 3]))
     assert set(seen) == orders
     assert chisquare([seen[order] for order in orders]).pvalue > 1e-6
@@ -351,7 +351,7 @@ def test_many_rows_are_arranged_exactly_and_no_part_of_them_has_more_of_a_code(n
     """Codes in the first and second half, and beside one another: chi-square, false alarm 1e-6, seed fixed."""
     generator = np.random.default_rng(n_codes)
     counts = generator.integers(0, 2 * 60000 // n_codes + 1, n_codes)
-    rows = _shuffle.arranged(counts, generator)
+    rows = _second_pass.arranged(counts, generator)
     np.testing.assert_array_equal(np.bincount(rows, minlength=n_codes), counts)
     if 1 < n_codes < 300:
         half = np.bincount(rows[: len(rows) // 2], minlength=n_codes)
@@ -363,17 +363,17 @@ def test_many_rows_are_arranged_exactly_and_no_part_of_them_has_more_of_a_code(n
 @pytest.mark.parametrize("workers", [1, 3])
 def test_rows_are_drawn_for_counts_as_for_rows_in_the_order_of_their_symbols(workers, monkeypatch):
     """Inputs 1 and 4 have one output, 3 and 5, after two stages."""
-    monkeypatch.setattr(_shuffle, "_DRAWN_ROWS", 97)
+    monkeypatch.setattr(_second_pass, "_DRAWN_ROWS", 97)
     noise = np.random.default_rng(5).dirichlet(np.ones(6), 5)
     noise[[1, 4]] = np.eye(6)[[2, 4]]
     last = np.eye(6)[[1, 2, 3, 0, 5, 4]]
     channel = Channel((*Channel.from_matrix(noise).stages, *Channel.from_matrix(last).stages))
     rows, words = np.array([300, 80, 0, 701, 9]), sz.NoiseKey(KEY)
     alone = channel.sample(np.repeat([0, 2, 3], rows[[0, 2, 3]]), words)
-    found = _shuffle.drawn_counts(channel, rows, words, workers)
+    found = _second_pass.drawn_counts(channel, rows, words, workers)
     sure = 80 * np.eye(6, dtype=int)[3] + 9 * np.eye(6, dtype=int)[5]
     np.testing.assert_array_equal(found, np.bincount(alone, minlength=6) + sure)
-    assert not _shuffle.drawn_counts(channel, np.zeros(5, int), words, workers).any()
+    assert not _second_pass.drawn_counts(channel, np.zeros(5, int), words, workers).any()
 
 
 def test_shuffled_blocks_use_up_large_counts_exactly():

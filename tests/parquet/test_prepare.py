@@ -51,8 +51,7 @@ def test_what_is_prepared_is_what_is_written(which, order, source, tmp_path):
         prepared = made.prepare(FirstPass(table, 7), order, key=KEY)
         place = Target.check(tmp_path / "steps.parquet", source, force=False)
         with outputs() as made_of:
-            passing = SecondPass(table, prepared.release, prepared.words)
-            passing.write(made_of, place, order, prepared.expected, prepared.footer)
+            SecondPass(FirstPass(table), prepared).write(made_of, place, order)
     assert (tmp_path / "steps.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert type(prepared.report) is type(report)
     assert prepared.report.summary == report.summary
