@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from sanitize._release.designer import Designer, Prepared
     from sanitize._release.first_pass import RowOrder
     from sanitize._release.release import Release
-    from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable
     from sanitize.report import LeakageReport
 
