@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.errors import InvalidParameter
+from sanitize._checks import whole_number
 from sanitize.joint import JointDistribution
 
 if TYPE_CHECKING:
@@ -155,11 +155,6 @@ def load_framingham() -> pd.DataFrame:
     return _people("framingham")
 
 
-def _at_least(name: str, number: int, smallest: int) -> None:
-    if number < smallest:
-        raise InvalidParameter(f"{name} must be at least {smallest}, got {number}")
-
-
 def make_joint(
     n_x: int = 17, n_s: int = 5, *, random_state: int | np.random.Generator | None = None
 ) -> JointDistribution:
@@ -198,8 +193,8 @@ def make_joint(
     >>> make_joint(n_x=3, n_s=2, random_state=0).pmf.shape
     (2, 3)
     """
-    _at_least("n_x", n_x, 1)
-    _at_least("n_s", n_s, 1)
+    whole_number("n_x", n_x, 1)
+    whole_number("n_s", n_s, 1)
     weights = np.random.default_rng(random_state).random((n_s, n_x))
     return JointDistribution.from_matrix(weights / weights.sum())
 
@@ -238,7 +233,7 @@ def make_table(
     """
     import pandas as pd
 
-    _at_least("n_records", n_records, 0)
+    whole_number("n_records", n_records, 0)
     cells = np.random.default_rng(random_state).choice(joint.pmf.size, size=n_records, p=joint.pmf.ravel())
     s, x = np.unravel_index(cells, joint.pmf.shape)
     return pd.DataFrame({"s": s.astype(np.int64), "x": x.astype(np.int64)})

@@ -31,6 +31,7 @@ from sanitize._tables.keys import (
     distinct_rows,
     distinct_table,
     occurring,
+    spread,
 )
 from sanitize.errors import ColumnError, InvalidParameter
 
@@ -195,7 +196,7 @@ class Alphabet:
         """Code of each row of a table, shape (n_rows,); -1 where the symbol is not in the alphabet."""
         rows = rows_of(table, self.columns)
         if isinstance(rows, Combined):
-            return rows.spread(self._encode(rows.table(np.arange(rows.n))))
+            return spread(self._encode(rows.table(np.arange(rows.n))), rows.numbers)
         return self._encode(rows)
 
     def _encode(self, table: Mapping[str, ArrowColumn]) -> NDArray[np.int32]:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from sanitize._checks import whole_number
+from sanitize._checks import Codes, Vector, whole_number
 from sanitize.capacity import Bracketed, DenseKernel, best_selection, check_tol, solve
 from sanitize.channel import channel_matrix
 from sanitize.notions import databases_of, global_dp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -118,26 +118,12 @@ def individual_channel_capacity(
     group = whole_number("group", group, 1, len(shape))
     tol = check_tol(tol)
     max_nodes = whole_number("max_nodes", max_nodes, 1)
-    codes, rows = _distinct(matrix)
-    best = IndividualCapacity(0.0, 0.0, tuple(range(group)), np.full(len(matrix), 1 / len(matrix)))
-    upper, seen = 0.0, set()
-    for records, databases in _groups(shape, group):
-        offers = [np.unique(codes[line], return_index=True) for line in databases]
-        # A group whose letters offer the same sets of rows as an earlier one's has the same capacity.
-        key = tuple(sorted(tuple(distributions.tolist()) for distributions, _ in offers))
-        if key in seen:
-            continue
-        seen.add(key)
-        found = best_selection(rows, [distributions for distributions, _ in offers], tol, max_nodes, best.lower)
-        upper = max(upper, found.upper)
-        if found.lower > best.lower:
-            prior = np.zeros(len(matrix))
-            for line, (distributions, first), distribution, weight in zip(
-                databases, offers, found.distributions, found.weights, strict=True
-            ):
-                prior[line[first[np.searchsorted(distributions, distribution)]]] += weight
-            best = IndividualCapacity(found.lower, found.upper, records, prior)
-    return IndividualCapacity(best.lower, max(upper, best.lower), best.records, best.prior)
+
+    def solved(rows: Vector, offers: list[Codes], incumbent: float) -> tuple[Any, Any]:
+        found = best_selection(rows, offers, tol, max_nodes, incumbent)
+        return found, enumerate(zip(found.distributions, found.weights, strict=True))
+
+    return _largest(matrix, _groups(shape, group), solved)
 
 
 def individual_max_information(channel: Channel | ArrayLike | Any) -> float:
@@ -224,23 +210,13 @@ def mi_dp(
     matrix = channel_matrix(channel)
     shape = databases_of(len(matrix), n_records, n_symbols, sizes)
     tol = check_tol(tol)
-    codes, rows = _distinct(matrix)
-    best = IndividualCapacity(0.0, 0.0, (0,), np.full(len(matrix), 1 / len(matrix)))
-    upper, seen = 0.0, set()
-    for records, databases in _groups(shape, 1):
-        for column in databases.T:
-            distributions, first = np.unique(codes[column], return_index=True)
-            key = tuple(distributions.tolist())
-            if key in seen:
-                continue
-            seen.add(key)
-            found = solve(DenseKernel(rows[distributions]), tol)
-            upper = max(upper, found.upper)
-            if found.lower > best.lower:
-                prior = np.zeros(len(matrix))
-                prior[column[first]] = found.distribution
-                best = IndividualCapacity(found.lower, found.upper, records, prior)
-    return IndividualCapacity(best.lower, max(upper, best.lower), best.records, best.prior)
+
+    def solved(rows: Vector, offers: list[Codes], _: float) -> tuple[Any, Any]:
+        found = solve(DenseKernel(rows[offers[0]]), tol)
+        return found, ((0, taken) for taken in zip(offers[0], found.distribution, strict=True))
+
+    rests = ((records, rest[None]) for records, databases in _groups(shape, 1) for rest in databases.T)
+    return _largest(matrix, rests, solved)
 
 
 def _groups(shape: tuple[int, ...], size: int) -> Iterator[tuple[tuple[int, ...], NDArray[np.intp]]]:
@@ -251,7 +227,33 @@ def _groups(shape: tuple[int, ...], size: int) -> Iterator[tuple[tuple[int, ...]
         yield records, np.moveaxis(codes, records, range(size)).reshape(letters, -1)
 
 
-def _distinct(matrix: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Number of each row among the distinct rows, and these."""
-    rows, codes = np.unique(matrix, axis=0, return_inverse=True)
-    return codes.ravel(), rows
+def _largest(
+    matrix: Vector,
+    groups: Iterable[tuple[tuple[int, ...], Codes]],
+    solved: Callable[[Vector, list[Codes], float], tuple[Any, Any]],
+) -> IndividualCapacity:
+    """Largest capacity among channels whose rows are offered by lines of databases, all of the same records.
+
+    It is solved from the distinct rows, those that each line offers, and what is reached already: a bracket, and of
+    each line that has a part in it the row and its weight.
+    """
+    rows, numbers = np.unique(matrix, axis=0, return_inverse=True)
+    codes, best, upper, seen = numbers.ravel(), None, 0.0, set()
+    for records, lines in groups:
+        offers = [np.unique(codes[line], return_index=True) for line in lines]
+        # A group whose letters offer the same sets of rows as an earlier one's has the same capacity.
+        key = tuple(sorted(tuple(distributions.tolist()) for distributions, _ in offers))
+        if key in seen:
+            continue
+        seen.add(key)
+        best = best or IndividualCapacity(0.0, 0.0, records, np.full(len(matrix), 1 / len(matrix)))
+        found, taken = solved(rows, [distributions for distributions, _ in offers], best.lower)
+        upper = max(upper, found.upper)
+        if found.lower > best.lower:
+            prior = np.zeros(len(matrix))
+            for place, (distribution, weight) in taken:
+                distributions, first = offers[place]
+                prior[lines[place][first[np.searchsorted(distributions, distribution)]]] += weight
+            best = IndividualCapacity(found.lower, found.upper, records, prior)
+    assert best is not None
+    return IndividualCapacity(best.lower, max(upper, best.lower), best.records, best.prior)

@@ -81,11 +81,7 @@ class ContingencyTable:
         if isinstance(rows, Combined):
             present = np.flatnonzero(weights := rows.counts)
             rows, weights = rows.table(present), weights[present]
-        self._count(rows, weights)
-
-    def _count(self, table: Mapping[str, Any], weights: NDArray[Any] | None) -> None:
-        """Add rows of these weights; a whole number stands for so many rows."""
-        s, x = self.sensitive.encode(table), self.public.encode(table)
+        s, x = self.sensitive.encode(rows), self.public.encode(rows)
         for values, what in ((x, "public columns"), (s if weights is None else weights, "weights")):
             if len(values) != len(s):
                 raise ColumnError(f"the {what} have {len(values)} rows, the sensitive columns {len(s)}")
@@ -93,10 +89,10 @@ class ContingencyTable:
             return
         if s.min() < 0 or x.min() < 0:
             self._extend(
-                Alphabet.from_table(table, self.sensitive.columns, self._orders),
-                Alphabet.from_table(table, self.public.columns, self._orders),
+                Alphabet.from_table(rows, self.sensitive.columns, self._orders),
+                Alphabet.from_table(rows, self.public.columns, self._orders),
             )
-            s, x = self.sensitive.encode(table), self.public.encode(table)
+            s, x = self.sensitive.encode(rows), self.public.encode(rows)
         n_s, n_x = len(self.sensitive), len(self.public)
         cells = s.astype(np.int64) * n_x + x
         added = np.bincount(cells, weights=weights, minlength=n_s * n_x).reshape(n_s, n_x)
@@ -208,14 +204,13 @@ class JointDistribution:
     def _set(self, pmf: NDArray[np.float64], total: np.float64) -> None:
         """Take in a matrix of this sum, finite and non-negative, as it is."""
         pmf /= total
-        p_s, p_x = pmf.sum(axis=1), pmf.sum(axis=0)
-        for margin, name in ((p_s, "sensitive"), (p_x, "public")):
+        vars(self)["pmf"] = _frozen(pmf)
+        for margin, name in ((self.p_s, "sensitive"), (self.p_x, "public")):
             if not margin.all():
                 empty = np.flatnonzero(margin == 0)
                 raise InvalidDistribution(
                     f"{len(empty)} {name} symbol(s) have probability 0 (the first at position {empty[0]}); drop them"
                 )
-        vars(self).update(pmf=_frozen(pmf), p_s=_frozen(p_s), p_x=_frozen(p_x))
 
     @classmethod
     def from_matrix(cls, pmf: ArrayLike) -> JointDistribution:

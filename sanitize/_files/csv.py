@@ -29,7 +29,6 @@ from sanitize._files.source import (
     BATCH_ROWS,
     Numbers,
     Source,
-    check_regular,
     files_under,
     partition_schema,
     reading,
@@ -82,11 +81,8 @@ class CsvSource(Source):
         spool = root if isinstance(root, Spool) else None
         path = Path(root.name if isinstance(root, Spool) else root)
         files = files_under(path, CSV_SUFFIXES) if spool is None else (path,)
-        on_disk = files if spool is None else ()
-        for file in on_disk:
-            with reading(file.name):
-                check_regular(file)
-        made = cls(path, files, pa.schema([]), tuple(map(stamp_of, on_disk)), (), spool, delimiter)
+        stamps = tuple(map(stamp_of, files if spool is None else ()))
+        made = cls(path, files, pa.schema([]), stamps, (), spool, delimiter)
         header = made._header(files[0])
         for file in files[1:]:
             if made._header(file) != header:

@@ -131,9 +131,20 @@ class Source(ABC):
         for batch in self._stored(file, stored, batch_rows, row_groups):
             found = {name: batch.column(j) for j, name in enumerate(stored)}
             if self.partitions:
-                found |= partition_arrays(self.root, file, self.schema, self.partitions, batch.num_rows)
+                found |= self._named(file, batch.num_rows)
             yield {name: found[name] for name in columns}
             advance(batch.num_rows)
+
+    def _named(self, file: Path, n_rows: int) -> dict[str, pa.Array]:
+        """The columns of one file that its folders name, as dictionaries of one value."""
+        found, arrays = dict(_values(self.root, file)), {}
+        for name in self.partitions:
+            dtype, text = self.schema.field(name).type, found[name]
+            value = int(text) if text is not None and pa.types.is_integer(dtype) else text
+            values = pa.array([] if value is None else [value], dtype)
+            mask = np.full(n_rows, value is None)
+            arrays[name] = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_rows, np.int32), mask=mask), values)
+        return arrays
 
     def loads(self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
         """Columns of one file in loads that do not depend on one another; those of a stream are read already."""
@@ -167,10 +178,14 @@ def files_under(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
         files = tuple(sorted(file for file in _entries(path) if file.name.lower().endswith(tuple(suffixes))))
         if not files:
             raise SourceError(f"the folder {path.name!r} holds no {' or '.join(f'*{end}' for end in suffixes)} files")
-        return files
-    if not path.exists():
+    elif not path.exists():
         raise SourceError(f"no such file or folder: {path}")
-    return (path,)
+    else:
+        files = (path,)
+    for file in files:
+        with reading(file.name):
+            check_regular(file)
+    return files
 
 
 def _entries(folder: Path) -> Iterator[Path]:
@@ -272,21 +287,6 @@ def partition_schema(root: Path, files: Sequence[Path]) -> pa.Schema:
         whole = bool(texts) and all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text) for text in texts if text is not None)
         fields.append(pa.field(name, pa.int64() if whole else pa.string()))
     return pa.schema(fields)
-
-
-def partition_arrays(
-    root: Path, file: Path, schema: pa.Schema, partitions: Sequence[str], n_rows: int
-) -> dict[str, pa.Array]:
-    """The columns of one file that its folders name, as dictionaries of one value."""
-    found = dict(_values(root, file))
-    arrays = {}
-    for name in partitions:
-        dtype, text = schema.field(name).type, found[name]
-        value = int(text) if text is not None and pa.types.is_integer(dtype) else text
-        values = pa.array([] if value is None else [value], dtype)
-        mask = np.full(n_rows, value is None)
-        arrays[name] = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_rows, np.int32), mask=mask), values)
-    return arrays
 
 
 def _values(root: Path, file: Path) -> list[tuple[str, str | None]]:

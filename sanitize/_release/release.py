@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -80,7 +80,7 @@ def _kind(dtype: pa.DataType) -> str:
     return str(dtype)
 
 
-HandleUnknown = Literal["high_risk", "error"]
+Unknown = Literal["high_risk", "error"]
 
 # Lanes of the random source above all stages of any channel; one for each printed numeric column.
 _BIN_LANE = 1 << 20
@@ -88,13 +88,51 @@ _BIN_LANE = 1 << 20
 
 @dataclass(frozen=True)
 class Release:
-    """A channel ready to be applied to rows of the columns it was designed for."""
+    """A channel ready to be applied to rows of the columns it was designed for.
+
+    Attributes
+    ----------
+    layout : Layout
+    spec : Specification
+    design : Design
+    handle_unknown : {"high_risk", "error"}
+    printer : Printer or None
+        Prints released symbols that stand for rows of several columns.
+    beside : dict of str to object
+        What an estimator shows of it too, by the name of the attribute.
+    """
 
     layout: Layout
     spec: Specification
     design: Design
-    handle_unknown: HandleUnknown = "high_risk"
-    printer: Printer | None = None  # prints released symbols that stand for rows of several columns
+    handle_unknown: Unknown = "high_risk"
+    printer: Printer | None = None
+    beside: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def report(self) -> LeakageReport:
+        """Leakage before and after, against the budget."""
+        return self.design.report
+
+    @property
+    def joint(self) -> JointDistribution:
+        """The distribution learned, private to whoever holds the table."""
+        return self.design.joint
+
+    @property
+    def channel(self) -> Channel:
+        """From public symbols to what is printed."""
+        return self.design.channel
+
+    def kept_by(self, designer: Any) -> None:
+        """Let an estimator, or another designer, remember it."""
+        designer._release, designer._joint = replace(self, beside={}), self.joint
+        for name, value in {"channel_": self.channel, "report_": self.report, **self.beside}.items():
+            setattr(designer, name, value)
+
+    def with_report(self, report: LeakageReport) -> Release:
+        """The same with another report."""
+        return replace(self, design=replace(self.design, report=report))
 
     def bare(self) -> Release:
         """The same release without the distribution that it was designed from: all that rows need."""
@@ -102,7 +140,8 @@ class Release:
             self,
             layout=self.layout.bare(),
             spec=replace(self.spec, mechanism=no_mechanism),
-            design=bare_design(self.design.channel, self.design.fallback),
+            design=bare_design(self.channel, self.design.fallback),
+            beside={},
         )
 
     @property

@@ -215,10 +215,6 @@ class Combined:
             for (name, values), digit in zip(self.values.items(), digits, strict=True)
         }
 
-    def spread(self, answers: NDArray[Any]) -> NDArray[Any]:
-        """The answer of each row, from those of all combinations."""
-        return spread(answers, self.numbers)
-
 
 def with_missing(values: pa.Array) -> pa.DictionaryArray:
     """Distinct values by position, and missing last."""
@@ -255,7 +251,7 @@ class CombinedRows(Together):
         values, place = combined.values[name], list(combined.values).index(name)
         digits = np.unravel_index(np.arange(combined.n), combined.sizes)[place]
         n = combined.sizes[place] - 1
-        rows = combined.spread(digits.astype(np.min_scalar_type(n)))
+        rows = spread(digits.astype(np.min_scalar_type(n)), combined.numbers)
         return pa.DictionaryArray.from_arrays(masked(rows, rows == n), values.dictionary, safe=False)
 
     def __contains__(self, name: object) -> bool:

@@ -87,9 +87,7 @@ def release(args: argparse.Namespace) -> None:
     report: Any
     if policy.tables:
         report = release_tables(args, policy)
-        _give(report, args, policy, written=written)
-        if written is not None and not args.json:
-            args.wrote = f"wrote {one_line(written.name)} ({report.n_rows:,} units, {1 + len(policy.tables)} tables)\n"
+        _give(report, args, policy, written=written, size=f"{report.n_rows:,} units, {1 + len(policy.tables)} tables")
         return
     sanitizer = designer_of(policy)
     judgement = judged(args, policy)
@@ -110,11 +108,9 @@ def release(args: argparse.Namespace) -> None:
     if policy.unit is not None:
         give_by_unit(report, args, stream)
     else:
-        _give(report, args, policy, stream, written=written)
-        if written is not None and not args.json:
-            n = len({*policy.public, *policy.keep})
-            size = f"{report.n_rows:,} rows, {n} column{'s' if n > 1 else ''}"
-            args.wrote = f"wrote {one_line(written.name)} ({size})\n"
+        n = len({*policy.public, *policy.keep})
+        size = f"{report.n_rows:,} rows, {n} column{'s' if n > 1 else ''}"
+        _give(report, args, policy, stream, written=written, size=size)
 
 
 def verify(args: argparse.Namespace) -> SanitizeError | None:
@@ -202,8 +198,9 @@ def _give(
     stream: Any = None,
     printed: Callable[[], str] | None = None,
     written: Path | None = None,
+    size: str = "",
 ) -> None:
-    """Print a report, or what is printed in its place, and write it where asked; ``written`` is the released file."""
+    """Print a report, or what is printed in its place, and write it where asked; ``written`` was released."""
     audience = args.audience or policy.audience
     report = report.with_origin(**_origin(args, policy, written))
     full = getattr(args, "full", True)
@@ -211,6 +208,8 @@ def _give(
     if args.report is not None:
         _write(report, args, args.report, audience)
     say(rendered + "\n", stream)
+    if written is not None and not args.json:
+        args.wrote = f"wrote {one_line(written.name)} ({size})\n"
 
 
 def _origin(args: argparse.Namespace, policy: Policy, written: Path | None = None) -> dict[str, str | None]:

@@ -274,4 +274,4 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
     layout, source = recipe.layout(chosen_rows(book, table))
     spec = replace(recipe.specification(), is_priced=False)
     fitted = recipe.design(spec, layout, Counted.of(layout, source), words)
-    return replace(fitted.release.bare(), handle_unknown="high_risk"), words
+    return replace(fitted.bare(), handle_unknown="high_risk"), words

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
+from sanitize._checks import whole_number
 from sanitize._files.open import Target
 from sanitize._files.outputs import outputs
 from sanitize._files.parquet import ParquetSource
@@ -82,8 +83,7 @@ def release_by_tasks(
 ) -> LeakageReport:
     """The release of `sanitize.release_file`, its passes run by an engine, as a folder of parts."""
     check_row_order(rows)
-    if task_rows < 1:
-        raise InvalidParameter(f"task_rows must be at least 1, got {task_rows}")
+    whole_number("task_rows", task_rows, 1)
     check_designer(sanitizer, "a release by many workers is designed by an estimator")
     keyed(sanitizer, key)  # refused before anything is read
     table = ParquetSource.open(Path(source).absolute())

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sanitize._checks import whole_number
 from sanitize._files.loads import n_workers
 from sanitize._files.open import Target, delimited, open_source, open_target
 from sanitize._files.source import BATCH_ROWS
@@ -124,8 +125,7 @@ def release_file(
     asked = _Asked.of(by, rows, workers, delimiter)
     sanitizer, rows, threads = asked.sanitizer, asked.rows, asked.threads
     ledger, receipt = asked.of_policy("ledger", ledger), asked.of_policy("receipt", receipt)
-    if batch_rows < 1:
-        raise InvalidParameter(f"batch_rows must be at least 1, got {batch_rows}")
+    whole_number("batch_rows", batch_rows, 1)
     place, opened = open_target(target, source, force=force)
     spending = None if ledger is None else _spending(ledger, sanitizer)
     with opened as outputs, asked.opened(source) as table:

@@ -268,7 +268,7 @@ class SecondPass:
         table = np.zeros(combined.n, np.min_scalar_type(max(n - 1, 0)))
         table[present] = own
         counts = np.bincount(own, weights=combined.counts[present], minlength=n).astype(np.int64)
-        return combined.spread(table), counts, n_unseen
+        return spread(table, combined.numbers), counts, n_unseen
 
     def write(self, outputs: Outputs, place: Target | BinaryIO, rows: RowOrder) -> None:
         """Second pass into a file, a folder of parts, or a stream; all of it or nothing.

@@ -20,4 +20,3 @@ from ._policy import (
     designer_of as designer_of,
     is_joint as is_joint,
 )
-from ._reader import is_day as is_day

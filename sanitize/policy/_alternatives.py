@@ -74,11 +74,6 @@ class Drafts:
             return ()
         return tuple(name for name in family if name != self.own and self._is_quick(name))
 
-    @property
-    def is_of_one_distribution(self) -> bool:
-        """Whether all designs are of the same symbols; every budget grows another tree."""
-        return self.own not in TREES
-
     def rank(self, name: str) -> int:
         """Place of a mechanism among all, the simplest first."""
         simple = [kind.name.replace(" ", "-") for kind in KINDS]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import date
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
@@ -74,14 +73,6 @@ def unlisted(where: str, words: Sequence[str], value: object) -> PolicyError:
     near = get_close_matches(value, words, n=1) if isinstance(value, str) else ()
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return refused(where, f"must be one of {', '.join(map(repr, words))}, got {_got(value, quoted=True)}{hint}")
-
-
-def is_day(text: str) -> bool:
-    """Whether a text is a date as 2026-01-31."""
-    try:
-        return date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False
 
 
 def _refusal(error: Misfit, where: str) -> PolicyError:

@@ -201,7 +201,7 @@ class UnitRelease:
         counted, self._words = Counted.of(layout, source), random_words(recipe.random_state)
         fitted = recipe.design(recipe.for_files(), layout, counted, self._words)
         fitted.report.require()
-        self._release: Release = fitted.release
+        self._release: Release = fitted
         self._designer = RecipeDesigner(recipe.changed(output="model"))
         fitted.kept_by(self._designer)
         if not isinstance(self._release.printer, RowModel):

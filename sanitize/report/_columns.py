@@ -60,13 +60,23 @@ def kept_columns(joint: JointDistribution, channel: Channel, after: JointDistrib
 
     ``after`` is the distribution of (S, Y).
     """
-    shares = _each(joint, channel)
-    if len(joint.public.columns) == 1:
-        shares = iter([KeptColumn(joint.public.columns[0], normalized_utility(joint, channel))])
-    return tuple(
-        replace(kept, before=largest_alone(joint, kept.column), after=largest_alone(after, kept.column))
-        for kept in shares
-    )
+    names, shares = joint.public.columns, []
+    if len(names) == 1:
+        shares.append(normalized_utility(joint, channel))
+    else:
+        reduced = ReducedChannel.of(channel)
+        codes = [np.unique(column, return_inverse=True)[1] for column in joint.public.codes.T]
+        n_levels = [int(of_column.max()) + 1 for of_column in codes]
+        if sum(n_levels) * _most_symbols(reduced) > 1 << 22:  # that are worth a figure beside the verdict
+            return ()
+        for of_column, n in zip(codes, n_levels, strict=True):
+            before = np.bincount(of_column * reduced.n_states + reduced.states, joint.p_x, n * reduced.n_states)
+            distribution: NDArray[np.float64] = before.reshape(n, reduced.n_states).astype(np.float64)
+            for stage in reduced.stages:
+                distribution = stage.push(distribution)
+            shares.append(_share(distribution))
+    alone = ((largest_alone(joint, name), largest_alone(after, name)) for name in names)
+    return tuple(KeptColumn(name, share, *own) for name, share, own in zip(names, shares, alone, strict=True))
 
 
 def with_side_knowledge(report: Report, joint: JointDistribution, channel: Channel) -> Report:
@@ -93,20 +103,6 @@ def largest_alone(joint: JointDistribution, column: str) -> float | None:
     seen = distribution.sum(axis=0) > 0
     lifts = distribution[:, seen] / (joint.p_s[:, None] * distribution.sum(axis=0)[seen])
     return float(np.log(lifts.max()))
-
-
-def _each(joint: JointDistribution, channel: Channel) -> Iterator[KeptColumn]:
-    reduced = ReducedChannel.of(channel)
-    codes = [np.unique(column, return_inverse=True)[1] for column in joint.public.codes.T]
-    n_levels = [int(of_column.max()) + 1 for of_column in codes]
-    if sum(n_levels) * _most_symbols(reduced) > 1 << 22:  # levels x symbols that are worth a figure beside the verdict
-        return
-    for name, of_column, n in zip(joint.public.columns, codes, n_levels, strict=True):
-        before = np.bincount(of_column * reduced.n_states + reduced.states, joint.p_x, n * reduced.n_states)
-        distribution: NDArray[np.float64] = before.reshape(n, reduced.n_states).astype(np.float64)
-        for stage in reduced.stages:
-            distribution = stage.push(distribution)
-        yield KeptColumn(name, _share(distribution))
 
 
 def _most_symbols(reduced: ReducedChannel) -> int:
@@ -242,7 +238,23 @@ def with_columns(
     made: Any = report
     drawn = [row for name, values, sides in islice(shapes, _MOST_COLUMNS) for row in _shape(name, values, sides)]
     made = replace(made, measures=(*made.measures, line), kept=columns, _shapes=drawn).with_section(section)
-    return _with_pairs(made, pairs, channel)
+    found = list(_of_same_rows(pairs, channel))
+    n_seen, n_all = len(found), math.comb(len(columns), 2)
+    shares = {" x ".join(names): share for names, share, varies in found if varies}
+    if not shares:
+        return cast("Report", made)
+    kind: Kind = "exact" if n_seen == n_all else "estimate"
+    mean = _mean(list(shares.values()))
+    line = Measure("mean_pair_utility", "information kept, mean of pairs", "1", kind, 1.0, mean)
+    least = sorted(shares.items(), key=lambda item: item[1])[:_MOST_PAIRS]
+    words = (
+        "The same of two columns together: the share of H(X_i, X_j) that the release keeps, I(X_i, X_j;Y), beyond what "
+        "rows dealt at random keep"
+    )
+    words += f", of {n_seen} pairs drawn at random from {n_all}" if n_seen < n_all else ""
+    words += f"; the {_MOST_PAIRS} least kept of {len(shares)} pairs." if len(shares) > _MOST_PAIRS else "."
+    section = Section("kept by pair", "Kept by pair of columns", words, ("Pair", "kept"), tuple(least), public=True)
+    return cast("Report", replace(made, measures=(*made.measures, line)).with_section(section))
 
 
 def kept_of_columns(
@@ -263,25 +275,6 @@ def _of_same_rows(
     for name, rows in tables:
         chance = dealt(rows) if chance is None else chance
         yield name, kept_beyond_chance(rows, channel, chance), rows.shape[0] > 1
-
-
-def _with_pairs(report: Any, pairs: Iterable[tuple[tuple[str, str], sparse.csr_array]], channel: Channel) -> Any:
-    found = list(_of_same_rows(pairs, channel))
-    n_seen, n_all = len(found), math.comb(len(report.kept or ()), 2)
-    kept = {" x ".join(names): share for names, share, varies in found if varies}
-    if not kept:
-        return report
-    kind: Kind = "exact" if n_seen == n_all else "estimate"
-    line = Measure("mean_pair_utility", "information kept, mean of pairs", "1", kind, 1.0, _mean(list(kept.values())))
-    least = sorted(kept.items(), key=lambda item: item[1])[:_MOST_PAIRS]
-    words = (
-        "The same of two columns together: the share of H(X_i, X_j) that the release keeps, I(X_i, X_j;Y), beyond what "
-        "rows dealt at random keep"
-    )
-    words += f", of {n_seen} pairs drawn at random from {n_all}" if n_seen < n_all else ""
-    words += f"; the {_MOST_PAIRS} least kept of {len(kept)} pairs." if len(kept) > _MOST_PAIRS else "."
-    section = Section("kept by pair", "Kept by pair of columns", words, ("Pair", "kept"), tuple(least), public=True)
-    return replace(report, measures=(*report.measures, line)).with_section(section)
 
 
 def _mean(kept: list[float]) -> float:

@@ -25,50 +25,6 @@ _OF_THE_DISTRIBUTION = ("mutual_information", "max_log_lift", "min_log_lift")
 _BAR = 20
 
 
-def curve_text(curve: dict[str, Any], chosen: int | None = None, most: int = 20) -> str:
-    """Table of a curve, 80 columns wide, in plain ASCII: one row a budget, with a bar for what it keeps.
-
-    Parameters
-    ----------
-    curve : dict
-        Document of the curve (`TradeoffCurve.to_dict`).
-    chosen : int, optional
-        Position of the point to mark with an arrow; it is always shown.
-    most : int
-        Rows shown at most, spread evenly over those that read differently; how many there are is said in the last line.
-
-    Examples
-    --------
-    >>> import sanitize as sz
-    >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
-    >>> print(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0.5, 1]))
-    watchdog                                             times as likely
-          budget   information kept in X                at least   at most    I(S;Y)
-             0.5   ###############.....     74.8 %             1         1         0
-               1   ####################    100.0 %           0.4       1.6   0.09637
-    """
-    lines = [
-        f"{clip(curve['mechanism'], 46):<53}times as likely",
-        f"  {'budget':>10}   {'information kept in X':<37}at least   at most    I(S;Y)",
-    ]
-    rows = []
-    for point in curve["points"]:
-        share = float(point["normalized_utility"])
-        bar = "#" * round(_BAR * share)
-        least, most_likely = (times(float(point[name] or 0.0)) for name in ("min_log_lift", "max_log_lift"))
-        rows.append(
-            f"{clip(point['label'], 10):>10}   {bar:.<{_BAR}}{100 * share:>9.1f} %"
-            f"{least:>14}{most_likely:>10}{number(point['mutual_information']):>10}"
-        )
-    alike = {row: i for i, row in enumerate(rows)} | ({} if chosen is None else {rows[chosen]: chosen})
-    places = sorted(alike.values())
-    shown = {chosen, *(places[round(i * (len(places) - 1) / max(1, most - 1))] for i in range(most))}
-    lines += [("->" if i == chosen else "  ") + rows[i] for i in places if i in shown]
-    if len(rows) > len(shown - {None}):
-        lines.append(f"  {len(rows)} budgets were tried: see to_frame()")
-    return "\n".join(lines)
-
-
 @dataclass(frozen=True)
 class TradeoffPoint:
     """What one budget gives: the figures of the channel that the mechanism designed for it.
@@ -171,12 +127,39 @@ class TradeoffCurve:
         return {"mechanism": self.mechanism, "points": points}
 
     def to_text(self, *, chosen: TradeoffPoint | None = None, most: int = 20) -> str:
-        """Table of 80 columns for a terminal, with a bar for the utility and an arrow at the chosen point.
+        """Table of 80 columns for a terminal, in ASCII, with a bar for the utility and an arrow at the chosen point.
 
-        Of more than ``most`` points as many are shown, spread evenly, and the chosen one.
+        Of more than ``most`` points as many are shown, spread evenly over those that read differently, and the chosen
+        one; how many there are is said in the last line.
+
+        Examples
+        --------
+        >>> import sanitize as sz
+        >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
+        >>> print(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0.5, 1]))
+        watchdog                                             times as likely
+              budget   information kept in X                at least   at most    I(S;Y)
+                 0.5   ###############.....     74.8 %             1         1         0
+                   1   ####################    100.0 %           0.4       1.6   0.09637
         """
-        position = None if chosen is None else self.points.index(chosen)
-        return curve_text(self.to_dict(), position, most)
+        lines = [
+            f"{clip(self.mechanism, 46):<53}times as likely",
+            f"  {'budget':>10}   {'information kept in X':<37}at least   at most    I(S;Y)",
+        ]
+        rows = []
+        for point in self.points:
+            share, extremes = point.normalized_utility, (times(point.min_log_lift), times(point.max_log_lift))
+            bar = f"{'#' * round(_BAR * share):.<{_BAR}}"
+            figures = f"{extremes[0]:>14}{extremes[1]:>10}{number(point.mutual_information):>10}"
+            rows.append(f"{clip(point.label, 10):>10}   {bar}{100 * share:>9.1f} %{figures}")
+        own = None if chosen is None else self.points.index(chosen)
+        alike = {row: i for i, row in enumerate(rows)} | ({} if own is None else {rows[own]: own})
+        places = sorted(alike.values())
+        shown = {own, *(places[round(i * (len(places) - 1) / max(1, most - 1))] for i in range(most))}
+        lines += [("->" if i == own else "  ") + rows[i] for i in places if i in shown]
+        if len(rows) > len(shown - {None}):
+            lines.append(f"  {len(rows)} budgets were tried: see to_frame()")
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         return self.to_text()

@@ -266,44 +266,44 @@ class SavedReport(ReportViews):
         return f"SavedReport({self._saved['verdict']['mechanism']!r}, {short(self.state, useless=self.useless)})"
 
 
+def _refuse(wrong: object, words: str) -> None:
+    if wrong:
+        raise SourceError(words)
+
+
 def _check_sense(document: dict[str, Any]) -> None:
     """Refuse a report whose parts contradict each other."""
     verdict, columns = document["verdict"], document["columns"]
-    if verdict["tolerance"] != VERDICT_TOLERANCE:
-        raise SourceError(f"the report's tolerance is not {VERDICT_TOLERANCE:g}")
-    if (verdict["budget"] is None) != (verdict["worst_excess"] is None):
-        raise SourceError("the report has an excess without a budget, or a budget without an excess")
+    _refuse(verdict["tolerance"] != VERDICT_TOLERANCE, f"the report's tolerance is not {VERDICT_TOLERANCE:g}")
     budget = verdict["budget"]
+    is_half = (budget is None) != (verdict["worst_excess"] is None)
+    _refuse(is_half, "the report has an excess without a budget, or a budget without an excess")
     # A budget of somebody else's making has words of its own.
     if budget is None or budget.get("type", "LiftBudget") in BUDGETS:
         try:
             made = None if budget is None else budget_from_dict(budget)
         except (SanitizeError, TypeError, ValueError):
             raise SourceError("the report's budget is not one") from None
-        if verdict["allowed"] != budget_words(made):
-            raise SourceError("the report's words on its budget contradict the budget")
+        _refuse(verdict["allowed"] != budget_words(made), "the report's words on its budget contradict the budget")
     over = verdict["worst_excess"] is not None and float(verdict["worst_excess"]) > VERDICT_TOLERANCE
     exposed = bool(set(columns["kept"]) & set(columns["sensitive"]))
-    if verdict["ok"] is (over or exposed or verdict["refuted"]):
-        raise SourceError("the report's verdict contradicts its figures")
+    _refuse(verdict["ok"] is (over or exposed or verdict["refuted"]), "the report's verdict contradicts its figures")
     names = [measure["name"] for measure in document["measures"]]
-    if len(set(names)) < len(names):
-        raise SourceError("the report lists a measure twice")
+    _refuse(len(set(names)) < len(names), "the report lists a measure twice")
     computed = {m["name"] for m in document["measures"] if m["before"] is not None and m["after"] is not None}
     missing = {"max_log_lift", "min_log_lift", "utility", "normalized_utility"} - computed
-    if missing:
-        raise SourceError(f"the report lacks the measure {min(missing)!r}")
+    _refuse(missing, f"the report lacks the measure {min(missing, default='')!r}")
     for measure in document["measures"]:
         room = _ROUNDING * abs(float(measure["bound"] or 0.0)) + 1e-6
-        if verdict["ok"] and measure["kind"] == "exact" and excess_of(measure) > room:
-            raise SourceError(f"the report is said to be within its budget, and its {measure['name']} is not")
+        _refuse(
+            verdict["ok"] and measure["kind"] == "exact" and excess_of(measure) > room,
+            f"the report is said to be within its budget, and its {measure['name']} is not",
+        )
     _check_headline(document)
     if document["audience"] == "internal":
         told = warnings_of_facts(document)
-        if document["warnings"][: len(told)] != told:
-            raise SourceError("the report does not warn of what its own figures say")
-        if len(document["symbols"]) > document["n_symbols"]:
-            raise SourceError("the report lists more symbols than it counts")
+        _refuse(document["warnings"][: len(told)] != told, "the report does not warn of what its own figures say")
+        _refuse(len(document["symbols"]) > document["n_symbols"], "the report lists more symbols than it counts")
 
 
 def _check_headline(document: dict[str, Any]) -> None:
@@ -313,8 +313,7 @@ def _check_headline(document: dict[str, Any]) -> None:
     expected = {f"worst_{name}" for name in ("max_log_lift", "min_log_lift", "ldp_sensitive")}
     # A tree's own certificate takes the place of a worst case.
     lacks = not worst and verdict["confidence"] is not None and verdict["mechanism"] not in _CERTIFIED
-    if lacks or (worst and worst != expected):
-        raise SourceError("the report's worst case lacks a figure")
+    _refuse(lacks or (worst and worst != expected), "the report's worst case lacks a figure")
     state = state_of(ok=verdict["ok"], has_budget=verdict["budget"] is not None, confidence=verdict["confidence"])
     # Shares of a public report are rounded: there 0.05 may be a little less.
     shares = [column["share"] - (_ROUNDING if document["audience"] == "public" else 0) for column in document["kept"]]
@@ -322,7 +321,5 @@ def _check_headline(document: dict[str, Any]) -> None:
     wrong = verdict["state"] != state or verdict["useless"] > useless or verdict["useless"] is not bool(verdict["lack"])
     if document["audience"] == "internal":
         wrong |= verdict["useless"] != useless or (document["n_rows"] is not None) != verdict["counted"]
-    if wrong:
-        raise SourceError("the report's state contradicts its figures")
-    if with_headline(document) != document:
-        raise SourceError("the report's headline contradicts its figures")
+    _refuse(wrong, "the report's state contradicts its figures")
+    _refuse(with_headline(document) != document, "the report's headline contradicts its figures")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sanitize._checks import required
 from sanitize._files.csv import CsvSource
 from sanitize._files.loads import n_workers
 from sanitize._files.open import Target, delimited, open_source, open_target
@@ -49,21 +50,9 @@ if TYPE_CHECKING:
     from sanitize._release.designer import Designer, Prepared
     from sanitize._release.first_pass import RowOrder
     from sanitize._release.release import Release
-    from sanitize.joint import ContingencyTable
     from sanitize.report import LeakageReport
 
     File = str | os.PathLike[str]
-
-
-def designed(source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder) -> tuple[Designer, ContingencyTable]:
-    """Design the release again, from the counts of its source, which are returned."""
-    again = _copy_for(source, sanitizer)
-    with open_source(source, again.numbers) as table:
-        recipe, first = again.recipe(), FirstPass(table, workers=n_workers(None))
-        fitted, counts = recipe.fit(recipe.for_files(is_priced=False), first, rows)
-        fitted.kept_by(again)
-    pa.default_memory_pool().release_unused()  # Arrow keeps what reading took
-    return again, counts
 
 
 def drawn_again(
@@ -259,8 +248,7 @@ def verify_file(
     >>> [check.name for check in sz.verify_file(*files, sanitizer).checks]
     ['design', 'columns', 'rows', 'summary', 'form', 'possible', 'counts', 'order']
     """
-    if not 0 < false_alarm < 1:
-        raise InvalidParameter(f"false_alarm must lie between 0 and 1, got {false_alarm}")
+    required("false_alarm", false_alarm, "lie between 0 and 1", lambda given: 0 < given < 1)
     policy = sanitizer if isinstance(sanitizer, Policy) else None
     given = (policy.delimiter if policy else None) if delimiter is None else delimiter
     named = delimited(source, given)
@@ -303,9 +291,12 @@ def _without_drawing(
     written: Source, source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder, false_alarm: float
 ) -> tuple[LeakageReport, list[Check]]:
     """The report of the release, designed again, and the checks that need no receipt."""
-    again, counted = designed(source, sanitizer, rows)
-    release = again._release
+    again = _copy_for(source, sanitizer)
     with open_source(source, again.numbers) as table:
+        recipe, first = again.recipe(), FirstPass(table, workers=n_workers(None))
+        release, counted = recipe.fit(recipe.for_files(is_priced=False), first, rows)
+        release.kept_by(again)
+        pa.default_memory_pool().release_unused()  # Arrow keeps what reading took
         n_rows = f"{written.n_rows} released, {table.n_rows} in the source"
         checks = [
             design_check(again),

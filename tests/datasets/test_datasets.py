@@ -141,9 +141,9 @@ def test_make_table_never_draws_an_impossible_cell_and_keeps_the_axes() -> None:
 
 def test_generators_refuse_impossible_sizes() -> None:
     for n_x, n_s, named in [(0, 5, "n_x"), (17, -1, "n_s")]:
-        with pytest.raises(InvalidParameter, match=f"{named} must be at least 1"):
+        with pytest.raises(InvalidParameter, match=f"{named} must be a whole number >= 1"):
             datasets.make_joint(n_x, n_s)
-    with pytest.raises(InvalidParameter, match="n_records must be at least 0, got -1"):
+    with pytest.raises(InvalidParameter, match="n_records must be a whole number >= 0, got -1"):
         datasets.make_table(datasets.make_joint(), -1)
 
 

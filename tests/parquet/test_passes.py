@@ -252,7 +252,8 @@ def test_a_key_that_is_not_32_bytes_is_refused(key, source, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"), [({"rows": "sort"}, "rows must be"), ({"batch_rows": 0}, "batch_rows must be at least 1")]
+    ("settings", "message"),
+    [({"rows": "sort"}, "rows must be"), ({"batch_rows": 0}, "batch_rows must be a whole")],
 )
 def test_other_arguments_out_of_range_are_refused(settings, message, source, tmp_path):
     with pytest.raises(InvalidParameter, match=message):

@@ -209,7 +209,7 @@ def test_a_channel_that_is_given_is_measured_at_the_level_of_its_certificate(df,
     with open_source(tmp_path / "raw.parquet") as source:
         recipe = best.recipe()
         fitted, _ = recipe.fit(recipe.for_files(given=best.channel_), FirstPass(source, 1 << 16), "shuffle")
-    assert (fitted.report.confidence, fitted.release.spec.confidence) == (0.9, 1 - 0.1 / 3)
+    assert (fitted.report.confidence, fitted.spec.confidence) == (0.9, 1 - 0.1 / 3)
     assert np.array_equal(fitted.report.excess, best.report_.excess)
 
 

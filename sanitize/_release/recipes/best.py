@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from sanitize._release.design import Specification
     from sanitize._release.first_pass import FirstPass, RowOrder
     from sanitize._release.layout import Layout
-    from sanitize._release.recipes.recipe import Fitted, FittedFiles, Rows
+    from sanitize._release.recipes.recipe import FittedFiles, Rows
+    from sanitize._release.release import Release
     from sanitize._sampling.noise import RandomWords
     from sanitize.budgets import Budget
     from sanitize.joint import JointDistribution
@@ -61,7 +62,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 
     def design(
         self, spec: Specification, layout: Layout, counted: Counted, words: RandomWords | None = None, rows: Rows = None
-    ) -> Fitted:
+    ) -> Release:
         """Design all that fit, and take the one that keeps most; trees are among them where the rows are there."""
         each = self._certified(counted.table.n, spec.budget)
         grown = []
@@ -100,7 +101,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         n_certificates = 1 + len(self._kinds_of_trees(n_rows, budget))
         return self.changed(confidence=1 - (1 - check_confidence(self.confidence)) / n_certificates)
 
-    def _claimed(self, fitted: Fitted) -> Fitted:
+    def _claimed(self, fitted: Release) -> Release:
         """A release that was certified with others, so that it holds at the confidence asked for, whichever it is."""
         return fitted if self.confidence is None else fitted.with_report(fitted.report.held_at(self.confidence))
 
@@ -146,7 +147,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         made = replace(made, beside={**made.beside, "compared_": compared})
         return (made if place >= len(found) else self._judged(made, counted, is_priced=spec.is_priced)), table
 
-    def _tuples(self, spec: Specification, layout: Layout, counted: Counted, *, is_alone: bool) -> Iterator[Fitted]:
+    def _tuples(self, spec: Specification, layout: Layout, counted: Counted, *, is_alone: bool) -> Iterator[Release]:
         """Designs of tuples; none where a tree was grown and they are too many, or cannot be released."""
         rows = counted.table.counts.sum(axis=0)
         n_x = int(np.count_nonzero(rows))
@@ -161,7 +162,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
                 yield recipe.design(replace(recipe.specification(), is_priced=False), layout, unordered)
 
 
-def _with_columns(fitted: Fitted, rows: Sequence[tuple[str, sparse.csr_array]]) -> Fitted:
+def _with_columns(fitted: Release, rows: Sequence[tuple[str, sparse.csr_array]]) -> Release:
     """A release of tuples whose report says what it keeps of columns, as that of a tree does."""
     line = kept_of_columns(rows, fitted.channel)[1]
     return fitted.with_report(replace(fitted.report, measures=(*fitted.report.measures, line)))

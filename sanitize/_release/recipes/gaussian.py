@@ -12,7 +12,7 @@ import numpy as np
 
 from sanitize._limits import CHANNEL_CELLS
 from sanitize._release.layout import Layout
-from sanitize._release.recipes.recipe import Fitted, Recipe
+from sanitize._release.recipes.recipe import Recipe
 from sanitize._tables.columns import as_arrow
 from sanitize.alphabet import Alphabet
 from sanitize.binning import Grid
@@ -99,13 +99,13 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         step = self.step.get(name) if isinstance(self.step, Mapping) else self.step
         return Grid.declared_on(name, pair, step, self.points, column)
 
-    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Fitted:
+    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Release:
         # The channel was designed and measured on the tuples that occur; it knows what to do with all others.
         noise = release.spec.mechanism
         assert isinstance(noise, _Noise)
         layout = release.layout
         channel = noise.over(layout.public, [layout.bins[name].labels for name in layout.public])
-        return Fitted(replace(release, design=replace(release.design, channel=channel)))
+        return replace(release, design=replace(release.design, channel=channel))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sanitize._checks import positive
 from sanitize._release.design import Specification
 from sanitize._release.layout import require_named, select, with_sensitive
 from sanitize._release.recipes.joint_plan import JointLayout, JointPlan
-from sanitize._release.recipes.recipe import Fitted, Recipe
+from sanitize._release.recipes.recipe import Recipe
 from sanitize._release.release import no_mechanism
 from sanitize.budgets import as_budget
 from sanitize.errors import ColumnError, InvalidParameter
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from sanitize._release.first_pass import Counted
     from sanitize._release.layout import ColumnSpec, Layout
-    from sanitize._release.recipes.recipe import LaidOut, Missing, Printed, Settled, Unknown, Weights
-    from sanitize._release.release import Release
+    from sanitize._release.recipes.recipe import LaidOut, Missing, Printed, Settled, Weights
+    from sanitize._release.release import Release, Unknown
     from sanitize._sampling.noise import Randomness, RandomWords
     from sanitize._tables.frame import Table
     from sanitize.binning import Bins
@@ -183,9 +183,9 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             raise ColumnError(f"the columns {names} cannot be released together: {error}") from None
         return replace(spec, mechanism=plan, facts=plan.facts), layout, counted.clipped
 
-    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Fitted:
+    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Release:
         plan = release.spec.mechanism
-        return Fitted(release, {"channels_": plan.channels} if isinstance(plan, JointPlan) else {})
+        return replace(release, beside={"channels_": plan.channels}) if isinstance(plan, JointPlan) else release
 
 
 def _check_names(names: Sequence[str], parameters: set[str]) -> None:

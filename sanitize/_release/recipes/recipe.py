@@ -14,7 +14,7 @@ from sanitize._checks import one_of
 from sanitize._files.source import Numbers
 from sanitize._release.design import MIN_COUNT, Specification, design, priced
 from sanitize._release.layout import Layout, bins_of, public_columns, require_named, with_sensitive
-from sanitize._release.release import Release
+from sanitize._release.release import Release, Unknown
 from sanitize._sampling.noise import is_secure
 from sanitize._tables.frame import Table
 from sanitize.binning import is_of_dates
@@ -31,12 +31,10 @@ if TYPE_CHECKING:
     from sanitize._sampling.noise import Randomness, RandomWords
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
-    from sanitize.joint import ContingencyTable, JointDistribution
-    from sanitize.report import LeakageReport
+    from sanitize.joint import ContingencyTable
 
 
 Missing = Literal["category", "error"]
-Unknown = Literal["high_risk", "error"]
 Printed = Literal["resample", "label"]
 Edges = Mapping[str, Sequence[float] | int] | int | None
 Rows = Mapping[str, Any] | None
@@ -45,48 +43,7 @@ Weights: TypeAlias = "NDArray[np.float64] | None"
 LaidOut: TypeAlias = "tuple[Layout, Mapping[str, Any]]"
 # What is designed, for which columns, and how many values were clipped.
 Settled: TypeAlias = "tuple[Specification, Layout, Mapping[str, int]]"
-FittedFiles: TypeAlias = "tuple[Fitted, ContingencyTable]"
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """What came of a recipe on counts: a release, the distribution that it was designed from, and its report.
-
-    Attributes
-    ----------
-    release : Release
-    beside : dict of str to object
-        What an estimator shows of it too, by the name of the attribute.
-    """
-
-    release: Release
-    beside: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def report(self) -> LeakageReport:
-        """Leakage before and after, against the budget."""
-        return self.release.design.report
-
-    @property
-    def joint(self) -> JointDistribution:
-        """The distribution learned, private to whoever holds the table."""
-        return self.release.design.joint
-
-    @property
-    def channel(self) -> Channel:
-        """From public symbols to what is printed."""
-        return self.release.design.channel
-
-    def kept_by(self, designer: Any) -> None:
-        """Let an estimator, or another designer, remember it."""
-        designer._release, designer._joint = self.release, self.joint
-        designer.channel_, designer.report_ = self.channel, self.report
-        for name, value in self.beside.items():
-            setattr(designer, name, value)
-
-    def with_report(self, report: LeakageReport) -> Fitted:
-        """The same with another report."""
-        return replace(self, release=replace(self.release, design=replace(self.release.design, report=report)))
+FittedFiles: TypeAlias = "tuple[Release, ContingencyTable]"
 
 
 class Recipe(ABC):
@@ -140,7 +97,7 @@ class Recipe(ABC):
 
     def design(
         self, spec: Specification, layout: Layout, counted: Counted, words: RandomWords | None = None, rows: Rows = None
-    ) -> Fitted:
+    ) -> Release:
         """Design from counts, wherever they were taken, and measure: the one pass of tables, files and engines.
 
         Parameters
@@ -176,18 +133,18 @@ class Recipe(ABC):
         """What is designed, for which columns, and how many values were clipped: as the counts settle it."""
         return spec, layout, counted.clipped
 
-    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Fitted:
+    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Release:
         """The release with what follows its design."""
-        return Fitted(release)
+        return release
 
-    def _judged(self, fitted: Fitted, counted: Counted, *, is_priced: bool) -> Fitted:
+    def _judged(self, fitted: Release, counted: Counted, *, is_priced: bool) -> Release:
         """The same after a look at the order of the rows, and at what confidence costs."""
-        spec, table = fitted.release.spec, counted.table
+        spec, table = fitted.spec, counted.table
         if counted.order is not None:
             fitted = fitted.with_report(counted.order.checked(fitted.report, spec.budget, table))
         if not is_priced:
             return fitted
-        return replace(fitted, release=replace(fitted.release, design=priced(fitted.release.design, table, spec)))
+        return replace(fitted, design=priced(fitted.design, table, spec))
 
     def fit(
         self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None

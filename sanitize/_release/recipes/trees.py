@@ -21,7 +21,7 @@ from sanitize._release.recipes.promise import (
     with_noise,
     with_promise,
 )
-from sanitize._release.recipes.recipe import Fitted, Recipe
+from sanitize._release.recipes.recipe import Recipe
 from sanitize._release.recipes.record_dp import RECORD_SHARE
 from sanitize._release.release import no_mechanism
 from sanitize._release.survey import refuse_identifiers
@@ -214,7 +214,7 @@ class TreeRecipe(TreeParameters, Recipe):
     def _output(self, counted: Counted) -> Output:
         return output_of(self.output, int(counted.table.counts.sum()))
 
-    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Fitted:
+    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Release:
         layout, made = release.layout, release.design
         assert isinstance(layout, GrownLayout)
         output = "label" if release.spec.is_draft else self._output(counted)
@@ -232,8 +232,10 @@ class TreeRecipe(TreeParameters, Recipe):
         report = report.with_section(cells_section(layout.tree, rows, self.confidence))
         if self.promise is not None:
             report = with_promise(report, self.promise, layout)
-        bare = replace(release, layout=layout.bare(), design=replace(made, report=report), printer=printer)
-        return Fitted(bare, {"tree_": layout.tree})
+        shown = {"tree_": layout.tree}
+        return replace(
+            release, layout=layout.bare(), design=replace(made, report=report), printer=printer, beside=shown
+        )
 
 
 _GROWN_CELLS = 4096
