@@ -11,7 +11,7 @@ from sanitize._checks import is_number, whole_number
 from sanitize._tables.columns import as_arrow
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.trees._grown import GrownTree
-from sanitize.trees._growth import Node, grow_blocks, grow_cells
+from sanitize.trees._growth import Node, grow_leaves, leaves
 from sanitize.trees._hierarchies import ancestor_views, read_hierarchy
 from sanitize.trees._levels import Levels, entropy, grouped
 from sanitize.trees._splits import Allowed, Splitter
@@ -101,8 +101,12 @@ def grow(
     >>> grown.tree.n_blocks <= grown.tree.n_cells
     True
     """
-    _check_whole(min_rows=min_rows, min_cell_rows=min_cell_rows, max_block_cells=max_block_cells)
-    _check_whole(max_blocks=max_blocks, max_cells=max_cells)
+    whole_number("min_rows", min_rows, 1)
+    whole_number("min_cell_rows", min_cell_rows, 1)
+    if max_block_cells is not None:
+        whole_number("max_block_cells", max_block_cells, 1)
+    whole_number("max_blocks", max_blocks, 1, MOST_BLOCKS)
+    whole_number("max_cells", max_cells, 1, MOST_CELLS)
     names = list(table)
     if not names:
         raise ColumnError("a tree needs at least one public column")
@@ -130,12 +134,14 @@ def grow(
     looked_at = levels if rows is None else levels[:, seen]
     splitter = _splitter(columns, looked_at, views, scale, codes[seen], price, aim)
     root = Node(0, len(seen))
-    if budget is None:
-        root.block = 0
-        blocks = [root]
-    else:
-        blocks = grow_blocks(splitter, root, min_rows, _within(budget, codes[seen]), max_blocks)
-    grow_cells(splitter, blocks, min_cell_rows, max_cells, max_block_cells)
+    blocks = [root]
+    if budget is not None:
+        grow_leaves(splitter, blocks, min_rows, _within(budget, codes[seen]), max_blocks)
+        blocks = leaves(root)
+    for number, block in enumerate(blocks):
+        block.block = number
+    # Inside blocks nothing is asked of S.
+    grow_leaves(splitter, blocks, min_cell_rows, None, max_cells, max_block_cells)
     nodes = [root]
     for node in nodes:  # which grows meanwhile: breadth first
         nodes.extend(node.sides)
@@ -239,16 +245,6 @@ def _check_secrets(secrets: ArrayLike) -> NDArray[np.int64]:
     if codes.ndim != 1 or not np.issubdtype(codes.dtype, np.integer) or (codes < 0).any():
         raise InvalidParameter("secrets must be one whole number >= 0 a row: the number of its sensitive symbol")
     return codes.astype(np.int64)
-
-
-def _check_whole(**numbers: int | None) -> None:
-    for name, value in numbers.items():
-        if value is None and name == "max_block_cells":
-            continue
-        whole_number(name, value, 1)
-    for name, most in (("max_cells", MOST_CELLS), ("max_blocks", MOST_BLOCKS)):
-        if (numbers.get(name) or 0) > most:
-            raise InvalidParameter(f"{name} must be at most {most}, got {numbers[name]}")
 
 
 def _check_weights(weights: Mapping[str, float] | None, names: list[str]) -> dict[str, float]:

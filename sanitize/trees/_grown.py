@@ -15,7 +15,7 @@ from sanitize.trees._levels import grouped, steps
 from sanitize.trees._tree import group_label
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
     from scipy import sparse
@@ -50,8 +50,12 @@ class GrownTree:
     @cached_property
     def profiles(self) -> Profiles:
         """What each cell holds of each column whose information is to be kept, in the rows that were looked at."""
-        cells, levels = self.cells[self._seen], self._levels[:, self._seen]
-        return Profiles.count(cells, levels, self._columns, self._measured, self._scale, self.tree.n_cells)
+        cells, parts = self.cells[self._seen], []
+        for j in self._measured:
+            table = cell_counts(self._levels[j, self._seen], cells, self._columns[j].n_levels, self.tree.n_cells)
+            parts.append(table[:, table.any(axis=0)].astype(np.float64))  # without levels that no row has
+        starts = np.cumsum([0, *(part.shape[1] for part in parts[:-1])])
+        return Profiles(np.concatenate(parts, axis=1), starts, self._scale)
 
     @property
     def repeats(self) -> NDArray[np.int64]:
@@ -172,10 +176,7 @@ def design_rows(n_records: int, share: float = DESIGN_SHARE) -> NDArray[np.bool_
 
 
 def cell_counts(
-    cells: NDArray[np.integer],
-    secrets: NDArray[np.integer],
-    n_cells: int,
-    n_secrets: int,
+    cells: NDArray[np.integer], secrets: NDArray[np.integer], n_cells: int, n_secrets: int
 ) -> NDArray[np.int64]:
     """Rows of each secret in each cell, shape (n_secrets, n_cells).
 
@@ -216,24 +217,6 @@ class Profiles:
     counts: NDArray[np.float64]
     starts: NDArray[np.int64]
     weights: NDArray[np.float64]
-
-    @classmethod
-    def count(
-        cls,
-        cells: NDArray[np.int32],
-        levels: NDArray[np.uint16],
-        columns: list[Levels],
-        measured: Iterable[int],
-        weights: NDArray[np.float64],
-        n_cells: int,
-    ) -> Profiles:
-        """Counts of rows in these cells, with these levels; levels that no row has are left out."""
-        parts = []
-        for j in measured:
-            table = cell_counts(levels[j], cells, columns[j].n_levels, n_cells)
-            parts.append(table[:, table.any(axis=0)].astype(np.float64))
-        starts = np.cumsum([0, *(part.shape[1] for part in parts[:-1])])
-        return cls(np.concatenate(parts, axis=1), starts, weights)
 
     @property
     def rows(self) -> NDArray[np.float64]:

@@ -36,20 +36,6 @@ class Node:
     sides: list[Node] = field(default_factory=list)
 
 
-def grow_blocks(splitter: Splitter, root: Node, least: int, allowed: Allowed, most: int) -> list[Node]:
-    """Cut the root into at most ``most`` sides that are allowed and hold ``least`` rows; the blocks, left to right."""
-    _grow(splitter, [root], least, allowed, most=most, most_each=None)
-    blocks = leaves(root)
-    for number, block in enumerate(blocks):
-        block.block = number
-    return blocks
-
-
-def grow_cells(splitter: Splitter, blocks: list[Node], least: int, most: int, most_each: int | None) -> None:
-    """Cut blocks, without a look at S, into at most ``most`` cells in all and ``most_each`` in each of them."""
-    _grow(splitter, blocks, least, None, most=most, most_each=most_each)
-
-
 def leaves(root: Node) -> list[Node]:
     """Nodes that are not cut, from left to right."""
     found, stack = [], [root]
@@ -62,10 +48,13 @@ def leaves(root: Node) -> list[Node]:
     return found
 
 
-def _grow(
-    splitter: Splitter, roots: list[Node], least: int, allowed: Allowed | None, most: int, most_each: int | None
+def grow_leaves(
+    splitter: Splitter, roots: list[Node], least: int, allowed: Allowed | None, most: int, most_each: int | None = None
 ) -> None:
-    """Cut the node whose split gains most, again and again; ties go to the node that was there first."""
+    """Cut nodes into at most ``most`` leaves in all and ``most_each`` of each, which are allowed and of enough rows.
+
+    The node whose split gains most is cut, again and again; ties go to the node that was there first.
+    """
     heap: list[tuple[float, int, Node, Split, int]] = []
     turn = count()
 

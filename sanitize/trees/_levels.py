@@ -195,17 +195,14 @@ def scale_of(arrow: ArrowColumn, name: str) -> Scale:
 def restored(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
     """Numbers of `as_ordered` as values of the column's type again."""
     types = pa.types
-    if types.is_timestamp(dtype):
-        return pa.array(numbers, pa.timestamp("ns", dtype.tz)).cast(dtype, safe=False)
-    if types.is_duration(dtype):
-        return pa.array(numbers, pa.duration("ns")).cast(dtype, safe=False)
-    if types.is_date(dtype):
-        return pa.array(numbers, pa.timestamp("ns")).cast(dtype, safe=False)
-    if types.is_time(dtype):
-        return pa.array(numbers, pa.time64("ns")).cast(dtype, safe=False)
     if types.is_float16(dtype):
         return pa.array(numbers.astype(np.float16))
-    return pa.array(numbers).cast(dtype, safe=False)
+    held = None  # whole nanoseconds of dates and times
+    if types.is_temporal(dtype):
+        is_instant = types.is_timestamp(dtype) or types.is_date(dtype)
+        span = pa.duration("ns") if types.is_duration(dtype) else pa.time64("ns")
+        held = pa.timestamp("ns", getattr(dtype, "tz", None)) if is_instant else span
+    return pa.array(numbers, held).cast(dtype, safe=False)
 
 
 def grouped(counts: NDArray[np.integer[Any]], *, is_ordered: bool, most: int = GROUPS) -> NDArray[np.intp]:

@@ -88,6 +88,7 @@ class Splitter:
         self.rows = np.arange(n, dtype=np.uint32)
         self.secrets = secrets.astype(np.min_scalar_type(n_secrets))
         self.target = None if target is None else target.astype(np.uint16)
+        self.target_size = 1 if target is None else int(target.max()) + 1
         self.may_cut = np.stack([by_threshold, by_value])
         self.weights, self.n_secrets, self.price = weights, n_secrets, price
         self.later, self.earlier = np.tril_indices(d, -1, len(weights))
@@ -265,11 +266,6 @@ class Splitter:
                 keys += node.astype(number) * (p * width)
             counts = np.bincount(keys.ravel(), minlength=n_steps * n * p * width)
             table[:, :, own] = counts.reshape(n_steps, n, p, width)
-
-    @property
-    def target_size(self) -> int:
-        """Values of the target."""
-        return int(self.target.max()) + 1 if self.target is not None else 1
 
     def _price(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
         """Price of what each candidate tells of S, from the counts of S on both sides."""

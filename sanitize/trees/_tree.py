@@ -189,10 +189,7 @@ class Tree(Declared, frozen=True, eq=False, dict=True):
     @cached_property
     def depth(self) -> int:
         """Splits above the deepest cell."""
-        depth = np.zeros(len(self.column), np.int64)
-        for node in np.flatnonzero(self.column >= 0):
-            depth[self.sides[node]] = depth[node] + 1
-        return int(depth.max())
+        return int(self.members.sum(axis=0).max()) - 1
 
     @cached_property
     def _table(self) -> tuple[NDArray[Any], ...]:

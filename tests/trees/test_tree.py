@@ -120,7 +120,7 @@ def test_a_limit_of_blocks_keeps_the_cuts_that_gain_most() -> None:
     assert few.n_blocks == 5 < whole.n_blocks
     # Every block of few is a node of the whole tree above its blocks: the same cuts, fewer of them.
     assert set(few.n_rows) <= set(whole.n_rows)
-    with pytest.raises(InvalidParameter, match="max_blocks must be at most 16384"):
+    with pytest.raises(InvalidParameter, match="max_blocks must be a whole number from 1 to 16384"):
         grow(table, secrets, BUDGET, max_blocks=16_385)
 
 

@@ -18,7 +18,6 @@ _FEASIBLE = 1e-12
 _PIVOT = 1e-9
 _REFRESH = 25
 _MAX_PIVOTS = 300
-_FEW_FLIPS = 8
 # Costs are spread by this much, so that letters that look alike do not make the method cycle. It enters the path
 # only: bounds are computed from the costs given.
 _SPREAD = 1e-11
@@ -139,20 +138,6 @@ def _ratio_test(reduced: Vector, row: Vector, span: Vector, amount: Vector) -> t
     n_eligible = eligible.sum(axis=1)
     # Where every bound must be flipped exactly, rounding may leave the sum a hair short of the amount.
     unbounded = (n_eligible == 0) | (slope.sum(axis=1) < amount - _FEASIBLE)
-    entering = np.zeros(len(row), np.intp)
-    # Mostly a few bounds are flipped: to look for these one by one is quicker than to sort.
-    left, near, risen = np.arange(len(row)), ratio.copy(), np.zeros(len(row))
-    for _ in range(_FEW_FLIPS):
-        here = np.arange(len(left))
-        entering[left] = nearest = near.argmin(axis=1)
-        risen += np.where(np.isfinite(near[here, nearest]), slope[left, nearest], 0.0)
-        near[here, nearest] = np.inf
-        on = risen < amount[left]
-        left, near, risen = left[on], near[on], risen[on]
-        if not len(left):
-            return entering, unbounded
-    # The first of equals comes first, as above.
-    order = ratio[left].argsort(axis=1, kind="stable")
-    passed = (np.cumsum(np.take_along_axis(slope[left], order, 1), axis=1) < amount[left, None]).sum(axis=1)
-    entering[left] = order[np.arange(len(left)), np.clip(passed, 0, np.maximum(n_eligible[left] - 1, 0))]
-    return entering, unbounded
+    order = ratio.argsort(axis=1, kind="stable")
+    passed = (np.cumsum(np.take_along_axis(slope, order, 1), axis=1) < amount[:, None]).sum(axis=1)
+    return order[np.arange(len(row)), np.clip(passed, 0, np.maximum(n_eligible - 1, 0))], unbounded
