@@ -52,11 +52,6 @@ class BayesAttack(Told):
         return max(0.0, self.accuracy - self.prior_accuracy)
 
     @property
-    def vulnerability(self) -> float:
-        """exp(-H_inf(S|Y)), the same number as `accuracy`."""
-        return self.accuracy
-
-    @property
     def information(self) -> float:
         """I(S;Y) in nats: what the released symbol takes off the log-loss."""
         return mutual_information(self._released)

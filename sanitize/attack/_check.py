@@ -13,7 +13,7 @@ from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table
 from sanitize.attack._bayes import bayes
 from sanitize.attack._features import sensitive_codes
-from sanitize.attack._infer import InferenceAttack, infer
+from sanitize.attack._infer import infer
 from sanitize.binning import is_numeric
 from sanitize.errors import InvalidParameter
 from sanitize.measures import mutual_information
@@ -178,22 +178,14 @@ def check(
         clusters=clusters,
         random_state=random_state,
     )
-    return _compare(report, attack, _excess(joint, table, place[codes], false_alarm / 3), false_alarm)
-
-
-def _compare(
-    report: LeakageReport, attack: InferenceAttack, distribution_excess: float | None, false_alarm: float
-) -> Comparison:
     share = false_alarm / 3  # of each of three tests
-    best = bayes(report._after).accuracy
-    allowed = mutual_information(report._after) + attack.bias
+    excess = _excess(joint, table, place[codes], share)
+    best, allowed = bayes(joint).accuracy, mutual_information(joint) + attack.bias
     least = attack.gain - NormalDist().inv_cdf(1 - share) * attack.standard_error
     surprise = attack.n_rows * float(_kl(np.array(attack.accuracy), np.array(min(best, 1.0))))
-    exceeds = least > allowed or (attack.accuracy > best and surprise > np.log(1 / share))
-    verdict: Verdict = "exceeds" if exceeds else "consistent"
-    if not exceeds and distribution_excess is not None and distribution_excess > 0:
-        verdict = "differs"
-    measured = {*report._after.public.columns}
+    verdict: Verdict = "differs" if excess is not None and excess > 0 else "consistent"
+    if least > allowed or (attack.accuracy > best and surprise > np.log(1 / share)):
+        verdict = "exceeds"
     return Comparison(
         verdict=verdict,
         false_alarm=false_alarm,
@@ -202,8 +194,8 @@ def _compare(
         reported_information=allowed,
         accuracy=attack.accuracy,
         reported_accuracy=best,
-        distribution_excess=distribution_excess,
-        outside=tuple(name for name in attack.columns if name not in measured),
+        distribution_excess=excess,
+        outside=tuple(name for name in attack.columns if name not in joint.public.columns),
     )
 
 

@@ -16,6 +16,7 @@ from sanitize._formatting import Told
 from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.frame import Table
 from sanitize.attack._adversaries import Score, area, classified, folds_of, released_anew
+from sanitize.attack._features import require_columns
 from sanitize.confidence import check_confidence
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.printing import RowModel
@@ -181,7 +182,7 @@ def downstream(
     confidence = check_confidence(confidence)
     one_of("rows", rows, "shuffle", "keep")
     raw = Table.of(df)
-    _check_columns(raw, [target], "the raw table")
+    require_columns(raw, [target], "the raw table")
     # To stop early it would put rows aside by class, of which a rare one may have a single row.
     boosting = HistGradientBoostingClassifier(max_iter=60, early_stopping=False, random_state=0)
     model = boosting if estimator is None else estimator
@@ -237,9 +238,9 @@ def _compared(
     """
     raw, given, apart = part
     names = [name for name in given.names if name != target] if columns is None else list(columns)
-    _check_columns(given, names, "the release")
-    _check_columns(raw, names, "the raw table")
-    _check_columns(apart, [*names, target], "the table of fresh rows")
+    require_columns(given, names, "the release")
+    require_columns(raw, names, "the raw table")
+    require_columns(apart, [*names, target], "the table of fresh rows")
     if not names:
         raise ColumnError("there is no column to predict from")
     answers, question = _Answers.of(raw, target)
@@ -325,13 +326,6 @@ def _levels_of(table: Mapping[str, Any], encoder: Levels, *, printed: bool) -> N
     if printed and not encoder.is_ordered and (codes == encoder.n_levels - 1).all():
         raise ColumnError(labels, name)
     return codes
-
-
-def _check_columns(table: Table, names: Sequence[str], where: str) -> None:
-    for name in names:
-        if name not in table.names:
-            shown = ", ".join(map(repr, table.names[:10]))
-            raise ColumnError(f"{where} has no column {name!r}; it has {shown}", name)
 
 
 def _areas(distribution: NDArray[np.float64], y: NDArray[np.int32]) -> NDArray[np.float64]:

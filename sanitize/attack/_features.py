@@ -13,7 +13,7 @@ from sanitize._tables.columns import MISSING, as_arrow, ascending
 from sanitize._tables.frame import Table
 from sanitize.alphabet import Alphabet
 from sanitize.binning import is_numeric
-from sanitize.errors import ColumnError
+from sanitize.errors import ColumnError, InvalidParameter
 
 POSITION = "(position)"
 
@@ -103,8 +103,15 @@ def indicators(codes: NDArray[Any]) -> NDArray[np.float32]:
     return (codes[:, None] + 1 == levels).astype(np.float32)
 
 
+def require_columns(table: Table, names: Sequence[str], what: str) -> None:
+    """Refuse a table, called by what it is, that lacks some columns."""
+    absent = [name for name in names if name not in table.names]
+    if absent:
+        raise ColumnError(f"{what}: {ColumnError.absent(absent, table.names)}", absent[0], absent)
+
+
 def sensitive_codes(sensitive: Any, n_rows: int) -> tuple[Alphabet, NDArray[np.int32]]:
-    """Symbols of S, and each row's code."""
+    """Symbols of S, which are two at least, and each row's code."""
     if hasattr(sensitive, "columns") or hasattr(sensitive, "column_names") or getattr(sensitive, "ndim", 1) == 2:
         table = Table.of(sensitive)
         columns = {name: table[name] for name in table.names}
@@ -115,4 +122,6 @@ def sensitive_codes(sensitive: Any, n_rows: int) -> tuple[Alphabet, NDArray[np.i
         if len(column) != n_rows:
             raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, the released table {n_rows}", name)
     alphabet = Alphabet.from_table(columns, list(columns))
+    if len(alphabet) < 2:
+        raise InvalidParameter("the sensitive columns hold one symbol only, so there is nothing to infer")
     return alphabet, alphabet.encode(columns)

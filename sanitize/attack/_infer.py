@@ -107,8 +107,6 @@ def infer(
     one_of("numeric", numeric, "symbols", "numbers")
     confidence = check_confidence(confidence)
     alphabet, codes = sensitive_codes(sensitive, table.n_rows)
-    if len(alphabet) < 2:
-        raise InvalidParameter("the sensitive columns hold one symbol only, so there is nothing to infer")
     given = None if weights is None else _weights(weights, table.n_rows)
     unit = np.arange(table.n_rows) if clusters is None else numbered(clusters, table.n_rows)
     fold = folds_of(codes, unit, cv, random_state)

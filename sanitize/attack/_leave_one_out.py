@@ -120,8 +120,6 @@ def leave_one_out(
     confidence = check_confidence(confidence)
     alphabet, codes = sensitive_codes(sensitive, table.n_rows)
     n, n_s = table.n_rows, len(alphabet)
-    if n_s < 2:
-        raise InvalidParameter("the sensitive columns hold one symbol only, so there is nothing to infer")
     if n < 3:
         raise InvalidParameter(f"{n} rows are too few to leave one out; at least three are needed")
     seen = features_of(table, columns, with_position=False)

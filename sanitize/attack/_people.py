@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sanitize._limits import JOINT_CELLS
 from sanitize._tables.columns import MISSING, UNSEEN, as_arrow, concat_values, factorize, look_up, python_values
 from sanitize._tables.frame import Table
+from sanitize.attack._features import require_columns
 from sanitize.binning import as_numbers, as_seconds, holds_dates, is_numeric
 from sanitize.errors import ColumnError, InvalidParameter
 
@@ -210,10 +211,8 @@ def _check_roles(public: Sequence[str], sensitive: Sequence[str], tables: Sequen
     if both is not None:
         raise InvalidParameter(f"column {both!r} is both sensitive and public; choose one")
     for place, table in enumerate(tables):
-        wanted = [*public, *(sensitive if place != RELEASED else ())]
-        absent = [] if table is None else [name for name in wanted if name not in table.names]
-        if table is not None and absent:
-            raise ColumnError(f"{_NAMES[place]}: {ColumnError.absent(absent, table.names)}", absent[0], absent)
+        if table is not None:
+            require_columns(table, [*public, *(sensitive if place != RELEASED else ())], _NAMES[place])
 
 
 def _symbols(columns: Sequence[Column]) -> tuple[list[Codes], int]:

@@ -180,8 +180,8 @@ def test_the_default_model_and_the_words():
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"target": "nothing"}, ColumnError, "the raw table has no column 'nothing'"),
-        ({"columns": ["nothing"]}, ColumnError, "the release has no column 'nothing'"),
+        ({"target": "nothing"}, ColumnError, "the raw table: no column 'nothing'"),
+        ({"columns": ["nothing"]}, ColumnError, "the release: no column 'nothing'"),
         ({"columns": []}, ColumnError, "no column to predict from"),
         ({"released": DF[["age", "town"]][:100]}, ColumnError, "release the target too"),
         ({"released": DF.assign(age="18 to 30")}, ColumnError, "prints 'age' as labels"),
@@ -193,7 +193,7 @@ def test_the_default_model_and_the_words():
         ({"cv": 1, "rows": "keep"}, InvalidParameter, "cv must be"),
         ({"rows": "sorted"}, InvalidParameter, "rows must be 'shuffle' or 'keep'"),
         ({"fresh": None}, InvalidParameter, "give fresh=, rows of the source that were not released"),
-        ({"fresh": DF[["age"]]}, ColumnError, "the table of fresh rows has no column"),
+        ({"fresh": DF[["age"]]}, ColumnError, "the table of fresh rows: no column"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(change, error, words):
