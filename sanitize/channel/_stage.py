@@ -50,27 +50,11 @@ class Stage:
     n_outputs: int
 
     def __post_init__(self) -> None:
-        self._set(self.indptr, self.indices, self.weights, self.n_outputs)
-        starts = self.indptr[:-1]
-        # Sums of integers wrap around at 2**64, which the sums of doubles exclude.
-        exact = (np.add.reduceat(self.weights, starts) == SCALE) & (
-            np.add.reduceat(self.weights / SCALE, starts) < PROBABILITY_SUM + 1
-        )
-        if (self.weights <= 0).any() or not exact.all():
-            raise InvalidChannel("a channel's rows must be positive integers that sum to 2**62")
-
-    def _set(self, indptr: NDArray[Any], indices: NDArray[Any], weights: NDArray[Any], n_outputs: int) -> None:
-        """Take the entries in, frozen; what the integers sum to is for the caller to prove."""
-        if len(indices) and not 0 <= indices.min() <= indices.max() < min(n_outputs, 1 << 31):
-            raise InvalidChannel(f"a channel names outputs outside 0 to {n_outputs - 1}")
-        entries: dict[str, NDArray[Any]] = {
-            "indptr": np.ascontiguousarray(indptr, np.int64),
-            "indices": np.ascontiguousarray(indices, np.int32),
-            "weights": np.ascontiguousarray(weights, np.int64),
-        }
-        for array in entries.values():
-            array.flags.writeable = False
-        vars(self).update(entries, n_outputs=n_outputs)
+        if len(self.indices) and not 0 <= self.indices.min() <= self.indices.max() < min(self.n_outputs, 1 << 31):
+            raise InvalidChannel(f"a channel names outputs outside 0 to {self.n_outputs - 1}")
+        for name, kind in (("indptr", np.int64), ("indices", np.int32), ("weights", np.int64)):
+            vars(self)[name] = np.ascontiguousarray(getattr(self, name), kind)
+            vars(self)[name].flags.writeable = False
         starts, ends = self.indptr[:-1], self.indptr[1:]
         if not len(starts) or not (starts < ends).all() or starts[0] != 0:
             raise InvalidChannel("every input symbol of a channel needs at least one output")
@@ -80,6 +64,11 @@ class Stage:
         ascending[starts[1:] - 1] = True
         if not ascending.all():
             raise InvalidChannel("the outputs of a channel's row must be in ascending order, each once")
+        # Sums of integers wrap around at 2**64, which the sums of doubles exclude.
+        exact = np.add.reduceat(self.weights, starts) == SCALE
+        exact &= np.add.reduceat(self.weights / SCALE, starts) < PROBABILITY_SUM + 1
+        if (self.weights <= 0).any() or not exact.all():
+            raise InvalidChannel("a channel's rows must be positive integers that sum to 2**62")
 
     @classmethod
     def from_probabilities(
@@ -113,12 +102,7 @@ class Stage:
         if len(largest) > len(starts):
             largest = largest[np.unique(rows[largest], return_index=True)[1]]  # the first of several
         weights[largest] += SCALE - np.add.reduceat(weights, starts)
-        # Rows of positive integers that sum to 2**62 by now: what is left to prove is where they stand.
-        made = cls.__new__(cls)
-        made._set(indptr, indices, weights, n_outputs)
-        if len(rows) <= _FEW_TERMS:
-            vars(made)["_rows"] = rows
-        return made
+        return cls(indptr, indices, weights, n_outputs)
 
     @classmethod
     def deterministic(cls, outputs: NDArray[Any], n_outputs: int) -> Stage:

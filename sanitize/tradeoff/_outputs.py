@@ -151,48 +151,30 @@ def improved(problem: Problem, eps: float, delta: float, pairs: Codes, known: Ve
     # From this level on a solver's tolerance is more than an event could gain.
     if eps > 12.0 or not 0 < delta < 1:
         return None
-    relaxed = _Relaxed(problem, eps, delta)
-    relaxed.forbid(pairs, np.eye(known.shape[1], dtype=bool)[known.argmax(axis=1)][pairs[:, 0]])
+    program, size, shrink = Program(np.ones(problem.d.shape, dtype=bool)), known.shape[1], math.exp(-eps)
+    program.balance(program.cells, 1.0, 1.0)
+    worst = program.worst(program.cells.ravel(), problem.costs().reshape(len(problem.distributions), -1))
     enough = problem.spent(known) * (1 - 1e-7) - _TOLERANCE
+    apart, events = pairs, np.eye(size, dtype=bool)[known.argmax(axis=1)][pairs[:, 0]]
     for _ in range(_ROUNDS if known.size <= _CELLS_SEARCHED else 1):
-        channel = relaxed.solve()
+        # P(A|x) <= e**ε P(A|x') + δ for each of these pairs and its event A.
+        sides = [np.where(events, program.cells[side], -1) for side in apart.T]
+        program.require(np.hstack(sides), np.repeat([shrink, -1.0], size)[None], shrink * delta)
+        channel = normalised(program.shares(program.least(*worst)))
         if problem.spent(channel) >= enough:
             return None
         excess, events = _events(channel, pairs, eps)
         over = excess > delta + _TOLERANCE
         if not over.any():
-            break
-        relaxed.forbid(pairs[over], events[over])
-    else:
-        return None
-    return channel
+            return channel
+        apart, events = pairs[over], events[over]
+    return None
 
 
 def held_to_events(problem: Problem, channel: Vector, eps: float, delta: float, pairs: Codes) -> Vector:
     """The channel blended with a constant one so that no event exceeds δ."""
     over = max(0.0, float(_events(channel, pairs, eps)[0].max()) - delta)
     return channel + over / (delta + over) * (best_constant(problem) - channel)
-
-
-class _Relaxed:
-    """The program with the events found so far."""
-
-    def __init__(self, problem: Problem, eps: float, delta: float) -> None:
-        self.shrink, self.delta = math.exp(-eps), delta
-        self.program = Program(np.ones(problem.d.shape, dtype=bool))
-        self.program.balance(self.program.cells, 1.0, 1.0)
-        costs = problem.costs().reshape(len(problem.distributions), -1)
-        self.worst = self.program.worst(self.program.cells.ravel(), costs)
-
-    def forbid(self, pairs: Codes, events: Mask) -> None:
-        """P(A|x) <= e**ε P(A|x') + δ for each pair and its event, a row of ``events``."""
-        left, right = (np.where(events, self.program.cells[side], -1) for side in pairs.T)
-        size = events.shape[1]
-        signs = np.append(np.full(size, self.shrink), np.full(size, -1.0))
-        self.program.require(np.hstack([left, right]), signs[None], self.shrink * self.delta)
-
-    def solve(self) -> Vector:
-        return normalised(self.program.shares(self.program.least(*self.worst)))
 
 
 def _events(channel: Vector, pairs: Codes, eps: float) -> tuple[Vector, Mask]:

@@ -62,12 +62,6 @@ def mix_all_vertices(
     return chosen, mixture, max(bound, 0.0), len(within)
 
 
-def listed(cuts: Vector) -> Vector | None:
-    """Vertices of {v >= 0: Σ v = 1, cuts @ v >= 0}, shape (K, n); None: too many, none, or rounding would decide."""
-    found = vertices(cuts, _MOST_VERTICES, _MOST_PAIRS)
-    return None if found is None or not len(found) else found
-
-
 def _costs(points: Vector, loss: Loss) -> Vector:
     """What points lose beyond what their letters alone leave open, in nats; 0 exactly for letters alone."""
     cost = entr(points).sum(axis=1)
@@ -79,7 +73,7 @@ def _costs(points: Vector, loss: Loss) -> Vector:
     return np.where(cost <= 0, 0.0, np.maximum(beyond, _NEXT_TO_NOTHING))
 
 
-def vertices(cuts: Vector, most: int, most_pairs: int) -> Vector | None:
+def listed(cuts: Vector, most: int = _MOST_VERTICES, most_pairs: int = _MOST_PAIRS) -> Vector | None:
     """Vertices of {v >= 0: Σ v = 1, cuts @ v >= 0}, shape (K, n), each once [ZDS §III-A2].
 
     A cut keeps the vertices on its good side and adds a point on every edge it crosses. Two vertices share an
@@ -96,7 +90,7 @@ def vertices(cuts: Vector, most: int, most_pairs: int) -> Vector | None:
     Returns
     -------
     ndarray or None
-        None where there are too many, or where a vertex is so close to a cut that rounding would decide.
+        None where there are too many or none, or where a vertex is so close to a cut that rounding would decide.
     """
     n = cuts.shape[1]
     left = np.flatnonzero(cuts.min(axis=1) < 0)
@@ -135,7 +129,7 @@ def vertices(cuts: Vector, most: int, most_pairs: int) -> Vector | None:
         new[:, n + i], shared[:, n + i] = 0.0, 1
         kept = value > -_ON
         rows, on_facet = np.concatenate([rows[kept], new]), np.concatenate([on_facet[kept], shared])
-    return rows[:, :n]
+    return rows[:, :n] if len(rows) else None
 
 
 def _on_all_of(shared: NDArray[np.float32], on_facet: NDArray[np.float32]) -> Codes:
