@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
 from sanitize._checks import one_of, whole_number
 from sanitize._release.given import given_channel
 from sanitize.alphabet import group_alphabet
-from sanitize.budgets import LDPBudget, LiftBudget
+from sanitize.budgets import LDPBudget, LiftBudget, limits_for, limits_seen
 from sanitize.channel import Channel
 from sanitize.confidence import (
     MOST_ENTRIES,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from sanitize.joint import ContingencyTable, JointDistribution
 
 ReleaseMode = Literal["resample", "label"]
+_B = TypeVar("_B")
 
 # Rows that a combination of public values has before it is printed as it is: fewer are known to belong to somebody.
 MIN_COUNT = 10
@@ -166,7 +167,7 @@ def design(
     facts = replace(facts, mechanism=spec.name, output=spec.output, binned=layout.binned_public)
     facts = replace(facts, warnings=warnings, people=people, shortage=shortage)
     report = LeakageReport.measure(joint, channel, spec.budget, facts=facts, confidence=among)
-    risk = spec.budget.risk_of(lift(joint), joint.p_s)
+    risk = limits_for(spec.budget, joint.sensitive).risk_of(lift(joint), joint.p_s)
     return Design(joint, channel, report, int(np.argmax(risk)))
 
 
@@ -287,7 +288,7 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
     if spec.confidence is not None and repeats_too_often(table.counts):
         found.append(REPEATED)
     if spec.smoothing:
-        raw = LeakageReport.measure(*restrict(table, channel, 0), spec.budget)
+        raw = LeakageReport.measure(*restrict(table, channel, 0, spec.budget))
         state = "also within" if raw.worst_excess <= VERDICT_TOLERANCE else f"{raw.worst_excess:.4g} nats over"
         found.append(
             f"smoothing adds {spec.smoothing:g} to every cell, a prior and not data; under the raw frequencies "
@@ -296,13 +297,16 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
     return found
 
 
-def restrict(counts: ContingencyTable, channel: Channel, fallback: int) -> tuple[JointDistribution, Channel]:
-    """Distribution of other rows, and the channel on the symbols they hold; unseen symbols act like ``fallback``."""
+def restrict(
+    counts: ContingencyTable, channel: Channel, fallback: int, budget: _B
+) -> tuple[JointDistribution, Channel, _B]:
+    """Distribution of other rows, the channel on their symbols, others acting like ``fallback``, and the budget."""
     distribution = counts.to_joint()
     known = {symbol: code for code, symbol in enumerate(channel.inputs.symbols)}
     inputs = np.array([known.get(symbol, fallback) for symbol in distribution.public.symbols])
     stages = (channel.stages[0].take(inputs), *channel.stages[1:])
-    return distribution, Channel(stages, distribution.public, channel.outputs)
+    made = Channel(stages, distribution.public, channel.outputs)
+    return distribution, made, limits_seen(budget, distribution.sensitive)
 
 
 def held_out(counts: ContingencyTable, design: Design, confidence: float) -> LeakageReport:
@@ -310,10 +314,10 @@ def held_out(counts: ContingencyTable, design: Design, confidence: float) -> Lea
 
     Intervals are left out where the worst case of the channel is too large to compute.
     """
-    distribution, channel = restrict(counts, design.channel, design.fallback)
+    distribution, channel, budget = restrict(counts, design.channel, design.fallback, design.report.budget)
     # How good the design is was proved under the distribution of the fit.
     facts = replace(design.report.facts, optimality=None)
-    report = LeakageReport.measure(distribution, channel, design.report.budget, facts=facts)
+    report = LeakageReport.measure(distribution, channel, budget, facts=facts)
     distributions = ConfidenceSet.of(counts, confidence)
     if distributions.work(channel) > MOST_ENTRIES:
         return report
@@ -327,9 +331,12 @@ def _too_rare(layout: Layout, table: ContingencyTable, spec: Specification) -> t
     """Secrets that leave nothing to certify."""
     if spec.confidence is None or not isinstance(spec.budget, (LiftBudget, LDPBudget)):
         return [], spec.facts.shortage
-    bounds, rows = as_lift_budget(spec.budget), table.counts.sum(axis=1)
+    rows = table.counts.sum(axis=1)
+    bounds = as_lift_budget(limits_for(limits_seen(spec.budget, table.sensitive), table.sensitive))
     level = level_of_each(len(rows), table.counts.shape[1], spec.confidence)
-    needed = np.full(len(rows), rows_to_tell_two(bounds.lower, bounds.upper, level))
+    lower, upper, _ = np.broadcast_arrays(bounds.lower, bounds.upper, rows)
+    each = {sides: rows_to_tell_two(*sides, level=level) for sides in set(zip(lower, upper, strict=True))}
+    needed = np.array([each[sides] for sides in zip(lower, upper, strict=True)])
     told, shortage = rare_secrets(layout.sensitive, rows, needed, "even two symbols")
     return told, shortage and (shortage[0], None)  # with so many rows two symbols pass: how many more it takes is open
 

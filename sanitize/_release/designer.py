@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from sanitize._formatting import exact, rounded
 from sanitize._sampling.noise import NoiseKey, random_words, warn_of_seed
 from sanitize._version import __version__
-from sanitize.budgets import BUDGETS
+from sanitize.budgets import BUDGETS, by_value
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def footer_of(report: LeakageReport, order: RowOrder) -> bytes:
     most, least, kept = (rounded(exact(report.summary[name])) for name in figures)
     budget: Any = report.budget
     name, words = type(budget).__name__, repr(budget)
-    if BUDGETS.get(name) is type(budget):  # equal budgets are spelt alike, however their numbers were written
+    # Equal budgets are spelt alike, however their numbers were written.
+    if BUDGETS.get(name) is type(budget) and not by_value(budget):
         bounds = (f"{bound.name}={float(getattr(budget, bound.name))!r}" for bound in fields(budget))
         words = f"{name}({', '.join(bounds)})"
     text = {

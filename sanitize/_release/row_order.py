@@ -19,6 +19,7 @@ from sanitize._release.random_order import SEGMENT_ROWS, findings
 from sanitize._tables.columns import factorize, python_values
 from sanitize._tables.keys import combinations_of, count, spread, with_missing
 from sanitize._tolerances import FALSE_ALARM
+from sanitize.budgets import limits_for
 from sanitize.errors import RowOrderLeak
 from sanitize.joint import JointDistribution
 from sanitize.measures import Measure, mutual_information
@@ -182,8 +183,9 @@ class OrderAudit:
                 column = f"column {names[0]!r}: raw values can be told from it"
             found = findings(blocks, order.size, rows, math.log(FALSE_ALARM / len(self.orders)))
             p_s = given @ blocks.sum(axis=0) / blocks.sum()
+            limits = limits_for(budget, counts.sensitive)
             for finding in found:
-                if (budget.excess_of(given @ finding.distributions / p_s[:, None], p_s) > 0).any():
+                if (limits.excess_of(given @ finding.distributions / p_s[:, None], p_s) > 0).any():
                     raise RowOrderLeak(finding.where)
             if found:
                 notes.append(f"the rows keep their order, which depends on {column}")

@@ -16,7 +16,7 @@ import numpy as np
 from sanitize._checks import exp, expm1, number
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize._tolerances import SAME
-from sanitize.budgets import LDPBudget, LiftBudget
+from sanitize.budgets import LDPBudget, LiftBudget, loosest
 
 if TYPE_CHECKING:
     from sanitize.budgets import Budget
@@ -320,6 +320,7 @@ def implied_bounds(budget: Budget | None) -> dict[str, float]:
     >>> round(bounds["chi2_divergence"], 4), round(bounds["mutual_information"], 4)
     (0.504, 0.2969)
     """
+    budget = loosest(budget)
     if isinstance(budget, LDPBudget):
         return {"ldp_sensitive": budget.eps, "max_log_lift": budget.eps, "min_log_lift": -budget.eps}
     if not isinstance(budget, LiftBudget):

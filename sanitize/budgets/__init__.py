@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from sanitize.budgets._budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.budgets._budgets import above as above
+from sanitize.budgets._budgets import by_value as by_value
+from sanitize.budgets._budgets import ends as ends
 from sanitize.budgets._budgets import forgiven as forgiven
+from sanitize.budgets._budgets import furthest as furthest
+from sanitize.budgets._budgets import limit_rows as limit_rows
+from sanitize.budgets._budgets import limited as limited
+from sanitize.budgets._budgets import limits_among as limits_among
+from sanitize.budgets._budgets import limits_for as limits_for
+from sanitize.budgets._budgets import limits_seen as limits_seen
+from sanitize.budgets._budgets import loosest as loosest
+from sanitize.budgets._budgets import tightest as tightest
 from sanitize.budgets._capacity import CapacityBudget, CVaRLiftBudget
 from sanitize.budgets._capacity import ChannelBudget as ChannelBudget
 from sanitize.budgets._capacity import worst_threshold as worst_threshold
@@ -24,6 +34,7 @@ from sanitize.budgets._plain import budget_from_dict as budget_from_dict
 from sanitize.budgets._plain import budget_to_dict as budget_to_dict
 from sanitize.budgets._plain import budget_words as budget_words
 from sanitize.budgets._plain import check_kind as check_kind
+from sanitize.budgets._plain import nameless as nameless
 from sanitize.budgets._plain import nats_of as nats_of
 from sanitize.budgets._plain import scaled_budget as scaled_budget
 from sanitize.lifts import logs as logs

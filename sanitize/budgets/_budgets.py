@@ -8,14 +8,17 @@ from __future__ import annotations
 import contextlib
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
 from sanitize._checks import exp, is_whole, non_negative, number, probability
 from sanitize._formatting import box, figure, percent
 from sanitize._tolerances import BUDGET
+from sanitize.alphabet import place_of, text_of
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.lifts import alpha_of, chi2_of, inverse, l1_of, lift, logs
 
@@ -24,7 +27,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from sanitize.alphabet import Alphabet
     from sanitize.joint import JointDistribution
+
+    # A limit in times for every sensitive value, or one for each by its text.
+    _Times = float | dict[str, float]
+    # Limits in nats: one for all, or an array of shape (n_s,).
+    _Limits = float | NDArray[np.float64]
+
+_B = TypeVar("_B")
+
+
+# In place of a sensitive value: all that have no limit of their own.
+OTHERS = "*"
 
 
 @runtime_checkable
@@ -87,6 +102,16 @@ def _checked(name: str, value: object, low: float, high: float) -> float:
     return int(given) if is_whole(value) else given
 
 
+def _in_times(name: str, value: object, low: float, high: float) -> _Times:
+    """One limit, or one for each sensitive value that is named, by its text."""
+    if not isinstance(value, Mapping):
+        return _checked(name, value, low, high)
+    limits = {text_of(key): _checked(f"{name} of {text_of(key)!r}", limit, low, high) for key, limit in value.items()}
+    if not 0 < len(limits) == len(value):
+        raise InvalidBudget(f'LiftBudget: {name} must name sensitive values, each once, or "*", all others')
+    return limits
+
+
 def forgiven(over: NDArray[np.float64]) -> NDArray[np.float64]:
     """Leakage above a budget, without what is rounding: that is no excess."""
     return np.where(over <= BUDGET, np.minimum(over, 0.0), over)
@@ -108,7 +133,7 @@ def _extremes(lifts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[
     return logs(lifts.max(axis=0)), logs(lifts.min(axis=0))
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False, eq=False)
 class LiftBudget(_LiftBased):
     """(ε_l, ε_u)-ALIP: ``-lower <= log l(s, y) <= upper`` for every s [ZDS Def. 3], in nats or in times as likely.
 
@@ -117,9 +142,16 @@ class LiftBudget(_LiftBased):
     S. A lower bound larger than the upper one is the paper's advice: the min-lift ranges wider. ``at_least=0``
     (``lower=inf``) lets a value rule a sensitive one out, which empty cells may need.
 
+    Either limit in times may go by sensitive value: ``at_most={"hiv": 1.1, "*": 2}`` limits that of one value to 1.1
+    and those of all others, the star, to 2. Keys are values of the one sensitive column, or their texts as TOML writes
+    keys ("3", "true", "2026-01-31"; "(missing)" for none), read by its type; of bins, their labels. Several sensitive
+    columns have no such keys: make one column of them first. Every value must be named or left to the star, and every
+    name must be a value: both are checked where a distribution is met. ``1`` on both sides is perfect privacy of a
+    value: nothing released tells of it.
+
     Parameters
     ----------
-    at_most, at_least : float
+    at_most, at_least : float, or mapping of sensitive value to float
         Times as likely: at_most >= 1, and at_least between 0 and 1. Both, or both bounds in nats.
     lower, upper : float
         The same in nats, each >= 0. All bounds go by name, so that nobody can mistake one for the other.
@@ -127,8 +159,8 @@ class LiftBudget(_LiftBased):
     Attributes
     ----------
     lower, upper : float
-        In nats.
-    at_most, at_least : float
+        In nats; refused where limits go by sensitive value.
+    at_most, at_least : float or dict of str to float
         In times; as they were written, where they were.
 
     Raises
@@ -144,15 +176,18 @@ class LiftBudget(_LiftBased):
     array([ 0.0566, -0.0925])
     >>> LiftBudget(lower=1.0, upper=0.3).excess(joint).round(4)
     array([ 0.0567, -0.0924])
+    >>> LiftBudget(at_most={0: 1.3, "*": 1.5}, at_least=0.37).excess(joint).round(4)
+    array([ 0.0943, -0.0541])
     """
 
     lower: float
     upper: float
-    # What the bounds were written as, at_most first; two budgets with the same bounds are equal however written.
-    _times: ClassVar[tuple[float, float] | None] = None
+    # What the bounds were written as, at_most first; two budgets with the same bounds are equal however written. Limits
+    # that go by sensitive value stand here alone until a distribution gives them their order: `limits_for`.
+    _times: ClassVar[tuple[_Times, _Times] | None] = None
 
     @overload
-    def __init__(self, *, at_most: float, at_least: float) -> None: ...
+    def __init__(self, *, at_most: float | Mapping[Any, float], at_least: float | Mapping[Any, float]) -> None: ...
 
     @overload
     def __init__(self, *, lower: float, upper: float) -> None: ...
@@ -167,34 +202,71 @@ class LiftBudget(_LiftBased):
             )
         times = None
         if in_times:
-            times = _checked("at_most", bounds["at_most"], 1, math.inf), _checked("at_least", bounds["at_least"], 0, 1)
-            bounds = {"lower": -math.log(times[1]) + 0.0 if times[1] else math.inf, "upper": math.log(times[0])}
+            most, least = bounds["at_most"], bounds["at_least"]
+            times = _in_times("at_most", most, 1, math.inf), _in_times("at_least", least, 0, 1)
+            if isinstance(times[0], dict) or isinstance(times[1], dict):
+                vars(self)["_times"] = times
+                return
+            bounds = {"lower": _nats_below(times[1]), "upper": math.log(times[0])}
         vars(self).update(lower=bounds["lower"], upper=bounds["upper"])
         self.__post_init__()
         if times is not None:
             object.__setattr__(self, "_times", times)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What is asked for one limit where there are several takes no such budget."""
+            if name in ("lower", "upper") and "_times" in vars(self):
+                raise InvalidBudget(
+                    "this LiftBudget limits each sensitive value by itself, which cannot be had here: give one at_most "
+                    "and one at_least for all; watchdog, subset merging, trees and the optimal and subset random "
+                    "responses take limits by value"
+                )
+            raise AttributeError(name)
+
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, LiftBudget) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
     @property
-    def bounds(self) -> dict[str, float]:
+    def _key(self) -> tuple[object, ...]:
+        sides: Any = self._times if "upper" not in vars(self) else (self.lower, self.upper)
+        return tuple(frozenset(side.items()) if isinstance(side, dict) else (*np.ravel(side),) for side in sides)
+
+    @property
+    def bounds(self) -> dict[str, Any]:
         """Both bounds, by the names and in the unit in which they were given."""
         if self._times is None:
             return {"lower": self.lower, "upper": self.upper}
-        return {"at_most": self._times[0], "at_least": self._times[1]}
+        return {"at_most": copy(self._times[0]), "at_least": copy(self._times[1])}
 
     @property
-    def at_most(self) -> float:
-        """Largest lift allowed, times as likely."""
-        return exp(self.upper) if self._times is None else self._times[0]
+    def at_most(self) -> Any:
+        """Largest lift allowed, times as likely; of each sensitive value that is named, where limits go by value."""
+        return exp(self.upper) if self._times is None else self.bounds["at_most"]
 
     @property
-    def at_least(self) -> float:
-        """Smallest lift allowed, times as likely."""
-        return math.exp(-self.lower) if self._times is None else self._times[1]
+    def at_least(self) -> Any:
+        """Smallest lift allowed, times as likely; the same."""
+        return math.exp(-self.lower) if self._times is None else self.bounds["at_least"]
 
     def __repr__(self) -> str:
-        return f"LiftBudget({', '.join(f'{name}={value!r}' for name, value in self.bounds.items())})"
+        # Without names of sensitive values: it stands in errors, notes of files and public reports.
+        sides = {
+            name: " to ".join(f"{end:.15g}" for end in dict.fromkeys(ends(side))) + " by value"
+            if isinstance(side, (dict, np.ndarray))
+            else repr(side)
+            for name, side in self.bounds.items()
+        }
+        return f"LiftBudget({', '.join(f'{name}={words}' for name, words in sides.items())})"
 
     def _repr_html_(self) -> str:
+        if by_value(self):
+            rows = [("value", "at most", "at least"), *([*map(str, row)] for row in limit_rows(self))]
+            return box(repr(self), rows=rows)
         shares, most, least = (0.01, 0.1, 0.25, 0.5), self.at_most, self.at_least
         # What all other secrets keep, or gain, bounds one too.
         rows = [
@@ -220,17 +292,147 @@ class LiftBudget(_LiftBased):
             return cls(lower=eps, upper=eps)
         return cls(lower=min_share * eps, upper=(1 - min_share) * eps)
 
+    def excess(self, released: JointDistribution) -> NDArray[np.float64]:
+        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
+        return limits_for(self, released.sensitive).excess_of(lift(released), released.p_s)
+
     def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
-        top, bottom = _extremes(lifts)
-        return forgiven(np.maximum(above(top, self.upper), above(-bottom, self.lower)))
+        top, bottom = furthest(self, lifts, lifts)
+        return forgiven(np.maximum(above(top, tightest(self.upper)), above(-bottom, tightest(self.lower))))
 
     def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log Λ - log Ψ, without the side that has no bound."""
-        top, bottom = _extremes(lifts)
-        if math.isinf(self.lower):
+        top, bottom = furthest(self, lifts, lifts)
+        if math.isinf(tightest(self.lower)):
             return top
-        return -bottom if math.isinf(self.upper) else top - bottom
+        return -bottom if math.isinf(tightest(self.upper)) else top - bottom
+
+
+def by_value(budget: object) -> TypeGuard[LiftBudget]:
+    """Whether limits of a budget go by sensitive values, which no distribution has put in order yet."""
+    return isinstance(budget, LiftBudget) and "upper" not in vars(budget)
+
+
+def limits_for(budget: _B, sensitive: Alphabet) -> _B:
+    """The budget itself; where its limits go by value, with one for each sensitive symbol, in their order.
+
+    Raises
+    ------
+    InvalidBudget
+        If there are several sensitive columns, a name is no value, or a value has no limit; no value is told.
+    """
+    if not by_value(budget):
+        return budget
+    if len(sensitive.columns) > 1:
+        names = ", ".join(map(repr, sensitive.columns))
+        raise InvalidBudget(f"limits by value are of one sensitive column, not of {names}; make one column of them")
+    most, least = (_in_order(name, side, sensitive) for name, side in budget.bounds.items())
+    return limited(np.array([*map(_nats_below, least)]), np.array([*map(math.log, most)]))  # type: ignore[return-value]
+
+
+def _in_order(name: str, side: _Times, sensitive: Alphabet) -> list[float]:
+    if not isinstance(side, dict):
+        return [side] * len(sensitive)
+    (column,), limits = sensitive.columns, dict.fromkeys(range(len(sensitive)), side.get(OTHERS))
+    places = {text: place_of(sensitive, text) for text in side if text != OTHERS}
+    for text, place in places.items():
+        if place < 0:
+            raise InvalidBudget(
+                f"{name} names {text!r}, which is no value of the sensitive column {column!r}; write it as there"
+            )
+        if list(places.values()).count(place) > 1:
+            raise InvalidBudget(f"{name} names one value of {column!r} twice, as {text!r} and otherwise; name it once")
+    limits |= {place: side[text] for text, place in places.items()}
+    found = [limit for limit in limits.values() if limit is not None]
+    if n_left := len(sensitive) - len(found):
+        raise InvalidBudget(
+            f"{name} has no limit for {n_left} value(s) of the sensitive column {column!r}: name them, or give a limit "
+            'to "*", all others'
+        )
+    return found
+
+
+def limits_seen(budget: _B, sensitive: Alphabet) -> _B:
+    """The budget for a part of a table, as new rows are, without the names of values that it lacks."""
+    if not by_value(budget) or len(sensitive.columns) > 1:
+        return budget
+
+    def seen(side: _Times) -> _Times:
+        if not isinstance(side, dict):
+            return side
+        return {text: limit for text, limit in side.items() if text == OTHERS or place_of(sensitive, text) >= 0} or side
+
+    return LiftBudget(at_most=seen(budget.at_most), at_least=seen(budget.at_least))  # type: ignore[return-value]
+
+
+def limited(lower: _Limits, upper: _Limits) -> LiftBudget:
+    """Budget of limits in nats, one for all or an array of one for each sensitive symbol; where equal, one for all."""
+    sides = {"lower": np.ravel(lower), "upper": np.ravel(upper)}
+    one = {name: float(side[0]) for name, side in sides.items() if (side == side[0]).all()}
+    if len(one) == len(sides):
+        return LiftBudget(**one)
+    made = object.__new__(LiftBudget)
+    vars(made).update(sides | one)
+    return made
+
+
+def limits_among(budget: Budget, rows: NDArray[np.intp]) -> Budget:
+    """The budget for some of the sensitive symbols alone."""
+    if not isinstance(budget, LiftBudget):
+        return budget
+    return limited(*(side[rows] if isinstance(side, np.ndarray) else side for side in (budget.lower, budget.upper)))
+
+
+def tightest(limits: _Limits) -> float:
+    """The least of limits in nats."""
+    return limits.min() if isinstance(limits, np.ndarray) else limits
+
+
+def furthest(
+    budget: LiftBudget, least: NDArray[np.float64], most: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Log of the largest and of the smallest lift of each column, of lifts between ``least`` and ``most`` (n_s, k).
+
+    Where limits differ, a lift counts as if it were as far from the tightest of them as it is from its own.
+    """
+    top = logs(most.max(axis=0)) if isinstance(budget.upper, float | int) else _nearest(logs(most), budget.upper)
+    if isinstance(budget.lower, float | int):
+        return top, logs(least.min(axis=0))
+    return top, -_nearest(-logs(least), budget.lower)
+
+
+def _nearest(nats: NDArray[np.float64], limits: NDArray[np.float64]) -> NDArray[np.float64]:
+    bound = np.isfinite(limits)
+    found: NDArray[np.float64] = (nats[bound] - (limits[bound] - limits.min())[:, None]).max(axis=0)
+    return found
+
+
+def ends(side: Any) -> tuple[float, float]:
+    """The least and the largest of limits."""
+    values = [*side.values()] if isinstance(side, dict) else np.ravel(side).tolist()
+    return min(values), max(values)
+
+
+def loosest(budget: _B) -> _B:
+    """The budget, or where its limits go by value one of the loosest limits, which it implies."""
+    if not by_value(budget):
+        return budget
+    return LiftBudget(at_most=ends(budget.at_most)[1], at_least=ends(budget.at_least)[0])  # type: ignore[return-value]
+
+
+def limit_rows(budget: LiftBudget) -> list[tuple[Any, ...]]:
+    """Each name of limits by value with its limits in times, the largest and the least lift."""
+    sides = [budget.at_most, budget.at_least]
+    names = dict.fromkeys(name for side in sides if isinstance(side, dict) for name in side)
+    return [
+        (name, *(side.get(name, side.get(OTHERS)) if isinstance(side, dict) else side for side in sides))
+        for name in names
+    ]
+
+
+def _nats_below(times: float) -> float:
+    return -math.log(times) + 0.0 if times else math.inf
 
 
 @dataclass(frozen=True)

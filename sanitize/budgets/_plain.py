@@ -10,12 +10,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from sanitize._checks import is_number, nats
 from sanitize._files.declared import Misfit, Number, read
 from sanitize._formatting import exact, or_infinity, times
-from sanitize.budgets._budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.budgets._budgets import (
+    AlphaLiftBudget,
+    Budget,
+    Chi2LiftBudget,
+    L1LiftBudget,
+    LDPBudget,
+    LiftBudget,
+    by_value,
+    ends,
+    limited,
+    limits_for,
+)
 from sanitize.budgets._capacity import CapacityBudget, ChannelBudget, CVaRLiftBudget
 from sanitize.errors import InvalidBudget, InvalidParameter
+from sanitize.joint import JointDistribution, check_distribution
 
 # Budgets of the library by their names: those on what a symbol tells, and all. Their numbers say everything.
 SYMBOL_BUDGETS: dict[str, type[Any]] = {
@@ -29,8 +43,20 @@ BUDGETS: dict[str, type[Any]] = {
 
 def budget_to_dict(budget: object) -> dict[str, Any]:
     """Type and numeric fields; a budget of somebody else's making may hold anything, which stays here."""
-    values = {name: exact(value) for name, value in bounds_of(budget).items() if is_number(value)}
+    sides = bounds_of(budget)
+    values: dict[str, Any] = {name: exact(value) for name, value in sides.items() if is_number(value)}
+    if by_value(budget):
+        named = {name: side for name, side in sides.items() if isinstance(side, dict)}
+        values |= {name: {key: exact(limit) for key, limit in side.items()} for name, side in named.items()}
     return {"type": type(budget).__name__, **values}
+
+
+def nameless(state: dict[str, Any]) -> dict[str, Any]:
+    """Plain values of a budget for anybody: of limits by sensitive value the ends, and no name."""
+    return {
+        name: dict(zip(("least", "largest"), ends(side), strict=True)) if isinstance(side, dict) else side
+        for name, side in state.items()
+    }
 
 
 def bounds_of(budget: object) -> dict[str, Any]:
@@ -57,10 +83,15 @@ def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = 
     if set(state) != {"type", *bounds}:
         raise InvalidBudget(f"{name} must have the bounds {', '.join(bounds)} and no others")
     try:
-        given = read(dict[str, Number], {bound: state[bound] for bound in bounds})
+        given = read(dict[str, Number | dict[str, Number]], {bound: state[bound] for bound in bounds})
     except Misfit:
         raise InvalidBudget(f"the bounds of {name} must be numbers, or 'inf'") from None
-    return kinds[name](**{bound: float(value) for bound, value in given.items()})
+    return kinds[name](
+        **{
+            bound: {key: float(limit) for key, limit in value.items()} if isinstance(value, dict) else float(value)
+            for bound, value in given.items()
+        }
+    )
 
 
 def as_capacity_budget(budget: object, owner: str) -> CapacityBudget:
@@ -75,8 +106,11 @@ def as_capacity_budget(budget: object, owner: str) -> CapacityBudget:
     return budget
 
 
-def as_budget(budget: Budget | float | None) -> Budget:
-    """Budget of a lift mechanism: a Budget as it is, a number as symmetric LIP in nats, None refused."""
+def as_budget(budget: Budget | float | None, joint: JointDistribution | None = None) -> Budget:
+    """Budget of a lift mechanism: a Budget as it is, a number as symmetric LIP in nats, None refused.
+
+    For a distribution, limits by value are in the order of its sensitive symbols: what designs a channel asks so.
+    """
     if budget is None:
         raise InvalidBudget(
             "no budget given: pass a Budget such as LiftBudget(lower=1.5, upper=0.5), or a number of nats for "
@@ -87,7 +121,7 @@ def as_budget(budget: Budget | float | None) -> Budget:
     # The kinds of this library first: to hold a value against a protocol takes ten times as long.
     if not isinstance(budget, (LiftBudget, LDPBudget, Budget)):
         raise InvalidBudget(f"budget must be a Budget or a number of nats, got {type(budget).__name__}")
-    return budget
+    return budget if joint is None else limits_for(budget, check_distribution(joint).sensitive)
 
 
 def nats_of(budget: float) -> float:
@@ -118,6 +152,9 @@ def scaled_budget(budget: Budget, share: float) -> Budget:
     Whatever is within it is within the whole, since every budget bounds leakages that its levels bound from above.
     Budgets of other classes than this package's are returned as they are.
     """
+    if isinstance(budget, LiftBudget):
+        sides = (np.asarray(side, np.float64) for side in (budget.lower, budget.upper))
+        return limited(*(np.multiply(side, share, out=side.copy(), where=side < math.inf) for side in sides))
     if not is_dataclass(budget) or isinstance(budget, type):
         return budget
     levels = {
@@ -166,6 +203,16 @@ def budget_words(budget: Budget | None) -> str:
 
 
 def _lift_words(budget: LiftBudget) -> str:
+    if by_value(budget):
+        sides = (("less than", ends(budget.at_least), 0.0), ("more than", ends(budget.at_most), math.inf))
+        told = (
+            f"{words} {' to '.join(f'{end:.15g}' for end in dict.fromkeys(both))}"
+            for words, both, free in sides
+            if set(both) != {free}
+        )
+        if not (limits := " or ".join(told)):
+            return "no limit (lift budget with both bounds infinite)"
+        return f"no released value makes a sensitive value {limits} times as likely, by value"
     lower, upper = budget.lower, budget.upper
     if math.isinf(lower) and math.isinf(upper):
         return "no limit (lift budget with both bounds infinite)"

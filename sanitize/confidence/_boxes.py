@@ -17,7 +17,7 @@ from scipy.special import betainc, betaincc, betaincinv, betaln, ndtri
 from sanitize._checks import Mask, Vector, required
 from sanitize._limits import BLOCK_CELLS
 from sanitize._tolerances import SMALLEST_POSITIVE
-from sanitize.budgets import LDPBudget, above, check_kind, forgiven, logs
+from sanitize.budgets import LDPBudget, above, check_kind, forgiven, furthest, logs, tightest
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.joint import ContingencyTable, JointDistribution
 
@@ -310,5 +310,6 @@ def excess_of(least: Vector, most: Vector, ratio: Vector, budget: Budget) -> Vec
     if isinstance(known, LDPBudget):
         over = above(logs(ratio), known.eps)
     else:
-        over = np.maximum(above(logs(most.max(axis=0)), known.upper), above(-logs(least.min(axis=0)), known.lower))
+        top, bottom = furthest(known, least, most)
+        over = np.maximum(above(top, tightest(known.upper)), above(-bottom, tightest(known.lower)))
     return forgiven(over)

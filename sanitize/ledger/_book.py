@@ -86,7 +86,7 @@ class _EntryForm(Declared, frozen=True, eq=False):
 class _BookForm(Declared, frozen=True, eq=False):
     format: Literal["sanitize/ledger"]
     version: Version1
-    budget: dict[str, Finite | str]
+    budget: dict[str, Finite | str | dict[str, Finite | str]]
     salt: Digest
     n_rows: Positive | None
     together: Digest | None

@@ -105,14 +105,24 @@ _BOTH = {
 }
 # A lift budget has one of these pairs.
 PAIRS = {("at_most", "at_least"): "times as likely", ("lower", "upper"): "nats"}
+
+
+def _times(must: str, advice: str, **range_: float) -> Any:
+    """A limit in times, or a table of such by sensitive value."""
+    limit = Annotated[float, said(must, advice, **range_)]
+    some = Annotated[dict[str, limit], Meta(min_length=1)]
+    return Annotated[limit | some, said(must, advice)]
+
+
 _BOUNDS = {
     "lift": {
         "at_most": _maybe(
-            Annotated[float, said("a number >= 1", _OPEN, ge=1)], "Most times as likely that a value makes a secret."
+            _times("a number >= 1", _OPEN, ge=1),
+            'Most times as likely that a value makes a secret, or that by the secret\'s value; "*" is all others.',
         ),
         "at_least": _maybe(
-            Annotated[float, said("a number from 0 to 1", "0 lets a value rule a secret out", ge=0, le=1)],
-            "Least times as likely that a value makes a secret; goes with at_most.",
+            _times("a number from 0 to 1", "0 lets a value rule a secret out", ge=0, le=1),
+            "Least times as likely that a value makes a secret, or that by the secret's value; goes with at_most.",
         ),
         "lower": _maybe(_LEVEL, "The same as at_least in nats: -log(at_least)."),
         "upper": _maybe(_LEVEL, "The same as at_most in nats: log(at_most); goes with lower."),

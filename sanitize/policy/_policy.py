@@ -60,12 +60,12 @@ class PolicyBudget:
     ----------
     notion : {"lift", "ldp", "l1", "chi2", "alpha", "capacity"}
     bounds : mapping of str to float
-        ``at_most`` and ``at_least`` of a lift, in times as likely, or ``lower`` and ``upper``, in nats; for alpha also
-        ``alpha``; ``eps`` for ldp; ``nats`` for capacity.
+        ``at_most`` and ``at_least`` of a lift, in times as likely, each for all sensitive values or a mapping of one
+        for each, or ``lower`` and ``upper``, in nats; for alpha also ``alpha``; ``eps`` for ldp; ``nats`` for capacity.
     """
 
     notion: str
-    bounds: Mapping[str, float]
+    bounds: Mapping[str, Any]
 
     def build(self) -> Any:
         """The budget itself."""
@@ -74,7 +74,9 @@ class PolicyBudget:
     def scaled(self, multiple: float) -> PolicyBudget:
         """The same with a multiple of its bounds in nats; what is in times is raised to its power."""
 
-        def of(name: str, bound: float) -> float:
+        def of(name: str, bound: Any) -> Any:
+            if isinstance(bound, Mapping):
+                return {value: of(name, limit) for value, limit in bound.items()}
             return bound**multiple if name in ("at_most", "at_least") else bound * multiple
 
         return replace(self, bounds={key: x if key == "alpha" else of(key, x) for key, x in self.bounds.items()})

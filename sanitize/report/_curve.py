@@ -8,7 +8,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from sanitize._formatting import clip, exact, number, times
-from sanitize.budgets import Budget, LDPBudget, LiftBudget, bounds_of
+from sanitize.budgets import Budget, LDPBudget, LiftBudget, bounds_of, loosest
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -84,15 +84,16 @@ class TradeoffPoint:
     @property
     def label(self) -> str:
         """The budget in a word: of a lift, least and most times as likely, as ``0.37-1.65``; else in nats."""
-        match self.budget:
+        budget: Any = loosest(self.budget)
+        match budget:
             case LiftBudget(at_least=least, at_most=most):
                 label = f"{least:.3g}-{most:.3g}"
                 return label if len(label) <= 10 else f"{least:.2g}-{most:.2g}"
             case LDPBudget(eps=eps):
                 return f"{eps:.3g}"
             case Real():
-                return f"{float(self.budget):.3g}"
-        return ":".join(f"{value:.3g}" for value in _numbers(self.budget).values())
+                return f"{float(budget):.3g}"
+        return ":".join(f"{value:.3g}" for value in _numbers(budget).values())
 
 
 @dataclass(frozen=True)

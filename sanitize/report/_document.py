@@ -16,7 +16,7 @@ from sanitize._checks import one_of
 from sanitize._files.declared import plain
 from sanitize._formatting import exact, rounded
 from sanitize._version import __version__
-from sanitize.budgets import budget_to_dict, budget_words
+from sanitize.budgets import budget_to_dict, budget_words, nameless
 from sanitize.lifts import log_lift
 from sanitize.report._columns import shapes_of_tuples
 from sanitize.report._facts import SEEDED_NOTE, findings_sections, optimality_to, parts_section, published
@@ -53,6 +53,7 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
         **{name: document[name] for name in ("schema", "version", "library_version")},
         "audience": "public",
         "verdict": verdict
+        | {"budget": verdict["budget"] and nameless(verdict["budget"])}
         | {"worst_excess": rounded(verdict["worst_excess"]), "optimality": published(verdict["optimality"])},
         "origin": None if document["origin"] is None else document["origin"] | {"table": None, "policy": None},
         "columns": document["columns"],

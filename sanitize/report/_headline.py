@@ -221,8 +221,10 @@ def _rows(document: dict[str, Any]) -> str:
         return "The limit holds if the distribution is as stated; how far the truth may differ from it is not known."
     words, worst = "The limit holds if these rows are everybody", _worst(document)
     beyond = [measure for measure in worst.values() if excess_of(measure) > VERDICT_TOLERANCE]
-    # Of other budgets the extremes of the lifts and their ratio have implied bounds alone.
-    if not worst or not (beyond or document["verdict"]["budget"]["type"] in ("LiftBudget", "LDPBudget")):
+    # Of other budgets, and of limits by value, the extremes of the lifts and their ratio have implied bounds alone.
+    limits = document["verdict"]["budget"]
+    is_plain = not any(isinstance(side, dict) for side in limits.values())
+    if not worst or not (beyond or (limits["type"] in ("LiftBudget", "LDPBudget") and is_plain)):
         return f"{words}; if they are a sample, how far it may be off is not known."
     sure = f"{_level(worst)} sure"
     if not beyond:

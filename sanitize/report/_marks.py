@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize._formatting import number, times, times_up
 from sanitize._limits import LARGEST_EXPONENT
-from sanitize.budgets import LiftBudget, budget_from_dict
+from sanitize.budgets import LiftBudget, budget_from_dict, loosest
 from sanitize.report._headline import VERDICT_TOLERANCE, excess_of
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _cell(v: float, most: float) -> dict[str, str]:
 
 def scale_of(rows: Iterable[dict[str, Any]], budget: dict[str, Any] | None) -> tuple[float, tuple[float, float] | None]:
     """End of the scale of the ranges of log-lift, and what a lift budget allows on it."""
-    allowed = budget_from_dict(budget) if budget is not None and budget["type"] == "LiftBudget" else None
+    allowed = loosest(budget_from_dict(budget)) if budget is not None and budget["type"] == "LiftBudget" else None
     limits = (-allowed.lower, allowed.upper) if isinstance(allowed, LiftBudget) else None
     values = [float(row[name] or 0.0) for row in rows for name in ("min_log_lift", "max_log_lift")]
     values += limits or ()

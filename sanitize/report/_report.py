@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sanitize._version import __version__
-from sanitize.budgets import ChannelBudget
+from sanitize.budgets import ChannelBudget, by_value, limit_rows, limits_for
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.joint import JointDistribution, check_distribution
 from sanitize.lifts import lift
@@ -109,6 +109,10 @@ class LeakageReport(Verdict, ReportViews):
             _worst=worst,
             kept=kept_columns(joint, channel, after),
         )
+        if by_value(budget):
+            words = "How many times as likely a released value may make each sensitive value; * are all others."
+            heads = ("", "at most", "at least")
+            made = made.with_section(Section("limits", "Limits by value", words, heads, tuple(limit_rows(budget))))
         return with_side_knowledge(made, joint, channel)
 
     def require(self) -> LeakageReport:
@@ -126,10 +130,13 @@ class LeakageReport(Verdict, ReportViews):
         extremes = [int(column.argmax()), int(column.argmin())]
         s = extremes[0]
         if self.budget is not None:
-            # Which side is over depends on the budget: judge each extreme as if all other lifts were 1.
-            alone = np.ones((len(column), 2))
-            alone[extremes, [0, 1]] = column[extremes]
-            s = extremes[int(np.argmax(self.budget.excess_of(alone, self._after.p_s)))]
+            # Which side is over depends on the budget, and which secret where limits go by value: judge each as if all
+            # other lifts were 1.
+            extremes = [*range(len(column))] if by_value(self.budget) else extremes
+            alone = np.ones((len(column), len(extremes)))
+            alone[extremes, range(len(extremes))] = column[extremes]
+            limits = limits_for(self.budget, self._after.sensitive)
+            s = extremes[int(np.argmax(limits.excess_of(alone, self._after.p_s)))]
         excess = math.inf if self._is_void else self.worst_excess
         raise BudgetExceeded(self, (self._after.sensitive.symbols[s], self._after.public.symbols[y]), excess)
 

@@ -106,7 +106,7 @@ _VERDICT = form(
     **dict.fromkeys(("headline", "sentence", "allowed", "mechanism", "output", "people", "alone"), str),
     state=State,
     lack=Lack | None,
-    budget=dict[str, Finite | str] | None,
+    budget=dict[str, Finite | str | dict[str, Finite | str]] | None,
     worst_excess=_FIGURE,
     tolerance=Number,
     optimality=OptimalityForm | None,

@@ -11,7 +11,7 @@ import numpy as np
 
 from sanitize import measures
 from sanitize.bounds import implied_bounds
-from sanitize.budgets import Budget, check_kind
+from sanitize.budgets import Budget, check_kind, limits_for
 from sanitize.confidence import ConfidenceSet, distributions_of, intervals
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.lifts import chi2_lift, l1_lift, max_log_lift, min_log_lift
@@ -162,7 +162,7 @@ class Verdict:
         if self.budget is not None:
             excess = np.maximum(excess, self.budget.excess(self._after))
             if self._worst is not None and self.confidence is not None:
-                excess = np.maximum(excess, self._worst.excess(self.budget))
+                excess = np.maximum(excess, self._worst.excess(limits_for(self.budget, self._after.sensitive)))
         excess.flags.writeable = False  # the verdict is read from it
         return excess
 

@@ -65,7 +65,7 @@ class SavedForm(Declared, frozen=True, eq=False):
     missing: Missing
     bins: tuple[AnyBins, ...]
     labelled: tuple[str, ...]
-    budget: dict[str, Finite | str]
+    budget: dict[str, Finite | str | dict[str, Finite | str]]
     channel: ChannelForm
     tree: Tree | None
     printer: Printer | None

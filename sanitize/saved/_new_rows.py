@@ -136,9 +136,10 @@ class NewRows:
         if self.counts is None:
             return None, ()
         facts = ReleaseFacts(mechanism=f"{mechanism}, held out", output=output)
-        report = LeakageReport.measure(*restrict(self.counts, self.channel, 0), budget, facts=facts)
+        distribution, channel, seen = restrict(self.counts, self.channel, 0, budget)
+        report = LeakageReport.measure(distribution, channel, seen, facts=facts)
         if self.order is not None:
-            report = self.order.checked(report, budget, self.counts)
+            report = self.order.checked(report, seen, self.counts)
         if report.ok:
             return report, ()
         return report, (

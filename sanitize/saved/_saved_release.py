@@ -26,7 +26,7 @@ from sanitize._release.release import Release, bare_design, no_mechanism
 from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
 from sanitize.binning import AnyBins, is_numeric
-from sanitize.budgets import budget_from_dict, budget_to_dict
+from sanitize.budgets import budget_from_dict, budget_to_dict, nameless
 from sanitize.errors import InvalidParameter, SanitizeError
 from sanitize.report import ALONE, MeasureForm, OptimalityForm
 from sanitize.saved._form import Damaged, SavedForm, check_fit, contents_of, own_budget
@@ -324,7 +324,7 @@ class AppendedReport:
             "distribution": DISTRIBUTION,
             "saved_release": state["sha256"],
             "mechanism": state["mechanism"],
-            "budget": state["budget"],
+            "budget": state["budget"] if audience == "internal" else nameless(state["budget"]),
             "columns": {"sensitive": state["sensitive"], "released": state["public"]},
             "ok": self.ok,
             "kept": self.kept if audience == "internal" else rounded(self.kept),

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from sanitize._checks import is_number, whole_number
 from sanitize._tables.columns import as_arrow
+from sanitize.budgets import limits_among
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.trees._grown import GrownTree
 from sanitize.trees._growth import Node, grow_leaves, leaves
@@ -202,7 +203,7 @@ def _within(budget: Budget, secrets: NDArray[np.int64]) -> Allowed:
     """Whether sets of rows, given by counts of their secrets (k, n_s), are within a budget."""
     counts = np.bincount(secrets)
     there = counts > 0  # of rare secrets no row may be among those that are looked at
-    p_s = counts[there] / counts.sum()
+    p_s, budget = counts[there] / counts.sum(), limits_among(budget, np.flatnonzero(there))
 
     def allowed(part: NDArray[np.int64]) -> NDArray[np.bool_]:
         lifts = (part[:, there] / part.sum(axis=1, keepdims=True) / p_s).T

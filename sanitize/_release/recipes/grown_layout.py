@@ -16,6 +16,7 @@ from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.columns import as_arrow
 from sanitize.alphabet import Alphabet
 from sanitize.binning import DateBins, holds_dates
+from sanitize.budgets import limits_for
 from sanitize.confidence import REPEATED, repeats_too_often
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import JointDistribution
@@ -62,7 +63,7 @@ class GrownLayout(TreeLayout):
         cls,
         layout: Layout,
         source: Mapping[str, Any],
-        limits: Callable[[NDArray[np.float64] | None], dict[str, Any]],
+        limits: Callable[[NDArray[np.float64] | None, Alphabet], dict[str, Any]],
         *,
         share: float | None,
         blind: bool,
@@ -87,7 +88,7 @@ class GrownLayout(TreeLayout):
         else:
             own = np.bincount(secrets if apart is None else secrets[apart], minlength=len(alphabet))
             looked_at, shares = secrets, own / own.sum()
-        grown = grow(table, looked_at, rows=apart, edges=edges, **limits(shares), **settings)
+        grown = grow(table, looked_at, rows=apart, edges=edges, **limits(shares, alphabet), **settings)
         design = None
         if apart is not None:
             design = cell_counts(grown.cells[apart], secrets[apart], grown.tree.n_cells, len(alphabet))
@@ -137,9 +138,9 @@ class GrownLayout(TreeLayout):
     def doubts(self, counts: ContingencyTable, budget: Budget, confidence: float) -> tuple[list[str], Shortage]:
         """What leaves little to certify, and rows that no certificate is about, in words; and the shortage."""
         assert self.design is not None
-        told = counts.counts.sum(axis=1)
+        told, limits = counts.counts.sum(axis=1), limits_for(budget, counts.sensitive)
         n_fresh = float(told.sum() - self.design.sum())
-        needed = FEWEST_CELLS * rows_needed(as_lift_budget(budget), told / told.sum(), FEWEST_CELLS, confidence)
+        needed = FEWEST_CELLS * rows_needed(as_lift_budget(limits), told / told.sum(), FEWEST_CELLS, confidence)
         about = "" if self.noise is None else "about "
         found, shortage = rare_secrets(self.sensitive, told, needed / n_fresh * told, f"{FEWEST_CELLS} cells", about)
         return [*found, *([REPEATED] if repeats_too_often(self.grown.repeats) else [])], shortage

@@ -12,6 +12,7 @@ from sanitize._release.layout import Layout
 from sanitize._release.recipes.joint_turns import GivenDistribution, OpenPart, design_in_turns, summed
 from sanitize._tolerances import BUDGET
 from sanitize.alphabet import Alphabet
+from sanitize.budgets import limits_for
 from sanitize.channel import Channel, Stage, Tuples, tuple_channel
 from sanitize.errors import InvalidParameter
 from sanitize.joint import ContingencyTable
@@ -140,6 +141,7 @@ class JointPlan:
             If the columns have too many combinations.
         """
         distribution = counts.to_joint()
+        limits = limits_for(budget, distribution.sensitive)
         # Symbols that only rows of weight 0 have are none of the distribution's.
         rows, columns = counts.sensitive.union(distribution.sensitive)[2], counts.public.union(distribution.public)[2]
         weighty = counts.counts[np.ix_(rows, columns)]
@@ -162,7 +164,7 @@ class JointPlan:
             facts = ReleaseFacts(mechanism=spec.name, output=spec.output)
             LeakageReport.measure(joint, in_sequence(made[name]), spec.budget, facts=facts).require()
             given = given.released(place, made[name])
-        for place, channels in design_in_turns(given, open_, budget).items() if open_ else ():
+        for place, channels in design_in_turns(given, open_, limits).items() if open_ else ():
             made[parts[order[place]][0]] = channels
         channels_by_name = {name: in_sequence(made[name]) for name, _ in parts}
         lines, warnings = _told(layout, parts, tables, channels_by_name)

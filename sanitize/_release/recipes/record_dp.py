@@ -17,6 +17,7 @@ from sanitize._sampling.count_noise import Geometric, RowNoise, digest_of_counts
 from sanitize._tables.columns import as_arrow, masked, value_type
 from sanitize.alphabet import Alphabet
 from sanitize.binning import DateBins
+from sanitize.budgets import loosest
 from sanitize.mechanisms import as_lift_budget
 from sanitize.printing import PrivateModel
 from sanitize.report import SYNTHETIC, Section
@@ -107,7 +108,7 @@ class RecordDP(Promise):
     def _bounds(self, report: LeakageReport, layout: GrownLayout) -> tuple[float, float, str]:
         """How far a row's secret makes the file more likely at most, and less, in nats; and but for what."""
         assert report.budget is not None
-        budget, level = as_lift_budget(report.budget), 2 * self.eps
+        budget, level = as_lift_budget(loosest(report.budget)), 2 * self.eps
         # One cell tells nothing of its rows.
         upper, lower = (0.0, 0.0) if layout.tree.n_cells == 1 else (budget.upper, budget.lower)
         beyond = f", but for a probability of {self._beyond(upper)}" if self.delta else ""

@@ -72,7 +72,7 @@ def paper_subset_merging(
     >>> paper_subset_merging(joint, 0.3).outputs.symbols
     ('{0, 1}', '2', '3')
     """
-    return merge_channel(joint, paper_groups(set_risks(joint, as_budget(budget), confidence)))
+    return merge_channel(joint, paper_groups(set_risks(joint, as_budget(budget, joint), confidence)))
 
 
 def paper_groups(risks: SetRisks) -> list[list[int]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from sanitize._checks import Codes, Mask, Vector
 from sanitize.alphabet import group_alphabet
-from sanitize.budgets import LDPBudget, LiftBudget, check_kind, logs
+from sanitize.budgets import LDPBudget, LiftBudget, check_kind, furthest, limited, logs, tightest
 from sanitize.channel import BEST, HEURISTIC, Channel
 from sanitize.confidence import around, distributions_of, excess_of, lift_bounds, ratio_bounds
 from sanitize.joint import JointDistribution, check_distribution
@@ -119,11 +119,11 @@ class RobustRiskOfSets(SetRisks):
             risk = logs(ratio_bounds(low, high))
             return np.where(np.isinf(risk), ruled_out + high.max(axis=0), risk)
         least, most = self._lifts(low, high)
-        top, bottom = logs(most.max(axis=0)), logs(least.min(axis=0))
+        top, bottom = furthest(self.budget, least, most)
         bottom = np.where(np.isinf(bottom), -ruled_out, bottom)
-        if np.isinf(self.budget.lower):
+        if np.isinf(tightest(self.budget.lower)):
             return top
-        return -bottom if np.isinf(self.budget.upper) else top - bottom
+        return -bottom if np.isinf(tightest(self.budget.upper)) else top - bottom
 
     def _bounds(self, columns: Vector) -> tuple[Vector, Vector]:
         center, up, down = np.split(columns, 3)
@@ -158,12 +158,12 @@ def evened(budget: Budget) -> list[Budget]:
     Where a side hardly binds, a search that only asks what is safe goes astray, and may end with less than what it
     finds where that side binds.
     """
-    if not isinstance(budget, LiftBudget) or budget.lower == budget.upper:
+    if not isinstance(budget, LiftBudget):
         return []
-    least = min(budget.lower, budget.upper)
+    least, most = min(map(tightest, sides := (budget.lower, budget.upper))), max(map(np.max, sides))
     # A side is far looser than the other where it allows so many times as much.
     near = min((nats for nats in _LADDER if nats >= 4.0 * least), default=math.inf)
-    return [_cut(budget, nats) for nats in (least, near) if nats < max(budget.lower, budget.upper)]
+    return [_cut(budget, nats) for nats in (least, near) if nats < most]
 
 
 def tighter_risks(
@@ -174,13 +174,13 @@ def tighter_risks(
     if isinstance(budget, LDPBudget):
         within = [LDPBudget(nats) for nats in _LADDER if nats < budget.eps]
     elif isinstance(budget, LiftBudget):
-        within = [_cut(budget, nats) for nats in _LADDER if nats < max(budget.lower, budget.upper)]
+        within = [_cut(budget, nats) for nats in _LADDER if nats < max(np.max(budget.lower), np.max(budget.upper))]
     return (set_risks(joint, other, confidence) for other in within)
 
 
 def _cut(budget: LiftBudget, nats: float) -> LiftBudget:
     """The budget with both sides at most so much."""
-    return LiftBudget(lower=min(budget.lower, nats), upper=min(budget.upper, nats))
+    return limited(np.minimum(budget.lower, nats), np.minimum(budget.upper, nats))
 
 
 def absorb(risks: SetRisks, column: Vector, pool: Vector, share: float = math.inf) -> tuple[Vector, list[int]]:

@@ -111,7 +111,7 @@ def subset_merging(
     >>> subset_merging(joint, 0.3).outputs.symbols
     ('{0, 1}', '2', '3')
     """
-    budget = as_budget(budget)
+    budget = as_budget(budget, joint)
     account = _account(check_distribution(joint), effort)
     labels = found_partition(joint, budget, confidence, account)
     return merged_by_labels(joint, labels, _optimality(joint, account))
@@ -173,7 +173,7 @@ def best_subset_merging(
     >>> round(sz.normalized_utility(joint, sz.mechanisms.paper_subset_merging(joint, 0.3)), 4)
     0.6823
     """
-    budget = as_budget(budget)
+    budget = as_budget(budget, joint)
     account = effort_of(effort, _LONG_EFFORT, time_limit)
     labels = found_partition(joint, budget, confidence, _account(check_distribution(joint)))
     if len(joint.p_x) > EXACT:

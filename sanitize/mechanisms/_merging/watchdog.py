@@ -78,7 +78,7 @@ def watchdog(
            [0., 1., 0.],
            [0., 0., 1.]])
     """
-    budget = as_budget(budget)
+    budget = as_budget(budget, joint)
     merged = _merged_set(joint, budget, confidence)
     return merge_channel(joint, [merged] if len(merged) else [])
 

@@ -174,7 +174,7 @@ def solve_optimal_random_response(
     ('optimal', True, 0.7793)
     """
     loss = Loss.towards(target, len(check_distribution(joint).public))
-    known = check_kind(as_budget(budget))
+    known = check_kind(as_budget(budget, joint))
     account = effort_of(effort, RESPONSE_EFFORT, time_limit)
     positive("gap", gap)
     problem = Problem(joint, known, gap, loss)

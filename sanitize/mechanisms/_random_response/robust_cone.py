@@ -171,16 +171,17 @@ class RobustCone:
                 yield on_most, on_least
             return
         box = (self.distributions.prior_lower, self.distributions.prior_upper) if box is None else box
-        for s in range(n_s):
+        sides = np.broadcast_to(self.budget.upper, n_s), np.broadcast_to(self.budget.lower, n_s)
+        for s, (upper, lower) in enumerate(zip(*(side.tolist() for side in sides), strict=True)):
             at, others = np.arange(n_s)[:, None] == s, np.arange(n_s)[:, None] != s
-            if self.budget.upper < math.inf:
-                factor = math.exp(min(self.budget.upper, LARGEST_EXPONENT))
+            if upper < math.inf:
+                factor = math.exp(min(upper, LARGEST_EXPONENT))
                 prior = factor * least_distribution(np.where(at, high, low), *box)
                 # Where the weight of the most is negative the lift cannot reach the bound.
                 binds = prior[s] < 1
                 yield np.where(at & binds, 1 - prior, 0.0), np.where(others & binds, -prior, 0.0)
-            if self.budget.lower < math.inf:
-                prior = math.exp(-self.budget.lower) * least_distribution(-np.where(at, low, high), *box)
+            if lower < math.inf:
+                prior = math.exp(-lower) * least_distribution(-np.where(at, low, high), *box)
                 yield np.where(others, prior, 0.0), np.where(at, prior - 1, 0.0)
 
     def _rows(self, low: Vector, high: Vector, least: float, box: tuple[Vector, Vector] | None = None) -> Vector:

@@ -13,7 +13,7 @@ from sanitize._limits import BLOCK_CELLS, LOOSEST
 from sanitize._tolerances import BUDGET, TIGHT
 from sanitize.accounting import pair_of
 from sanitize.alphabet import Alphabet
-from sanitize.budgets import LDPBudget, as_budget, check_kind
+from sanitize.budgets import LDPBudget, as_budget, check_kind, limits_for
 from sanitize.channel import Channel, channel_matrix
 from sanitize.errors import InvalidBudget, InvalidChannel, InvalidParameter
 from sanitize.joint import JointDistribution
@@ -78,7 +78,7 @@ def sequential_response(
            [0.4524, 0.5476]])
     """
     tensor, p_s = pair_of(distribution, "X1", "X2")
-    known = check_kind(as_budget(budget))
+    known = check_kind(limits_for(as_budget(budget), Alphabet.of_size("s", len(p_s))))
     kernel = channel_matrix(first, "first")
     if len(kernel) != tensor.shape[1]:
         raise InvalidChannel(f"first takes {len(kernel)} symbols, its column has {tensor.shape[1]}")
@@ -99,23 +99,23 @@ def _rows(seen: Vector, p_s: Vector, budget: LiftBudget | LDPBudget) -> Vector:
     of_s, of_all = np.broadcast_arrays(seen / p_s[None, :, None], seen.sum(axis=1)[:, None, :])
     if isinstance(budget, LDPBudget):
         i, j = np.nonzero(~np.eye(len(p_s), dtype=bool))
-        sides = [(of_s[:, i], of_s[:, j], budget.eps)]
+        sides: list[tuple[Vector, Vector, Any]] = [(of_s[:, i], of_s[:, j], budget.eps)]
     else:
         sides = [(of_s, of_all, budget.upper), (of_all, of_s, budget.lower)]
     rows = [np.empty((0, seen.shape[2]))]
     for high, low, level in sides:
-        if math.isinf(level):
-            continue
         # high - e**level low in units, a margin inside; none of the margin where the sums over x_2 have no room.
-        level = min(level, LOOSEST)
         top, bottom = high.sum(axis=2), low.sum(axis=2)
-        live = top > 0
+        nats = np.broadcast_to(level, top.shape)
+        live = (top > 0) & (nats < math.inf)
+        nats = np.minimum(nats[live], LOOSEST)
         with np.errstate(divide="ignore"):
-            room = level - np.log(top[live] / bottom[live])
+            room = nats - np.log(top[live] / bottom[live])
         # Columns are designed this much inside the budget, more than a program's tolerance, where there is room.
         margin = np.clip(room / 2, 0.0, 1e-9)[:, None]
         unit = np.maximum(top, bottom)[live][:, None]
-        rows.append((high[live] - math.exp(level) * (1 - margin) * low[live]) / unit)
+        factor = np.array([math.exp(most) for most in nats])[:, None]
+        rows.append((high[live] - factor * (1 - margin) * low[live]) / unit)
     return np.concatenate(rows)
 
 

@@ -93,7 +93,7 @@ def subset_random_response(
     0.7832
     """
     deal = partial(_blocks, block_size=whole_number("block_size", block_size, 1))
-    known = check_kind(as_budget(budget))
+    known = check_kind(as_budget(budget, joint))
     loss = Loss.towards(target, len(check_distribution(joint).public))
     account = effort_of(effort, RESPONSE_EFFORT, time_limit)
     positive("gap", gap)
@@ -160,7 +160,7 @@ def paper_subset_random_response(
     >>> round(sz.normalized_utility(joint, paper_subset_random_response(joint, 0.3)), 4)
     0.7832
     """
-    known = check_kind(as_budget(budget))
+    known = check_kind(as_budget(budget, joint))
     account = effort_of(effort, RESPONSE_EFFORT, time_limit)
     positive("gap", gap)
     blocks = [[group] for group in groups_of(paper_subset_merging(joint, known))]

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from sanitize._checks import Codes, Vector
 from sanitize._limits import LOOSEST
-from sanitize.budgets import LDPBudget, LiftBudget
+from sanitize.budgets import LDPBudget, LiftBudget, limited
 from sanitize.channel import Optimality
 from sanitize.lifts import lift
 from sanitize.mechanisms._merging.risks import groups_of
@@ -213,7 +213,7 @@ class Block:
         p_x, alone, lifts = joint.p_x[letters], loss.alone(len(letters)), lift(joint)[:, letters]
         own = p_x / p_x.sum()
         inner = LiftBounds.inner(lifts, budget, own)
-        outer = LiftBounds.outer(lifts, budget) if least_side(budget) else inner
+        outer = LiftBounds.outer(lifts, budget, own) if least_side(budget) else inner
         cuts = outer.cuts() if len(letters) <= _MOST_LETTERS else None
         # A letter well outside one of few cuts is over the budget; where there is none, the budget itself is asked.
         is_over = cuts is not None and cuts.min(initial=0.0) < -_BESIDE * lifts.max()
@@ -325,5 +325,4 @@ def _scaled(budget: LiftBudget | LDPBudget, part: float, least: float, most: flo
     """A budget of a part of each bound, where bounds count as at least and at most so many nats."""
     if isinstance(budget, LDPBudget):
         return LDPBudget(part * min(max(budget.eps, least), most))
-    lower, upper = (part * min(max(bound, least), most) for bound in (budget.lower, budget.upper))
-    return LiftBudget(lower=lower, upper=upper)
+    return limited(*(part * np.clip(bound, least, most) for bound in (budget.lower, budget.upper)))

@@ -13,6 +13,8 @@ from sanitize._limits import LOOSEST
 from sanitize.budgets import LDPBudget, LiftBudget, check_kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sanitize.budgets import Budget
 
 # Columns are designed this much inside the budget, so that rounding cannot carry a released symbol out of it.
@@ -55,25 +57,29 @@ class LiftBounds:
     def inner(cls, lifts: Vector, budget: Budget, p_x: Vector) -> LiftBounds:
         """Bounds a hair inside the budget that the marginal p_x of the letters meets; its own lifts for one near 0."""
         known, own = check_kind(budget), lifts @ p_x
-        if least_side(known) < EQUALITY:
+        thin = _least_sides(known) < EQUALITY
+        if np.all(thin):
             return cls(lifts, own, own)
         if isinstance(known, LDPBudget):
             if not own.all():  # only a budget without an end allows that
                 return cls._of(lifts, 0.0, math.inf)
             span = math.expm1(min(known.eps, LOOSEST))
             return cls._of(lifts, 0.0, math.inf, max(span - _MARGIN * (1 + span), own.max() / own.min() - 1))
-        lower = LOOSEST if _is_too_loose(known, lifts) else known.lower
-        low, high = math.exp(-lower) * (1 + _MARGIN), exp(known.upper) * (1 - _MARGIN)
-        return cls._of(lifts, np.minimum(low, own), np.maximum(high, own))
+        lower = np.where(_is_too_loose(known, lifts), LOOSEST, known.lower)
+        low, high = _each(math.exp, -lower) * (1 + _MARGIN), _each(exp, known.upper) * (1 - _MARGIN)
+        low, high = np.minimum(low, own), np.maximum(high, own)
+        return cls._of(lifts, np.where(thin, own, low), np.where(thin, own, high))
 
     @classmethod
-    def outer(cls, lifts: Vector, budget: Budget) -> LiftBounds:
-        """Bounds that every posterior within the budget meets."""
+    def outer(cls, lifts: Vector, budget: Budget, p_x: Vector) -> LiftBounds:
+        """Bounds that every posterior within the budget meets that can be one of a mixture into p_x."""
         known = check_kind(budget)
         if isinstance(known, LDPBudget):
             return cls._of(lifts, 0.0, math.inf, math.expm1(known.eps) if known.eps <= LOOSEST else None)
-        low = 0.0 if _is_too_loose(known, lifts) else math.exp(-known.lower)
-        return cls._of(lifts, low, exp(known.upper))
+        low = np.where(_is_too_loose(known, lifts), 0.0, _each(math.exp, np.negative(known.lower)))
+        # A lift that may not rise, or not fall, is the mean one in all of them.
+        fixed, own = _least_sides(known) == 0, lifts @ p_x
+        return cls._of(lifts, np.where(fixed, own, low), np.where(fixed, own, _each(exp, known.upper)))
 
     def equal(self, other: LiftBounds) -> bool:
         """Whether only the margin of `inner` stands between two bounds."""
@@ -267,9 +273,25 @@ def inverse(squares: Vector) -> tuple[Vector, Mask]:
 
 
 def least_side(budget: LiftBudget | LDPBudget) -> float:
-    """Nats that bind whatever the other side allows, since the mean lift is 1."""
-    return budget.eps if isinstance(budget, LDPBudget) else min(budget.lower, budget.upper)
+    """Nats that bind whatever the other side allows, since the mean lift is 1; not of secrets of which nothing is told.
+
+    0 where nothing is told of any.
+    """
+    sides = np.ravel(_least_sides(budget))
+    return float(sides[sides > 0].min(initial=math.inf)) if sides.any() else 0.0
 
 
-def _is_too_loose(budget: LiftBudget, lifts: Vector) -> bool:
-    return LOOSEST < budget.lower < math.inf and bool((lifts == 0).any())
+def _least_sides(budget: LiftBudget | LDPBudget) -> Vector:
+    """The same of each secret, or of all."""
+    return np.asarray(budget.eps if isinstance(budget, LDPBudget) else np.minimum(budget.lower, budget.upper))
+
+
+def _is_too_loose(budget: LiftBudget, lifts: Vector) -> Mask:
+    """Where a least lift is as good as 0, and may have to be."""
+    lower = np.asarray(budget.lower)
+    return (lower > LOOSEST) & (lower < math.inf) & (lifts == 0).any()
+
+
+def _each(of: Callable[[float], float], nats: Vector | float) -> Vector:
+    """A function of each limit."""
+    return np.array([of(value) for value in np.ravel(nats).tolist()])

@@ -8,7 +8,7 @@ import numpy as np
 
 from sanitize._checks import positive
 from sanitize.alphabet import group_alphabet
-from sanitize.budgets import as_budget, check_kind
+from sanitize.budgets import as_budget, check_kind, limits_for
 from sanitize.channel import HEURISTIC, Channel
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution
@@ -62,7 +62,7 @@ def blocks_within(tree: Tree, joint: JointDistribution, budget: Budget) -> NDArr
         Distribution of (S, cell).
     budget : Budget
     """
-    mass = np.zeros((len(tree.column), len(joint.sensitive)))
+    budget, mass = limits_for(budget, joint.sensitive), np.zeros((len(tree.column), len(joint.sensitive)))
     mass[tree.cell_nodes] = joint.pmf.T
     for node in np.flatnonzero(tree.column >= 0)[::-1]:
         mass[node] = mass[tree.sides[node]].sum(axis=0)
@@ -106,7 +106,7 @@ def tree_merging(joint: JointDistribution, blocks: ArrayLike, budget: Budget | f
     >>> tree_merging(joint, [0, 0, 1, 1], 0.3).outputs.symbols
     ('{0, 1}', '{2, 3}')
     """
-    labels = check_blocks(joint, blocks, as_budget(budget))
+    labels = check_blocks(joint, blocks, as_budget(budget, joint))
     return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels)).with_optimality(HEURISTIC)
 
 
@@ -177,7 +177,7 @@ def tree_random_response(
     >>> round(sz.normalized_utility(joint, tree_random_response(joint, [0, 0, 1, 1], 0.3)), 4)
     0.7832
     """
-    known = check_kind(as_budget(budget))
+    known = check_kind(as_budget(budget, joint))
     positive("gap", gap)
     labels = check_blocks(joint, blocks, known)
     loss = Loss.towards(target, len(labels))

@@ -96,7 +96,7 @@ def certified_random_response(
     >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.push(channel)).max() <= 0)
     True
     """
-    lift_budget = as_lift_budget(as_budget(budget))
+    lift_budget = as_lift_budget(as_budget(budget, joint))
     check_counts(joint, design, fresh, MOST_PAIRED)
     k = len(joint.public)
     if members.shape[1] != k:
@@ -218,7 +218,7 @@ def certified_tree_merging(
     >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.push(channel)).max() <= 0)
     True
     """
-    lift_budget = as_lift_budget(as_budget(budget))
+    lift_budget = as_lift_budget(as_budget(budget, joint))
     check_counts(joint, design, fresh, MOST_MERGED)
     foresight = Foresight.of(design, float(fresh.sum()), lift_budget, confidence)
     made = agglomerated(profiles.coarser(LOSS_STEPS), foresight)

@@ -59,19 +59,22 @@ _WITHIN = 0.99  # of the tilts for which the noise has a bound, and of the λ th
 _LEAST = 1e-12
 
 
-def _claims(budget: LiftBudget) -> list[tuple[int, float, float]]:
-    """What a budget claims of a symbol and each secret: a sign, a ratio, and from which P(s) on other claims say it.
+def _claims(budget: LiftBudget, n_s: int) -> list[tuple[int, int, float, float]]:
+    """What a budget claims of a symbol: the secret, a sign, a ratio, and from which P(s) on other claims say it.
 
     P(y, s) is at least (sign 1) or at most (-1) the ratio times P(s) P(y).
 
     P(s|y) <= r P(s) says nothing from P(s) = 1/r on. P(s|y) >= r' P(s) follows from P(t|y) <= r P(t) for all t but s
-    where 1 - r (1 - P(s)) >= r' P(s), that is from P(s) = (r - 1)/(r - r') on. So where a symbol is not within the
-    budget, a claim is false that is said by no others, and is tested as P(s) is not below its bound.
+    where 1 - r (1 - P(s)) >= r' P(s), that is from P(s) = (r - 1)/(r - r') on; r is the largest of all secrets. So
+    where a symbol is not within the budget, a claim is false that is said by no others, and is tested as P(s) is not
+    below its bound.
     """
-    upper, lower = float(np.exp(min(budget.upper, LOOSEST))), float(np.exp(-budget.lower))
-    claims = [(-1, upper, 1 / upper)]
-    if budget.lower < LOOSEST:
-        claims.append((1, lower, (upper - 1) / max(upper - lower, _LEAST)))
+    uppers = [float(np.exp(min(nats, LOOSEST))) for nats in np.broadcast_to(budget.upper, n_s)]
+    claims = [(s, -1, upper, 1 / upper) for s, upper in enumerate(uppers)]
+    for s, nats in enumerate(np.broadcast_to(budget.lower, n_s)):
+        if nats < LOOSEST:
+            most, lower = max(uppers), float(np.exp(-nats))
+            claims.append((s, 1, lower, (most - 1) / max(most - lower, _LEAST)))
     return claims
 
 
@@ -121,8 +124,8 @@ class Evidence:
     def proves(self, budget: LiftBudget, prior: Bounds) -> Mask:
         """Whether fresh rows prove that the lifts of each symbol are within the budget, for P(s) within some bounds."""
         passed = np.ones(self.k, bool)
-        for sign, ratio, said_from in _claims(budget):
-            for s in np.flatnonzero(prior[0] < said_from).tolist():
+        for s, sign, ratio, said_from in _claims(budget, len(prior[0])):
+            if prior[0][s] < said_from:
                 passed &= self.shows(s, sign, ratio, prior[0][s], prior[1][s])
         return passed
 

@@ -48,8 +48,8 @@ class Foresight:
     ) -> Foresight:
         """From counts of the design; of the fresh rows nothing is looked at but their number."""
         p_s = shares_of(design)
-        low = np.exp(-budget.lower) * p_s if budget.lower < LOOSEST else np.zeros(len(p_s))
-        high = np.minimum(np.exp(min(budget.upper, LOOSEST)) * p_s, 1.0)
+        low = np.where(np.less(budget.lower, LOOSEST), np.exp(np.negative(budget.lower)), 0.0) * p_s
+        high = np.minimum(np.exp(np.minimum(budget.upper, LOOSEST)) * p_s, 1.0)
         scale = n_fresh / max(float(design.sum()), 1.0)
         return cls(design, low, high, scale, _needed(design.shape[1], confidence), variance)
 
@@ -91,7 +91,7 @@ def least_shown(q: Vector, low: Vector, high: Vector, rows: Vector, noise: Vecto
 def rows_needed(budget: LiftBudget, p_s: Vector, n_cells: float, confidence: float) -> Vector:
     """About how many fresh rows a symbol of posterior P(s) needs to pass by each secret, one of so many cells."""
     least = np.full(len(p_s), np.inf)
-    for ratio in (np.exp(-budget.lower), np.exp(min(budget.upper, LOOSEST))):
+    for ratio in (np.exp(np.negative(budget.lower)), np.exp(np.minimum(budget.upper, LOOSEST))):
         bound = ratio * p_s
         tested = (bound > 0) & (bound < 1) & (p_s < 1)
         least[tested] = np.minimum(least[tested], divergence(p_s[tested], bound[tested]))
