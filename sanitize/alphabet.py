@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -12,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sanitize._checks import is_number, is_whole
 from sanitize._files.declared import Count, Declared, plain, read, require
 from sanitize._tables.columns import (
     UNSEEN,
@@ -43,7 +41,7 @@ __all__ = [
 ]
 
 # A missing value where symbols are texts.
-_MISSING = "(missing)"
+MISSING_TEXT = "(missing)"
 
 
 class Alphabet:
@@ -250,7 +248,7 @@ class Alphabet:
         """Symbol as text for a report; missing reads ``(missing)``."""
         symbol = self.symbols[code]
         parts = symbol if len(self.columns) > 1 else (symbol,)
-        return " | ".join(_MISSING if part is None else str(part) for part in parts)
+        return " | ".join(MISSING_TEXT if part is None else str(part) for part in parts)
 
     def take(self, codes: NDArray[np.integer[Any]]) -> Alphabet:
         """Alphabet of some of the symbols; ``codes`` ascending."""
@@ -320,21 +318,10 @@ class AlphabetForm(Declared, frozen=True, eq=False):
         return Alphabet._of(self.columns, self.levels, codes)
 
 
-def text_of(value: object) -> str:
-    """A value of a column as keys of TOML and JSON write it, by which `place_of` finds it."""
-    if isinstance(value, (bool, np.bool_)):
-        return str(value).lower()
-    if isinstance(value, (datetime.date, datetime.time)):
-        return value.isoformat()
-    if is_whole(value) or (is_number(value) and float(value).is_integer()):
-        return str(int(value))
-    return _MISSING if value is None else str(value)
-
-
 def place_of(alphabet: Alphabet, text: str) -> int:
     """Code of the symbol of one column that a text stands for, read by the column's type; -1 for none, or for two."""
     level = alphabet.levels[0]
-    found = [len(level)] if text == _MISSING else []
+    found = [len(level)] if text == MISSING_TEXT else []
     with suppress(pa.ArrowException, ValueError):
         found += look_up(pa.array([text], pa.string()).cast(level.type), level).tolist()
     places = np.flatnonzero(np.isin(alphabet.codes[:, 0], found))

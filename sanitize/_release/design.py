@@ -335,8 +335,7 @@ def _too_rare(layout: Layout, table: ContingencyTable, spec: Specification) -> t
     bounds = as_lift_budget(limits_for(limits_seen(spec.budget, table.sensitive), table.sensitive))
     level = level_of_each(len(rows), table.counts.shape[1], spec.confidence)
     lower, upper, _ = np.broadcast_arrays(bounds.lower, bounds.upper, rows)
-    each = {sides: rows_to_tell_two(*sides, level=level) for sides in set(zip(lower, upper, strict=True))}
-    needed = np.array([each[sides] for sides in zip(lower, upper, strict=True)])
+    needed = np.array([rows_to_tell_two(*sides, level=level) for sides in zip(lower, upper, strict=True)])
     told, shortage = rare_secrets(layout.sensitive, rows, needed, "even two symbols")
     return told, shortage and (shortage[0], None)  # with so many rows two symbols pass: how many more it takes is open
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 import contextlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
-from sanitize._checks import exp, is_whole, non_negative, number, probability
+from sanitize._checks import exp, is_number, is_whole, non_negative, number, probability
 from sanitize._formatting import box, figure, percent
 from sanitize._tolerances import BUDGET
-from sanitize.alphabet import place_of, text_of
+from sanitize.alphabet import MISSING_TEXT, place_of
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.lifts import alpha_of, chi2_of, inverse, l1_of, lift, logs
 
@@ -104,11 +104,12 @@ def _checked(name: str, value: object, low: float, high: float) -> float:
 
 def _in_times(name: str, value: object, low: float, high: float) -> _Times:
     """One limit, or one for each sensitive value that is named, by its text."""
-    if not isinstance(value, Mapping):
-        return _checked(name, value, low, high)
-    limits = {text_of(key): _checked(f"{name} of {text_of(key)!r}", limit, low, high) for key, limit in value.items()}
-    if not 0 < len(limits) == len(value):
-        raise InvalidBudget(f'LiftBudget: {name} must name sensitive values, each once, or "*", all others')
+    if isinstance(value, Mapping):
+        texts = {MISSING_TEXT if key is None else str(key): limit for key, limit in value.items()}
+        if not 0 < len(texts) == len(value):
+            raise InvalidBudget(f'LiftBudget: {name} must name sensitive values, each once, or "*", all others')
+        value = texts
+    limits: _Times = per_value(lambda limit: _checked(name, limit, low, high), value)
     return limits
 
 
@@ -216,24 +217,22 @@ class LiftBudget(_LiftBased):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """What is asked for one limit where there are several takes no such budget."""
-            if name in ("lower", "upper") and "_times" in vars(self):
-                raise InvalidBudget(
-                    "this LiftBudget limits each sensitive value by itself, which cannot be had here: give one at_most "
-                    "and one at_least for all; watchdog, subset merging, trees and the optimal and subset random "
-                    "responses take limits by value"
-                )
-            raise AttributeError(name)
+            if name not in ("lower", "upper") or self._times is None:
+                raise AttributeError(name)
+            raise InvalidBudget(
+                "limits by sensitive value are not taken here, but by watchdog, subset merging, trees and the optimal "
+                "and subset random responses: give one at_most and one at_least for all values"
+            )
 
     def __eq__(self, other: object) -> bool:
-        return self._key == other._key if isinstance(other, LiftBudget) else NotImplemented
+        return isinstance(other, LiftBudget) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
 
     @property
     def _key(self) -> tuple[object, ...]:
-        sides: Any = self._times if "upper" not in vars(self) else (self.lower, self.upper)
+        sides: Any = self._times if by_value(self) else (self.lower, self.upper)
         return tuple(frozenset(side.items()) if isinstance(side, dict) else (*np.ravel(side),) for side in sides)
 
     @property
@@ -255,17 +254,12 @@ class LiftBudget(_LiftBased):
 
     def __repr__(self) -> str:
         # Without names of sensitive values: it stands in errors, notes of files and public reports.
-        sides = {
-            name: " to ".join(f"{end:.15g}" for end in dict.fromkeys(ends(side))) + " by value"
-            if isinstance(side, (dict, np.ndarray))
-            else repr(side)
-            for name, side in self.bounds.items()
-        }
+        sides = per_value(lambda side: repr(side) if is_number(side) else f"{ends_of(side)} by value", self.bounds)
         return f"LiftBudget({', '.join(f'{name}={words}' for name, words in sides.items())})"
 
     def _repr_html_(self) -> str:
         if by_value(self):
-            rows = [("value", "at most", "at least"), *([*map(str, row)] for row in limit_rows(self))]
+            rows = [("value", "limit", "times as likely"), *([*map(str, row)] for row in limit_rows(self))]
             return box(repr(self), rows=rows)
         shares, most, least = (0.01, 0.1, 0.25, 0.5), self.at_most, self.at_least
         # What all other secrets keep, or gain, bounds one too.
@@ -334,18 +328,13 @@ def limits_for(budget: _B, sensitive: Alphabet) -> _B:
 def _in_order(name: str, side: _Times, sensitive: Alphabet) -> list[float]:
     if not isinstance(side, dict):
         return [side] * len(sensitive)
-    (column,), limits = sensitive.columns, dict.fromkeys(range(len(sensitive)), side.get(OTHERS))
-    places = {text: place_of(sensitive, text) for text in side if text != OTHERS}
-    for text, place in places.items():
-        if place < 0:
-            raise InvalidBudget(
-                f"{name} names {text!r}, which is no value of the sensitive column {column!r}; write it as there"
-            )
-        if list(places.values()).count(place) > 1:
-            raise InvalidBudget(f"{name} names one value of {column!r} twice, as {text!r} and otherwise; name it once")
-    limits |= {place: side[text] for text, place in places.items()}
-    found = [limit for limit in limits.values() if limit is not None]
-    if n_left := len(sensitive) - len(found):
+    (column,), places = sensitive.columns, {place_of(sensitive, text): text for text in side if text != OTHERS}
+    if -1 in places or len(places) < len(side) - (OTHERS in side):
+        which = f"names {places[-1]!r}, which is no" if -1 in places else "names twice one"
+        raise InvalidBudget(f"{name} {which} value of the sensitive column {column!r}; write each as there, once")
+    limits = [side.get(places.get(s, OTHERS)) for s in range(len(sensitive))]
+    found = [limit for limit in limits if limit is not None]
+    if n_left := len(limits) - len(found):
         raise InvalidBudget(
             f"{name} has no limit for {n_left} value(s) of the sensitive column {column!r}: name them, or give a limit "
             'to "*", all others'
@@ -355,15 +344,13 @@ def _in_order(name: str, side: _Times, sensitive: Alphabet) -> list[float]:
 
 def limits_seen(budget: _B, sensitive: Alphabet) -> _B:
     """The budget for a part of a table, as new rows are, without the names of values that it lacks."""
-    if not by_value(budget) or len(sensitive.columns) > 1:
+    if not by_value(budget):
         return budget
-
-    def seen(side: _Times) -> _Times:
-        if not isinstance(side, dict):
-            return side
-        return {text: limit for text, limit in side.items() if text == OTHERS or place_of(sensitive, text) >= 0} or side
-
-    return LiftBudget(at_most=seen(budget.at_most), at_least=seen(budget.at_least))  # type: ignore[return-value]
+    sides = {name: side for name, side in budget.bounds.items() if isinstance(side, dict)}
+    for name, side in sides.items():
+        found = [text for text in side if text == OTHERS or place_of(sensitive, text) >= 0]
+        sides[name] = {text: side[text] for text in found} or side
+    return LiftBudget(**budget.bounds | sides)  # type: ignore[return-value]
 
 
 def limited(lower: _Limits, upper: _Limits) -> LiftBudget:
@@ -389,29 +376,30 @@ def tightest(limits: _Limits) -> float:
     return limits.min() if isinstance(limits, np.ndarray) else limits
 
 
-def furthest(
-    budget: LiftBudget, least: NDArray[np.float64], most: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def furthest(budget: LiftBudget, least: Any, most: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Log of the largest and of the smallest lift of each column, of lifts between ``least`` and ``most`` (n_s, k).
 
     Where limits differ, a lift counts as if it were as far from the tightest of them as it is from its own.
     """
-    top = logs(most.max(axis=0)) if isinstance(budget.upper, float | int) else _nearest(logs(most), budget.upper)
-    if isinstance(budget.lower, float | int):
-        return top, logs(least.min(axis=0))
-    return top, -_nearest(-logs(least), budget.lower)
+    upper, lower = budget.upper, budget.lower
+    top = _nearest(logs(most), upper) if isinstance(upper, np.ndarray) else logs(most.max(axis=0))
+    return top, -_nearest(-logs(least), lower) if isinstance(lower, np.ndarray) else logs(least.min(axis=0))
 
 
 def _nearest(nats: NDArray[np.float64], limits: NDArray[np.float64]) -> NDArray[np.float64]:
     bound = np.isfinite(limits)
-    found: NDArray[np.float64] = (nats[bound] - (limits[bound] - limits.min())[:, None]).max(axis=0)
-    return found
+    return np.asarray((nats[bound] - (limits[bound] - limits.min())[:, None]).max(axis=0))
 
 
 def ends(side: Any) -> tuple[float, float]:
     """The least and the largest of limits."""
     values = [*side.values()] if isinstance(side, dict) else np.ravel(side).tolist()
     return min(values), max(values)
+
+
+def ends_of(side: Any) -> str:
+    """The same in words."""
+    return " to ".join(f"{end:.15g}" for end in dict.fromkeys(ends(side)))
 
 
 def loosest(budget: _B) -> _B:
@@ -421,14 +409,15 @@ def loosest(budget: _B) -> _B:
     return LiftBudget(at_most=ends(budget.at_most)[1], at_least=ends(budget.at_least)[0])  # type: ignore[return-value]
 
 
-def limit_rows(budget: LiftBudget) -> list[tuple[Any, ...]]:
-    """Each name of limits by value with its limits in times, the largest and the least lift."""
-    sides = [budget.at_most, budget.at_least]
-    names = dict.fromkeys(name for side in sides if isinstance(side, dict) for name in side)
-    return [
-        (name, *(side.get(name, side.get(OTHERS)) if isinstance(side, dict) else side for side in sides))
-        for name in names
-    ]
+def per_value(of: Callable[[Any], Any], side: Any) -> Any:
+    """A function of a limit, or of each of limits by value."""
+    return {text: of(limit) for text, limit in side.items()} if isinstance(side, dict) else of(side)
+
+
+def limit_rows(budget: LiftBudget) -> tuple[tuple[str, str, float], ...]:
+    """Names of limits by value, the side that each is of, and the limit in times."""
+    named = {name.replace("_", " "): side for name, side in budget.bounds.items() if isinstance(side, dict)}
+    return tuple((text, name, limit) for name, side in named.items() for text, limit in side.items())
 
 
 def _nats_below(times: float) -> float:

@@ -24,8 +24,11 @@ from sanitize.budgets._budgets import (
     LiftBudget,
     by_value,
     ends,
+    ends_of,
     limited,
     limits_for,
+    loosest,
+    per_value,
 )
 from sanitize.budgets._capacity import CapacityBudget, ChannelBudget, CVaRLiftBudget
 from sanitize.errors import InvalidBudget, InvalidParameter
@@ -43,11 +46,8 @@ BUDGETS: dict[str, type[Any]] = {
 
 def budget_to_dict(budget: object) -> dict[str, Any]:
     """Type and numeric fields; a budget of somebody else's making may hold anything, which stays here."""
-    sides = bounds_of(budget)
-    values: dict[str, Any] = {name: exact(value) for name, value in sides.items() if is_number(value)}
-    if by_value(budget):
-        named = {name: side for name, side in sides.items() if isinstance(side, dict)}
-        values |= {name: {key: exact(limit) for key, limit in side.items()} for name, side in named.items()}
+    sides = bounds_of(budget).items()
+    values = {name: per_value(exact, side) for name, side in sides if is_number(side) or by_value(budget)}
     return {"type": type(budget).__name__, **values}
 
 
@@ -86,12 +86,7 @@ def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = 
         given = read(dict[str, Number | dict[str, Number]], {bound: state[bound] for bound in bounds})
     except Misfit:
         raise InvalidBudget(f"the bounds of {name} must be numbers, or 'inf'") from None
-    return kinds[name](
-        **{
-            bound: {key: float(limit) for key, limit in value.items()} if isinstance(value, dict) else float(value)
-            for bound, value in given.items()
-        }
-    )
+    return kinds[name](**{bound: per_value(float, side) for bound, side in given.items()})
 
 
 def as_capacity_budget(budget: object, owner: str) -> CapacityBudget:
@@ -204,15 +199,11 @@ def budget_words(budget: Budget | None) -> str:
 
 def _lift_words(budget: LiftBudget) -> str:
     if by_value(budget):
-        sides = (("less than", ends(budget.at_least), 0.0), ("more than", ends(budget.at_most), math.inf))
-        told = (
-            f"{words} {' to '.join(f'{end:.15g}' for end in dict.fromkeys(both))}"
-            for words, both, free in sides
-            if set(both) != {free}
-        )
-        if not (limits := " or ".join(told)):
-            return "no limit (lift budget with both bounds infinite)"
-        return f"no released value makes a sensitive value {limits} times as likely, by value"
+        told = [f"less than {ends_of(budget.at_least)}"] * (ends(budget.at_least)[1] > 0)
+        told += [f"more than {ends_of(budget.at_most)}"] * (ends(budget.at_most)[0] < math.inf)
+        if told:
+            return f"no released value makes a sensitive value {' or '.join(told)} times as likely, by value"
+        budget = loosest(budget)
     lower, upper = budget.lower, budget.upper
     if math.isinf(lower) and math.isinf(upper):
         return "no limit (lift budget with both bounds infinite)"

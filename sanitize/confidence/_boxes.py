@@ -9,6 +9,7 @@ extreme is attained by a distribution.
 from __future__ import annotations
 
 from bisect import bisect_left
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -105,6 +106,7 @@ def _by_newton(a: Vector, b: Vector, tail: float, *, above: bool) -> tuple[Vecto
     return x, np.abs(step) <= short * deviation
 
 
+@cache
 def rows_to_tell_two(lower: float, upper: float, level: float) -> int:
     """About how many rows of one secret certify two symbols that are equally frequent, whatever the other rows are.
 

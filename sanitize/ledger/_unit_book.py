@@ -25,7 +25,7 @@ from sanitize._files.declared import (
     said,
 )
 from sanitize._sampling.noise import NoiseKey
-from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
+from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict, by_value
 from sanitize.confidence import check_confidence
 from sanitize.errors import InvalidBudget, LedgerError
 from sanitize.ledger._book import read_book, write_book
@@ -216,6 +216,8 @@ class UnitBook:
             raise LedgerError(f"unit must be the name of a column, of at most {_NAME_CHARACTERS} characters")
         if type(budget).__name__ not in SYMBOL_BUDGETS:
             raise InvalidBudget(f"a unit ledger keeps one of {', '.join(SYMBOL_BUDGETS)}, not {type(budget).__name__}")
+        if by_value(budget):
+            raise InvalidBudget("a unit ledger keeps one limit for all sensitive values, and none by value")
         made = cls(budget, unit, least, confidence, NoiseKey.from_system())
         if confidence is None:
             return made

@@ -96,8 +96,6 @@ class Drafts:
     def multiples(self) -> tuple[float, ...]:
         """Multiples that give different budgets: an endless bound, and none at all, are what they are."""
         own = self.policy.budget
-        if any(isinstance(bound, Mapping) for bound in own.bounds.values()):  # a multiple is not written in a line
-            return (1.0,)
         return MULTIPLES if own.scaled(2.0).build() != own.build() else (1.0,)
 
     def know(self, compared: Mapping[str, LeakageReport]) -> None:

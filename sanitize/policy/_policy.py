@@ -16,7 +16,15 @@ from sanitize._files.declared import UNSET, plain
 from sanitize._files.open import path_of
 from sanitize._files.source import bytes_of
 from sanitize.binning import LearnedEdges
-from sanitize.budgets import AlphaLiftBudget, CapacityBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.budgets import (
+    AlphaLiftBudget,
+    CapacityBudget,
+    Chi2LiftBudget,
+    L1LiftBudget,
+    LDPBudget,
+    LiftBudget,
+    by_value,
+)
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError, SourceError, in_words
 from sanitize.policy._declaration import (
     DEFAULT_MECHANISM,
@@ -72,11 +80,11 @@ class PolicyBudget:
         return _BUDGETS[self.notion](**self.bounds)
 
     def scaled(self, multiple: float) -> PolicyBudget:
-        """The same with a multiple of its bounds in nats; what is in times is raised to its power."""
+        """The same with a multiple of its bounds in nats; times are raised to its power, and by value they stay."""
+        if by_value(self.build()):
+            return self
 
-        def of(name: str, bound: Any) -> Any:
-            if isinstance(bound, Mapping):
-                return {value: of(name, limit) for value, limit in bound.items()}
+        def of(name: str, bound: float) -> float:
             return bound**multiple if name in ("at_most", "at_least") else bound * multiple
 
         return replace(self, bounds={key: x if key == "alpha" else of(key, x) for key, x in self.bounds.items()})

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _ROLES = {"sensitive": "sensitive", "released": "released", "kept": "kept as it is"}
 # Sections of a plan's page.
-_PLANNED = ("guesses", "kept by column", "parts", "comparison", "budgets", "changes")
+_PLANNED = ("limits", "guesses", "kept by column", "parts", "comparison", "budgets", "changes")
 # Limits that keep a page under a megabyte whatever the names are.
 N_ROWS = 200
 N_CELLS = 120

@@ -110,9 +110,8 @@ class LeakageReport(Verdict, ReportViews):
             kept=kept_columns(joint, channel, after),
         )
         if by_value(budget):
-            words = "How many times as likely a released value may make each sensitive value; * are all others."
-            heads = ("", "at most", "at least")
-            made = made.with_section(Section("limits", "Limits by value", words, heads, tuple(limit_rows(budget))))
+            heads = "value (* are all others)", "", "times as likely"
+            made = made.with_section(Section("limits", "Limits by sensitive value", "", heads, limit_rows(budget)))
         return with_side_knowledge(made, joint, channel)
 
     def require(self) -> LeakageReport:

@@ -16,7 +16,7 @@ from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.columns import as_arrow
 from sanitize.alphabet import Alphabet
 from sanitize.binning import DateBins, holds_dates
-from sanitize.budgets import limits_for
+from sanitize.budgets import limits_for, limits_seen
 from sanitize.confidence import REPEATED, repeats_too_often
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import JointDistribution
@@ -63,7 +63,8 @@ class GrownLayout(TreeLayout):
         cls,
         layout: Layout,
         source: Mapping[str, Any],
-        limits: Callable[[NDArray[np.float64] | None, Alphabet], dict[str, Any]],
+        limits: Callable[[Budget, NDArray[np.float64] | None], dict[str, Any]],
+        budget: Budget,
         *,
         share: float | None,
         blind: bool,
@@ -86,9 +87,10 @@ class GrownLayout(TreeLayout):
         if blind:
             looked_at, shares = np.zeros_like(secrets), None
         else:
-            own = np.bincount(secrets if apart is None else secrets[apart], minlength=len(alphabet))
-            looked_at, shares = secrets, own / own.sum()
-        grown = grow(table, looked_at, rows=apart, edges=edges, **limits(shares, alphabet), **settings)
+            rows = np.bincount(secrets if apart is None else secrets[apart], minlength=len(alphabet))
+            looked_at, shares = secrets, rows / rows.sum()
+        own = limits_for(limits_seen(budget, alphabet), alphabet)  # rows of a sample may lack values
+        grown = grow(table, looked_at, rows=apart, edges=edges, **limits(own, shares), **settings)
         design = None
         if apart is not None:
             design = cell_counts(grown.cells[apart], secrets[apart], grown.tree.n_cells, len(alphabet))

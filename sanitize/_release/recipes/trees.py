@@ -27,7 +27,7 @@ from sanitize._release.release import no_mechanism
 from sanitize._release.survey import refuse_identifiers
 from sanitize._sampling.noise import random_words
 from sanitize._tables.frame import Table
-from sanitize.budgets import LiftBudget, as_budget, limits_for, limits_seen
+from sanitize.budgets import LiftBudget, as_budget
 from sanitize.errors import ColumnError
 from sanitize.mechanisms import (
     MOST_MERGED,
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from sanitize._release.recipes.secret_dp import SecretDP
     from sanitize._release.release import Release
     from sanitize._sampling.noise import Randomness, RandomWords
-    from sanitize.alphabet import Alphabet
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable, JointDistribution
@@ -99,10 +98,6 @@ class TreeRecipe(TreeParameters, Recipe):
     name: ClassVar[str]
     # Columns that many rows come to, which name nobody.
     made: Collection[str] = ()
-
-    def _limits(self, n_rows: int, p_s: NDArray[np.float64] | None, secrets: Alphabet) -> dict[str, Any]:
-        """The same, of the secrets of the rows that it is grown on, which may lack some of the table's."""
-        return self._growth(n_rows, limits_for(limits_seen(as_budget(self.budget), secrets), secrets), p_s)
 
     @abstractmethod
     def _growth(self, n_rows: int, budget: Budget, p_s: NDArray[np.float64] | None) -> dict[str, Any]:
@@ -170,7 +165,8 @@ class TreeRecipe(TreeParameters, Recipe):
         grown = GrownLayout.grow(
             layout,
             source,
-            partial(self._limits, n_rows),
+            partial(self._growth, n_rows),
+            as_budget(self.budget),
             share=None if self.confidence is None else self.design_share,
             blind=self.secret_dp is not None,
             **settings,

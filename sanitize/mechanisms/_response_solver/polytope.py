@@ -13,8 +13,6 @@ from sanitize._limits import LOOSEST
 from sanitize.budgets import LDPBudget, LiftBudget, check_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sanitize.budgets import Budget
 
 # Columns are designed this much inside the budget, so that rounding cannot carry a released symbol out of it.
@@ -24,6 +22,8 @@ _SAME = 1e-11
 # A budget below this many nats, on either side, is an equality: no lifts but those of P_X. Its polytope is so thin that
 # rounding would decide, and what it may keep more than the null space is of the order of the budget.
 EQUALITY = 3e-7
+# e to each of some limits.
+_times = np.vectorize(exp, otypes=[np.float64])
 # Units of effort that any program takes, and the entries of an inverse that count as one.
 _OVERHEAD, _INVERSE = 2000, 400
 # From so many rows on, most of a basis are slacks, and it is worth the while to set them apart.
@@ -66,7 +66,7 @@ class LiftBounds:
             span = math.expm1(min(known.eps, LOOSEST))
             return cls._of(lifts, 0.0, math.inf, max(span - _MARGIN * (1 + span), own.max() / own.min() - 1))
         lower = np.where(_is_too_loose(known, lifts), LOOSEST, known.lower)
-        low, high = _each(math.exp, -lower) * (1 + _MARGIN), _each(exp, known.upper) * (1 - _MARGIN)
+        low, high = _times(-lower) * (1 + _MARGIN), _times(known.upper) * (1 - _MARGIN)
         low, high = np.minimum(low, own), np.maximum(high, own)
         return cls._of(lifts, np.where(thin, own, low), np.where(thin, own, high))
 
@@ -76,10 +76,10 @@ class LiftBounds:
         known = check_kind(budget)
         if isinstance(known, LDPBudget):
             return cls._of(lifts, 0.0, math.inf, math.expm1(known.eps) if known.eps <= LOOSEST else None)
-        low = np.where(_is_too_loose(known, lifts), 0.0, _each(math.exp, np.negative(known.lower)))
+        low = np.where(_is_too_loose(known, lifts), 0.0, _times(np.negative(known.lower)))
         # A lift that may not rise, or not fall, is the mean one in all of them.
         fixed, own = _least_sides(known) == 0, lifts @ p_x
-        return cls._of(lifts, np.where(fixed, own, low), np.where(fixed, own, _each(exp, known.upper)))
+        return cls._of(lifts, np.where(fixed, own, low), np.where(fixed, own, _times(known.upper)))
 
     def equal(self, other: LiftBounds) -> bool:
         """Whether only the margin of `inner` stands between two bounds."""
@@ -277,8 +277,7 @@ def least_side(budget: LiftBudget | LDPBudget) -> float:
 
     0 where nothing is told of any.
     """
-    sides = np.ravel(_least_sides(budget))
-    return float(sides[sides > 0].min(initial=math.inf)) if sides.any() else 0.0
+    return float(min(filter(None, np.ravel(_least_sides(budget)).tolist()), default=0.0))
 
 
 def _least_sides(budget: LiftBudget | LDPBudget) -> Vector:
@@ -290,8 +289,3 @@ def _is_too_loose(budget: LiftBudget, lifts: Vector) -> Mask:
     """Where a least lift is as good as 0, and may have to be."""
     lower = np.asarray(budget.lower)
     return (lower > LOOSEST) & (lower < math.inf) & (lifts == 0).any()
-
-
-def _each(of: Callable[[float], float], nats: Vector | float) -> Vector:
-    """A function of each limit."""
-    return np.array([of(value) for value in np.ravel(nats).tolist()])
