@@ -213,7 +213,7 @@ class Block:
         p_x, alone, lifts = joint.p_x[letters], loss.alone(len(letters)), lift(joint)[:, letters]
         own = p_x / p_x.sum()
         inner = LiftBounds.inner(lifts, budget, own)
-        outer = LiftBounds.outer(lifts, budget, own) if least_side(budget) else inner
+        outer = LiftBounds.outer(lifts, budget, lifts @ own) if least_side(budget) else inner
         cuts = outer.cuts() if len(letters) <= _MOST_LETTERS else None
         # A letter well outside one of few cuts is over the budget; where there is none, the budget itself is asked.
         is_over = cuts is not None and cuts.min(initial=0.0) < -_BESIDE * lifts.max()

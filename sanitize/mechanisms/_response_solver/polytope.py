@@ -71,14 +71,14 @@ class LiftBounds:
         return cls._of(lifts, np.where(thin, own, low), np.where(thin, own, high))
 
     @classmethod
-    def outer(cls, lifts: Vector, budget: Budget, p_x: Vector) -> LiftBounds:
-        """Bounds that every posterior within the budget meets that can be one of a mixture into p_x."""
+    def outer(cls, lifts: Vector, budget: Budget, own: Vector | float = 1.0) -> LiftBounds:
+        """Bounds that every posterior within the budget meets that can be one of a mixture of its ``own`` lifts."""
         known = check_kind(budget)
         if isinstance(known, LDPBudget):
             return cls._of(lifts, 0.0, math.inf, math.expm1(known.eps) if known.eps <= LOOSEST else None)
         low = np.where(_is_too_loose(known, lifts), 0.0, _times(np.negative(known.lower)))
         # A lift that may not rise, or not fall, is the mean one in all of them.
-        fixed, own = _least_sides(known) == 0, lifts @ p_x
+        fixed = _least_sides(known) == 0
         return cls._of(lifts, np.where(fixed, own, low), np.where(fixed, own, _times(known.upper)))
 
     def equal(self, other: LiftBounds) -> bool:
