@@ -178,7 +178,7 @@ class LiftBudget(_LiftBased):
     >>> LiftBudget(lower=1.0, upper=0.3).excess(joint).round(4)
     array([ 0.0567, -0.0924])
     >>> LiftBudget(at_most={0: 1.3, "*": 1.5}, at_least=0.37).excess(joint).round(4)
-    array([ 0.0943, -0.0541])
+    array([ 0.0943, -0.1978])
     """
 
     lower: float

@@ -122,6 +122,8 @@ VALID = {
     "small": SMALL,
     "times": TIMES,
     "times, one side": TIMES.replace("0.25", "0"),
+    "by value": TIMES.replace("1.65", '{ hiv = 1.1, "2026-01-31" = 1.3, "*" = inf }'),
+    "by value, both sides": TIMES.replace("1.65", "{ hiv = 1 }").replace("0.25", '{ hiv = 1, "*" = 0 }'),
     "full": FULL,
     "learned": FULL.replace("[18, 30, 65]", "{ learned = [18, 30, 65] }"),
     "several": SEVERAL,
@@ -186,6 +188,10 @@ INVALID = {
     "a side of each": (edited(SMALL, "upper = 0.5", "at_most = 2"), "budget.lower has no place here"),
     "at_most below 1": (edited(TIMES, "1.65", "0.9"), "budget.at_most must be a number >= 1, got 0.9"),
     "at_least above 1": (edited(TIMES, "0.25", "1.5"), "budget.at_least must be a number from 0 to 1, got 1.5; 0 lets"),
+    "by value below 1": (edited(TIMES, "1.65", "{ hiv = 0.9 }"), "budget.at_most.hiv must be a number >= 1, got 0.9"),
+    "by value, text": (edited(TIMES, "1.65", '{ hiv = "2" }'), "budget.at_most.hiv must be a number >= 1, got text"),
+    "by no value": (edited(TIMES, "1.65", "{}"), "budget.at_most must be a number >= 1, got an empty table"),
+    "by value in nats": (edited(SMALL, "0.5", "{ hiv = 0.5 }"), "budget.upper must be a number >= 0, got a table"),
     "negative": (edited(SMALL, "0.5", "-0.5"), "budget.upper must be a number >= 0, got -0.5; write inf for no bound"),
     "boolean": (edited(SMALL, "0.5", "true"), "budget.upper must be a number >= 0, got a boolean"),
     "notion unknown": (edited(SMALL, "upper", 'notion = "lifts"\nupper'), "did you mean 'lift'?"),
@@ -306,6 +312,14 @@ PARSER_ONLY = {
 def test_a_valid_policy_is_valid_for_parser_and_schema(text):
     sz.Policy.from_toml(text)
     VALIDATOR.validate(tomllib.loads(text))
+
+
+def test_limits_by_value_are_the_budgets_and_have_no_multiples():
+    text = TIMES.replace("at_most = 1.65", '[budget.at_most]\nhiv = 1.1\n"*" = 2\n')
+    budget = sz.Policy.from_toml(text).budget
+    assert budget.build() == sz.LiftBudget(at_most={"hiv": 1.1, "*": 2.0}, at_least=0.25)
+    assert budget.scaled(2.0) == budget
+    assert "hiv" not in repr(sz.Policy.from_toml(text).sanitizer())
 
 
 @pytest.mark.parametrize(("text", "words"), INVALID.values(), ids=INVALID)
