@@ -212,7 +212,7 @@ class Database:
         coded = [code.as_(f"k{k}") for k, code in enumerate(coder.codes(bound))]
         symbol, codes = symbol_of(bound)
         coder.tables["inputs"] = "symbol, state", codes
-        steps, last = steps_of(bound.design.channel)
+        steps, last = steps_of(bound.channel)
         for i, (states, buckets) in enumerate(steps):
             coder.tables[f"stage_{i}"] = "state, place, shift", numbered(states)
             coder.tables[f"bucket_{i}"] = "place, cut, one, other", numbered(buckets)
@@ -279,7 +279,7 @@ def release(df: Frame, saved: SavedRelease | Designer, *, key: bytes | NoiseKey,
     secret = (key if isinstance(key, NoiseKey) else NoiseKey(key)).key.hex()
     ids = texts_of(as_arrow(table[row_id], row_id), row_id)
     state: NDArray[Any] = bound.encode(table)[0]
-    steps, last = steps_of(bound.design.channel)
+    steps, last = steps_of(bound.channel)
     words, placed = (words_of([f"{secret}{mark}|{text}" for text in ids]) for mark in ("", "order"))
     for word, ((place, shift), (cut, one, other)) in zip(words.T, steps, strict=False):
         bucket = place[state] + (word >> shift[state])
@@ -378,10 +378,10 @@ def refuse_type(name: str, *, is_fit: bool) -> None:
 
 def printed_columns(bound: Release) -> dict[str, pa.Array]:
     """What each released symbol is printed as; numbers cut into bins are printed as labels."""
-    every = np.arange(bound.design.channel.n_outputs, dtype=np.int32)
+    every = np.arange(bound.channel.n_outputs, dtype=np.int32)
     if isinstance(bound.printer, PrintTable):  # one row of labels for each, so that nothing is drawn
         return bound.printer.decode(every, NoiseKey.from_seed(0))
-    return dict(bound.design.channel.outputs.decode(every))
+    return dict(bound.channel.outputs.decode(every))
 
 
 def counted_columns(policy: Policy) -> tuple[str, ...]:
@@ -420,7 +420,7 @@ class Coder:
 
     def codes(self, bound: Release) -> list[exp.Expression]:
         """Code of each column of a row, or level of each column of a tree; NULL for a value that was not seen."""
-        layout, inputs = bound.layout, bound.design.channel.inputs
+        layout, inputs = bound.layout, bound.channel.inputs
         if isinstance(layout, TreeLayout):
             tree = layout.tree
             return [self.level(levels) if j in tree.column else literal(0) for j, levels in enumerate(tree.columns)]
@@ -478,7 +478,7 @@ class Coder:
 
 def symbol_of(bound: Release) -> tuple[str, list[tuple[Any, int]]]:
     """Number of a row's public symbol from its codes k0, k1, ..., and what code of the channel each number is."""
-    inputs = bound.design.channel.inputs
+    inputs = bound.channel.inputs
     if isinstance(bound.layout, TreeLayout):
         return cell_of(bound.layout.tree, 0), [(cell, cell) for cell in range(len(inputs))]
     symbol, numbers = "CAST(0 AS BIGINT)", np.zeros(len(inputs), object)  # beyond 64 bits it is refused, not wrapped

@@ -237,7 +237,7 @@ def assembled(n: int, values: np.ndarray, cuts: list[int], *, backwards: bool = 
     joined = parts[0].without_rows()
     for part in parts[::-1] if backwards else parts:
         joined = joined.merged(part)
-    return tuple(found.tolist() for found in joined.orders[0].assembled())
+    return tuple(found.tolist() for found in next(iter(joined.orders.values())).assembled())
 
 
 @pytest.mark.slow
@@ -274,7 +274,7 @@ def test_symbols_of_several_columns_and_missing_ones_are_told_apart_as_values_ar
     }
     audit = OrderAudit.of(["s", "t"], 6)
     audit.count(columns, 0)
-    known, _, rows = audit.orders[0].assembled()
+    known, _, rows = next(iter(audit.orders.values())).assembled()
     assert len(known) == 4
     assert rows[0] == rows[3] != rows[1] == rows[2]
     assert len(set(rows.tolist())) == 4

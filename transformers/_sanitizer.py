@@ -263,7 +263,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
         counted = Counted.of(self._release.layout, with_sensitive(table, self.sensitive, sensitive_features)[1])
-        return held_out(counted.table, self._release.design, confidence)
+        return held_out(counted.table, self._release, confidence)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the released columns."""

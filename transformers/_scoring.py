@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sanitize._checks import one_of
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ def utility_scorer(measure: str = "normalized_utility") -> Callable[..., float]:
     >>> 0 < utility_scorer()(sanitizer, df) <= 1
     True
     """
-    if measure not in ("utility", "normalized_utility"):
-        raise InvalidParameter(f"measure must be one of ('utility', 'normalized_utility'), got {measure!r}")
+    one_of("measure", measure, "utility", "normalized_utility")
 
     def score(sanitizer: Any, X: Any, y: Any = None, **params: Any) -> float:
         return _value(sanitizer, X, measure, params)

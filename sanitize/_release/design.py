@@ -123,6 +123,9 @@ class Design:
     fallback: int
 
 
+D = TypeVar("D", bound=Design)
+
+
 def design(
     layout: Layout, table: ContingencyTable, spec: Specification, facts: ReleaseFacts, clipped: Mapping[str, int]
 ) -> Design:
@@ -171,7 +174,7 @@ def design(
     return Design(joint, channel, report, int(np.argmax(risk)))
 
 
-def priced(made: Design, table: ContingencyTable, spec: Specification) -> Design:
+def priced(made: D, table: ContingencyTable, spec: Specification) -> D:
     """The design with what confidence costs in its report: three more designs of the same distribution."""
     if spec.confidence is None:
         return made

@@ -160,7 +160,7 @@ class Designer(ABC):
         self._look_at(table.empty())
         fitted, counts = recipe.fit(recipe.for_files(given=channel), table, order, words)
         if key is not None:
-            fitted = fitted.with_report(fitted.report.with_key())
+            fitted = replace(fitted, report=fitted.report.with_key())
         elif fitted.report.facts.seeded:
             warn_of_seed()
         fitted.kept_by(self)

@@ -256,7 +256,12 @@ class Layout:
 
     def bare(self) -> Layout:
         """Roles and symbols alone: all that rows need once a channel is designed."""
-        return Layout(self.sensitive, self.public, self.bins, self.missing, self.labelled)
+        return Layout(*self.roles)
+
+    @property
+    def roles(self) -> tuple[Any, ...]:
+        """What a layout is made of, whatever a subclass knows beside."""
+        return self.sensitive, self.public, self.bins, self.missing, self.labelled
 
     @property
     def orders(self) -> dict[str, pa.Array]:

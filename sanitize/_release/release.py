@@ -87,14 +87,13 @@ _BIN_LANE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Release:
+class Release(Design):
     """A channel ready to be applied to rows of the columns it was designed for.
 
     Attributes
     ----------
     layout : Layout
     spec : Specification
-    design : Design
     handle_unknown : {"high_risk", "error"}
     printer : Printer or None
         Prints released symbols that stand for rows of several columns.
@@ -104,25 +103,9 @@ class Release:
 
     layout: Layout
     spec: Specification
-    design: Design
     handle_unknown: Unknown = "high_risk"
     printer: Printer | None = None
     beside: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def report(self) -> LeakageReport:
-        """Leakage before and after, against the budget."""
-        return self.design.report
-
-    @property
-    def joint(self) -> JointDistribution:
-        """The distribution learned, private to whoever holds the table."""
-        return self.design.joint
-
-    @property
-    def channel(self) -> Channel:
-        """From public symbols to what is printed."""
-        return self.design.channel
 
     def kept_by(self, designer: Any) -> None:
         """Let an estimator, or another designer, remember it."""
@@ -130,36 +113,27 @@ class Release:
         for name, value in {"channel_": self.channel, "report_": self.report, **self.beside}.items():
             setattr(designer, name, value)
 
-    def with_report(self, report: LeakageReport) -> Release:
-        """The same with another report."""
-        return replace(self, design=replace(self.design, report=report))
-
     def bare(self) -> Release:
         """The same release without the distribution that it was designed from: all that rows need."""
-        return replace(
-            self,
-            layout=self.layout.bare(),
-            spec=replace(self.spec, mechanism=no_mechanism),
-            design=bare_design(self.channel, self.design.fallback),
-            beside={},
-        )
+        channel, spec = bare_design(self.channel, self.fallback), replace(self.spec, mechanism=no_mechanism)
+        return replace(self, **vars(channel), layout=self.layout.bare(), spec=spec, beside={})
 
     @property
     def output_columns(self) -> tuple[str, ...]:
         """Names of the columns that are printed."""
-        return self.design.channel.outputs.columns if self.printer is None else self.printer.names
+        return self.channel.outputs.columns if self.printer is None else self.printer.names
 
     @property
     def printed_levels(self) -> dict[str, pa.Array]:
         """Values that each printed column may have."""
         if self.printer is not None:
             return self.printer.values
-        outputs = self.design.channel.outputs
+        outputs = self.channel.outputs
         return dict(zip(outputs.columns, outputs.levels, strict=True))
 
     def expected(self, counts: ContingencyTable) -> NDArray[np.int64]:
         """Rows of each input symbol of the channel in what was counted; a grid has symbols that no row holds."""
-        joined, inputs, counted = self.design.channel.inputs.union(counts.public)
+        joined, inputs, counted = self.channel.inputs.union(counts.public)
         rows = np.zeros(len(joined), np.int64)
         rows[counted] = counts.counts.sum(axis=0)
         return rows[inputs]
@@ -178,7 +152,7 @@ class Release:
     @cached_property
     def ranges(self) -> dict[str, tuple[int, int]]:
         """Least and largest whole number that a column may print: noise and intervals may go beyond its own."""
-        outputs = self.design.channel.outputs
+        outputs = self.channel.outputs
         found = {}
         for name, level in zip(outputs.columns, outputs.levels, strict=True):
             bins = self.drawn_bins.get(name)
@@ -200,7 +174,7 @@ class Release:
 
     def encode(self, source: Mapping[str, Any], workers: int = 1) -> tuple[NDArray[np.int32], int]:
         """Public code of each row, and how many rows hold a symbol that was not seen at fit."""
-        codes = self.design.channel.inputs.encode(self.layout.columns(source, workers))
+        codes = self.channel.inputs.encode(self.layout.columns(source, workers))
         unseen = codes < 0
         n_unseen = int(np.count_nonzero(unseen))
         if n_unseen:
@@ -208,8 +182,8 @@ class Release:
                 raise UnknownSymbol(self.layout.public, n_unseen)
             # A column most of whose values are unknown makes most rows unknown: a few strangers are not worth a look.
             if self.printer is None and 2 * n_unseen > len(codes):
-                refuse_changed(self.layout.columns(source), self.design.channel.inputs, self.layout.bins)
-            codes[unseen] = self.design.fallback
+                refuse_changed(self.layout.columns(source), self.channel.inputs, self.layout.bins)
+            codes[unseen] = self.fallback
         return codes, n_unseen
 
     def apply(
@@ -235,7 +209,7 @@ class Release:
         self, codes: NDArray[np.int32], words: RandomWords, start: int = 0, workers: int = 1
     ) -> dict[str, pa.Array]:
         """Printed columns of rows that are encoded already; see `apply`."""
-        return self.decode(self.design.channel.sample(codes, words, start=start), words, start, workers)
+        return self.decode(self.channel.sample(codes, words, start=start), words, start, workers)
 
     def decode(
         self, released: NDArray[Any], words: RandomWords, start: int = 0, workers: int = 1
@@ -243,7 +217,7 @@ class Release:
         """Printed columns of released codes: dictionary arrays, or drawn values for binned columns."""
         if self.printer is not None:
             return self.printer.decode(released.astype(np.int32, copy=False), words, start, workers)
-        columns = dict(self.design.channel.outputs.decode(released))
+        columns = dict(self.channel.outputs.decode(released))
         for lane, name in enumerate(sorted(self.layout.bins)):
             if name in columns and name in self.drawn_bins:
                 drawn = words.words(_BIN_LANE + lane, start, len(released))

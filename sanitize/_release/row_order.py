@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -122,28 +122,27 @@ class SymbolOrder:
 
 @dataclass(frozen=True, eq=False)
 class OrderAudit:
-    """S and each released column in the order of the rows, gathered batch by batch."""
+    """S and each released column in the order of the rows, by their columns, gathered batch by batch."""
 
-    columns: tuple[tuple[str, ...], ...]
-    orders: tuple[SymbolOrder, ...]
+    orders: dict[tuple[str, ...], SymbolOrder]
 
     @classmethod
     def of(cls, sensitive: Sequence[str], n_rows: int, released: Sequence[str] = ()) -> OrderAudit:
         """Audit of a table with so many rows."""
         columns = (tuple(sensitive), *((name,) for name in released if name not in sensitive))
-        return cls(columns, tuple(SymbolOrder(n_rows) for _ in columns))
+        return cls({names: SymbolOrder(n_rows) for names in columns})
 
     def without_rows(self) -> OrderAudit:
         """Audit of the same columns."""
-        return OrderAudit(self.columns, tuple(SymbolOrder(order.n_rows) for order in self.orders))
+        return OrderAudit({names: SymbolOrder(order.n_rows) for names, order in self.orders.items()})
 
     def count(self, columns: Mapping[str, ArrowColumn], first: int) -> None:
         """Add rows from number ``first`` on."""
-        together, counts = combinations_of(columns, [name for names in self.columns for name in names]), None
+        together, counts = combinations_of(columns, chain(*self.orders)), None
         if together is not None and together.n <= _MOST_COUNTED:
-            counts = self.orders[0].counts(first, together.numbers, together.n)
+            counts = next(iter(self.orders.values())).counts(first, together.numbers, together.n)
             vars(together).setdefault("counts", counts.sum(axis=1))  # nobody needs to look at the rows for them again
-        for names, order in zip(self.columns, self.orders, strict=True):
+        for names, order in self.orders.items():
             combined = together or combinations_of(columns, names)
             if combined is None:
                 of_rows = np.bitwise_xor.reduce([keys_of(columns[name], name) for name in names])
@@ -158,8 +157,9 @@ class OrderAudit:
 
     def merged(self, other: OrderAudit) -> OrderAudit:
         """Counts of the rows of both."""
-        pairs = zip(self.orders, other.orders, strict=True)
-        return OrderAudit(self.columns, tuple(SymbolOrder(one.n_rows, one.runs + two.runs) for one, two in pairs))
+        return OrderAudit(
+            {names: SymbolOrder(one.n_rows, one.runs + other.orders[names].runs) for names, one in self.orders.items()}
+        )
 
     def checked(self, report: LeakageReport, budget: Budget, counts: ContingencyTable) -> LeakageReport:
         """The report of a release that keeps this order; one that tells S too well is refused.
@@ -168,10 +168,10 @@ class OrderAudit:
         what the raw column tells.
         """
         notes, figures = [], []
-        for names, order in zip(self.columns, self.orders, strict=True):
+        for names, order in self.orders.items():
             known, blocks, rows = order.assembled()
             given, column = np.eye(len(known)), "the sensitive columns (within the budget)"
-            if order is self.orders[0]:
+            if names == counts.sensitive.columns:
                 figures.append(_information(blocks, order.size))
             else:
                 # P(s|x) of each symbol of the column by itself, shape (n_s, n_known).

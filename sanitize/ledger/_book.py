@@ -135,7 +135,7 @@ class Entry:
         # A row of a whole table is printed from a released cell alone, so the cell is all that it tells.
         plain = Layout(release.layout.sensitive, release.layout.read, dict(release.layout.bins))
         layout = through_tree(plain, bare_tree(release.layout))
-        return cls(os.urandom(8).hex(), layout, release.design.channel, release.design.fallback, "", key, receipt)
+        return cls(os.urandom(8).hex(), layout, release.channel, release.fallback, "", key, receipt)
 
     def encode(self, source: Mapping[str, Any]) -> NDArray[np.int32]:
         """Input symbol of each row."""

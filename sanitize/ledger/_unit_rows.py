@@ -52,7 +52,7 @@ def released_rows(
     """
     book, unit, n_new = _with_rows(book, release, table)
     codes, _ = release.encode(table)
-    channel = release.design.channel
+    channel = release.channel
     y = _kept_draws(book, channel, unit, codes)
     told = ReducedChannel.before_printing(channel)
     digests = keyed_digests(book.key, [f"printed:{text}" for text in _symbols(channel.outputs)])

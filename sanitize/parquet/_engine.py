@@ -21,7 +21,7 @@ from sanitize._release.designer import Prepared, check_designer
 from sanitize._release.first_pass import Counted, FirstPass, check_row_order
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table
-from sanitize.errors import InvalidParameter, TargetError, TargetExists
+from sanitize.errors import InvalidParameter, TargetError
 from sanitize.ledger import CountedElsewhere, as_ledger
 from sanitize.parquet._second_pass import check_same_rows, drawn_counts, part_of
 from sanitize.parquet._tasks import (
@@ -105,7 +105,7 @@ def release_by_tasks(
                 written = engine.run(RewriteRows(*shared, folder), tasks, "rewrite")
                 check_same_rows(table, written.rows, prepared.expected)
         else:  # what is drawn is known here, and tasks write it in its new order
-            released = drawn_counts(prepared.release.design.channel, prepared.expected, words.derive("drawn"))
+            released = drawn_counts(prepared.release.channel, prepared.expected, words.derive("drawn"))
             parts = shuffled_parts(released, words, len(table.files), task_rows)
             with _parts(place, len(parts)) as folder:
                 engine.run(WriteShuffled(*shared, folder), parts, "write")
@@ -163,14 +163,7 @@ def _folder(target: Path, source: Path, *, force: bool) -> Target:
         raise TargetError(
             f"{target.name} names a file, and workers write a folder of parts; leave out the {target.suffix}"
         )
-    try:
-        Target.check(target, source, force=False)
-    except TargetExists:
-        if not force:
-            raise
-        if not target.is_dir():
-            raise TargetError(f"{target} exists and is not a folder; it is left as it is") from None
-    return Target(target, as_folder=True, replaces=force)
+    return Target.check(target, source, force=force, as_folder=True)
 
 
 @contextlib.contextmanager

@@ -184,7 +184,7 @@ class SecondPass:
     def __post_init__(self) -> None:
         # Draws from a generator follow one another, and only those of a key are for any thread.
         self.workers = self.first.workers if isinstance(self.prepared.words, NoiseKey) else 1
-        self.seen = np.zeros(self.prepared.release.design.channel.n_inputs, np.int64)
+        self.seen = np.zeros(self.prepared.release.channel.n_inputs, np.int64)
 
     def parts(self, rows: RowOrder) -> Iterator[Iterator[Block]]:
         """Blocks of each part of the output; one part a file of the source."""
@@ -193,7 +193,7 @@ class SecondPass:
         if rows == "keep":
             yield from map(self.blocks, files)
             return
-        totals = drawn_counts(self.prepared.release.design.channel, expected, derived(words, "drawn"), self.workers)
+        totals = drawn_counts(self.prepared.release.channel, expected, derived(words, "drawn"), self.workers)
         n_parts, n_rows = len(files), int(totals.sum())
         blocks = shuffled_blocks(totals, words, block_sizes(n_rows, n_parts))
         yield from self._even_parts(blocks, n_rows, derived(words, "shuffled"))
@@ -236,7 +236,7 @@ class SecondPass:
     def _drawn(self, file: Path, first: int) -> Iterator[NDArray[Any]]:
         """Released codes of each load of a file, one after another."""
         words, release = self._words_of(file), self.prepared.release
-        channel = release.design.channel
+        channel = release.channel
         dtype = np.min_scalar_type(max(channel.n_outputs - 1, 0))
 
         def draw(numbered: tuple[int, Load]) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -258,7 +258,7 @@ class SecondPass:
     def _encoded(self, batch: Mapping[str, Any]) -> tuple[NDArray[Any], NDArray[np.int64], int]:
         """Public code of each row, rows of each code, and how many rows hold a symbol that was not seen at fit."""
         release = self.prepared.release
-        n = release.design.channel.n_inputs
+        n = release.channel.n_inputs
         if not isinstance(batch, CombinedRows):
             codes, n_unseen = release.encode(batch)
             return codes, count(codes, n), n_unseen

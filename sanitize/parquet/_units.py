@@ -95,7 +95,7 @@ def release_units(
         written = place.path if isinstance(place, Target) else None
         spending = ledger.spending(columns, sanitizer, target=written)
         release, words, codes = outputs.during.enter_context(spending)
-        unread = np.zeros(release.design.channel.n_inputs, np.int64)
+        unread = np.zeros(release.channel.n_inputs, np.int64)
         prepared = Prepared(release, unread, words, None, _footer(sanitizer, ledger))
         _DrawnPass(FirstPass(table, workers=threads), prepared, codes[codes >= 0]).write(outputs, place, rows)
         return ledger.report()

@@ -266,7 +266,7 @@ class UnitRelease:
         """What prints, by which noise, and a symbol for each unit that is told something, which a ledger records."""
         if self.ledger is None:
             words = derived(self._words, "release")
-            yield self._release, words, self._release.design.channel.sample(self._release.encode(self._told)[0], words)
+            yield self._release, words, self._release.channel.sample(self._release.encode(self._told)[0], words)
         else:
             with self.ledger.spending(self._told, self._designer, target=target) as (release, words, symbols):
                 yield release, words, symbols[symbols >= 0]

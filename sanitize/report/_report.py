@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sanitize._checks import one_of
 from sanitize._version import __version__
 from sanitize.budgets import ChannelBudget, by_value, limit_rows, limits_for
 from sanitize.errors import BudgetExceeded, InvalidParameter
@@ -28,6 +29,8 @@ from sanitize.report._verdict import Verdict, measure_all, measure_worst_case, m
 from sanitize.report._views import ReportViews
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
     from matplotlib.axes import Axes
 
@@ -243,15 +246,14 @@ class LeakageReport(Verdict, ReportViews):
         """
         import pandas as pd
 
-        if table == "measures":
-            return pd.DataFrame([vars(measure) for measure in self.measures])
-        if table == "symbols":
-            return pd.DataFrame(self._symbols())
-        if table == "columns":
-            return pd.DataFrame(self._columns())
-        if table == "parts":
-            return pd.DataFrame([{**vars(part), "role": part.role} for part in self.facts.parts])
-        raise InvalidParameter(f"table must be 'symbols', 'measures', 'columns' or 'parts', got {table!r}")
+        rows: dict[str, Callable[[], Any]] = {
+            "symbols": self._symbols,
+            "measures": lambda: [vars(measure) for measure in self.measures],
+            "columns": self._columns,
+            "parts": lambda: [{**vars(part), "role": part.role} for part in self.facts.parts],
+        }
+        one_of("table", table, *rows)
+        return pd.DataFrame(rows[table]())
 
     from_json, from_dict = SavedReport.from_json, SavedReport.from_dict
 

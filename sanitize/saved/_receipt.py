@@ -21,7 +21,7 @@ from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import bytes_of
 from sanitize._release.designer import Designer, refuse_noisy
 from sanitize._release.first_pass import RowOrder
-from sanitize._sampling.noise import NoiseKey
+from sanitize._sampling.noise import NoiseKey, is_secure, random_words
 from sanitize._version import __version__
 from sanitize.channel import Channel, ChannelForm
 from sanitize.errors import InvalidChannel, InvalidParameter, SourceError, TargetError
@@ -103,15 +103,13 @@ class Receipt:
         """
         refuse_noisy(sanitizer, _NO_SECRET_DP)
         known = sanitizer.recipe().random_state if key is None and isinstance(sanitizer, Designer) else key
-        if isinstance(known, bytes):
-            known = NoiseKey(known)
-        if not (known is None or isinstance(known, NoiseKey)):
+        whole = random_words(known) if is_secure(known) else None
+        if not isinstance(whole, NoiseKey):
             raise InvalidParameter(
                 "a receipt needs noise of a key: leave random_state out, or give a NoiseKey; whoever guesses a seed "
                 "undoes the noise, and a NumPy Generator cannot draw again"
             )
         digest = digest_of_source(source)
-        whole = NoiseKey.from_system() if known is None else known
         return cls(whole.of_release(f"sanitize/receipt {rows} {digest}"), rows, digest, None, _versions())
 
     def to_json(self, release: Release) -> str:
@@ -123,7 +121,7 @@ class Receipt:
             If its budget is not one of the library's, so that no policy can name it.
         """
         own_budget(release.spec.budget)
-        channel = release.design.channel.form() if release.printer is None else None
+        channel = release.channel.form() if release.printer is None else None
         key = self.key.key.hex()
         return sealed(
             _ReceiptForm("sanitize/receipt", 1, _WARNING, self.made_with, self.rows, self.source, key, channel, "")

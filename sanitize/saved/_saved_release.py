@@ -118,7 +118,7 @@ class SavedRelease:
             if type(bins) not in get_args(AnyBins):
                 raise InvalidParameter(f"the bins of column {name!r} are not the library's own and cannot be saved")
         facts = sanitizer.report_.facts
-        design = own_budget(release.spec.budget), release.design.channel.with_optimality(optimality)
+        design = own_budget(release.spec.budget), release.channel.with_optimality(optimality)
         said = tuple(read(MeasureForm, line).measure() for line in public["measures"]), tuple(public["warnings"])
         promises, printing = (facts.secret_dp, facts.record_dp), (release.layout, release.printer)
         return cls(release.spec.name, cast("Output", facts.output), *design, *said, *promises, *printing)
@@ -188,7 +188,7 @@ class SavedRelease:
         # Whatever is drawn from cells is drawn by the printer.
         output: ReleaseMode = "label" if self.output == "label" else "resample"
         spec = Specification(self.mechanism, no_mechanism, self.budget, output=output)
-        return Release(self._layout, spec, bare_design(self.channel), printer=self._printer)
+        return Release(**vars(bare_design(self.channel)), layout=self._layout, spec=spec, printer=self._printer)
 
     @property
     def numbers(self) -> Numbers:

@@ -113,7 +113,7 @@ class Reader(ABC):
     @property
     def channel(self) -> Channel:
         """To the symbols that printing tells apart."""
-        return self.release.design.channel
+        return self.release.channel
 
     @abstractmethod
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
@@ -184,7 +184,7 @@ class _Labels(Reader):
     @cached_property
     def channel(self) -> Channel:
         """To labels: symbols that print the same are one."""
-        (rows, of_symbol), made = self._rows, self.release.design.channel
+        (rows, of_symbol), made = self._rows, self.release.channel
         return made if len(rows) == len(of_symbol) else made.then(Channel.merge(self._numbers[of_symbol]))
 
     @cached_property

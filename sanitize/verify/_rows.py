@@ -146,7 +146,7 @@ def check_rows(
         unknown += int(of_code[0])
     of_x = channel.inputs.encode(counts.public.decode(np.arange(len(counts.public))))
     x_counts = np.zeros(channel.n_inputs, np.int64)
-    np.add.at(x_counts, np.where(of_x < 0, release.design.fallback, of_x), counts.counts.sum(axis=0))
+    np.add.at(x_counts, np.where(of_x < 0, release.fallback, of_x), counts.counts.sum(axis=0))
     s_counts = counts.counts.sum(axis=1)
     groups = closed_groups(channel, x_counts > 0)
     left, order = 0, OrderTally.of(int(y_counts.sum()) + unknown, y_counts, [s_counts, x_counts])

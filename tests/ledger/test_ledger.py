@@ -284,7 +284,7 @@ def test_symbols_that_the_channel_does_not_know_count_as_they_are_released(publi
     fallbacks = set()
     for number, unknown in enumerate(df[public].dropna().unique()):
         partial = RandomizedResponse(0.5, sensitive="s", public=public).fit(df[df[public] != unknown])
-        fallbacks.add(partial._release.design.fallback)
+        fallbacks.add(partial._release.fallback)
         report = sz.Ledger(tmp_path / str(number), WIDE).record(df, partial)
         assert report.summary["max_log_lift"] == pytest.approx(brute_force(df, [partial])["max_log_lift"], abs=1e-9)
     assert fallbacks != {0}

@@ -224,7 +224,7 @@ def test_who_does_not_choose_has_no_say_in_channel_and_blocks(tmp_path, monkeypa
         whole = sz.OptimalRandomResponse(0.5, sensitive="ill", public="town", random_state=1).fit(table)
         starts.append(len(wanted))
         with ledger.spending(table.to_dict("series"), whole) as (release, *_):
-            channels.append(release.design.channel.matrix)
+            channels.append(release.channel.matrix)
     assert 0.15 < 1 - len(others) / len(people) < 0.25
     assert np.array_equal(*channels)
     first, second = (wanted[start] for start in starts)

@@ -40,7 +40,7 @@ def merged() -> SubsetMerging:
 
 def lifts_together(releases) -> tuple[float, float]:
     """Largest and smallest log-lift of the released symbols of all together, row by row with dense matrices."""
-    drawn = [release._release.design.channel.matrix[release._release.encode(DF)[0]] for release in releases]
+    drawn = [release._release.channel.matrix[release._release.encode(DF)[0]] for release in releases]
     distribution = np.stack(
         [np.einsum("na,nb->ab", *(d[DF["ill"] == s] for d in drawn)).ravel() for s in (False, True)]
     )

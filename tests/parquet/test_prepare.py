@@ -62,9 +62,7 @@ def test_the_rows_that_are_expected_are_those_of_each_symbol(which, source):
     made = both(source)[which]
     with open_source(source) as table:
         prepared = made.prepare(FirstPass(table, 64), "shuffle")
-    symbols = [
-        symbol[0] if isinstance(symbol, tuple) else symbol for symbol in prepared.release.design.channel.inputs.symbols
-    ]
+    symbols = [symbol[0] if isinstance(symbol, tuple) else symbol for symbol in prepared.release.channel.inputs.symbols]
     assert dict(zip(symbols, prepared.expected.tolist(), strict=True)) == Counter(
         pq.read_table(source).column("x").to_pylist()
     )
@@ -75,9 +73,9 @@ def test_no_distribution_and_no_key_is_in_what_is_prepared(which, source):
     made = both(source)[which]
     with open_source(source) as table:
         prepared = made.prepare(FirstPass(table, 64), "shuffle", key=KEY)
-    assert prepared.release.design.joint.pmf.shape == (1, 1)
+    assert prepared.release.joint.pmf.shape == (1, 1)
     with pytest.raises(AssertionError):
-        prepared.release.spec.mechanism(prepared.release.design.joint)
+        prepared.release.spec.mechanism(prepared.release.joint)
     assert KEY.hex() not in repr(prepared)
     assert repr(KEY) not in repr(prepared)
 

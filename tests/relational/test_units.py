@@ -47,11 +47,11 @@ class TestOneSymbolAUnit:
         assert units._tree.names == alone.tree_.names
         np.testing.assert_array_equal(units._tree.column, alone.tree_.column)
         np.testing.assert_array_equal(units._tree.blocks, alone.tree_.blocks)
-        assert units._release.design.channel.to_json() == alone.channel_.to_json()
+        assert units._release.channel.to_json() == alone.channel_.to_json()
 
     def test_what_is_printed_depends_on_the_drawn_symbols_alone(self, fitted):
         tables, units, _ = fitted
-        channel = units._release.design.channel
+        channel = units._release.channel
         again = []
         for _ in range(2):
             other = release_of()

@@ -142,7 +142,7 @@ def test_what_is_read_back_draws_what_the_fitted_one_draws(sanitizer, rows, raw,
     (own, bound), rows_in = (sanitizer._release, loaded.bound()), pq.read_table(raw).to_pandas()
     codes = own.encode(rows_in)[0]
     assert np.array_equal(bound.encode(rows_in)[0], codes)
-    drawn = [one.design.channel.sample(codes, sz.NoiseKey(KEY), start=5) for one in (own, bound)]
+    drawn = [one.channel.sample(codes, sz.NoiseKey(KEY), start=5) for one in (own, bound)]
     assert np.array_equal(*drawn)
     printed = [pa.table(one.decode(drawn[0], sz.NoiseKey(KEY), 5)) for one in (own, bound)]
     assert printed[0].equals(printed[1])

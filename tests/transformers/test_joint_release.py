@@ -110,7 +110,7 @@ def test_a_saved_joint_release_draws_what_the_fitted_one_draws(case, source, tmp
     # The same rows and noise: what the fitted sanitizer wrote.
     bound, df = loaded.bound(), table(5000)
     codes = bound.encode(df)[0]
-    drawn = bound.design.channel.sample(codes, NoiseKey(KEY))
+    drawn = bound.channel.sample(codes, NoiseKey(KEY))
     assert np.array_equal(drawn, sanitizer.channel_.sample(codes, NoiseKey(KEY)))
     printed = pa.table(bound.decode(drawn, NoiseKey(KEY)))
     assert printed.to_pylist() == pq.read_table(tmp_path / "fitted.parquet").to_pylist()

@@ -175,7 +175,7 @@ def test_unseen_symbols_follow_the_row_of_the_riskiest_symbol(estimator):
     lifts = counts / counts.sum(axis=1, keepdims=True) / counts.sum(axis=0)
     with np.errstate(divide="ignore"):
         risk = np.log(lifts.max(axis=0)) - np.log(lifts.min(axis=0))
-    assert risk[fitted._release.design.fallback] == risk.max()
+    assert risk[fitted._release.fallback] == risk.max()
 
 
 def test_an_unseen_symbol_is_released_in_the_group_of_the_riskiest_one():

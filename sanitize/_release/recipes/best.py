@@ -103,7 +103,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 
     def _claimed(self, fitted: Release) -> Release:
         """A release that was certified with others, so that it holds at the confidence asked for, whichever it is."""
-        return fitted if self.confidence is None else fitted.with_report(fitted.report.held_at(self.confidence))
+        return fitted if self.confidence is None else replace(fitted, report=fitted.report.held_at(self.confidence))
 
     def _kinds_of_trees(self, n_rows: float, budget: Budget) -> list[str]:
         """Names of trees that print what this one prints; of few rows they would print labels."""
@@ -142,7 +142,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         if self.confidence is not None:
             told += f" Each certificate holds at {100 * self.confidence:.6g} %, so that whichever is chosen may be."
         best, table = candidates[place]
-        made = best.with_report(best.report.with_section(comparison_section(reports, told, share)))
+        made = replace(best, report=best.report.with_section(comparison_section(reports, told, share)))
         compared = {report.facts.mechanism: report for report in reports}
         made = replace(made, beside={**made.beside, "compared_": compared})
         return (made if place >= len(found) else self._judged(made, counted, is_priced=spec.is_priced)), table
@@ -165,7 +165,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 def _with_columns(fitted: Release, rows: Sequence[tuple[str, sparse.csr_array]]) -> Release:
     """A release of tuples whose report says what it keeps of columns, as that of a tree does."""
     line = kept_of_columns(rows, fitted.channel)[1]
-    return fitted.with_report(replace(fitted.report, measures=(*fitted.report.measures, line)))
+    return replace(fitted, report=replace(fitted.report, measures=(*fitted.report.measures, line)))
 
 
 def column_counts(joint: JointDistribution) -> Iterator[tuple[str, sparse.csr_array]]:

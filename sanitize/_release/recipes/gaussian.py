@@ -105,7 +105,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         assert isinstance(noise, _Noise)
         layout = release.layout
         channel = noise.over(layout.public, [layout.bins[name].labels for name in layout.public])
-        return replace(release, design=replace(release.design, channel=channel))
+        return replace(release, channel=channel)
 
 
 @dataclass(frozen=True)

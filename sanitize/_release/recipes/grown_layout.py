@@ -98,7 +98,7 @@ class GrownLayout(TreeLayout):
         if not blind and len(secrets) * len(alphabet) <= 1 << 24:
             raw = JointDistribution.from_matrix(grown.row_counts(secrets, len(alphabet)) / len(secrets))
         return cls(
-            *_roles(bare),
+            *bare.roles,
             tree=grown.tree,
             grown=grown,
             source=source,
@@ -126,7 +126,7 @@ class GrownLayout(TreeLayout):
 
     def bare(self) -> TreeLayout:
         """Layout without the table."""
-        return TreeLayout(*_roles(self), tree=self.tree)
+        return TreeLayout(*self.roles, tree=self.tree)
 
     def apart(self, counts: ContingencyTable) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Counts of (S, cell) of the rows that the tree was grown on, and of the others."""
@@ -204,10 +204,6 @@ def declared_edges(bins: Bins, column: Any) -> list[Any]:
         )
     numbers, missing = as_ordered(values, bins.column)
     return bins.starts(*(int(end) // 10**9 for end in (numbers[~missing].min(), numbers[~missing].max())))
-
-
-def _roles(layout: Layout) -> tuple[Any, ...]:
-    return layout.sensitive, layout.public, layout.bins, layout.missing, layout.labelled
 
 
 def output_of(asked: Output | None, n_rows: int) -> Output:

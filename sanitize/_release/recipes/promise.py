@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from sanitize._sampling.noise import NoiseKey
+from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.columns import UNSEEN, look_up
 from sanitize.alphabet import Alphabet
 from sanitize.binning import LearnedEdges
@@ -175,12 +175,9 @@ def check_order(order: str, name: str) -> None:
 
 def noise_key(source: Randomness, name: str) -> NoiseKey:
     """Key that the noise on counts is derived from: of the user, of the operating system, or of a seed."""
-    if source is None:
-        return NoiseKey.from_system()
-    if isinstance(source, NoiseKey):
-        return source
-    if isinstance(source, (int, np.integer)) and not isinstance(source, bool):
-        return NoiseKey.from_seed(int(source))
+    words = random_words(source)
+    if isinstance(words, NoiseKey):
+        return words
     raise InvalidParameter(
         f"random_state must be None or a NoiseKey with {name} (an integer in tests), got {type(source).__name__}"
     )

@@ -126,7 +126,8 @@ class Recipe(ABC):
         made = design(layout, counted.table, spec, facts, clipped)
         if not self.keep_sensitive:
             made.report.require()
-        fitted = self._finished(Release(layout, spec, made, self.handle_unknown), counted, words)
+        release = Release(**vars(made), layout=layout, spec=spec, handle_unknown=self.handle_unknown)
+        fitted = self._finished(release, counted, words)
         return self._judged(fitted, counted, is_priced=spec.is_priced)
 
     def _settled(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
@@ -141,10 +142,10 @@ class Recipe(ABC):
         """The same after a look at the order of the rows, and at what confidence costs."""
         spec, table = fitted.spec, counted.table
         if counted.order is not None:
-            fitted = fitted.with_report(counted.order.checked(fitted.report, spec.budget, table))
+            fitted = replace(fitted, report=counted.order.checked(fitted.report, spec.budget, table))
         if not is_priced:
             return fitted
-        return replace(fitted, design=priced(fitted.design, table, spec))
+        return priced(fitted, table, spec)
 
     def fit(
         self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None

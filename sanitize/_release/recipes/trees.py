@@ -216,27 +216,25 @@ class TreeRecipe(TreeParameters, Recipe):
         return output_of(self.output, int(counted.table.counts.sum()))
 
     def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Release:
-        layout, made = release.layout, release.design
+        layout = release.layout
         assert isinstance(layout, GrownLayout)
         output = "label" if release.spec.is_draft else self._output(counted)
-        printer = layout.printer(output, made.channel, random_words(self.random_state) if words is None else words)
-        facts = with_people(made.report.facts, printer, output)
-        report = replace(made.report, public=layout.tree.names, facts=facts)
+        printer = layout.printer(output, release.channel, random_words(self.random_state) if words is None else words)
+        facts = with_people(release.report.facts, printer, output)
+        report = replace(release.report, public=layout.tree.names, facts=facts)
         if self.confidence is not None:  # the tree's own certificate claims what a set of distributions does elsewhere
             lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
         if layout.raw is not None:
             report = report.beside(layout.raw)
         rows = counted.table.counts.sum(axis=0)
-        shapes = () if output == "label" else layout.shapes(printer, made.channel.push(rows[None] / rows.sum())[0])
-        report = with_columns(report, layout.grown.column_counts(), layout.grown.pair_counts(), shapes, made.channel)
+        shapes = () if output == "label" else layout.shapes(printer, release.channel.push(rows[None] / rows.sum())[0])
+        report = with_columns(report, layout.grown.column_counts(), layout.grown.pair_counts(), shapes, release.channel)
         report = report.with_section(cells_section(layout.tree, rows, self.confidence))
         if self.promise is not None:
             report = with_promise(report, self.promise, layout)
         shown = {"tree_": layout.tree}
-        return replace(
-            release, layout=layout.bare(), design=replace(made, report=report), printer=printer, beside=shown
-        )
+        return replace(release, layout=layout.bare(), report=report, printer=printer, beside=shown)
 
 
 _GROWN_CELLS = 4096
