@@ -22,15 +22,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
-from sanitize.parquet import (
-    TASK_ROWS,
-    Item,
-    Outcome,
-    keyed,
-    partition_words,
-    release_by_tasks,
-    release_frame,
-)
+from sanitize.parquet import TASK_ROWS, Item, Outcome, keyed, partition_words, release_by_tasks, release_frame
 
 __all__ = [
     "release_file",

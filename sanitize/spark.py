@@ -22,15 +22,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from sanitize import errors
-from sanitize.parquet import (
-    TASK_ROWS,
-    Item,
-    Outcome,
-    keyed,
-    partition_words,
-    release_by_tasks,
-    release_frame,
-)
+from sanitize.parquet import TASK_ROWS, Item, Outcome, keyed, partition_words, release_by_tasks, release_frame
 
 __all__ = [
     "release_file",

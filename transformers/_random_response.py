@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from sanitize._release.recipes.tuples import (
-    OptimalRandomResponseRecipe,
-    ResponseParameters,
-    SubsetRandomResponseRecipe,
-)
+from sanitize._release.recipes.tuples import OptimalRandomResponseRecipe, ResponseParameters, SubsetRandomResponseRecipe
 from sanitize.transformers._sanitizer import Sanitizer
 
 

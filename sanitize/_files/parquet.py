@@ -15,15 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sanitize._files.footer import REMEMBERED_BYTES, UNLESS, Footer, is_trusted
-from sanitize._files.source import (
-    BATCH_ROWS,
-    Load,
-    Source,
-    files_under,
-    partition_schema,
-    reading,
-    stamp_of,
-)
+from sanitize._files.source import BATCH_ROWS, Load, Source, files_under, partition_schema, reading, stamp_of
 from sanitize.errors import SourceError
 
 MAGIC = b"PAR1"

@@ -9,13 +9,7 @@ from sanitize._files.outputs import written
 from sanitize._formatting import clip, number, of_100, times
 from sanitize.report import _marks as marks
 from sanitize.report._headline import VERDICT_TOLERANCE, colour, excess_of, of_source
-from sanitize.report._text import (
-    allowed,
-    interval,
-    is_words,
-    margin_words,
-    utility_words,
-)
+from sanitize.report._text import allowed, interval, is_words, margin_words, utility_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

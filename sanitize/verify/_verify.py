@@ -25,12 +25,7 @@ from sanitize._release.designer import RecipeDesigner, check_designer, footer_of
 from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._tables.columns import as_arrow
 from sanitize._tolerances import FALSE_ALARM
-from sanitize.errors import (
-    BudgetExceeded,
-    InvalidChannel,
-    InvalidParameter,
-    RowOrderLeak,
-)
+from sanitize.errors import BudgetExceeded, InvalidChannel, InvalidParameter, RowOrderLeak
 from sanitize.parquet import SecondPass
 from sanitize.policy import Policy, designer_of
 from sanitize.printing import RowModel
