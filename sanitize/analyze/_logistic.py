@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit
 
-from sanitize.analyze._design import Columns, design_columns
+from sanitize._tables.columns import as_arrow
+from sanitize.alphabet import Alphabet
+from sanitize.analyze._means import is_numeric, numbers
 from sanitize.analyze._records import blocks, kept_codes, listed_columns, opened
 from sanitize.analyze._tables import Estimates
 from sanitize.errors import InvalidParameter
@@ -17,8 +19,11 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
+    from sanitize._tables.frame import Table
+    from sanitize.analyze._records import Hidden
     from sanitize.channel import Channel
 
 
@@ -80,7 +85,7 @@ def logistic(
     # Rows that are alike in all columns of the regression are worked on once.
     beside = kept_codes(rows, kept).astype(np.int64)
     _, first, counts = np.unique(beside * len(hidden.scores) + hidden.codes, return_index=True, return_counts=True)
-    columns = design_columns(rows, hidden, outcome, names).take(first)
+    columns = _columns(rows.take(first), hidden, outcome, names)
     model = _Model(hidden.scores, hidden.codes[first], counts, columns)
     coefficients = model.solve()
     _, slope, outer = model.sums(coefficients)
@@ -96,7 +101,7 @@ class _Model:
     scores: NDArray[np.float64]
     codes: NDArray[np.int32]
     counts: NDArray[np.int64]
-    columns: Columns
+    columns: _Columns
 
     @property
     def n(self) -> int:
@@ -151,3 +156,94 @@ class _Model:
             "this regression has no solution in the release: the noise of the channel outweighs the rows, or the "
             "predictors determine one another or the outcome; take fewer predictors, or more rows"
         )
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One column as numbers: of each row, or of each cell; NaN where missing."""
+
+    names: tuple[str, ...]
+    values: NDArray[np.float64]  # (n_rows or n_cells, len(names))
+    of_cells: bool
+
+    def at(self, cell: int, rows: slice) -> NDArray[np.float64]:
+        return self.values[cell][None, :] if self.of_cells else self.values[rows]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Predictors, moved and scaled to [-1, 1], and the outcome.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The intercept, then the predictors.
+    centre, scale : ndarray of shape (p,)
+        What is taken from the predictors, and what they are divided by then.
+    """
+
+    names: tuple[str, ...]
+    centre: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    _predictors: tuple[_Block, ...]
+    _outcome: _Block
+
+    def back(self) -> NDArray[np.float64]:
+        """Matrix (1 + p, 1 + p) from coefficients of the scaled predictors to those of the predictors."""
+        matrix = np.diag(np.concatenate([[1.0], 1 / self.scale]))
+        matrix[0, 1:] = -self.centre / self.scale
+        return matrix
+
+    def at(self, cell: int, rows: slice) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Predictors, outcome and presence of rows, were their hidden columns in this cell."""
+        n = rows.stop - rows.start
+        parts = [block.at(cell, rows) for block in (*self._predictors, self._outcome)]
+        filled = np.concatenate([np.broadcast_to(part, (n, part.shape[1])) for part in parts], axis=1)
+        present = np.isfinite(filled).all(axis=1)
+        filled = np.where(present[:, None], filled, 0.0)
+        design = np.concatenate([np.ones((n, 1)), (filled[:, :-1] - self.centre) / self.scale], axis=1)
+        return design, filled[:, -1], present.astype(float)
+
+
+def _columns(rows: Table, hidden: Hidden, outcome: str, predictors: Sequence[str]) -> _Columns:
+    """Columns of a regression.
+
+    Raises
+    ------
+    InvalidParameter
+        If the outcome has not two values.
+    """
+    made = [_predictor(rows, hidden, name) for name in predictors]
+    names = ("(intercept)", *(name for block in made for name in block.names))
+    known = [column[np.isfinite(column)] for block in made for column in block.values.T]
+    ends = np.array([(column.min(), column.max()) if len(column) else (0.0, 0.0) for column in known])
+    scale = (ends[:, 1] - ends[:, 0]) / 2
+    scale[scale == 0] = 1.0  # of one value, which is found to determine nothing
+    level, codes = _levels(rows, hidden, outcome)
+    if len(level) != 2:
+        raise InvalidParameter(f"the outcome {outcome!r} must have two values, it has {len(level)}")
+    two = _Block((outcome,), np.array([0.0, 1.0, np.nan])[codes][:, None], outcome in hidden.columns)
+    return _Columns(names, ends.mean(axis=1), scale, tuple(made), two)
+
+
+def _levels(rows: Table, hidden: Hidden, name: str) -> tuple[pa.Array, NDArray[np.int64]]:
+    """Values of a column in order, and the position of each cell's or row's, -1 where missing."""
+    if name in hidden.columns:
+        level, codes = hidden.level(name)
+    else:
+        alphabet = Alphabet.from_table(rows, (name,))
+        level, codes = alphabet.levels[0], alphabet.codes[alphabet.encode(rows), 0]
+    found = codes.astype(np.int64)
+    return level, np.where(found == len(level), -1, found)
+
+
+def _predictor(rows: Table, hidden: Hidden, name: str) -> _Block:
+    of_cells = name in hidden.columns
+    values = hidden.level(name)[0] if of_cells else as_arrow(rows[name], name)
+    if is_numeric(values.type):
+        return _Block((name,), numbers(rows, hidden, name)[:, None], of_cells)
+    level, codes = _levels(rows, hidden, name)
+    indicators = (codes[:, None] == np.arange(1, len(level))).astype(float)
+    indicators[codes < 0] = np.nan
+    names: list[Any] = level.to_pylist()[1:]
+    return _Block(tuple(f"{name}={value}" for value in names), indicators, of_cells)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sanitize._checks import is_whole, required, shown, whole_number
+from sanitize._checks import doubles, is_whole, required, shown, whole_number
 from sanitize._files.declared import Declared, Finite, require
 from sanitize._limits import BLOCK_ROWS
 from sanitize._tables.columns import ArrowColumn, as_arrow, masked, value_type
@@ -59,12 +59,10 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
     @classmethod
     def declared(cls, column: str, edges: Sequence[float], dtype: pa.DataType) -> Bins:
         """Bins from edges that somebody chose without looking at the rows, or from `LearnedEdges`."""
-        try:
-            given = np.asarray(edges, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            given = np.empty(0)
+        error = InvalidParameter(f"bins of {column!r} must be two or more finite numbers in ascending order")
+        given = doubles(edges, error)
         if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
-            raise InvalidParameter(f"bins of {column!r} must be two or more finite numbers in ascending order")
+            raise error
         _check_numeric(column, dtype)
         is_learned = isinstance(edges, LearnedEdges)
         return cls(column, tuple(given.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))

@@ -97,9 +97,7 @@ def _examine(rows: Vector, offers: Offers, tol: float) -> _Node:
     # nothing.
     taken = np.array([supplied.get(symbol, int(offers[symbol][0])) for symbol in range(len(offers))], np.intp)
     if missing is None:
-        weights = np.array(
-            [weight[distribution] if symbol in supplied else 0.0 for symbol, distribution in enumerate(taken.tolist())]
-        )
+        weights = np.array([weight[supplied[a]] if a in supplied else 0.0 for a in range(len(offers))])
         return _Node(offers, relaxed.upper, Selection(relaxed.lower, relaxed.upper, taken, weights), None)
     distinct, first = np.unique(taken, return_index=True)
     found = solve(DenseKernel(rows[distinct]), tol)

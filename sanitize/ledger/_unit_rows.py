@@ -94,11 +94,8 @@ def _blocks(book: UnitBook, here: Codes, told: Codes, y: NDArray[np.int32], agai
     sizes[0] += 1  # for those who are still to come
     said = np.where(again >= 0, told[again], -1)
     secret, symbol, group, units = book.secret[here], told[y], book.group[here], book.units[here]
-    counting, is_first, chooses = (
-        Counting(book.sizes[0], book.budget, book.least),
-        len(book.sizes) == 1,
-        choosing(units),
-    )
+    counting, is_first = Counting(book.sizes[0], book.budget, book.least), len(book.sizes) == 1
+    chooses = choosing(units)
     proof = book.confidence and Certificate.of(counting, book.chosen, book.budget, book.confidence)
     # 0 where a unit is told nothing new, else from 1 on.
     blocks, handed = np.zeros(len(here), np.intp), np.ones(len(sizes))

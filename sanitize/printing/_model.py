@@ -235,15 +235,14 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
 
         def drawn(part: slice) -> None:
             rows = order[part]
-            states[:, rows] = self._drawn(cells[rows].astype(np.intp), words, start + rows, 0)
-            for draw in range(1, 20):  # of rows that hold a forbidden pair; then they stay
+            for draw in range(20):  # again for rows that hold a forbidden pair; then they stay
+                states[:, rows] = self._drawn(cells[rows].astype(np.intp), words, start + rows, draw)
                 is_forbidden = np.zeros(len(rows), bool)
                 for one, another, never in self.forbidden:
                     is_forbidden |= never[states[one, rows], states[another, rows]]
                 rows = rows[is_forbidden]
                 if not len(rows):
                     break
-                states[:, rows] = self._drawn(cells[rows].astype(np.intp), words, start + rows, draw)
 
         for _ in in_turn(drawn, (slice(at, at + BLOCK_ROWS) for at in range(0, len(cells), BLOCK_ROWS)), workers):
             pass
@@ -252,9 +251,7 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
         def printed(entry: tuple[int, int, PrintedColumn]) -> pa.Array:
             node, lane, column = entry
             first = words.words_at(_VALUE_LANE + 2 * lane, positions)
-            more = first
-            if not column.is_listed:
-                more = words.words_at(_VALUE_LANE + 2 * lane + 1, positions)
+            more = first if column.is_listed else words.words_at(_VALUE_LANE + 2 * lane + 1, positions)
             return column.draw(states[node].astype(np.intp), high_half(first), more)
 
         asked = [(node, self.names.index(c.name), c) for node, own in enumerate(self.nodes) for c in own.columns]

@@ -13,7 +13,7 @@ diag(h) - h p v' / (v'p).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import xlogy
@@ -98,14 +98,11 @@ def least_information(information: Information, d: Vector, limit: float, gap: fl
     while best.value - best.lower > gap and weight < _LAST_WEIGHT and steps < _STEPS_IN_ALL:
         steps += path.centre(weight)
         found = path.certified(weight)
-        lower = max(best.lower, found.lower)
-        best = Certified(
-            *((found.channel, found.value) if found.value <= best.value else (best.channel, best.value)), lower
-        )
+        best = replace(found if found.value <= best.value else best, lower=max(best.lower, found.lower))
         weight *= _FASTER
     channel = np.zeros(d.shape)
     channel[:, used] = best.channel
-    return Certified(channel, best.value, best.lower)
+    return replace(best, channel=channel)
 
 
 class _Path:

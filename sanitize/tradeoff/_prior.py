@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -169,9 +170,7 @@ class PriorMaximalLeakage(Tradeoff):
         # The letters are ranked as the whole set ranks them, whatever ties one prior has.
         order = likeliest_first(distributions.sum(axis=0))
         ranked = distributions[:, order]
-        vars(self).update(
-            priors=distributions, _order=order, _tails=[tails_of(distribution) for distribution in ranked]
-        )
+        vars(self).update(priors=distributions, _order=order, _tails=list(map(tails_of, ranked)))
         if (np.diff(ranked, axis=1) > 0).any():
             raise InvalidDistribution("priors must be sorted by one common order of the letters (Class II)")
 
@@ -234,9 +233,7 @@ def likeliest_first(masses: Vector) -> Codes:
 
 def tails_of(ranked: Vector) -> Vector:
     """T_k = Σ_{i>k} P_i for k = 0..m, of a distribution sorted from its likeliest letter."""
-    tails = np.zeros(len(ranked) + 1)
-    tails[:-1] = np.cumsum(ranked[::-1])[::-1]
-    return tails
+    return np.append(np.cumsum(ranked[::-1])[::-1], 0.0)
 
 
 def product_of(channels: list[Vector]) -> Vector:
@@ -244,7 +241,4 @@ def product_of(channels: list[Vector]) -> Vector:
     size = math.prod(len(one) for one in channels)
     if size**2 > DENSE_CELLS:
         raise InvalidParameter(f"the channel of all records must have at most 2**25 cells, got {size} x {size}")
-    matrix: Vector = np.ones((1, 1))
-    for one in channels:
-        matrix = np.kron(matrix, one).astype(np.float64)
-    return matrix
+    return np.asarray(reduce(np.kron, channels), np.float64)

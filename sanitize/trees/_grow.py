@@ -121,7 +121,7 @@ def grow(
         raise ColumnError.absent([target], names)
 
     above = {name: read_hierarchy(given, name) for name, given in ancestors.items()}
-    columns, levels, entropies = _prepare(table, len(codes), edges or {}, above, seen, everyone=rows is None)
+    columns, levels, entropies = _prepare(table, len(codes), edges or {}, above, None if rows is None else seen)
     views = [
         (j, view) for j, name in enumerate(names) if name in above for view in ancestor_views(columns[j], above[name])
     ]
@@ -161,20 +161,19 @@ def _prepare(
     n: int,
     edges: Mapping[str, Sequence[Any]],
     above: Mapping[str, Mapping[str, tuple[str, ...]]],
-    seen: NDArray[np.intp],
-    *,
-    everyone: bool,
+    seen: NDArray[np.intp] | None,
 ) -> tuple[list[Levels], NDArray[np.uint16], list[float]]:
+    """Levels of each column, learned from some rows or all, those of all rows, and entropies of the columns."""
     columns, levels, entropies = [], np.empty((len(table), n), np.uint16), []
     for j, (name, given) in enumerate(table.items()):
         column = as_arrow(given, name)
         if len(column) != n:
             raise ColumnError(f"column {name!r} has {len(column)} rows, the secrets have {n}", name)
-        own = column if everyone else column.take(pa.array(seen))
+        own = column if seen is None else column.take(pa.array(seen))
         learned = Levels.learn(own, name, edges.get(name, ()), above.get(name))
         levels[j] = learned.encode(column)
         columns.append(learned)
-        counts = np.bincount(levels[j] if everyone else levels[j, seen], minlength=learned.n_levels)
+        counts = np.bincount(levels[j] if seen is None else levels[j, seen], minlength=learned.n_levels)
         entropies.append(entropy(np.bincount(grouped(counts, is_ordered=learned.is_ordered), counts)))
     return columns, levels, entropies
 
@@ -194,9 +193,9 @@ def _splitter(
     candidates = np.concatenate([levels, *(view[levels[[j]]].astype(np.uint16) for j, view in views)])
     sizes = [column.n_levels for column in columns] + [int(view.max()) + 1 for _, view in views]
     one = np.ones(len(views), bool)
-    kinds = np.concatenate([~grouped, ~one]), np.concatenate([~ordered, one])
+    may_cut = np.stack([np.concatenate([~grouped, ~one]), np.concatenate([~ordered, one])])
     wanted = None if target is None else levels[target[0]].astype(np.int64)
-    return Splitter(candidates, sizes, *kinds, scale, secrets, int(secrets.max()) + 1, price, wanted)
+    return Splitter(candidates, sizes, may_cut, scale, secrets, price, wanted)
 
 
 def _within(budget: Budget, secrets: NDArray[np.int64]) -> Allowed:

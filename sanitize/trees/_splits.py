@@ -51,13 +51,12 @@ class Splitter:
         Level of each row in each column.
     sizes : sequence of int
         Levels of each column.
-    by_threshold, by_value : ndarrays of bool, shape (d,)
+    may_cut : ndarray of bool, shape (2, d)
         Columns that are split at a level, and those that are split one level against the rest.
     weights : ndarray of shape (k,), or (1,) with a target
         Of the columns whose information is to be kept, divided by their entropies: the first k ones. The others
         offer splits only.
     secrets : ndarray of int, shape (n,)
-    n_secrets : int
     price : float
         Of a nat about S.
     target : ndarray of int, shape (n,), optional
@@ -73,11 +72,9 @@ class Splitter:
         self,
         levels: NDArray[np.uint16],
         sizes: list[int],
-        by_threshold: NDArray[np.bool_],
-        by_value: NDArray[np.bool_],
+        may_cut: NDArray[np.bool_],
         weights: NDArray[np.float64],
         secrets: NDArray[np.int64],
-        n_secrets: int,
         price: float = 0.0,
         target: NDArray[np.int64] | None = None,
     ) -> None:
@@ -86,11 +83,11 @@ class Splitter:
         self.column = np.repeat(np.arange(d), sizes)
         self.keys = np.add(levels, self.starts[:-1, None], dtype=np.min_scalar_type(self.starts[-1]), casting="unsafe")
         self.rows = np.arange(n, dtype=np.uint32)
-        self.secrets = secrets.astype(np.min_scalar_type(n_secrets))
+        self.n_secrets = int(secrets.max()) + 1
+        self.secrets = secrets.astype(np.min_scalar_type(self.n_secrets))
         self.target = None if target is None else target.astype(np.uint16)
         self.target_size = 1 if target is None else int(target.max()) + 1
-        self.may_cut = np.stack([by_threshold, by_value])
-        self.weights, self.n_secrets, self.price = weights, n_secrets, price
+        self.may_cut, self.weights, self.price = may_cut, weights, price
         self.later, self.earlier = np.tril_indices(d, -1, len(weights))
         counts = np.arange(n + 1, dtype=np.float64)
         self.n_log_n = counts * np.log(np.maximum(counts, 1))

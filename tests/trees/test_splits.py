@@ -20,8 +20,8 @@ def splitter_of(rng: np.random.Generator, n: int, d: int, k: int) -> tuple[Split
     levels = np.stack([rng.integers(0, size, n) for size in sizes]).astype(np.uint16)
     levels[-1] = np.minimum(levels[0], sizes[-1] - 1)  # columns that tell of each other
     secrets = (rng.random(n) < np.where(levels[0] % 3 == 0, 0.5, 0.3)).astype(int)
-    ways = np.ones(d, bool), rng.random(d) < 0.5
-    return Splitter(levels, sizes, *ways, rng.uniform(0, 2, k), secrets, 2, 1.5), secrets
+    ways = np.stack([np.ones(d, bool), rng.random(d) < 0.5])
+    return Splitter(levels, sizes, ways, rng.uniform(0, 2, k), secrets, 1.5), secrets
 
 
 def within(secrets: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -74,7 +74,7 @@ def test_a_target_may_have_more_values_than_16_bits_number_with_the_steps_of_a_c
     target = 2000 * rng.integers(0, 10, 120)
     levels = np.stack([(target > 9000) ^ (rng.random(120) < 0.2), rng.random(120) < 0.4]).astype(np.uint16)
     no_way = np.zeros(2, bool)
-    splitter = Splitter(levels, [2, 2], ~no_way, no_way, np.ones(1), np.zeros(120, int), 1, target=target)
+    splitter = Splitter(levels, [2, 2], np.stack([~no_way, no_way]), np.ones(1), np.zeros(120, int), target=target)
     [found] = splitter.best([(0, 120)], 10, None)
     assert found is not None
 

@@ -51,7 +51,8 @@ def test_the_best_split_is_the_one_by_definition() -> None:
         secrets = (rng.random(60) < np.where(rows[:, 2] >= 3, 0.7, 0.3)).astype(int)
         weights = np.array([1.0, 0.5, 0.7])
         ordered = np.array([True, False, True])
-        splitter = Splitter(rows.T, sizes, np.ones(3, bool), ~ordered, weights, secrets, 2, price := 0.3 * (trial % 3))
+        may_cut, price = np.stack([np.ones(3, bool), ~ordered]), 0.3 * (trial % 3)
+        splitter = Splitter(rows.T, sizes, may_cut, weights, secrets, price)
         least = 10
         p_s = np.bincount(secrets) / 60
 

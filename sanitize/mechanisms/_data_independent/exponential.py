@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import decimal
 import math
+import operator
 from decimal import Decimal
 from functools import partial
+from itertools import accumulate, repeat
 from typing import Literal
 
 import numpy as np
@@ -146,10 +148,7 @@ def exponential_channel(
         return Channel((Stage.deterministic(ranks.argmin(axis=1), k),))
     # Integer probability of each rank: all but the first rounded up, the first takes the rest.
     with decimal.localcontext(decimal.Context(prec=60)):
-        ratio = (-Decimal(rate)).exp()
-        powers = [Decimal(1)]
-        for _ in range(k - 1):
-            powers.append(powers[-1] * ratio)
+        powers = list(accumulate(repeat((-Decimal(rate)).exp(), k - 1), operator.mul, initial=Decimal(1)))
         unit = SCALE / sum(powers, Decimal(0))
         others = [max(1, math.ceil(unit * power)) for power in powers[1:]]
     ladder = np.array([max(0, SCALE - sum(others)), *others], np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -177,9 +178,7 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
         raise InvalidParameter(f"eps must be at least {least:.9g} nats for this prior, got {eps}")
     one = np.full((m, m), math.exp(-eps))
     np.fill_diagonal(one, 1.0)
-    kernel: NDArray[np.float64] = np.ones((1, 1))
-    for _ in range(n):
-        kernel = np.kron(kernel, one / (1 + (m - 1) * math.exp(-eps))).astype(np.float64)
+    kernel = reduce(np.kron, [one / (1 + (m - 1) * math.exp(-eps))] * n)
     # Integers rounded up, what they are too much taken from the letter kept: posteriors only get flatter.
     matrix = kernel * np.maximum(p_y, 0.0) / p[:, None]
     weights, rows = np.ceil(matrix * SCALE).astype(np.int64), np.arange(len(p))
