@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._checks import required, whole_number
+from sanitize._checks import Vector, required, whole_number
 from sanitize._tolerances import SAME
 from sanitize.accounting._balance_many import Record, lagrange_bound, search
 from sanitize.accounting._balance_one import distinct_rows, divergence_from, restricted_capacity, widest_input
@@ -21,7 +21,7 @@ from sanitize.notions import databases_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from sanitize.channel import Channel
 
@@ -75,7 +75,7 @@ class Balance(BalanceBounds):
     """
 
     free_entropy: float
-    input: NDArray[np.float64]
+    input: Vector
 
 
 def balance_function(
@@ -154,7 +154,7 @@ def balance_function(
     return Balance(b, open_.lower, open_.upper, held.lower, upper, free, (held.p / counts)[where])
 
 
-def _several_records(matrix: NDArray[np.float64], sizes: tuple[int, ...], b: float, tol: float, starts: int) -> Balance:
+def _several_records(matrix: Vector, sizes: tuple[int, ...], b: float, tol: float, starts: int) -> Balance:
     distributions, _, counts = distinct_rows(matrix)
     slack = math.log(len(matrix)) - b
     whole = restricted_capacity(distributions, counts / len(matrix), slack, tol).upper

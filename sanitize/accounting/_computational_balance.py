@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._checks import is_number, listed, whole_number
+from sanitize._checks import Vector, is_number, listed, whole_number
 from sanitize.accounting._balance import Balance, BalanceBounds, balance_function
 from sanitize.channel import channel_matrix
 from sanitize.errors import InvalidChannel, InvalidParameter
@@ -17,7 +17,7 @@ from sanitize.individual import individual_channel_capacity
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from sanitize.channel import Channel
 
@@ -152,7 +152,7 @@ def _partitions(n: int, k: int) -> list[list[int]]:
     return sorted(found[k])
 
 
-def _distinct(channels: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+def _distinct(channels: list[Vector]) -> list[Vector]:
     """Channels that differ in more than the names of records and outputs."""
     kept = {np.unique(one, axis=1).tobytes(): one for one in reversed(channels)}
     return list(kept.values())[::-1]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit
 
+from sanitize._checks import Vector
 from sanitize._tables.columns import as_arrow
 from sanitize.alphabet import Alphabet
 from sanitize.analyze._means import is_numeric, numbers
@@ -98,7 +99,7 @@ def logistic(
 class _Model:
     """Distinct rows, how often each occurs, and their columns."""
 
-    scores: NDArray[np.float64]
+    scores: Vector
     codes: NDArray[np.int32]
     counts: NDArray[np.int64]
     columns: _Columns
@@ -108,9 +109,7 @@ class _Model:
         """Number of rows."""
         return int(self.counts.sum())
 
-    def sums(
-        self, coefficients: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def sums(self, coefficients: Vector) -> tuple[Vector, Vector, Vector]:
         """Mean score, mean of minus its derivative, and mean of its outer product, a row."""
         p = len(coefficients)
         total, slope, outer = np.zeros(p), np.zeros((p, p)), np.zeros((p, p))
@@ -127,7 +126,7 @@ class _Model:
             outer += (by_row * counts[:, None]).T @ by_row
         return total / self.n, slope / self.n, outer / self.n
 
-    def solve(self) -> NDArray[np.float64]:
+    def solve(self) -> Vector:
         """Root of the mean score, by Newton's steps, halved until the score shrinks."""
         at = np.zeros(len(self.columns.names))
         score, slope, _ = self.sums(at)
@@ -163,10 +162,10 @@ class _Block:
     """One column as numbers: of each row, or of each cell; NaN where missing."""
 
     names: tuple[str, ...]
-    values: NDArray[np.float64]  # (n_rows or n_cells, len(names))
+    values: Vector  # (n_rows or n_cells, len(names))
     of_cells: bool
 
-    def at(self, cell: int, rows: slice) -> NDArray[np.float64]:
+    def at(self, cell: int, rows: slice) -> Vector:
         return self.values[cell][None, :] if self.of_cells else self.values[rows]
 
 
@@ -183,18 +182,18 @@ class _Columns:
     """
 
     names: tuple[str, ...]
-    centre: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    centre: Vector
+    scale: Vector
     _predictors: tuple[_Block, ...]
     _outcome: _Block
 
-    def back(self) -> NDArray[np.float64]:
+    def back(self) -> Vector:
         """Matrix (1 + p, 1 + p) from coefficients of the scaled predictors to those of the predictors."""
         matrix = np.diag(np.concatenate([[1.0], 1 / self.scale]))
         matrix[0, 1:] = -self.centre / self.scale
         return matrix
 
-    def at(self, cell: int, rows: slice) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def at(self, cell: int, rows: slice) -> tuple[Vector, Vector, Vector]:
         """Predictors, outcome and presence of rows, were their hidden columns in this cell."""
         n = rows.stop - rows.start
         parts = [block.at(cell, rows) for block in (*self._predictors, self._outcome)]

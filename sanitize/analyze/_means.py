@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sanitize._checks import Vector
 from sanitize._tables.columns import as_arrow
 from sanitize.analyze._records import blocks, listed_columns, opened
 from sanitize.analyze._tables import Estimates, kept_cells
@@ -103,7 +104,7 @@ def mean(
     return Estimates(tuple(names), ratio, (covariance + covariance.T) / 2, n, confidence)
 
 
-def numbers(rows: Table, hidden: Hidden, column: str) -> NDArray[np.float64]:
+def numbers(rows: Table, hidden: Hidden, column: str) -> Vector:
     """Values of a column as doubles, of each cell where it went through the channel or of each row; NaN if missing."""
     is_kept = column not in hidden.columns
     array, codes = (as_arrow(rows[column], column), None) if is_kept else hidden.level(column)
@@ -133,8 +134,8 @@ def _cells(hidden: Hidden, column: str) -> tuple[list[str], NDArray[np.int32]]:
 
 
 def _terms(
-    hidden: Hidden, block: slice, cells: NDArray[np.int32], n_cells: int, values: NDArray[np.float64], *, of_cells: bool
-) -> NDArray[np.float64]:
+    hidden: Hidden, block: slice, cells: NDArray[np.int32], n_cells: int, values: Vector, *, of_cells: bool
+) -> Vector:
     """Scores of value and presence of each row and cell, shape (2, n_rows, n_cells); each group is a cell."""
     into = (cells[:, None] == np.arange(n_cells)).astype(float)
     codes, seen = hidden.codes[block], values if of_cells else values[block]

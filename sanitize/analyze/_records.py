@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from sanitize._checks import Vector
 from sanitize._limits import BLOCK_ROWS
 from sanitize._tables.frame import Table
 from sanitize.alphabet import Alphabet, group_label
@@ -44,7 +45,7 @@ class Hidden:
 
     cells: Alphabet | None
     groups: NDArray[np.int32]
-    scores: NDArray[np.float64]
+    scores: Vector
     codes: NDArray[np.int32]
 
     @property
@@ -146,9 +147,7 @@ def blocks(n_rows: int) -> Iterator[slice]:
     return (slice(start, min(start + BLOCK_ROWS, n_rows)) for start in range(0, n_rows, BLOCK_ROWS))
 
 
-def unbiased_scores(
-    channel: Channel, cells: NDArray[np.int32], n_cells: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def unbiased_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) -> tuple[NDArray[np.int32], Vector]:
     """Scores of least variance, were all input symbols alike frequent, for the finest cells that are told apart.
 
     Parameters
@@ -182,7 +181,7 @@ def unbiased_scores(
     return groups, solved / spread[:, None]
 
 
-def _told_apart(lost: NDArray[np.float64], cells: NDArray[np.int32], n_cells: int) -> NDArray[np.int32]:
+def _told_apart(lost: Vector, cells: NDArray[np.int32], n_cells: int) -> NDArray[np.int32]:
     """Group of each cell, in the order of their first cells; ``lost`` spans the changes of P_X that P_Y does not show.
 
     The projector on those changes, summed within cells, falls into blocks. Every change sums to 0 in each block, so the

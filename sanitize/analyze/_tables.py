@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
+from sanitize._checks import Vector
 from sanitize.alphabet import Alphabet
 from sanitize.analyze._records import listed_columns, opened
 from sanitize.errors import InvalidParameter
@@ -43,28 +44,28 @@ class Estimates:
     """
 
     names: tuple[str, ...]
-    estimate: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+    estimate: Vector
+    covariance: Vector
     n_records: int
     confidence: float = 0.95
 
     @cached_property
-    def standard_error(self) -> NDArray[np.float64]:
+    def standard_error(self) -> Vector:
         """Standard error of each estimate, shape (k,)."""
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
     @property
-    def low(self) -> NDArray[np.float64]:
+    def low(self) -> Vector:
         """Lower end of each interval, shape (k,)."""
         return self.estimate - self._reach
 
     @property
-    def high(self) -> NDArray[np.float64]:
+    def high(self) -> Vector:
         """Upper end of each interval, shape (k,)."""
         return self.estimate + self._reach
 
     @property
-    def _reach(self) -> NDArray[np.float64]:
+    def _reach(self) -> Vector:
         return ndtri(0.5 + self.confidence / 2) * self.standard_error
 
     def to_frame(self) -> pd.DataFrame:
@@ -86,11 +87,7 @@ class Estimates:
 
 
 def table(
-    released: Any,
-    channel: Channel | str | os.PathLike[str],
-    columns: str | Sequence[str],
-    *,
-    confidence: float = 0.95,
+    released: Any, channel: Channel | str | os.PathLike[str], columns: str | Sequence[str], *, confidence: float = 0.95
 ) -> Estimates:
     """Unbiased share of every cell of a table of the source, from released rows and their channel.
 

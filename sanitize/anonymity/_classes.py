@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sanitize._checks import one_of
+from sanitize._checks import Vector, one_of
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table
 from sanitize.alphabet import Alphabet
@@ -39,7 +39,7 @@ class ClassCounts:
     numeric: bool
 
     @property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Vector:
         """Share of each value in each class, shape (n_values, n_classes); columns sum to 1."""
         return self.counts / self.counts.sum(axis=0)
 

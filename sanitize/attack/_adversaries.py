@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
-from sanitize._checks import whole_number
+from sanitize._checks import Mask, Vector, whole_number
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sanitize.attack._features import Features
 
 Rows: TypeAlias = "NDArray[np.int64]"
-Distribution: TypeAlias = "NDArray[np.float64]"
+Distribution: TypeAlias = "Vector"
 
 
 def released_anew(sanitizer: Any, table: Any) -> Any:
@@ -43,7 +43,7 @@ def released_anew(sanitizer: Any, table: Any) -> Any:
 class Secrets:
     """Codes and weights of S for all rows, and what an adversary makes of a part of them."""
 
-    def __init__(self, codes: NDArray[np.int32], weights: NDArray[np.float64] | None, n_s: int) -> None:
+    def __init__(self, codes: NDArray[np.int32], weights: Vector | None, n_s: int) -> None:
         self.codes = codes
         self.given = weights
         self.weights = np.ones(len(codes)) if weights is None else weights
@@ -91,7 +91,7 @@ def _fitted(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test:
 
 
 def classified(
-    model: Any, x: NDArray[Any], y: NDArray[np.int32], tested: NDArray[Any], n: int, **extra: NDArray[np.float64]
+    model: Any, x: NDArray[Any], y: NDArray[np.int32], tested: NDArray[Any], n: int, **extra: Vector
 ) -> Distribution:
     """Probability of each of ``n`` codes for the tested rows by a classifier of its own, shape (n_tested, n)."""
     distribution, present = np.zeros((len(tested), n)), np.unique(y)
@@ -170,7 +170,7 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distr
     return np.tensordot(shares, distributions, axes=1)
 
 
-def area(scores: NDArray[Any], positive: NDArray[np.bool_]) -> tuple[float, NDArray[np.float64]]:
+def area(scores: NDArray[Any], positive: Mask) -> tuple[float, Vector]:
     """Chance that a positive row has the larger score, a tie counting half, and what it owes to each row [DDC]."""
     together = rankdata(scores)
     n_positive, n_negative = positive.sum(), (~positive).sum()
@@ -185,22 +185,22 @@ def area(scores: NDArray[Any], positive: NDArray[np.bool_]) -> tuple[float, NDAr
 class Score:
     """Weighted means over rows, with standard errors that know which rows belong together."""
 
-    def __init__(self, weights: NDArray[np.float64], unit: NDArray[np.int64], fold: NDArray[np.int64]) -> None:
+    def __init__(self, weights: Vector, unit: NDArray[np.int64], fold: NDArray[np.int64]) -> None:
         self.weights, self.unit, self.fold = weights, unit, fold
         self.total = float(weights.sum())
         self.n_effective = self.total**2 / float((weights**2).sum()) if self.total else 0.0
 
-    def mean(self, values: NDArray[np.float64]) -> float:
+    def mean(self, values: Vector) -> float:
         """Weighted mean."""
         return float(self.weights @ values) / self.total
 
-    def of(self, values: NDArray[np.float64]) -> tuple[float, float]:
+    def of(self, values: Vector) -> tuple[float, float]:
         """Mean and standard error: the larger of that over rows (or clusters) and that over folds."""
         mean = self.mean(values)
         parts = self.weights * (values - mean)
         return mean, max(self._error(parts, self.unit), self._error(parts, self.fold))
 
-    def _error(self, parts: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    def _error(self, parts: Vector, labels: NDArray[np.int64]) -> float:
         """Standard error of a weighted mean whose rows vary together within a label."""
         counted = np.bincount(labels, self.weights) > 0
         n = int(counted.sum())

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.special import entr, xlogy
 
+from sanitize._checks import Vector
 from sanitize._formatting import Told, figure, percent, plain
 from sanitize._tolerances import SAME
 from sanitize.measures import mutual_information
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
 
@@ -40,9 +39,9 @@ class BayesAttack(Told):
     prior_accuracy: float
     log_loss: float
     prior_log_loss: float
-    group_accuracy: NDArray[np.float64]
-    prior_group_accuracy: NDArray[np.float64]
-    group_information: NDArray[np.float64]
+    group_accuracy: Vector
+    prior_group_accuracy: Vector
+    group_information: Vector
     columns: tuple[str, ...]
     _released: JointDistribution = field(repr=False)
 
@@ -57,7 +56,7 @@ class BayesAttack(Told):
         return mutual_information(self._released)
 
     @property
-    def posterior(self) -> NDArray[np.float64]:
+    def posterior(self) -> Vector:
         """P(s|y), shape (n_s, n_y): what she believes after each released symbol. Internal."""
         return self._released.posterior
 

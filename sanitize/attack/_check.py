@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sanitize._checks import Vector
 from sanitize._formatting import Told, figure, percent, plain
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table
@@ -224,7 +225,7 @@ def _places(symbols: Alphabet, known: Alphabet) -> NDArray[np.int32]:
     return np.array([place.get(symbol, -1) for symbol in symbols.symbols], np.int32)
 
 
-def _kl(q: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
+def _kl(q: Vector, p: Vector) -> Vector:
     """Divergence of two coins, q from p, in nats; infinite where p rules out what q has."""
     p = np.minimum(p, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sanitize._checks import Mask, Vector
 from sanitize._tables.keys import distinct_rows
 from sanitize.attack._people import PEOPLE, RELEASED, Beside, Column
 from sanitize.errors import InvalidParameter
 
-Numbers = NDArray[np.float64]
+Numbers = Vector
 Rows = NDArray[np.integer[Any]]
 
 # Columns of a description; how many choices of them are tried at most, and rows that are looked at for all of them.
@@ -55,7 +56,7 @@ class Measured:
         return cls(name, people, outsiders[0] if outsiders else None, spread, float(hit), len(sides[0][1]))
 
     @classmethod
-    def mean(cls, name: str, sides: Sequence[NDArray[np.bool_]]) -> Measured:
+    def mean(cls, name: str, sides: Sequence[Mask]) -> Measured:
         """The share of each side that something is true of."""
         return cls.of(name, [(side.mean(), side / len(side)) for side in sides], 1 / len(sides[0]))
 

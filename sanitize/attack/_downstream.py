@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from sanitize._checks import one_of
+from sanitize._checks import Vector, one_of
 from sanitize._formatting import Told
 from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.frame import Table
@@ -231,7 +231,7 @@ def downstream(
 
 def _compared(
     part: _Part, target: str, columns: Sequence[str] | None, model: Any, cv: int, random_state: int, *, aligned: bool
-) -> tuple[str, tuple[str, ...], NDArray[np.float64], NDArray[np.float64] | None]:
+) -> tuple[str, tuple[str, ...], Vector, Vector | None]:
     """The question, the columns, and row by row the AUC of models on raw, released and made-up rows, and of own ones.
 
     The AUCs have the shape (3, n); those of a released row's own person are None where its place is not known.
@@ -310,7 +310,7 @@ class _Answers:
         return ((codes > self.cut) & (codes != self.levels.missing)).astype(np.int32)
 
 
-def _encoded(table: Mapping[str, Any], encoders: list[Levels], *, printed: bool = False) -> NDArray[np.float64]:
+def _encoded(table: Mapping[str, Any], encoders: list[Levels], *, printed: bool = False) -> Vector:
     """Numbers that a model can read, shape (n_rows, n_columns)."""
     return np.stack([_levels_of(table, one, printed=printed) for one in encoders], axis=1).astype(np.float64)
 
@@ -328,7 +328,7 @@ def _levels_of(table: Mapping[str, Any], encoder: Levels, *, printed: bool) -> N
     return codes
 
 
-def _areas(distribution: NDArray[np.float64], y: NDArray[np.int32]) -> NDArray[np.float64]:
+def _areas(distribution: Vector, y: NDArray[np.int32]) -> Vector:
     """One number a row, whose mean is the AUC and whose spread over √n is its standard error [DDC].
 
     Σ over answers c of the share of c times AUC_c + (V - AUC_c) n / n_c: V is, for a row with c, the share of rows

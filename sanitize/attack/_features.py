@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sanitize._checks import Vector
 from sanitize._tables.columns import MISSING, as_arrow, ascending
 from sanitize._tables.frame import Table
 from sanitize.alphabet import Alphabet
@@ -88,7 +89,7 @@ def features_of(
     return Features(np.concatenate(parts, axis=1), cells, names)
 
 
-def _ranks(codes: NDArray[np.integer[Any]], n_values: int) -> NDArray[np.float64]:
+def _ranks(codes: NDArray[np.integer[Any]], n_values: int) -> Vector:
     """Rank of each row's value, scaled to between 0 and 1; missing values stand in the middle."""
     counts = np.bincount(codes[codes != MISSING], minlength=n_values)
     middle = (np.cumsum(counts) - counts / 2) / max(int(counts.sum()), 1)

@@ -8,9 +8,9 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sanitize._checks import one_of
+from sanitize._checks import Vector, one_of
 from sanitize._formatting import Told, between, figure, percent, plain
 from sanitize._tables.frame import Table
 from sanitize.attack._adversaries import Score, Secrets, check_estimator, folds_of, numbered, predict, threads_for
@@ -162,7 +162,7 @@ def infer(
     )
 
 
-def _weights(weights: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+def _weights(weights: ArrayLike, n_rows: int) -> Vector:
     given = np.asarray(weights, dtype=np.float64)
     if given.shape != (n_rows,) or not np.isfinite(given).all() or (given < 0).any() or not given.sum() > 0:
         raise InvalidParameter("weights must be one finite, non-negative number a row, not all 0")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sanitize._checks import Vector
 from sanitize._formatting import between, figure
 from sanitize._tables.frame import Table
 from sanitize.attack._features import features_of, sensitive_codes
@@ -142,7 +143,7 @@ def leave_one_out(
     )
 
 
-def _gains(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _gains(counts: NDArray[np.int64]) -> Vector:
     """Gain in log-loss of a row with tuple y and symbol s, shape (n_y, n_s); 0 where there is none."""
     n, n_s = int(counts.sum()), counts.shape[1]
     constant = counts.sum(axis=0) / (n - 1 + n_s)  # one row of s is left out, and one added

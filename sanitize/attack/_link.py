@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from sanitize._checks import Vector
 from sanitize._formatting import Told, percent, plain
 from sanitize._tables.frame import Table
 from sanitize._tolerances import SAME
@@ -176,7 +177,7 @@ def link(
 
 def _linkage(
     believed: sparse.csr_array,
-    p_y: NDArray[np.float64],
+    p_y: Vector,
     rows: NDArray[np.int32],
     targets: NDArray[np.int32],
     true: NDArray[np.int64] | None,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sanitize._checks import Mask, Vector
 from sanitize._progress import progress
 from sanitize._tables.keys import distinct_rows
 from sanitize.attack._adversaries import Secrets, area, predict, threads_for
@@ -22,7 +23,7 @@ from sanitize.attack._features import Features, indicators
 from sanitize.attack._people import APART, PEOPLE, RELEASED, Beside, Column
 from sanitize.measures import entropy
 
-Numbers = NDArray[np.float64]
+Numbers = Vector
 Rows = NDArray[np.integer[Any]]
 
 # Columns that the adversary knows of her target, at most; columns and printed rows that she chooses them by.
@@ -50,7 +51,7 @@ class _Found:
     """
 
     nearest: Rows
-    linked: NDArray[np.bool_]
+    linked: Mask
     row: Rows
     secrets: Numbers
 

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sanitize._checks import Mask, Vector
 from sanitize._limits import JOINT_CELLS
 from sanitize._tables.columns import MISSING, UNSEEN, as_arrow, concat_values, factorize, look_up, python_values
 from sanitize._tables.frame import Table
@@ -71,7 +72,7 @@ class Column:
     n_codes: int
     ranks: list[NDArray[np.int32]] | None = None
     labels: Codes | None = None
-    fits: NDArray[np.bool_] | None = None
+    fits: Mask | None = None
 
     @classmethod
     def of(cls, name: str, tables: Sequence[Table | None]) -> Column | None:
@@ -106,14 +107,14 @@ class Column:
         return cls(name, codes, n_codes, _ranks([of_code[code] for code in codes]))
 
     @property
-    def is_set(self) -> NDArray[np.bool_]:
+    def is_set(self) -> Mask:
         """Of each printed row, whether it has an interval or a set of several values here, which nobody has."""
         if self.fits is None:
             return np.zeros(len(self.codes[RELEASED]), bool)
         return self.codes[RELEASED] >= self.fits.shape[1]
 
 
-def _understood(printed: Any, values: Any, name: str) -> tuple[Codes, NDArray[np.bool_] | None]:
+def _understood(printed: Any, values: Any, name: str) -> tuple[Codes, Mask | None]:
     """Place of each printed value among those of the source, and what each stands for if some are intervals or sets."""
     place = look_up(printed, values).astype(np.int64)
     if printed.type != "string" or not (place == UNSEEN).any():
@@ -134,7 +135,7 @@ def _numbered(place: Codes, n_known: int) -> Codes:
     return np.where(unseen, n_known + np.cumsum(unseen) - 1, place)
 
 
-def _ranks(numbers: list[NDArray[np.float64]]) -> list[NDArray[np.int32]] | None:
+def _ranks(numbers: list[Vector]) -> list[NDArray[np.int32]] | None:
     """Ranks among the printed numbers; None where none is printed."""
     printed = np.sort(numbers[RELEASED][~np.isnan(numbers[RELEASED])])
     if not len(printed):
@@ -233,14 +234,14 @@ def _symbols(columns: Sequence[Column]) -> tuple[list[Codes], int]:
     return [place[side] for side in sides], min(most, len(place))
 
 
-def numbers_of(values: Any, name: str) -> NDArray[np.float64] | None:
+def numbers_of(values: Any, name: str) -> Vector | None:
     """Values that have an order, as numbers; None for categories."""
     if is_numeric(values.type):
         return as_numbers(values)
     return as_seconds(values, name)[0].astype(np.float64) if holds_dates(values.type) else None
 
 
-def meanings(labels: Sequence[str], values: Any, name: str) -> NDArray[np.bool_] | None:
+def meanings(labels: Sequence[str], values: Any, name: str) -> Mask | None:
     """Which values each label stands for, shape (n_labels, 1 + n_values): missing comes first, then each value.
 
     A label that says nothing stands for none. None where labels and values are too many.
@@ -273,7 +274,7 @@ def meanings(labels: Sequence[str], values: Any, name: str) -> NDArray[np.bool_]
     return found
 
 
-def _inside(text: str, numbers: NDArray[np.float64], values: Any, name: str) -> NDArray[np.bool_]:
+def _inside(text: str, numbers: Vector, values: Any, name: str) -> Mask:
     """Which numbers lie in an interval that is written in one of the usual ways, or are the one that is written."""
     for pattern, with_low, with_high in _INTERVALS:
         if (match := pattern.fullmatch(text)) is not None:

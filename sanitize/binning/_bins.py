@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sanitize._checks import doubles, is_whole, required, shown, whole_number
+from sanitize._checks import Mask, Vector, doubles, is_whole, required, shown, whole_number
 from sanitize._files.declared import Declared, Finite, require
 from sanitize._limits import BLOCK_ROWS
 from sanitize._tables.columns import ArrowColumn, as_arrow, masked, value_type
@@ -68,9 +68,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         return cls(column, tuple(given.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))
 
     @classmethod
-    def quantiles(
-        cls, column: str, values: ArrowColumn, n_bins: int, weights: NDArray[np.float64] | None = None
-    ) -> Bins:
+    def quantiles(cls, column: str, values: ArrowColumn, n_bins: int, weights: Vector | None = None) -> Bins:
         """Bins that hold about equally many rows each; fewer where values repeat.
 
         A quantile is the smallest value that at least that share of the (weighted) rows does not exceed, so a
@@ -118,7 +116,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         numbers = as_numbers(values)
         return self._placed(numbers, np.isnan(numbers))
 
-    def _placed(self, numbers: NDArray[Any], missing: NDArray[np.bool_]) -> tuple[pa.DictionaryArray, int]:
+    def _placed(self, numbers: NDArray[Any], missing: Mask) -> tuple[pa.DictionaryArray, int]:
         """Interval of each number in the type of the edges, and how many of those that are there were clipped."""
         edges = np.array(self.edges, numbers.dtype)
         is_outside = (numbers < edges[0]) | (numbers > edges[-1])
@@ -234,7 +232,7 @@ def _ascend(numbers: tuple[float, ...]) -> bool:
     return all(a < b for a, b in pairwise(numbers))
 
 
-def as_numbers(values: ArrowColumn) -> NDArray[np.float64]:
+def as_numbers(values: ArrowColumn) -> Vector:
     """Numeric Arrow column as float64, NaN where missing."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)

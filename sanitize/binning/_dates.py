@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import numpy as np
 import pyarrow as pa
 
-from sanitize._checks import is_number, is_whole
+from sanitize._checks import Mask, is_number, is_whole
 from sanitize._files.declared import require
 from sanitize._tables.columns import value_type
 from sanitize.binning._bins import Bins, Grid, LearnedEdges
@@ -141,7 +141,7 @@ def holds_dates(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_date(dtype) or pa.types.is_timestamp(dtype))
 
 
-def as_seconds(values: ArrowColumn, column: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def as_seconds(values: ArrowColumn, column: str) -> tuple[NDArray[np.int64], Mask]:
     """Whole seconds since 1970 of each row, rounded down, and which rows are missing (0 there); zoned times in UTC.
 
     Text is read as ISO 8601, as CSV files have it.

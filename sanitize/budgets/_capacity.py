@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from scipy.special import xlogy
 
-from sanitize._checks import nats, non_negative, number
+from sanitize._checks import Vector, nats, non_negative, number
 from sanitize.budgets._budgets import above, checking, forgiven
 from sanitize.capacity import channel_capacity
 from sanitize.channel import Channel
@@ -17,8 +17,6 @@ from sanitize.lifts import lift, logs
 from sanitize.measures import Measure
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sanitize.joint import JointDistribution
 
 
@@ -57,16 +55,16 @@ class CapacityBudget:
         label, most = "capacity of the channel X to Y", math.log(channel.n_inputs)
         return Measure("channel_capacity", label, "nats", "bound", most, found.upper, float(self.nats))
 
-    def excess(self, released: JointDistribution) -> NDArray[np.float64]:
+    def excess(self, released: JointDistribution) -> Vector:
         """I(S;Y) above the budget, shape (n_y,): one figure for the whole release, the same for each symbol."""
         information = float(self.risk_of(lift(released), released.p_s) @ released.p_x)
         return np.full(len(released.public), information - self.nats)
 
-    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
         """KL(P_S|y || P_S) above the budget, shape (k,): where no symbol has any, I(S;Y) is within it."""
         return self.risk_of(lifts, p_s) - self.nats
 
-    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
         """KL(P_S|y || P_S) of each column of lifts, shape (k,), in nats: what one symbol tells."""
         return p_s @ xlogy(lifts, lifts)
 
@@ -116,24 +114,24 @@ class CVaRLiftBudget:
             object.__setattr__(self, "upper", non_negative("upper", self.upper))
             object.__setattr__(self, "delta", number("delta", self.delta, 0, 1))
 
-    def excess(self, released: JointDistribution) -> NDArray[np.float64]:
+    def excess(self, released: JointDistribution) -> Vector:
         """Log of the largest mean over s, above the budget, shape (n_y,): the same for each released symbol."""
         return np.full(len(released.public), float(self.excess_of_release(lift(released), released.p_x)))
 
-    def excess_of_release(self, lifts: NDArray[np.float64], p_y: NDArray[np.float64]) -> float:
+    def excess_of_release(self, lifts: Vector, p_y: Vector) -> float:
         """The same from all lifts (n_s, n_y) of a release and the masses of its symbols."""
         return float(forgiven(above(logs(tail_means(lifts, p_y, self.delta)).max(keepdims=True), self.upper))[0])
 
-    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
         """Max-log-lift above the budget, shape (k,): where no symbol has any, the release is within it."""
         return forgiven(above(self.risk_of(lifts, p_s), self.upper))
 
-    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
         """Max-log-lift of each column, shape (k,)."""
         return logs(lifts.max(axis=0))
 
 
-def tail_means(lifts: NDArray[np.float64], p_y: NDArray[np.float64], delta: float) -> NDArray[np.float64]:
+def tail_means(lifts: Vector, p_y: Vector, delta: float) -> Vector:
     """Mean lift of each s over the mass δ of its largest lifts, shape (n_s,); the max-lift for δ = 0."""
     top = lifts[:, p_y > 0].max(axis=1)
     if delta == 0:
@@ -146,7 +144,7 @@ def tail_means(lifts: NDArray[np.float64], p_y: NDArray[np.float64], delta: floa
     return np.minimum((taken * np.take_along_axis(lifts, order, axis=1)).sum(axis=1) / delta, top)
 
 
-def worst_threshold(lifts: NDArray[np.float64], p_y: NDArray[np.float64], delta: float) -> NDArray[np.float64]:
+def worst_threshold(lifts: Vector, p_y: Vector, delta: float) -> Vector:
     """Smallest t of each s with P(l > t) <= δ, shape (n_s,), from lifts (n_y, n_s).
 
     The mean over the worst mass is min over t of t + E max(l - t, 0) / δ, and it is attained there.

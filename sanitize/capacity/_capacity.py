@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sanitize._checks import non_negative, required
+from sanitize._checks import Vector, non_negative, required
 from sanitize.capacity._blahut_arimoto import ChainKernel, DenseKernel, Kernel, solve
 from sanitize.channel import Channel, ReducedChannel, channel_matrix
 
@@ -56,10 +56,10 @@ class Capacity(Bracketed):
         Passes over the channel plus Newton steps.
     """
 
-    input_distribution: NDArray[np.float64]
+    input_distribution: Vector
     iterations: int
 
-    def __new__(cls, lower: float, upper: float, input_distribution: NDArray[np.float64], iterations: int) -> Self:
+    def __new__(cls, lower: float, upper: float, input_distribution: Vector, iterations: int) -> Self:
         """Bracket with its certificate."""
         made = super().__new__(cls, lower, upper)
         made.input_distribution, made.iterations = input_distribution, iterations

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import doubles, whole_number
+from sanitize._checks import Vector, doubles, whole_number
 from sanitize._files.declared import Declared, Misfit, Version1, plain, read
 from sanitize._files.outputs import written
 from sanitize._files.sealed_text import NotStrict, strict_json
@@ -181,7 +181,7 @@ class Channel:
         return self.stages[-1].n_outputs
 
     @property
-    def matrix(self) -> NDArray[np.float64]:
+    def matrix(self) -> Vector:
         """P(y|x) as a dense matrix (n_x, n_y), for alphabets of up to a few thousand symbols."""
         if self.n_inputs * self.n_outputs > DENSE_CELLS:
             raise InvalidChannel(
@@ -194,7 +194,7 @@ class Channel:
         """P(y|x) as one sparse matrix: the product of the stages."""
         return product_of(self.stages)
 
-    def push(self, pmf: NDArray[np.float64]) -> NDArray[np.float64]:
+    def push(self, pmf: Vector) -> Vector:
         """Distribution of (anything, Y) from the distribution of (anything, X), shape (..., n_x) to (..., n_y)."""
         for stage in self.stages:
             pmf = stage.push(pmf)
@@ -216,7 +216,7 @@ class Channel:
         object.__setattr__(made, "optimality", optimality)
         return made
 
-    def reversed(self, p_x: NDArray[np.float64]) -> Channel:
+    def reversed(self, p_x: Vector) -> Channel:
         """Channel P_{X|Y} by Bayes' rule, from released to public symbols.
 
         Drawing from it after the channel prints a released symbol as a public one. S - X - Y - X' is a Markov

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._checks import Vector
 from sanitize.channel._channel import Channel
 from sanitize.channel._stage import Stage
 from sanitize.channel._tuples import Tuples
@@ -14,8 +15,6 @@ from sanitize.errors import ColumnError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from sanitize.alphabet import Alphabet
 
@@ -92,7 +91,7 @@ def check_memory(tuples: Tuples, steps: Sequence[tuple[int, Stage]]) -> None:
     entries, bound = 0.0, float(len(tuples))
     for part, stage in steps:
         lengths = np.diff(stage.indptr)
-        own: NDArray[np.float64] | float = float(lengths.max(initial=0))
+        own: Vector | float = float(lengths.max(initial=0))
         if part not in seen:
             own = lengths[tuples.codes[:, part]]
             seen.add(part)

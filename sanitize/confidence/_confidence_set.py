@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._checks import Vector
 from sanitize._tolerances import BUDGET
 from sanitize.budgets import logs
 from sanitize.confidence._boxes import (
@@ -81,12 +82,12 @@ class ConfidenceSet:
     (array([0.082, 0.112, 0.354, 0.452]), array([0.104, 0.137, 0.391, 0.489]), array([0.052, 0.076]))
     """
 
-    center: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    distance: NDArray[np.float64]
-    prior_lower: NDArray[np.float64]
-    prior_upper: NDArray[np.float64]
+    center: Vector
+    lower: Vector
+    upper: Vector
+    distance: Vector
+    prior_lower: Vector
+    prior_upper: Vector
     counts: NDArray[np.int64]
     confidence: float
     sensitive: Alphabet
@@ -154,7 +155,7 @@ class ConfidenceSet:
         sums = {name: getattr(self, name) @ first for name in ("center", "lower", "upper")}
         return replace(self, counts=whole, public=public, **sums)
 
-    def released(self, channel: Channel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def released(self, channel: Channel) -> tuple[Vector, Vector]:
         """Smallest and largest P(y|s) of each released symbol over the set, shapes (n_s, n_y)."""
         if channel.n_inputs != len(self.public):
             raise InvalidChannel(
@@ -200,7 +201,7 @@ class ConfidenceSet:
         return WorstCase(least, most, ratio, low, high, self, channel.outputs.take(kept))
 
 
-def around(distributions: ConfidenceSet) -> tuple[NDArray[np.float64], ...]:
+def around(distributions: ConfidenceSet) -> tuple[Vector, ...]:
     """Centre, and how far each P(x|s) may lie above and below it: three arrays of shape (n_s, n_x)."""
     center = distributions.center
     return center, distributions.upper - center, center - distributions.lower
@@ -223,30 +224,30 @@ class WorstCase:
         Symbols y that can occur.
     """
 
-    least_lift: NDArray[np.float64]
-    most_lift: NDArray[np.float64]
-    ldp_ratio: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    least_lift: Vector
+    most_lift: Vector
+    ldp_ratio: Vector
+    low: Vector
+    high: Vector
     distributions: ConfidenceSet
     released: Alphabet
 
     @property
-    def max_log_lift(self) -> NDArray[np.float64]:
+    def max_log_lift(self) -> Vector:
         """Largest log-lift of each released symbol, shape (n_y,), in nats."""
         return logs(self.most_lift.max(axis=0))
 
     @property
-    def min_log_lift(self) -> NDArray[np.float64]:
+    def min_log_lift(self) -> Vector:
         """Smallest log-lift of each released symbol, shape (n_y,), in nats; -inf where it can be ruled out."""
         return logs(self.least_lift.min(axis=0))
 
     @property
-    def ldp_epsilon(self) -> NDArray[np.float64]:
+    def ldp_epsilon(self) -> Vector:
         """Largest log of p(y|s) / p(y|s') of each released symbol, shape (n_y,), in nats."""
         return logs(self.ldp_ratio)
 
-    def excess(self, budget: Budget) -> NDArray[np.float64]:
+    def excess(self, budget: Budget) -> Vector:
         """Nats above a lift or LDP budget of each released symbol under the worst distribution, shape (n_y,)."""
         return excess_of(self.least_lift, self.most_lift, self.ldp_ratio, budget)
 

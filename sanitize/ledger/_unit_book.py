@@ -12,18 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sanitize._files.declared import (
-    Count,
-    Declared,
-    Digest,
-    Finite,
-    Number,
-    Positive,
-    Version1,
-    plain,
-    require,
-    said,
-)
+from sanitize._checks import Codes, Vector
+from sanitize._files.declared import Count, Declared, Digest, Finite, Number, Positive, Version1, plain, require, said
 from sanitize._sampling.noise import NoiseKey
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict, by_value
 from sanitize.confidence import check_confidence
@@ -80,7 +70,7 @@ class PairWords:
     key: NoiseKey
     units: NDArray[np.uint8] = field(repr=False)
     values: NDArray[np.uint8] = field(repr=False)
-    value: NDArray[np.intp] = field(repr=False)
+    value: Codes = field(repr=False)
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
         """A 64-bit word for each of some pairs."""
@@ -130,13 +120,13 @@ class _UnitForm(Declared, frozen=True, eq=False):
     sensitive: tuple[str, ...]
     secrets: NDArray[np.uint8]
     units: NDArray[np.uint8]
-    secret: NDArray[np.intp]
-    group: NDArray[np.intp]
+    secret: Codes
+    group: Codes
     sizes: NDArray[np.int64]
     chosen: NDArray[np.int64]
-    shares: NDArray[np.float64]
+    shares: Vector
     values: NDArray[np.uint8]
-    said: NDArray[np.intp]
+    said: Codes
     releases: tuple[_EntryForm, ...]
     sha256: str
 
@@ -200,13 +190,13 @@ class UnitBook:
     sensitive: tuple[str, ...] = ()
     secrets: NDArray[np.uint8] = field(default_factory=_digests, repr=False)
     units: NDArray[np.uint8] = field(default_factory=_digests, repr=False)
-    secret: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
-    group: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
+    secret: Codes = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
+    group: Codes = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
     sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((1, 0), np.int64), repr=False)
     chosen: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
-    shares: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1), repr=False)
+    shares: Vector = field(default_factory=lambda: np.zeros(1), repr=False)
     values: NDArray[np.uint8] = field(default_factory=_digests, repr=False)
-    said: NDArray[np.intp] = field(default_factory=lambda: np.full((1, SAID), -1), repr=False)
+    said: Codes = field(default_factory=lambda: np.full((1, SAID), -1), repr=False)
     releases: tuple[UnitEntry, ...] = ()
 
     @classmethod
@@ -283,7 +273,7 @@ class UnitBook:
         )
         write_book(path, form)
 
-    def with_units(self, units: NDArray[np.uint8], secret: NDArray[np.intp]) -> UnitBook:
+    def with_units(self, units: NDArray[np.uint8], secret: Codes) -> UnitBook:
         """The book with more units, which were told nothing yet."""
         return replace(
             self,

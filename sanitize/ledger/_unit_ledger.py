@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from sanitize._checks import whole_number
+from sanitize._checks import Codes, whole_number
 from sanitize._release.designer import refuse_noisy
 from sanitize._release.first_pass import Counted
 from sanitize._sampling.noise import NoiseKey, random_words
@@ -145,7 +145,7 @@ class UnitLedger:
         """What all releases so far told of each unit, and what is left."""
         return UnitBook.read(self.path).report()
 
-    def groups(self, units: ArrayLike) -> NDArray[np.intp]:
+    def groups(self, units: ArrayLike) -> Codes:
         """Number of the group of each unit: those of one number were released the same. For the owner's eyes.
 
         Parameters

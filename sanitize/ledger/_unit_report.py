@@ -7,8 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from sanitize._checks import Vector
 from sanitize._formatting import exact, times
 from sanitize.budgets import budget_to_dict, budget_words
 from sanitize.lifts import logs
@@ -16,8 +15,6 @@ from sanitize.report import VERDICT_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
 
@@ -61,7 +58,7 @@ class UnitEntry:
         return {**vars(self), "kept": dict(self.kept), **figures}
 
 
-def log_extremes(lifts: NDArray[np.float64]) -> tuple[float, float]:
+def log_extremes(lifts: Vector) -> tuple[float, float]:
     """Logarithms of the least and the largest lift, -inf of 0."""
     found = logs(lifts)
     return float(found.min()), float(found.max())

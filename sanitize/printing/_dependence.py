@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._checks import Codes, Mask, Vector
 from sanitize._limits import BLOCK_ROWS
 from sanitize.printing._edges import PRINT_LANE, faded
 
@@ -52,7 +53,7 @@ def joint_counts(one: Node, another: Node, step: int = 1) -> NDArray[np.int64]:
     return counts.reshape(shape)
 
 
-def information(counts: NDArray[np.int64], groups: tuple[NDArray[np.intp], NDArray[np.intp]]) -> float:
+def information(counts: NDArray[np.int64], groups: tuple[Codes, Codes]) -> float:
     """Mutual information of two nodes in groups of their states, less what chance alone gives, in nats."""
     summed = np.zeros((groups[0].max() + 1, groups[1].max() + 1))
     np.add.at(summed, np.ix_(*groups), counts)
@@ -63,7 +64,7 @@ def information(counts: NDArray[np.int64], groups: tuple[NDArray[np.intp], NDArr
     return told - (np.count_nonzero(rows) - 1) * (np.count_nonzero(columns) - 1) / (2 * max(n, 1))
 
 
-def forbidden(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+def forbidden(counts: NDArray[np.int64]) -> Mask:
     """Pairs of states that hardly any row has though chance would give many: boys who are mothers.
 
     That pairs of no row at all are forbidden would tell who the only one is.
@@ -72,7 +73,7 @@ def forbidden(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
     return (counts < _FEW) & (np.outer(rows, columns) >= _USUAL * max(n, 1))
 
 
-def spanning_tree(told: NDArray[np.float64], words: RandomWords, n_rows: int) -> list[tuple[int, int]]:
+def spanning_tree(told: Vector, words: RandomWords, n_rows: int) -> list[tuple[int, int]]:
     """Parent and child of each edge of the tree of most information, parents first [ChowLiu].
 
     Noise of the size of what one row could change is added to the information, so that an edge tells of nobody.
@@ -97,8 +98,8 @@ def spanning_tree(told: NDArray[np.float64], words: RandomWords, n_rows: int) ->
 
 
 def of_kinds(
-    nodes: Sequence[Node], parents: Sequence[int], tables: Sequence[NDArray[np.float64]], words: RandomWords
-) -> tuple[list[NDArray[np.float64]], int]:
+    nodes: Sequence[Node], parents: Sequence[int], tables: Sequence[Vector], words: RandomWords
+) -> tuple[list[Vector], int]:
     """Distributions of each node in each of a few kinds of rows: a mixture of trees [MeilaJordan].
 
     A kind makes a group of states, given that of the parent, more or less likely than all rows do. Expectation and

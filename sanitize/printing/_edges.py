@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sanitize._checks import Codes, Mask, Vector
 from sanitize._files.declared import require
 from sanitize._tables.columns import check_type, factorize
 from sanitize.trees import LEAST_ROWS
@@ -24,13 +25,13 @@ _HALF, _LOW = np.uint64(32), np.uint64((1 << 26) - 1)
 WHOLE = 1 << 26
 
 
-def faded(counts: NDArray[Any]) -> NDArray[np.float64]:
+def faded(counts: NDArray[Any]) -> Vector:
     """T - k²/t of counts above k, else 0: an entry fades in, so that nobody is the one who makes it appear."""
     often = counts > LEAST_ROWS
     return np.where(often, counts - LEAST_ROWS**2 / np.maximum(counts, 1), 0.0)
 
 
-def shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def shares(counts: NDArray[np.int64]) -> Vector:
     """One-way distribution of a node, faded; as counted where all states are rare."""
     soft = faded(counts)
     soft = soft if soft.any() else counts.astype(np.float64)
@@ -39,12 +40,12 @@ def shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def chances(
     counts: NDArray[np.int64],
-    of_parent: NDArray[np.float64],
-    of_child: NDArray[np.float64],
-    banned: NDArray[np.bool_],
-    groups: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]],
+    of_parent: Vector,
+    of_child: Vector,
+    banned: Mask,
+    groups: Sequence[tuple[Codes, Codes]],
     price: float,
-) -> tuple[NDArray[np.float64], int]:
+) -> tuple[Vector, int]:
     """Distribution of the child given each state of the parent, and how many counts it takes from the table.
 
     Few rows fill few pairs of fine states: they are counted in those groups of states whose faded table tells most for
@@ -87,7 +88,7 @@ def chances(
     return table / table.sum(axis=1, keepdims=True), used
 
 
-def _fitted(table: NDArray[np.float64], rows: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
+def _fitted(table: Vector, rows: Vector, columns: Vector) -> Vector:
     """Table of given margins by iterative proportional fitting."""
     for _ in range(30):
         table = table * _ratio(rows, table.sum(axis=1))[:, None]
@@ -98,23 +99,23 @@ def _fitted(table: NDArray[np.float64], rows: NDArray[np.float64], columns: NDAr
     return table
 
 
-def _summed(groups: NDArray[np.intp], of_states: NDArray[np.float64]) -> NDArray[np.float64]:
+def _summed(groups: Codes, of_states: Vector) -> Vector:
     return np.bincount(groups, of_states).astype(np.float64)
 
 
-def _information(table: NDArray[np.float64]) -> float:
+def _information(table: Vector) -> float:
     """Mutual information of a table of probabilities, in nats."""
     product = np.outer(table.sum(axis=1), table.sum(axis=0))
     seen = table > 0
     return float((table[seen] * np.log(table[seen] / product[seen])).sum())
 
 
-def in_whole_numbers(table: NDArray[np.float64]) -> NDArray[np.int64]:
+def in_whole_numbers(table: Vector) -> NDArray[np.int64]:
     """Chances as whole numbers that sum to about 2**26; what is above 0 stays so."""
     return np.ceil(table * WHOLE).astype(np.int64)
 
 
-def _ratio(wanted: NDArray[np.float64], found: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ratio(wanted: Vector, found: Vector) -> Vector:
     return np.where(found > 0, wanted / np.where(found > 0, found, 1.0), 1.0)
 
 
@@ -142,7 +143,7 @@ def below(totals: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.in
 
 def draw_each(
     cumulative: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64], words: NDArray[np.uint64]
-) -> NDArray[np.intp]:
+) -> Codes:
     """For each row a place from ``first`` to before ``last``, by weights that are given as their running total.
 
     Parameters

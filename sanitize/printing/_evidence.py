@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sanitize._checks import Codes, Mask, Vector
 from sanitize._files.declared import Declared, require
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Evidence(Declared, frozen=True, eq=False):
     """
 
     box: NDArray[np.int32]
-    boxes: NDArray[np.bool_]
+    boxes: Mask
     region: NDArray[np.int32]
     weights: NDArray[np.int32]
     group: NDArray[np.int32]
@@ -70,7 +71,7 @@ class Evidence(Declared, frozen=True, eq=False):
         nothing = np.zeros(tree.n_cells, np.int32), np.full((1, 1), LARGEST_WEIGHT, np.int32)
         return cls(box_of.ravel().astype(np.int32), masks[place], *nothing, np.zeros(masks.shape[1], np.int32))
 
-    def of_cells(self, cells: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+    def of_cells(self, cells: NDArray[np.integer[Any]]) -> Vector:
         """Weights in some cells, shape (n, n_states)."""
         return self.weights[self.region[cells]][:, self.group] * self.boxes[self.box[cells]].astype(np.float64)
 
@@ -79,7 +80,7 @@ def weighted(
     evidence: Sequence[Evidence],
     nodes: Sequence[Node],
     parents: Sequence[int],
-    chances: Sequence[NDArray[np.float64]],
+    chances: Sequence[Vector],
     cells: NDArray[np.integer[Any]],
     tree: Tree,
 ) -> list[Evidence]:
@@ -112,7 +113,7 @@ def weighted(
         for _ in range(_ROUNDS):
             own = [box * weight[here][group] for box, weight, group in zip(boxes, weights, groups, strict=True)]
             below = messages(parents, chances, own)
-            found: list[NDArray[np.float64]] = []
+            found: list[Vector] = []
             for node, (weight, group, size, count) in enumerate(zip(weights, groups, sizes, counts, strict=True)):
                 belief = _belief(node, parents, chances, below, found)
                 printed = np.bincount(group, rows[part] @ belief.sum(axis=0), size)
@@ -128,7 +129,7 @@ def weighted(
     ]
 
 
-def regions(tree: Tree) -> NDArray[np.intp]:
+def regions(tree: Tree) -> Codes:
     """Region of each cell: those below the topmost nodes of few enough rows are one."""
     members, region = tree.members, np.empty(tree.n_cells, np.intp)
     few = (tree.n_rows <= _LARGEST * tree.n_rows[0]) | (tree.column < 0)
@@ -138,12 +139,8 @@ def regions(tree: Tree) -> NDArray[np.intp]:
 
 
 def _belief(
-    node: int,
-    parents: Sequence[int],
-    chances: Sequence[NDArray[np.float64]],
-    below: list[NDArray[np.float64]],
-    found: list[NDArray[np.float64]],
-) -> NDArray[np.float64]:
+    node: int, parents: Sequence[int], chances: Sequence[Vector], below: list[Vector], found: list[Vector]
+) -> Vector:
     """Distribution of kind and node in each cell, from those of the nodes before it and what is below it."""
     if node == 0:
         weights = chances[0] * below[0]
@@ -154,9 +151,7 @@ def _belief(
     return np.asarray(weights / np.maximum(weights.sum(axis=(0, 2), keepdims=True), np.finfo(float).tiny))
 
 
-def messages(
-    parents: Sequence[int], chances: Sequence[NDArray[np.float64]], evidence: Sequence[NDArray[np.float64]]
-) -> list[NDArray[np.float64]]:
+def messages(parents: Sequence[int], chances: Sequence[Vector], evidence: Sequence[Vector]) -> list[Vector]:
     """For each node and cell the weight of each state by its own evidence and all that is below it.
 
     Parameters
@@ -178,7 +173,7 @@ def messages(
     return found
 
 
-def rescaled(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def rescaled(weights: Vector) -> Vector:
     """Whole numbers of which the largest of each cell is 2**24; what is above 0 stays so."""
     top = weights.max(axis=(0, 2), keepdims=True)
     return np.ceil(weights * (LARGEST / np.maximum(top, 1.0)))

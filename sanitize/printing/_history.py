@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
+from sanitize._checks import Codes, Mask, Vector
 from sanitize._tables.columns import ascending
 from sanitize.printing._dependence import information, spanning_tree
 from sanitize.printing._edges import draw_each, faded, high_half, shares
@@ -49,11 +50,11 @@ class Owners:
         What is known of an owner; nan where nothing is.
     """
 
-    of_row: NDArray[np.intp]
-    unit: NDArray[np.intp]
+    of_row: Codes
+    unit: Codes
     features: NDArray[np.float32]
 
-    def kinds(self, codes: NDArray[np.intp], levels: Levels) -> tuple[Any, NDArray[np.intp]]:
+    def kinds(self, codes: Codes, levels: Levels) -> tuple[Any, Codes]:
         """A regression tree by which owners differ most in a column, and the leaf of the owner of each row."""
         from sklearn.tree import DecisionTreeRegressor
 
@@ -78,8 +79,8 @@ class _Column:
     printed: PrintedColumn
     parent: int
     kinds: Any
-    weights: tuple[NDArray[np.float64], ...]  # of the kind, the state before, and the other column
-    aims: tuple[NDArray[np.float64], ...]  # pairs that the last two shall have, of many units
+    weights: tuple[Vector, ...]  # of the kind, the state before, and the other column
+    aims: tuple[Vector, ...]  # pairs that the last two shall have, of many units
     pairs: NDArray[np.int64]  # of the state before and this one
 
     @property
@@ -134,7 +135,7 @@ class HistoryModel:
             columns.append(_Column(*made[place], parent, kinds, tuple(weights), tuple(soft[1:]), pairs))
         return cls(tuple(names[place] for place in order), tuple(columns))
 
-    def tilted(self, of_row: NDArray[np.intp], features: NDArray[np.float32], words: RandomWords) -> Self:
+    def tilted(self, of_row: Codes, features: NDArray[np.float32], words: RandomWords) -> Self:
         """The same with weights under which rows of printed owners follow one another as those of the table do.
 
         What is known of printed owners is a little other than what is known of those of the table.
@@ -162,7 +163,7 @@ class HistoryModel:
             model = replace(model, columns=tuple(columns))
         return model
 
-    def states(self, of_row: NDArray[np.intp], features: NDArray[np.float32], words: RandomWords) -> NDArray[np.intp]:
+    def states(self, of_row: Codes, features: NDArray[np.float32], words: RandomWords) -> Codes:
         """States of printed rows of owners, shape (n_columns, n_rows).
 
         Parameters
@@ -190,7 +191,7 @@ class HistoryModel:
                 states[number, rows] = _drawn(column.weights, given, word)
         return states
 
-    def printed(self, states: NDArray[np.intp], words: RandomWords) -> dict[str, pa.Array]:
+    def printed(self, states: Codes, words: RandomWords) -> dict[str, pa.Array]:
         """Rows in these states, as columns."""
         rows, made = np.arange(states.shape[1]), {}
         for number, (name, column) in enumerate(zip(self.names, self.columns, strict=True)):
@@ -198,7 +199,7 @@ class HistoryModel:
             made[name] = column.printed.draw(states[number], high_half(one), more)
         return made
 
-    def moved(self, states: NDArray[np.intp], of_row: NDArray[np.intp]) -> float:
+    def moved(self, states: Codes, of_row: Codes) -> float:
         """Total variation of what follows what in printed rows from that of the rows it was learned from, at most."""
         found = []
         for own, column in zip(states, self.columns, strict=True):
@@ -216,7 +217,7 @@ class HistoryModel:
 class _Units:
     """The unit of each row, by which pairs of states are told that many have."""
 
-    of_row: NDArray[np.intp]
+    of_row: Codes
     n: int
 
     def once(self, column: Any, name: str) -> Any:
@@ -225,7 +226,7 @@ class _Units:
         _, rows = np.unique(self.of_row * (len(values) + 1) + codes + 1, return_index=True)
         return column.take(pa.array(rows))
 
-    def pairs(self, one: NDArray[np.intp], another: NDArray[np.intp], shape: tuple[int, int]) -> NDArray[np.float64]:
+    def pairs(self, one: Codes, another: Codes, shape: tuple[int, int]) -> Vector:
         """Rows of each pair of states, up to 10 units those of any other state beside the first.
 
         What is not beside one another yet may be, but seldom, unless chance would give many rows.
@@ -238,24 +239,22 @@ class _Units:
         return np.where((units < _FEW) & (np.outer(of_one, of_another) >= _USUAL * max(len(key), 1)), 0.0, soft)
 
 
-def _before(codes: NDArray[np.intp], of_row: NDArray[np.intp], n_states: int) -> NDArray[np.intp]:
+def _before(codes: Codes, of_row: Codes, n_states: int) -> Codes:
     """State of the row before of the same owner; one more state where there is none."""
     return np.where(begins(of_row), n_states, np.append(n_states, codes[:-1])[: len(codes)])
 
 
-def begins(of_row: NDArray[np.intp]) -> NDArray[np.bool_]:
+def begins(of_row: Codes) -> Mask:
     """Which rows are the first of their owner, where those of each stand together."""
     return np.append(True, of_row[1:] != of_row[:-1])[: len(of_row)]
 
 
-def _counts(one: NDArray[np.intp], another: NDArray[np.intp], shape: tuple[int, ...]) -> NDArray[np.int64]:
+def _counts(one: Codes, another: Codes, shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Rows of each pair of states."""
     return np.bincount(one * shape[1] + another, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def _structure(
-    codes: list[NDArray[np.intp]], sizes: list[int], words: RandomWords, n_units: int
-) -> tuple[list[int], list[int]]:
+def _structure(codes: list[Codes], sizes: list[int], words: RandomWords, n_units: int) -> tuple[list[int], list[int]]:
     """Columns in their order, and of each the place of the one that it is drawn given; -1 for the first."""
     told = np.zeros((len(codes), len(codes)))
     step = max(1, len(codes[0]) // _ROWS)
@@ -268,9 +267,7 @@ def _structure(
     return order, [-1, *(order.index(parent) for parent, _ in branches)]
 
 
-def _drawn(
-    weights: Sequence[NDArray[np.float64]], given: Sequence[NDArray[np.intp]], word: NDArray[np.uint64]
-) -> NDArray[np.intp]:
+def _drawn(weights: Sequence[Vector], given: Sequence[Codes], word: NDArray[np.uint64]) -> Codes:
     """A state of each row, by the product of the weights that it is given."""
     keys = np.zeros(len(word), np.intp)
     for table, values in zip(weights, given, strict=True):

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sanitize._checks import Codes, Mask
 from sanitize._files.declared import Count, Declared, require
 from sanitize._files.loads import in_turn
 from sanitize._limits import BLOCK_ROWS
@@ -83,7 +84,7 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
 
     names: tuple[str, ...]
     nodes: tuple[ModelNode, ...]
-    forbidden: tuple[tuple[int, int, NDArray[np.bool_]], ...]
+    forbidden: tuple[tuple[int, int, Mask], ...]
     n_parameters: Count
     n_rows: Count
 
@@ -132,7 +133,7 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
         for coarser in range(5):
             nodes = nodes_of(values, roots, tree.edges, coarser)
             told = np.zeros((len(nodes), len(nodes)))
-            banned: dict[tuple[int, int], NDArray[np.bool_]] = {}
+            banned: dict[tuple[int, int], Mask] = {}
             groups = [node.groups(GROUPS) for node in nodes]
             for one, another, counts in pair_counts(nodes):
                 told[one, another] = information(counts, (groups[one], groups[another]))
@@ -258,9 +259,7 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
         made = dict(zip([column.name for *_, column in asked], in_turn(printed, asked, workers), strict=True))
         return {name: made[name] for name in self.names}
 
-    def _drawn(
-        self, cells: NDArray[np.intp], words: RandomWords, positions: NDArray[np.intp], draw: int
-    ) -> NDArray[np.int32]:
+    def _drawn(self, cells: Codes, words: RandomWords, positions: Codes, draw: int) -> NDArray[np.int32]:
         """States of each node in rows of ascending cells, shape (n_nodes, n)."""
         states = np.empty((len(self.nodes), len(cells)), np.int32)
         kind = np.zeros(len(cells), np.intp)

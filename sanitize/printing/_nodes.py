@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sanitize._checks import Codes, Mask
 from sanitize._tables.columns import as_arrow, ascending
 from sanitize.printing._values import MISSING, PrintedColumn, listed_values, printed_as
 from sanitize.trees import LEAST_ROWS, Levels, as_ordered, grouped, is_ordered, scale_of
@@ -40,15 +41,15 @@ class Node:
 
     columns: tuple[PrintedColumn, ...]
     stands: tuple[pa.Array, ...]
-    is_other: tuple[NDArray[np.bool_], ...]
-    codes: NDArray[np.uint16] | NDArray[np.intp]
+    is_other: tuple[Mask, ...]
+    codes: NDArray[np.uint16] | Codes
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """Rows of each state."""
         return np.bincount(self.codes, minlength=len(self.stands[0]))
 
-    def groups(self, most: int) -> NDArray[np.intp]:
+    def groups(self, most: int) -> Codes:
         """A few groups of the states: of about equal rows where they have an order, and missing by itself."""
         missing = self.stands[0].is_null().to_numpy(zero_copy_only=False) & ~self.is_other[0]
         present = np.where(missing, 0, self.counts)
@@ -56,7 +57,7 @@ class Node:
         found[missing] = found[~missing].max(initial=-1) + 1
         return found
 
-    def encoded(self, levels: Levels) -> NDArray[np.intp]:
+    def encoded(self, levels: Levels) -> Codes:
         """Level of each state in the column of these levels."""
         place = [column.name for column in self.columns].index(levels.name)
         found = levels.encode(self.stands[place]).astype(np.intp)
@@ -70,16 +71,16 @@ class Values:
     def __init__(self, table: Mapping[str, Any], edges: Mapping[str, Sequence[Any]], above: Ancestors) -> None:
         self.table = {name: as_arrow(column, name) for name, column in table.items()}
         self.edges, self.above = edges, above
-        self._found: dict[str, tuple[pa.Array, NDArray[np.intp]]] = {}
+        self._found: dict[str, tuple[pa.Array, Codes]] = {}
 
-    def of(self, name: str) -> tuple[pa.Array, NDArray[np.intp]]:
+    def of(self, name: str) -> tuple[pa.Array, Codes]:
         """Distinct values in ascending order, and each row's place among them; their number for missing."""
         if name not in self._found:
             self._found[name] = _numbered(self.table[name], name)
         return self._found[name]
 
 
-def _numbered(column: Any, name: str) -> tuple[pa.Array, NDArray[np.intp]]:
+def _numbered(column: Any, name: str) -> tuple[pa.Array, Codes]:
     values, codes = ascending(column, name)
     return values, np.where(codes < 0, len(values), codes).astype(np.intp)
 
@@ -114,7 +115,7 @@ def determined(values: Values) -> dict[str, str]:
     return roots
 
 
-def _constant(one: NDArray[np.intp], another: NDArray[np.intp]) -> bool:
+def _constant(one: Codes, another: Codes) -> bool:
     """Whether all rows with a value of one column have the same value of another."""
     last = np.empty(int(one.max(initial=0)) + 1, np.intp)
     last[one] = another
@@ -195,10 +196,7 @@ def nodes_of(values: Values, roots: Mapping[str, str], edges: Mapping[str, Seque
 
 
 def _together(
-    values: Values,
-    others: list[str],
-    first: tuple[PrintedColumn, pa.Array, NDArray[np.bool_]],
-    codes: NDArray[np.uint16],
+    values: Values, others: list[str], first: tuple[PrintedColumn, pa.Array, Mask], codes: NDArray[np.uint16]
 ) -> Node:
     """Node of a column and those that it determines: a state is a level of it and a value of each of the others."""
     printed, stands, is_other = first

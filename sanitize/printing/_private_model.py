@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sanitize._checks import Codes, Vector
 from sanitize._sampling.count_noise import whole
 from sanitize.printing._edges import WHOLE, draw_each, high_half, in_whole_numbers
 from sanitize.trees import GROUPS, grouped
@@ -51,7 +52,7 @@ class PrivateModel:
 
     order: tuple[int, ...]
     parents: tuple[int, ...]
-    given: tuple[NDArray[np.intp], ...]
+    given: tuple[Codes, ...]
     chances: tuple[NDArray[np.int64], ...]
 
     @staticmethod
@@ -62,7 +63,7 @@ class PrivateModel:
     @classmethod
     def learn(
         cls,
-        codes: Sequence[NDArray[np.intp]],
+        codes: Sequence[Codes],
         sizes: Sequence[int],
         ordered: Sequence[bool],
         eps: Fraction,
@@ -117,10 +118,10 @@ class PrivateModel:
             chances.append(in_whole_numbers(spread[:, groups[another]] * shares[another]))
         return cls(tuple(order), tuple(parents), tuple(given), tuple(chances))
 
-    def draw(self, n: int, key: NoiseKey) -> list[NDArray[np.intp]]:
+    def draw(self, n: int, key: NoiseKey) -> list[Codes]:
         """Levels of so many rows in each column."""
         assert max(chances.size for chances in self.chances) < 2**52 // (2 * WHOLE)
-        made: list[NDArray[np.intp]] = [np.zeros(n, np.intp)] * len(self.order)
+        made: list[Codes] = [np.zeros(n, np.intp)] * len(self.order)
         for number, parent, given, chances in zip(self.order, self.parents, self.given, self.chances, strict=True):
             words = high_half(key.words_at(number, np.arange(n)))
             first = given[made[parent]] * chances.shape[1] if parent >= 0 else np.zeros(n, np.intp)
@@ -130,11 +131,7 @@ class PrivateModel:
 
 
 def _edges(
-    pairs: Callable[[int, int], NDArray[np.int64]],
-    of_group: Sequence[NDArray[np.float64]],
-    n: int,
-    rate: Fraction,
-    look: Look,
+    pairs: Callable[[int, int], NDArray[np.int64]], of_group: Sequence[Vector], n: int, rate: Fraction, look: Look
 ) -> list[tuple[int, int]]:
     """Parent and child of each edge, parents first: at each step the one of the largest noisy score that adds one."""
     d = len(of_group)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sanitize._checks import Codes
 from sanitize._files.declared import Declared, require
 from sanitize._tables.columns import as_arrow, factorize, look_up
 from sanitize.printing._edges import MOST_ROWS, check_starts, check_values, draw_each, faded, released
@@ -85,7 +86,7 @@ class PrintedColumn(Declared, frozen=True, eq=False, dict=True):
         """Whether it prints values that are listed only."""
         return bool((self.places != BETWEEN).all())
 
-    def draw(self, states: NDArray[np.intp], words: NDArray[np.uint64], more: NDArray[np.uint64]) -> pa.Array:
+    def draw(self, states: Codes, words: NDArray[np.uint64], more: NDArray[np.uint64]) -> pa.Array:
         """Printed values of rows, from words of 32 bits for each and more of 64 bits for those between ends."""
         outcome = draw_each(self._cumulative, self.first[states], self.first[states + 1], words)
         places = self.places[outcome]
@@ -123,7 +124,7 @@ class PrintedColumn(Declared, frozen=True, eq=False, dict=True):
         nowhere = np.zeros((n, 2), np.int64)
         return cls(name, values, np.arange(n + 1), places.astype(np.int32), np.ones(n, np.int64), nowhere, Fraction(1))
 
-    def of_states(self, levels: NDArray[np.intp]) -> Self:
+    def of_states(self, levels: Codes) -> Self:
         """The same for states, each of which is one of the levels that this is about."""
         outcomes = [np.arange(self.first[level], self.first[level + 1]) for level in levels]
         flat = np.concatenate(outcomes)
@@ -173,7 +174,7 @@ def printed_as(
     return levels, PrintedColumn.fixed(name, printed, places)
 
 
-def listed_values(values: pa.Array, codes: NDArray[np.intp], name: str) -> tuple[pa.Array, int, NDArray[np.intp]]:
+def listed_values(values: pa.Array, codes: Codes, name: str) -> tuple[pa.Array, int, Codes]:
     """Values that are not rare and the word for the others, its place, and the place of each row.
 
     Missing is one place further than the values are many, and a rare value two.
@@ -235,7 +236,7 @@ def _ordered(
     return levels, PrintedColumn(name, values, first, places.astype(np.int32), whole, ends, scale.unit)
 
 
-def _usual(counts: NDArray[np.int64], level: NDArray[np.intp], ends: NDArray[Any]) -> NDArray[np.int64]:
+def _usual(counts: NDArray[np.int64], level: Codes, ends: NDArray[Any]) -> NDArray[np.int64]:
     """Rows of the value in the middle of those of each level, by rows; 0 where it is the only one."""
     width = ends[:, 1].astype(np.float64) - ends[:, 0] + 1
     first = np.searchsorted(level, np.arange(len(ends) + 1))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -236,8 +237,8 @@ def tails_of(ranked: Vector) -> Vector:
     return np.append(np.cumsum(ranked[::-1])[::-1], 0.0)
 
 
-def product_of(channels: list[Vector]) -> Vector:
-    """Channel of all records, each through its own; databases in lexicographic order."""
+def product_of(channels: list[Any]) -> Vector:
+    """Matrix of the channel of all records, each through its own; databases in lexicographic order."""
     size = math.prod(len(one) for one in channels)
     if size**2 > DENSE_CELLS:
         raise InvalidParameter(f"the channel of all records must have at most 2**25 cells, got {size} x {size}")

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from sanitize._checks import whole_number
+from sanitize._checks import Vector, whole_number
 from sanitize._limits import DENSE_CELLS
 from sanitize.errors import InvalidParameter
 from sanitize.tradeoff._tradeoff import root_between
 
-Distribution = tuple[float, float, "NDArray[np.float64]"]
+Distribution = tuple[float, float, "Vector"]
 
 
 class Ball:
@@ -47,7 +47,7 @@ class Ball:
         return max(0.0, self.n * math.log(self.m) + math.log(self.shell - self.distance) - math.log(self.scale))
 
     @property
-    def heights(self) -> NDArray[np.float64]:
+    def heights(self) -> Vector:
         """Probability of one database at each distance."""
         height, sizes = (self.shell - self.distance) / self.scale, list(shell_sizes(self.n, self.m))
         heights = np.zeros(self.n + 1)
@@ -153,13 +153,13 @@ def level_at(distance: float, n: int, m: int) -> float:
     return max(0.0, math.log(n - distance) - math.log(distance) + math.log(m - 1))
 
 
-def symmetric(level: float, n: int, m: int) -> NDArray[np.float64]:
+def symmetric(level: float, n: int, m: int) -> Vector:
     """Channel p(y|x) = e**(-ε d(x,y))/(1 + (m-1)e**-ε)**n, the mechanism E_d [WYZ eq. 27, Lemma 5]."""
     ratio = math.exp(-level)
     return isotropic(ratio ** np.arange(n + 1) / (1 + (m - 1) * ratio) ** n, n, m)
 
 
-def isotropic(by_distance: ArrayLike, n: int, m: int) -> NDArray[np.float64]:
+def isotropic(by_distance: ArrayLike, n: int, m: int) -> Vector:
     """Channel whose entries are a function of the distance alone; ``by_distance[j]`` at distance j."""
     return np.asarray(by_distance, dtype=np.float64)[hamming_distances(n, m)]
 

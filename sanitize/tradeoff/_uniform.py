@@ -11,9 +11,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sanitize._checks import number, whole_number
+from sanitize._checks import Vector, number, whole_number
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize.tradeoff._shells import Ball, ShellPath, distance_of_ball, isotropic, level_at, mean_distance, symmetric
 from sanitize.tradeoff._tradeoff import Tradeoff, level_of
@@ -43,7 +42,7 @@ class _Uniform(Tradeoff):
     def _distortion(self, level: float) -> float:
         return mean_distance(level_of(self._loss, level), self.n_records, self.n_symbols)
 
-    def _matrix(self, distortion: float) -> NDArray[np.float64]:
+    def _matrix(self, distortion: float) -> Vector:
         return symmetric(self._level(distortion), self.n_records, self.n_symbols)
 
 
@@ -112,7 +111,7 @@ class UniformDP(_Uniform):
     def _distortion(self, level: float) -> float:
         return (1 - self.delta) * mean_distance(level, self.n_records, self.n_symbols)
 
-    def _matrix(self, distortion: float) -> NDArray[np.float64]:
+    def _matrix(self, distortion: float) -> Vector:
         matrix = (1 - self.delta) * super()._matrix(distortion)
         matrix[np.diag_indices_from(matrix)] += self.delta
         return matrix
@@ -234,7 +233,7 @@ class UniformSibson(_UniformOfOrder):
             return super()._distortion(level)
         return self._path.at(lambda distribution: level - distribution[1])[0]
 
-    def _matrix(self, distortion: float) -> NDArray[np.float64]:
+    def _matrix(self, distortion: float) -> Vector:
         level = self._level(distortion)
         if level == 0 or math.isinf(level) or self._symmetric:
             return super()._matrix(distortion)

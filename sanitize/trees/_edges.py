@@ -14,6 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sanitize._checks import Mask
+
 # Rows that a value has before it is printed as it is, and rows on both sides of an edge.
 LEAST_ROWS = 10
 # Values that are levels of their own where they hold nearly all rows, and bins of all others.
@@ -49,7 +51,7 @@ class Scale:
         """Scale of distinct values; real numbers may be of single precision."""
         whole, tolerance = values.dtype.kind in "iu", 1e-7 if single else 1e-12
 
-        def no_multiples(unit: Fraction) -> NDArray[np.bool_]:
+        def no_multiples(unit: Fraction) -> Mask:
             if whole:
                 return values % values.dtype.type(unit) != 0
             multiples = values / float(unit) if unit >= 1 else values * float(1 / unit)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sanitize._checks import is_number, whole_number
+from sanitize._checks import Codes, Mask, Vector, is_number, whole_number
 from sanitize._tables.columns import as_arrow
 from sanitize.budgets import limits_among
 from sanitize.errors import ColumnError, InvalidParameter
@@ -45,7 +45,7 @@ def grow(
     max_block_cells: int | None = 32,
     hierarchies: Mapping[str, Hierarchy | str | Path] | None = None,
     target: str | None = None,
-    rows: NDArray[np.bool_] | None = None,
+    rows: Mask | None = None,
     edges: Mapping[str, Sequence[Any]] | None = None,
 ) -> GrownTree:
     """Learn cells and blocks over all columns of a table, as they come.
@@ -161,7 +161,7 @@ def _prepare(
     n: int,
     edges: Mapping[str, Sequence[Any]],
     above: Mapping[str, Mapping[str, tuple[str, ...]]],
-    seen: NDArray[np.intp] | None,
+    seen: Codes | None,
 ) -> tuple[list[Levels], NDArray[np.uint16], list[float]]:
     """Levels of each column, learned from some rows or all, those of all rows, and entropies of the columns."""
     columns, levels, entropies = [], np.empty((len(table), n), np.uint16), []
@@ -182,7 +182,7 @@ def _splitter(
     columns: list[Levels],
     levels: NDArray[np.uint16],
     views: list[tuple[int, NDArray[np.int64]]],
-    scale: NDArray[np.float64],
+    scale: Vector,
     secrets: NDArray[np.int64],
     price: float,
     target: list[int] | None,
@@ -204,7 +204,7 @@ def _within(budget: Budget, secrets: NDArray[np.int64]) -> Allowed:
     there = counts > 0  # of rare secrets no row may be among those that are looked at
     p_s, budget = counts[there] / counts.sum(), limits_among(budget, np.flatnonzero(there))
 
-    def allowed(part: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def allowed(part: NDArray[np.int64]) -> Mask:
         lifts = (part[:, there] / part.sum(axis=1, keepdims=True) / p_s).T
         return ~(budget.excess_of(lifts, p_s) > 0)
 
@@ -216,7 +216,7 @@ def _freeze(nodes: list[Node], columns: list[Levels], views: list[tuple[int, NDA
     n_before = 1 + 2 * np.cumsum([0, *(bool(node.sides) for node in nodes[:-1])])
     sides = [(int(n), int(n) + 1) if node.sides else (-1, -1) for n, node in zip(n_before, nodes, strict=True)]
     column = np.full(len(nodes), -1, np.int32)
-    left: list[NDArray[np.bool_]] = [np.zeros(0, bool)] * len(nodes)
+    left: list[Mask] = [np.zeros(0, bool)] * len(nodes)
     for i, node in enumerate(nodes):
         if node.split is not None:
             j, own = node.split.column, node.split.left

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sanitize._checks import Codes, Mask, Vector
 from sanitize.errors import InvalidParameter
 from sanitize.joint import sparse_counts
 from sanitize.trees._levels import grouped, steps
@@ -44,8 +45,8 @@ class GrownTree:
     _columns: list[Levels] = field(repr=False)
     _levels: NDArray[np.uint16] = field(repr=False)
     _measured: list[int] = field(repr=False)
-    _scale: NDArray[np.float64] = field(repr=False)
-    _seen: NDArray[np.intp] = field(repr=False)
+    _scale: Vector = field(repr=False)
+    _seen: Codes = field(repr=False)
 
     @cached_property
     def profiles(self) -> Profiles:
@@ -63,7 +64,7 @@ class GrownTree:
         return self._alike[1]
 
     @cached_property
-    def _alike(self) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    def _alike(self) -> tuple[Codes, NDArray[np.int64]]:
         """Number of each row among those that differ, and rows of each number."""
         keys, rng = np.zeros(len(self.cells), np.uint64), np.random.default_rng(0)
         for levels in self._levels:  # sums of 64 random bits: two of 1e6 rows meet with probability 3e-8
@@ -81,7 +82,7 @@ class GrownTree:
         counts = cell_counts(alike, secrets, int(alike.max()) + 1, n_secrets)
         return counts[:, counts.any(axis=0)]
 
-    def distribution(self, name: str) -> NDArray[np.float64]:
+    def distribution(self, name: str) -> Vector:
         """Distribution of (X_j, cell) of a column X_j over all rows, shape (n_levels, n_cells)."""
         j = self.tree.names.index(name)
         counts = cell_counts(self.cells, self._levels[j], self.tree.n_cells, self._columns[j].n_levels)
@@ -105,7 +106,7 @@ class GrownTree:
             counts = sparse_counts(groups[i] * n_j + groups[j], cells, (n_i * n_j, self.tree.n_cells))
             yield (self._columns[i].name, self._columns[j].name), counts[np.flatnonzero(np.diff(counts.indptr))]
 
-    def shapes(self, printed: Mapping[str, Any], most: int = 8) -> Iterator[tuple[str, list[str], NDArray[np.float64]]]:
+    def shapes(self, printed: Mapping[str, Any], most: int = 8) -> Iterator[tuple[str, list[str], Vector]]:
         """Name of each column, names of at most so many groups of its values, and their shares here and as printed.
 
         An ordered column is cut in steps of one width, but for a hundredth of the rows at either end.
@@ -148,7 +149,7 @@ def chosen_pairs(n: int) -> list[tuple[int, int]]:
     return list(zip(first.tolist(), (n - up_to[first] + drawn).tolist(), strict=True))
 
 
-def design_rows(n_records: int, share: float = DESIGN_SHARE) -> NDArray[np.bool_]:
+def design_rows(n_records: int, share: float = DESIGN_SHARE) -> Mask:
     """Rows that a tree is grown on, when all others certify it: a fixed uniform choice by position.
 
     Parameters
@@ -214,12 +215,12 @@ class Profiles:
         Of each column's information, divided by its entropy.
     """
 
-    counts: NDArray[np.float64]
+    counts: Vector
     starts: NDArray[np.int64]
-    weights: NDArray[np.float64]
+    weights: Vector
 
     @property
-    def rows(self) -> NDArray[np.float64]:
+    def rows(self) -> Vector:
         """Rows of each cell, shape (n_cells,)."""
         return np.asarray(self.counts[:, : self.starts[1] if len(self.starts) > 1 else None].sum(axis=1))
 
@@ -235,7 +236,7 @@ class Profiles:
         counts = np.add.reduceat(self.counts, np.concatenate(begins), axis=1)
         return Profiles(counts, np.array(starts[:-1], np.int64), self.weights)
 
-    def lost(self, mixtures: Any) -> NDArray[np.float64]:
+    def lost(self, mixtures: Any) -> Vector:
         """Σ_j w_j m H(X_j | y) / H(X_j) of released symbols, m their rows, from P(y|cell) times any factor.
 
         Parameters
@@ -256,5 +257,5 @@ class Profiles:
         return lost
 
 
-def _x_log_x(values: NDArray[Any]) -> NDArray[np.float64]:
+def _x_log_x(values: NDArray[Any]) -> Vector:
     return np.asarray(values * np.log(np.where(values > 0, values, 1.0)))

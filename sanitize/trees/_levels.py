@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sanitize._checks import Codes, Mask
 from sanitize._files.declared import Declared, require
 from sanitize._tables.columns import UNSEEN, ArrowColumn, as_arrow, ascending, factorize, look_up, tellable, value_type
 from sanitize._tables.keys import edges_passed
@@ -49,7 +50,7 @@ class Levels(Declared, frozen=True, eq=False):
     is_ordered: bool
     values: pa.Array
     pooled: pa.Array | None = None
-    pool: NDArray[np.intp] = np.empty(0, np.intp)
+    pool: Codes = np.empty(0, np.intp)
 
     def __post_init__(self) -> None:
         pooled = self.values[:0] if self.pooled is None else self.pooled
@@ -175,7 +176,7 @@ def categories(arrow: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int6
     return values, np.bincount(codes[codes >= 0], minlength=len(values))
 
 
-def frequent(counts: NDArray[np.int64], most: int = MOST_CATEGORIES) -> NDArray[np.intp]:
+def frequent(counts: NDArray[np.int64], most: int = MOST_CATEGORIES) -> Codes:
     """Places of the categories that are levels of their own, the most frequent first."""
     by_count = np.argsort(-counts, kind="stable")[:most]
     return by_count[counts[by_count] >= LEAST_ROWS]
@@ -205,7 +206,7 @@ def restored(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
     return pa.array(numbers, held).cast(dtype, safe=False)
 
 
-def grouped(counts: NDArray[np.integer[Any]], *, is_ordered: bool, most: int = GROUPS) -> NDArray[np.intp]:
+def grouped(counts: NDArray[np.integer[Any]], *, is_ordered: bool, most: int = GROUPS) -> Codes:
     """Group of each level: runs of levels of about equal rows, or the most frequent ones and the rest."""
     if np.count_nonzero(counts) <= most:
         return np.maximum(np.cumsum(counts > 0) - 1, 0)
@@ -217,7 +218,7 @@ def grouped(counts: NDArray[np.integer[Any]], *, is_ordered: bool, most: int = G
     return place
 
 
-def steps(column: Levels, counts: NDArray[np.integer[Any]], most: int) -> NDArray[np.intp]:
+def steps(column: Levels, counts: NDArray[np.integer[Any]], most: int) -> Codes:
     """Which of so many steps of one width each level of an ordered column is in; a hundredth of the rows is beyond."""
     numbers, _ = as_ordered(column.values, column.name)
     low, high = numbers[np.searchsorted(np.cumsum(counts), np.array([0.01, 0.99]) * counts.sum())]
@@ -253,7 +254,7 @@ def is_ordered(dtype: pa.DataType, name: str) -> bool:
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
-def as_ordered(arrow: ArrowColumn, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def as_ordered(arrow: ArrowColumn, name: str) -> tuple[NDArray[Any], Mask]:
     """Numbers in the order of the values, and which rows are missing."""
     column, types = plain(arrow), pa.types
     dtype = column.type

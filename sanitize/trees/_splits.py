@@ -10,12 +10,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sanitize._checks import Codes, Mask, Vector
+
 _AT_ONCE = 1 << 18  # rows times pairs of columns counted in one call
 _LARGE_NODE = 1 << 15  # of one node, from which three columns are counted in one call
 _CELLS = 1 << 16  # of the tables that are counted in one call, so that 16 bits number them
 
 # From counts of the secrets, shape (k, n_s), to whether each of these sets of rows may be a block.
-Allowed: TypeAlias = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
+Allowed: TypeAlias = Callable[[NDArray[np.int64]], Mask]
 
 _NO_GAIN = 1e-9  # a gain that rounding alone leaves
 
@@ -35,7 +37,7 @@ class Split:
 
     gain: float
     column: int
-    left: NDArray[np.bool_]
+    left: Mask
 
 
 class Splitter:
@@ -72,8 +74,8 @@ class Splitter:
         self,
         levels: NDArray[np.uint16],
         sizes: list[int],
-        may_cut: NDArray[np.bool_],
-        weights: NDArray[np.float64],
+        may_cut: Mask,
+        weights: Vector,
         secrets: NDArray[np.int64],
         price: float = 0.0,
         target: NDArray[np.int64] | None = None,
@@ -130,7 +132,7 @@ class Splitter:
                 found[some[0] : some[-1] + 1] = self._best(ends, n_steps, least, allowed)
         return found
 
-    def _best(self, ends: NDArray[np.intp], n_steps: int, least: int, allowed: Allowed | None) -> list[Split | None]:
+    def _best(self, ends: Codes, n_steps: int, least: int, allowed: Allowed | None) -> list[Split | None]:
         """The same of nodes that are cut into as many steps."""
         d, n, m = len(self.keys), len(ends) - 1, np.diff(ends)
         rows = slice(ends[0], ends[-1])
@@ -191,10 +193,10 @@ class Splitter:
         node: NDArray[np.uint32],
         rows: slice,
         n_steps: int,
-        candidates: tuple[NDArray[np.intp], ...],
+        candidates: tuple[Codes, ...],
         n_left: NDArray[np.int64],
         m: NDArray[np.int64],
-    ) -> NDArray[np.float64]:
+    ) -> Vector:
         """What each candidate keeps: 0 for steps up to one and 1 for one step, node, column, step."""
         f, n, d, k = self.n_log_n, len(m), len(codes), len(self.weights)
         kind, of_node, column, step = candidates
@@ -242,9 +244,9 @@ class Splitter:
     def _count(
         self,
         codes: NDArray[np.uint16],
-        one: NDArray[np.intp],
+        one: Codes,
         others: NDArray[np.uint16],
-        another: NDArray[np.intp],
+        another: Codes,
         node: NDArray[np.uint32],
         table: NDArray[np.signedinteger[Any]],
     ) -> None:
@@ -264,7 +266,7 @@ class Splitter:
             counts = np.bincount(keys.ravel(), minlength=n_steps * n * p * width)
             table[:, :, own] = counts.reshape(n_steps, n, p, width)
 
-    def _price(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _price(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> Vector:
         """Price of what each candidate tells of S, from the counts of S on both sides."""
         f, whole = self.n_log_n, left + right
         told = (f[left] + f[right] - f[whole]).sum(axis=1)
@@ -272,7 +274,7 @@ class Splitter:
         return np.asarray(self.price * told)
 
 
-def _count_by_threes(codes: NDArray[np.uint16], place: NDArray[np.intp], table: NDArray[np.int32]) -> None:
+def _count_by_threes(codes: NDArray[np.uint16], place: Codes, table: NDArray[np.int32]) -> None:
     """Rows by step of two columns, of each pair, into places of a table: many rows of one node.
 
     Of d columns three are counted at a time whose numbers add up to a multiple of d: any two have one such third.
@@ -290,7 +292,7 @@ def _count_by_threes(codes: NDArray[np.uint16], place: NDArray[np.intp], table: 
                 table[:, place[one, another]], table[:, place[another, one]] = counts, counts.T
 
 
-def _rounded(gains: NDArray[np.float64], begins: NDArray[np.intp], group: NDArray[np.intp]) -> NDArray[np.float64]:
+def _rounded(gains: Vector, begins: Codes, group: Codes) -> Vector:
     """Gains of candidates, rounded so that the last digits decide nothing, by the largest one of their group."""
     most = np.maximum.reduceat(np.abs(gains), begins)
     # Nine digits of a gain decide between candidates; below are rounding errors.

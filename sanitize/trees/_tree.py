@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
+from sanitize._checks import Mask
 from sanitize._files.declared import Declared, require
 from sanitize._files.loads import in_turn
 from sanitize._limits import LOOKUP_ROWS
@@ -61,7 +62,7 @@ class Tree(Declared, frozen=True, eq=False, dict=True):
     columns: tuple[Levels, ...]
     column: NDArray[np.int32]
     sides: NDArray[np.int32]
-    goes_left: tuple[NDArray[np.bool_], ...]
+    goes_left: tuple[Mask, ...]
     block: NDArray[np.int32]
     n_rows: NDArray[np.int64]
 
@@ -126,9 +127,9 @@ class Tree(Declared, frozen=True, eq=False, dict=True):
         return sparse.csr_array((np.ones(len(places[0]), bool), places), (len(self.column), self.n_cells))
 
     @cached_property
-    def boxes(self) -> list[dict[int, NDArray[np.bool_]]]:
+    def boxes(self) -> list[dict[int, Mask]]:
         """For each cell the levels that it allows, by column; columns that no split above it looked at are left out."""
-        box: list[dict[int, NDArray[np.bool_]]] = [{} for _ in self.column]
+        box: list[dict[int, Mask]] = [{} for _ in self.column]
         for node in np.flatnonzero(self.column >= 0).tolist():  # parents come before their sides
             j, left = int(self.column[node]), self.goes_left[node]
             for side, goes in zip(self.sides[node].tolist(), (left, ~left), strict=True):
@@ -213,7 +214,7 @@ class Tree(Declared, frozen=True, eq=False, dict=True):
         return used, place, offset, following, number
 
 
-def label(levels: Levels, kept: NDArray[np.bool_]) -> str:
+def label(levels: Levels, kept: Mask) -> str:
     """An interval such as ``[30, 45)``, or a set such as ``{A, B}``."""
     if kept.all():
         return _ANY
@@ -234,7 +235,7 @@ def label(levels: Levels, kept: NDArray[np.bool_]) -> str:
     return f"{text} or missing" if kept[-1] else text
 
 
-def group_label(levels: Levels, kept: NDArray[np.bool_], counts: NDArray[np.integer]) -> str:
+def group_label(levels: Levels, kept: Mask, counts: NDArray[np.integer]) -> str:
     """An interval, or of categories the one that has rows, or how many have."""
     if levels.is_ordered:
         return label(levels, kept)

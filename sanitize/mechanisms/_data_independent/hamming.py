@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import nats, probabilities, whole_number
+from sanitize._checks import Vector, nats, probabilities, whole_number
 from sanitize._limits import DENSE_CELLS
 from sanitize.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidBudget, InvalidDistribution, InvalidParameter
@@ -20,7 +20,7 @@ from sanitize.tradeoff import DatabaseIdentifiability
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from sanitize.alphabet import Alphabet
 
@@ -188,7 +188,7 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     return Channel((Stage(filled.indptr, filled.indices, filled.data, len(weights)),))
 
 
-def _interactions(p: NDArray[np.float64], n_symbols: int, n_records: int) -> NDArray[np.float64]:
+def _interactions(p: Vector, n_symbols: int, n_records: int) -> Vector:
     """Parts of a distribution by order of interaction, shape (n, m^n): T^{-1} multiplies order k by (1/r)^k.
 
     In rational arithmetic, so that a part that vanishes (at a uniform or independent distribution) is exactly 0.

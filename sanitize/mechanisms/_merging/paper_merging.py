@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sanitize._checks import Vector
 from sanitize.budgets import as_budget
 from sanitize.mechanisms._merging.risks import absorb, by_size, merge_channel, set_risks
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
@@ -79,7 +78,7 @@ def paper_groups(risks: SetRisks) -> list[list[int]]:
     """Groups of Algorithm 1; symbols in none of them stay alone."""
     low = risks.safe(risks.columns)
     groups: list[list[int]] = []
-    columns: list[NDArray[np.float64]] = []
+    columns: list[Vector] = []
     left, risk = np.flatnonzero(~low), risks.risk(risks.columns)
     while len(left):  # groups of high-risk symbols, all safe but perhaps the last
         seed = int(by_size(-risk[left]).argmin())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import positive
+from sanitize._checks import Codes, Mask, positive
 from sanitize.alphabet import group_alphabet
 from sanitize.budgets import as_budget, check_kind, limits_for
 from sanitize.channel import HEURISTIC, Channel
@@ -17,13 +17,13 @@ from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, respond_in
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from sanitize.budgets import Budget
     from sanitize.trees import Tree
 
 
-def finest_blocks(tree: Tree, alone: NDArray[np.bool_], may_part: NDArray[np.bool_]) -> NDArray[np.intp]:
+def finest_blocks(tree: Tree, alone: Mask, may_part: Mask) -> Codes:
     """Number of the lowest node above each cell, of nodes that may stand alone, such that they make a partition.
 
     Parameters
@@ -52,7 +52,7 @@ def finest_blocks(tree: Tree, alone: NDArray[np.bool_], may_part: NDArray[np.boo
     return labels[tree.cell_nodes]
 
 
-def blocks_within(tree: Tree, joint: JointDistribution, budget: Budget) -> NDArray[np.intp]:
+def blocks_within(tree: Tree, joint: JointDistribution, budget: Budget) -> Codes:
     """Block of each cell under a distribution; where it is not the one the tree was grown on, some blocks become one.
 
     Parameters
@@ -110,7 +110,7 @@ def tree_merging(joint: JointDistribution, blocks: ArrayLike, budget: Budget | f
     return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels)).with_optimality(HEURISTIC)
 
 
-def check_blocks(joint: JointDistribution, blocks: ArrayLike, budget: Budget) -> NDArray[np.intp]:
+def check_blocks(joint: JointDistribution, blocks: ArrayLike, budget: Budget) -> Codes:
     """Block of each cell, each of them within the budget."""
     labels = np.asarray(blocks)
     n = len(joint.public)

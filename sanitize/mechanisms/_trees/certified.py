@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from sanitize._checks import Mask
 from sanitize.alphabet import group_alphabet
 from sanitize.budgets import LDPBudget, LiftBudget, as_budget
 from sanitize.channel import HEURISTIC, Channel
@@ -36,7 +37,7 @@ def certified_random_response(
     joint: JointDistribution,
     design: NDArray[np.int64],
     fresh: NDArray[np.int64],
-    members: NDArray[np.bool_],
+    members: Mask,
     profiles: Profiles,
     budget: Budget | float,
     confidence: float,
@@ -123,7 +124,7 @@ def proven(
     budget: LiftBudget,
     confidence: float,
     noise: Noise | None = None,
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Which symbols (k, n_cells) fresh rows prove to be within the budget, all at once, and the frequencies are too."""
     for_prior = 0.05  # of the probability of error, spent on P(s)
     error = 1 - check_confidence(confidence)
