@@ -74,7 +74,7 @@ class Specification:
     prints : bool
         What the mechanism releases is still to be printed (a joint release is made of parts that are).
     given : Channel, optional
-        What was released through, printing included, where it cannot be designed again; nothing is designed then.
+        What was released through, printing included, where it is only to be measured; nothing is designed then.
     facts : ReleaseFacts
         What the report says beyond its numbers.
     confidence : float, optional

@@ -1,4 +1,4 @@
-"""A channel that was designed before, in place of a design: of a release whose design a clock cut off.
+"""A channel that was designed before, in place of a design: that of a receipt.
 
 It is not trusted. Its distribution is measured like that of any design; what it may print is held against the table
 here, because no budget speaks of what a released symbol is called.

@@ -189,7 +189,7 @@ _SETTINGS = {
     ),
     "time_limit": _maybe(
         _POSITIVE,
-        "Seconds; what a time limit cut off cannot be designed again, so verify takes the channel of the release.",
+        "Seconds; what a time limit cut off cannot be designed again, as verify does without a receipt.",
         *_SEARCHES,
     ),
     "distance": _maybe(

@@ -186,9 +186,9 @@ def verify_file(
 ) -> Verification:
     """Check a released file or folder, Parquet or CSV, against its source and the policy it was released under.
 
-    With the receipt of the release it is proved: the release is designed and drawn again from the source, and every
-    byte compared. The receipt is trusted for its key alone, which says that the rows were drawn, not how the key was
-    chosen.
+    With the receipt of the release it is proved: its channel is measured on the source against the budget, or, of
+    trees, designed again, and the rows are drawn again and every byte compared. That says that the rows were drawn by
+    this key, not how the key was chosen.
 
     Without one, what is exact is checked: columns, types, the summary, that the file holds nothing but its rows, and
     that the release can print them; and one test of counts and one of order, which together fail an honest release with
