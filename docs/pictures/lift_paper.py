@@ -324,7 +324,7 @@ def claims(found: dict[str, Any]) -> dict[str, bool]:
     }
 
 
-def panels(curves: Curves, title: str, printed: float | None = None) -> Any:
+def three_panels(curves: Curves, title: str, printed: float | None = None) -> Any:
     """The three panels of a figure of the paper, and a point that it prints."""
     import matplotlib.pyplot as plt
 
@@ -333,14 +333,15 @@ def panels(curves: Curves, title: str, printed: float | None = None) -> Any:
         "min-lift": "mean |log min-lift|",
         "max-lift": "mean log max-lift",
     }
-    figure, row = plt.subplots(1, 3, figsize=(12, 3.4))
-    for axes, (column, label) in zip(row, labels.items(), strict=True):
+    figure = plt.figure(figsize=(7, 5.6))
+    panels = list(figure.subplot_mosaic([["utility", "utility"], ["min-lift", "max-lift"]]).values())
+    for axes, (column, label) in zip(panels, labels.items(), strict=True):
         for name, values in curves.items():
             axes.plot(values["ε"], values[column], marker=".", label=name)
         axes.set(xlabel="ε (nats)", ylabel=label)
     if printed is not None:
-        row[0].plot(2, printed, "kx", markersize=9, label=f"printed: {printed}")
-    row[0].legend(fontsize=8)
+        panels[0].plot(2, printed, "kx", markersize=9, label=f"printed: {printed}")
+    panels[0].legend(fontsize=8)
     figure.suptitle(title)
     figure.tight_layout()
     return figure
@@ -364,37 +365,37 @@ def figure_1(found: dict[str, Any]) -> Any:
 
 def figure_2(found: dict[str, Any]) -> Any:
     """Complete merging."""
-    return panels(found["figure_2"], "Figure 2: complete merging (1,000 laws)", PRINTED["figure_2"])
+    return three_panels(found["figure_2"], "Figure 2: complete merging (1,000 laws)", PRINTED["figure_2"])
 
 
 def figure_3(found: dict[str, Any]) -> Any:
     """Asymmetric optimal random response."""
-    return panels(found["figure_3"], "Figure 3: AORR (100 laws)", PRINTED["figure_3"])
+    return three_panels(found["figure_3"], "Figure 3: AORR (100 laws)", PRINTED["figure_3"])
 
 
 def figure_4(found: dict[str, Any]) -> Any:
     """Subset merging."""
-    return panels(found["figure_4"], "Figure 4: subset merging (1,000 laws)", PRINTED["figure_4"])
+    return three_panels(found["figure_4"], "Figure 4: subset merging (1,000 laws)", PRINTED["figure_4"])
 
 
 def figure_5(found: dict[str, Any]) -> Any:
     """Random responses and merging at λ = 0.65."""
-    return panels(found["figure_5"], "Figure 5: random responses and merging, λ = 0.65 (100 laws)")
+    return three_panels(found["figure_5"], "Figure 5: random responses and merging, λ = 0.65 (100 laws)")
 
 
 def figure_6(found: dict[str, Any]) -> Any:
     """Large alphabets."""
-    return panels(found["figure_6"], "Figure 6: 200 x 15 symbols, λ = 0.5 (10 laws)")
+    return three_panels(found["figure_6"], "Figure 6: 200 x 15 symbols, λ = 0.5 (10 laws)")
 
 
 def figure_7(found: dict[str, Any]) -> Any:
     """Budgets on the l1- and the chi2-lift."""
-    return panels(found["figure_7"], "Figure 7: ℓ1- and χ²-privacy (1,000 laws)")
+    return three_panels(found["figure_7"], "Figure 7: ℓ1- and χ²-privacy (1,000 laws)")
 
 
 def figure_8(found: dict[str, Any]) -> Any:
     """Budgets on the alpha-lift."""
-    return panels(found["figure_8"], "Figure 8: α-lift privacy (1,000 laws)")
+    return three_panels(found["figure_8"], "Figure 8: α-lift privacy (1,000 laws)")
 
 
 FIGURES = (figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7, figure_8)

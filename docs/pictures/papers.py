@@ -134,7 +134,8 @@ def wxh_corollary_6() -> Drawn:
 def cy_conversions() -> Drawn:
     """How differential privacy and mutual information bound each other; dots are channels."""
     e = np.linspace(0.05, 4, 60)
-    figure, panels = plt.subplots(1, 3, figsize=(12, 3.4))
+    figure = plt.figure(figsize=(7, 5.6))
+    panels = list(figure.subplot_mosaic([["information", "information"], ["KL", "variation"]]).values())
     panels[0].plot(e, [conversions.mutual_information_from_dp(x) for x in e], label="sharp bound")
     panels[0].plot(e, e, "--", label="I ≤ ε")
     gaps = []

@@ -112,7 +112,7 @@ def test_the_page_says_what_was_found(script, kept):
         words = f", Figure {name[-1]} | {row['printed']} | {row['ours']:.4f} | {row['error']:.4f} |"
         assert words in page, name
     for name, ends in kept["whole"]["figure_1"].items():
-        assert "[{:.2f}, {:.2f}]".format(*ends["range"]) in page, name
+        assert "[{:.2f}, {:.2f}]".format(*ends["range"]).replace("-", "−") in page, name
     for claim, holds in script.claims(kept["whole"]).items():
         figure, words = claim.removeprefix("Fig. ").split(": ", 1)
         assert f"| {figure} | {words} | {'yes' if holds else 'no'} |" in page, claim
