@@ -343,7 +343,6 @@ def three_panels(curves: Curves, title: str, printed: float | None = None) -> An
         panels[0].plot(2, printed, "kx", markersize=9, label=f"printed: {printed}")
     panels[0].legend(fontsize=8)
     figure.suptitle(title)
-    figure.tight_layout()
     return figure
 
 
@@ -422,7 +421,9 @@ def main() -> None:
     whole = read()["whole"]
     for draw in FIGURES:
         marks = {"Date": None, "Source": digest(whole[draw.__name__])}
-        draw(whole).savefig(HERE / f"zds_{draw.__name__}.svg", metadata=marks)
+        figure = draw(whole)
+        figure.tight_layout()  # names of axes within the picture
+        figure.savefig(HERE / f"zds_{draw.__name__}.svg", metadata=marks)
         plt.close()
 
 

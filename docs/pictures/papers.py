@@ -165,7 +165,6 @@ def cy_conversions() -> Drawn:
     panels[2].set(xlabel="max I (nats)", ylabel="total variation")
     for axes in panels:
         axes.legend(fontsize=8)
-    plt.tight_layout()
     return figure, {
         "I from 1-DP": round(conversions.mutual_information_from_dp(1.0), 4),
         "least gap of I": min(gaps),
@@ -181,6 +180,7 @@ def main() -> None:
     plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "papers"})
     for draw in FIGURES:
         figure, _ = draw()
+        figure.tight_layout()  # names of axes within the picture
         figure.savefig(HERE / f"{draw.__name__}.svg", metadata={"Date": None})
 
 
