@@ -32,13 +32,13 @@ def kept(script):
 
 
 def agree(found, kept, where=""):
-    """Whether both are of one shape, and their numbers as near as any processor comes."""
+    """Whether both are of one shape, and their numbers as near as any processor comes: an optimum is one of several."""
     if isinstance(found, dict):
         assert list(found) == list(kept), where
         for name, value in found.items():
             agree(value, kept[name], f"{where} {name}")
     else:
-        np.testing.assert_allclose(found, kept, rtol=0, atol=1e-6, err_msg=where)
+        np.testing.assert_allclose(found, kept, rtol=0, atol=1e-4, err_msg=where)
 
 
 def same_groups(script, n):
