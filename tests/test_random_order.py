@@ -299,6 +299,6 @@ def test_rows_of_combinations_and_single_rows_are_audited_alike():
             audit = OrderAudit.of(["s"], n, ["x", "w"])
             for part in (slice(0, 7_777), slice(7_777, n)):
                 audit.count({name: column[part] for name, column in columns.items()}, part.start)
-            made.append([[found.tolist() for found in order.assembled()] for order in audit.orders])
+            made.append([[found.tolist() for found in order.assembled()] for order in audit.orders.values()])
     assert made[0] == made[1] == made[2]
     assert_array_equal(np.sum(made[0][1][1], axis=0).sum(), n)
