@@ -8,12 +8,7 @@ from typing import Any, Literal
 from sanitize._formatting import Told, figure, percent, plain
 from sanitize.anonymity._classes import Columns, Others, class_names, class_sizes
 from sanitize.anonymity._closeness import beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
-from sanitize.anonymity._diversity import (
-    alpha_k_anonymity,
-    entropy_l_diversity,
-    l_diversity,
-    recursive_l_diversity,
-)
+from sanitize.anonymity._diversity import alpha_k_anonymity, entropy_l_diversity, l_diversity, recursive_l_diversity
 
 
 @dataclass(frozen=True)

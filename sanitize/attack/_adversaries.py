@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from sanitize.attack._features import Features
 
 Rows: TypeAlias = "NDArray[np.int64]"
-Distribution: TypeAlias = "Vector"
 
 
 def released_anew(sanitizer: Any, table: Any) -> Any:
@@ -49,13 +48,13 @@ class Secrets:
         self.weights = np.ones(len(codes)) if weights is None else weights
         self.n_s = n_s
 
-    def prior(self, train: Rows) -> Distribution:
+    def prior(self, train: Rows) -> Vector:
         """Best constant prediction from some rows: their frequencies, half a row added to each symbol."""
         counts = np.bincount(self.codes[train], self.weights[train], self.n_s) + 0.5
         return counts / counts.sum()
 
 
-def predict(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distribution:
+def predict(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
     """What an adversary who learned from ``train`` believes about the rows ``test``, shape (n_test, n_s).
 
     A share 1 / (n_train + 1) of the prior is mixed in, so that no belief is 0: the loss stays finite and the
@@ -80,7 +79,7 @@ def check_estimator(estimator: Any) -> None:
         )
 
 
-def _fitted(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distribution:
+def _fitted(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
     """Adversary that uses a classifier."""
     weighted = secrets.given is not None and has_fit_parameter(estimator, "sample_weight")
     extra = {"sample_weight": secrets.weights[train]} if weighted else {}
@@ -92,7 +91,7 @@ def _fitted(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test:
 
 def classified(
     model: Any, x: NDArray[Any], y: NDArray[np.int32], tested: NDArray[Any], n: int, **extra: Vector
-) -> Distribution:
+) -> Vector:
     """Probability of each of ``n`` codes for the tested rows by a classifier of its own, shape (n_tested, n)."""
     distribution, present = np.zeros((len(tested), n)), np.unique(y)
     if len(present) == 1:  # most classifiers refuse to learn from one class
@@ -103,7 +102,7 @@ def classified(
     return distribution
 
 
-def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distribution:
+def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
     """Frequencies of S beside each tuple, shrunk to the prior as strongly as the rows left out one by one ask."""
     prior = secrets.prior(train)
     cells, codes, weights = seen.cells[train], secrets.codes[train], secrets.weights[train]
@@ -126,7 +125,7 @@ def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distrib
     return ((counts + strength * prior) / (totals[:, None] + strength))[seen.cells[test]]
 
 
-def _tree(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distribution:
+def _tree(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
     """Frequencies in the leaves of a tree, each shrunk to the prior by a few rows."""
     prior = 4.0
     leaf = max(10, len(train) // 200)
@@ -138,7 +137,7 @@ def _tree(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distribu
     return (size * distribution + prior * secrets.prior(train)) / (size + prior)
 
 
-def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distribution:
+def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
     """Mixture of simple adversaries; their shares are the likeliest on a quarter of the rows kept from them.
 
     A mixture loses little to the best of them and, unlike a choice, does not change much with the rows. The prior
@@ -146,7 +145,7 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Distr
     """
     # Coefficients up to which Newton steps beat quasi-Newton ones.
     small = seen.matrix.shape[1] * secrets.n_s <= 512
-    adversaries: list[Callable[[Features, Secrets, Rows, Rows], Distribution]] = [
+    adversaries: list[Callable[[Features, Secrets, Rows, Rows], Vector]] = [
         lambda seen, secrets, train, test: np.tile(secrets.prior(train), (len(test), 1)),
         partial(_fitted, LogisticRegression(solver="newton-cholesky" if small else "lbfgs", tol=1e-3, max_iter=500)),
         _tree,

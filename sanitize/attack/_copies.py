@@ -16,7 +16,6 @@ from sanitize._tables.keys import distinct_rows
 from sanitize.attack._people import PEOPLE, RELEASED, Beside, Column
 from sanitize.errors import InvalidParameter
 
-Numbers = Vector
 Rows = NDArray[np.integer[Any]]
 
 # Columns of a description; how many choices of them are tried at most, and rows that are looked at for all of them.
@@ -49,7 +48,7 @@ class Measured:
     n: int
 
     @classmethod
-    def of(cls, name: str, sides: Sequence[tuple[float, Numbers]], hit: float) -> Measured:
+    def of(cls, name: str, sides: Sequence[tuple[float, Vector]], hit: float) -> Measured:
         """Figure of each side, of which there are one or two, with what it owes to each of its rows."""
         spread = sum(float(np.square(owed - owed.mean()).sum()) for _, owed in sides)
         people, *outsiders = (float(share) for share, _ in sides)

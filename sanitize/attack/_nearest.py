@@ -23,7 +23,6 @@ from sanitize.attack._features import Features, indicators
 from sanitize.attack._people import APART, PEOPLE, RELEASED, Beside, Column
 from sanitize.measures import entropy
 
-Numbers = Vector
 Rows = NDArray[np.integer[Any]]
 
 # Columns that the adversary knows of her target, at most; columns and printed rows that she chooses them by.
@@ -53,7 +52,7 @@ class _Found:
     nearest: Rows
     linked: Mask
     row: Rows
-    secrets: Numbers
+    secrets: Vector
 
 
 class _Search:

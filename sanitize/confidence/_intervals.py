@@ -54,10 +54,7 @@ def intervals(worst: WorstCase, channel: Channel) -> dict[str, Interval]:
     return {
         "max_log_lift": (max(0.0, _log(least.max())), _log(most.max())),
         "min_log_lift": (_log(least.min()), min(0.0, _log(most.min()))),
-        "ldp_sensitive": (
-            max(0.0, _log(ratio_bounds(worst.high, worst.low).max())),
-            _log(worst.ldp_ratio.max()),
-        ),
+        "ldp_sensitive": (max(0.0, _log(ratio_bounds(worst.high, worst.low).max())), _log(worst.ldp_ratio.max())),
         "l1_lift": (float(l1[0].max()), float(l1[1].max())),
         "chi2_lift": (float(chi2[0].max()), float(chi2[1].max())),
         "mutual_information": (
@@ -66,10 +63,7 @@ def intervals(worst: WorstCase, channel: Channel) -> dict[str, Interval]:
         ),
         "total_variation": (float(p_y[0] @ l1[0]) / 2, min(1.0, float(p_y[1] @ l1[1]) / 2)),
         "chi2_divergence": (float(p_y[0] @ chi2[0]), float(p_y[1] @ chi2[1])),
-        "maximal_leakage": (
-            max(0.0, _log(worst.low.max(axis=0).sum())),
-            min(nats, _log(worst.high.max(axis=0).sum())),
-        ),
+        "maximal_leakage": (max(0.0, _log(worst.low.max(axis=0).sum())), min(nats, _log(worst.high.max(axis=0).sum()))),
     }
 
 

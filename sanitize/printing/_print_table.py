@@ -62,10 +62,6 @@ class PrintTable(Declared, frozen=True, eq=False, dict=True, tag_field="kind", t
         return len(self.starts) - 1
 
     @cached_property
-    def _by_column(self) -> NDArray[np.int32]:
-        return np.asfortranarray(self.codes)
-
-    @cached_property
     def stage(self) -> Stage:
         """P(printed row | symbol), in integers over 2^62."""
         total = np.add.reduceat(self.counts, self.starts[:-1])
@@ -84,7 +80,7 @@ class PrintTable(Declared, frozen=True, eq=False, dict=True, tag_field="kind", t
             values, codes = column
             return released(values, codes.take(rows))
 
-        columns = zip(self.values.values(), self._by_column.T, strict=True)
+        columns = zip(self.values.values(), self.codes.T, strict=True)
         return dict(zip(self.values, in_turn(printed, columns, workers), strict=True))
 
     @classmethod
@@ -110,7 +106,7 @@ class PrintTable(Declared, frozen=True, eq=False, dict=True, tag_field="kind", t
         distinct, place = distinct_rows(rows, [n_cells, *(len(level) + 1 for level in values.values())])
         starts = np.searchsorted(distinct[:, 0], np.arange(n_cells + 1))
         counts = np.bincount(place, minlength=len(distinct))
-        return cls(values, distinct[:, 1:] - 1, starts, counts)
+        return cls(values, np.asfortranarray(distinct[:, 1:] - 1), starts, counts)  # read by columns
 
     @classmethod
     def of_labels(cls, texts: Sequence[Mapping[str, str]], names: Sequence[str]) -> Self:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -39,7 +38,7 @@ OTHER = "(other)"
 MISSING, BETWEEN = -1, -2  # in place of a value
 
 
-class PrintedColumn(Declared, frozen=True, eq=False, dict=True):
+class PrintedColumn(Declared, frozen=True, eq=False):
     """What each state is printed as in one column.
 
     Attributes
@@ -77,10 +76,6 @@ class PrintedColumn(Declared, frozen=True, eq=False, dict=True):
         require((self.ends.dtype.kind == "f") == (self.unit is None) and self.ends.dtype.itemsize == 8)
         require(self.unit is None or Fraction(1, 10**18) <= self.unit <= 10**19)
 
-    @cached_property
-    def _cumulative(self) -> NDArray[np.int64]:
-        return np.append(0, np.cumsum(self.weights))
-
     @property
     def is_listed(self) -> bool:
         """Whether it prints values that are listed only."""
@@ -88,7 +83,8 @@ class PrintedColumn(Declared, frozen=True, eq=False, dict=True):
 
     def draw(self, states: Codes, words: NDArray[np.uint64], more: NDArray[np.uint64]) -> pa.Array:
         """Printed values of rows, from words of 32 bits for each and more of 64 bits for those between ends."""
-        outcome = draw_each(self._cumulative, self.first[states], self.first[states + 1], words)
+        cumulative = np.append(0, np.cumsum(self.weights))
+        outcome = draw_each(cumulative, self.first[states], self.first[states + 1], words)
         places = self.places[outcome]
         if self.is_listed:
             return released(self.values, places)

@@ -53,13 +53,7 @@ from sanitize.tradeoff._outputs import (
     least_leakage_of_many,
     revealed,
 )
-from sanitize.tradeoff._tradeoff import (
-    OptimalChannel,
-    Tradeoff,
-    distributions_of,
-    least_argument,
-    single_distribution,
-)
+from sanitize.tradeoff._tradeoff import OptimalChannel, Tradeoff, distributions_of, least_argument, single_distribution
 
 # What a repair may cost, relative and in units of the largest distortion, before a channel is refused.
 _REPAIR, _REPAIR_UNITS = 1e-6, 1e-18

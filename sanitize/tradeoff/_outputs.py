@@ -106,8 +106,7 @@ def least_informative(problem: Problem, eps: float) -> Vector:
     program.require(np.stack([program.cells[x, y], opened[y]], axis=1)[tied], [1.0, -1.0])
     program.require(opened[:, None], 1.0, 1.0)
     program.require(
-        np.hstack([program.cells.T, opened[:, None]]),
-        np.append(np.where(bound, -weights, -1.0), 1.0)[None],
+        np.hstack([program.cells.T, opened[:, None]]), np.append(np.where(bound, -weights, -1.0), 1.0)[None]
     )
     program.balance(program.cells[bound], 1.0, 1.0)
     for cells, mass in zip(program.cells[~bound], weights[~bound], strict=True):

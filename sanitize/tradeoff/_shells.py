@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from sanitize._checks import Vector, whole_number
@@ -156,12 +156,8 @@ def level_at(distance: float, n: int, m: int) -> float:
 def symmetric(level: float, n: int, m: int) -> Vector:
     """Channel p(y|x) = e**(-ε d(x,y))/(1 + (m-1)e**-ε)**n, the mechanism E_d [WYZ eq. 27, Lemma 5]."""
     ratio = math.exp(-level)
-    return isotropic(ratio ** np.arange(n + 1) / (1 + (m - 1) * ratio) ** n, n, m)
-
-
-def isotropic(by_distance: ArrayLike, n: int, m: int) -> Vector:
-    """Channel whose entries are a function of the distance alone; ``by_distance[j]`` at distance j."""
-    return np.asarray(by_distance, dtype=np.float64)[hamming_distances(n, m)]
+    by_distance: Vector = ratio ** np.arange(n + 1) / (1 + (m - 1) * ratio) ** n
+    return by_distance[hamming_distances(n, m)]
 
 
 def shell_sizes(n: int, m: int) -> Iterator[int]:

@@ -14,7 +14,15 @@ import numpy as np
 
 from sanitize._checks import Vector, number, whole_number
 from sanitize._limits import LARGEST_EXPONENT
-from sanitize.tradeoff._shells import Ball, ShellPath, distance_of_ball, isotropic, level_at, mean_distance, symmetric
+from sanitize.tradeoff._shells import (
+    Ball,
+    ShellPath,
+    distance_of_ball,
+    hamming_distances,
+    level_at,
+    mean_distance,
+    symmetric,
+)
 from sanitize.tradeoff._tradeoff import Tradeoff, level_of
 
 
@@ -241,7 +249,7 @@ class UniformSibson(_UniformOfOrder):
             heights = Ball(distortion, self.n_records, self.n_symbols).heights
         else:
             heights = np.exp(self._path.at(lambda distribution: distribution[0] - distortion)[2])
-        return isotropic(heights, self.n_records, self.n_symbols)
+        return heights[hamming_distances(self.n_records, self.n_symbols)]
 
 
 def max_information_bound(distortion: float, n_symbols: int, least_share: float) -> float:

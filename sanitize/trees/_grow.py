@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import heapq
+from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import Codes, Mask, Vector, is_number, whole_number
+from sanitize._progress import progress
 from sanitize._tables.columns import as_arrow
 from sanitize.budgets import limits_among
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.trees._grown import GrownTree
-from sanitize.trees._growth import Node, grow_leaves, leaves
 from sanitize.trees._hierarchies import ancestor_views, read_hierarchy
 from sanitize.trees._levels import Levels, entropy, grouped
-from sanitize.trees._splits import Allowed, Splitter
+from sanitize.trees._splits import Allowed, Split, Splitter
 from sanitize.trees._tree import Tree
 
 if TYPE_CHECKING:
@@ -134,15 +137,15 @@ def grow(
     aim = measured if target is not None else None
     looked_at = levels if rows is None else levels[:, seen]
     splitter = _splitter(columns, looked_at, views, scale, codes[seen], price, aim)
-    root = Node(0, len(seen))
+    root = _Node(0, len(seen))
     blocks = [root]
     if budget is not None:
-        grow_leaves(splitter, blocks, min_rows, _within(budget, codes[seen]), max_blocks)
-        blocks = leaves(root)
+        _grow_leaves(splitter, blocks, min_rows, _within(budget, codes[seen]), max_blocks)
+        blocks = _leaves(root)
     for number, block in enumerate(blocks):
         block.block = number
     # Inside blocks nothing is asked of S.
-    grow_leaves(splitter, blocks, min_cell_rows, None, max_cells, max_block_cells)
+    _grow_leaves(splitter, blocks, min_cell_rows, None, max_cells, max_block_cells)
     nodes = [root]
     for node in nodes:  # which grows meanwhile: breadth first
         nodes.extend(node.sides)
@@ -211,7 +214,7 @@ def _within(budget: Budget, secrets: NDArray[np.int64]) -> Allowed:
     return allowed
 
 
-def _freeze(nodes: list[Node], columns: list[Levels], views: list[tuple[int, NDArray[np.int64]]]) -> Tree:
+def _freeze(nodes: list[_Node], columns: list[Levels], views: list[tuple[int, NDArray[np.int64]]]) -> Tree:
     """Tree of nodes, given breadth first, whose ordered columns keep the thresholds that are used."""
     n_before = 1 + 2 * np.cumsum([0, *(bool(node.sides) for node in nodes[:-1])])
     sides = [(int(n), int(n) + 1) if node.sides else (-1, -1) for n, node in zip(n_before, nodes, strict=True)]
@@ -262,3 +265,71 @@ def _check_names(given: Mapping[str, Any] | None, names: list[str], what: str) -
         if name not in names:
             raise InvalidParameter(f"{what}: no public column {name!r}; there are {', '.join(map(repr, names[:10]))}")
     return dict(given)
+
+
+@dataclass(eq=False)
+class _Node:
+    """A box of rows while the tree grows.
+
+    Attributes
+    ----------
+    start, stop : int
+        Places of its rows among those of the splitter, before it is cut.
+    block : int
+        Number of the block it lies in; -1 above all blocks.
+    split : Split, optional
+        How it is cut; None for a cell.
+    left, right : Node
+        Its two sides.
+    """
+
+    start: int
+    stop: int
+    block: int = -1
+    split: Split | None = None
+    sides: list[_Node] = field(default_factory=list)
+
+
+def _leaves(root: _Node) -> list[_Node]:
+    """Nodes that are not cut, from left to right."""
+    found, stack = [], [root]
+    while stack:
+        node = stack.pop()
+        if node.sides:
+            stack.extend(reversed(node.sides))
+        else:
+            found.append(node)
+    return found
+
+
+def _grow_leaves(
+    splitter: Splitter, roots: list[_Node], least: int, allowed: Allowed | None, most: int, most_each: int | None = None
+) -> None:
+    """Cut nodes into at most ``most`` leaves in all and ``most_each`` of each, which are allowed and of enough rows.
+
+    The node whose split gains most is cut, again and again; ties go to the node that was there first.
+    """
+    heap: list[tuple[float, int, _Node, Split, int]] = []
+    turn = count()
+
+    def offer(nodes: list[_Node], tops: list[int]) -> None:
+        """Nodes that follow each other, unless their top is cut often enough."""
+        may_part = n_leaves < most and (most_each is None or min(n_each[top] for top in tops) < most_each)
+        splits = splitter.best([(node.start, node.stop) for node in nodes], least, allowed) if may_part else []
+        for node, top, split in zip(nodes, tops, splits, strict=bool(splits)):
+            if split is not None:
+                heapq.heappush(heap, (-split.gain, next(turn), node, split, top))
+
+    n_leaves, n_each = len(roots), [1] * len(roots)
+    offer(roots, list(range(len(roots))))
+    with progress("tree") as step:
+        while heap and n_leaves < most:
+            _, _, node, split, root = heapq.heappop(heap)
+            if most_each is not None and n_each[root] >= most_each:
+                continue
+            n_leaves, n_each[root] = n_leaves + 1, n_each[root] + 1
+            middle = splitter.cut(node.start, node.stop, split)
+            node.split = split
+            node.sides = [_Node(node.start, middle, node.block), _Node(middle, node.stop, node.block)]
+            offer(node.sides, [root, root])
+            step(f"{n_leaves} leaves")

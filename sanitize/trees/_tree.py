@@ -74,12 +74,8 @@ class Tree(Declared, frozen=True, eq=False, dict=True):
         require(self.column.min() >= -1 and self.column.max() < len(sizes))
         # Every node but the root is a side of one before it, in their order.
         inner = np.arange(1, n).reshape(-1, 2)
-        require(
-            self.sides.shape == (n, 2)
-            and np.array_equal(self.sides[is_cut], inner)
-            and (self.sides[~is_cut] == -1).all()
-        )
-        require((self.sides[is_cut, 0] > np.flatnonzero(is_cut)).all())
+        require(self.sides.shape == (n, 2) and np.array_equal(self.sides[is_cut], inner))
+        require((self.sides[~is_cut] == -1).all() and (self.sides[is_cut, 0] > np.flatnonzero(is_cut)).all())
         levels = np.where(is_cut, sizes[self.column], 0).tolist()
         require(all(left.shape == (size,) for left, size in zip(self.goes_left, levels, strict=True)))
         # Blocks of cells are numbered without gaps.

@@ -9,14 +9,7 @@ from scipy.special import xlogy
 
 from sanitize._checks import Codes, Vector
 from sanitize.budgets import as_budget
-from sanitize.mechanisms._merging.risks import (
-    OrderedRisks,
-    absorb,
-    evened,
-    merge_channel,
-    set_risks,
-    tighter_risks,
-)
+from sanitize.mechanisms._merging.risks import OrderedRisks, absorb, evened, merge_channel, set_risks, tighter_risks
 
 if TYPE_CHECKING:
     from sanitize.budgets import Budget

@@ -69,9 +69,8 @@ def robust_random_response(
             columns = sparse.csc_array((columns.data, letters[columns.indices], columns.indptr), (n, columns.shape[1]))
             blocks.append((made, columns))
     weights = np.concatenate([made.mixture.weights for made, _ in blocks])
-    channel = response_channel(
-        joint, budget, sparse.hstack([part for _, part in blocks], "csc"), weights, distributions
-    )
+    whole = sparse.hstack([columns for _, columns in blocks], "csc")
+    channel = response_channel(joint, budget, whole, weights, distributions)
     kept = loss.kept(joint, channel)
     bound = max(loss.entropy(joint.p_x) - sum(made.bound for made, _ in blocks), kept)
     worst = ("time_limit", "effort", "stalled")
