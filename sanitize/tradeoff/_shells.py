@@ -156,8 +156,9 @@ def level_at(distance: float, n: int, m: int) -> float:
 def symmetric(level: float, n: int, m: int) -> Vector:
     """Channel p(y|x) = e**(-ε d(x,y))/(1 + (m-1)e**-ε)**n, the mechanism E_d [WYZ eq. 27, Lemma 5]."""
     ratio = math.exp(-level)
-    by_distance: Vector = ratio ** np.arange(n + 1) / (1 + (m - 1) * ratio) ** n
-    return by_distance[hamming_distances(n, m)]
+    by_distance: Any = ratio ** np.arange(n + 1) / (1 + (m - 1) * ratio) ** n
+    made: Vector = by_distance[hamming_distances(n, m)]
+    return made
 
 
 def shell_sizes(n: int, m: int) -> Iterator[int]:
