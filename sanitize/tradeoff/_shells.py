@@ -10,6 +10,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
