@@ -2,6 +2,7 @@
 
     python benchmarks/people.py told --samples 200              # adversaries against the distribution they come from
     python benchmarks/people.py kept --data FOLDER              # analysts and copies, people apart
+    python benchmarks/people.py private --people 37500 --visits 6    # with record_dp of whole people
     python benchmarks/people.py speed --people 10000 --visits 40
 
 Sources are generated, so that people beyond the table can be had from the distribution itself: patients with a secret,
@@ -73,8 +74,8 @@ def people(n: int, seed: int, visits: float) -> dict[str, pd.DataFrame]:
     return {"patients": pd.DataFrame(patients), "visits": table, "items": pd.DataFrame(items)}
 
 
-def units_of(**changed: object) -> UnitRelease:
-    design = sz.TreeRandomResponse(BUDGET, sensitive="ill", confidence=0.95)
+def units_of(by: object = None, **changed: object) -> UnitRelease:
+    design = by or sz.TreeRandomResponse(BUDGET, sensitive="ill", confidence=0.95)
     return UnitRelease(design, **{"key": "patient", "children": LINKS, "root": "patients", **changed})
 
 
@@ -214,6 +215,66 @@ def told(rows: pd.DataFrame, key: str, columns: list[str]) -> np.ndarray:
     return lines.groupby(rows[key].to_numpy()).agg("/".join).to_numpy()
 
 
+# --------------------------------------------------------------------------------------------- private
+
+CODES_AND_SUCH = {
+    "ill": [False, True],
+    "target": [False, True],
+    "sex": ["f", "m"],
+    "visits: code": list(CODES),
+    "visits: ward": list("wxyz"),
+    "items: drug": list(CODES),
+    "items: dose": [10, 20, 30, 40],
+}
+EDGES = {
+    "age": [18, 30, 40, 50, 60, 70, 90],
+    "visits: number of rows": [0, 1, 2, 4, 7, 11, 18, 40],
+    "visits: first day": ["2020-01-01", "2020-04-01", "2020-07-01", "2020-10-27"],
+    "visits: distance of day": [0, 5, 10, 20, 40, 80, 200],
+    "visits: cost": [0, 10, 20, 30, 50, 100, 300],
+    "items: number of rows": [0, 1, 2, 3, 4, 6, 12],
+}
+
+
+def transitions(visits: pd.DataFrame) -> pd.Series:
+    """Shares of each pair of a code and the one before, of all visits."""
+    visits = visits.sort_values(["patient", "day"])
+    last = visits["code"].shift().where(visits["patient"] == visits["patient"].shift(), "none")
+    return pd.DataFrame({"last": last, "code": visits["code"]}).value_counts(normalize=True)
+
+
+def private(n: int, visits: float, runs: int) -> None:
+    """Releases with record_dp beside the one without, raw rows, and rows that are dealt to others at random."""
+    tables = people(n, 0, visits)
+    chosen = np.random.default_rng(1).random(n) < 0.8
+    inside, outside = (some(tables, "patients", "patient", mask) for mask in (chosen, ~chosen))
+    truth, raw = outside["patients"]["target"].astype(int), transitions(inside["visits"])
+
+    def figures(name: str, made: list[dict[str, pd.DataFrame]]) -> None:
+        aucs, moved = [], []
+        for training in made:
+            model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+            model.fit(hospital_features(training), training["patients"]["target"].astype(int))
+            aucs.append(roc_auc_score(truth, model.predict_proba(hospital_features(outside))[:, 1]))
+            moved.append(transitions(training["visits"]).sub(raw, fill_value=0).abs().sum() / 2)
+        print(f"| {name} | {' '.join(f'{x:.2f}' for x in aucs)} | {' '.join(f'{x:.2f}' for x in moved)} |", flush=True)
+
+    figures("raw", [inside])
+    dealt = inside["visits"].assign(patient=np.random.default_rng(0).permutation(inside["visits"]["patient"]))
+    figures("rows dealt to others at random", [inside | {"visits": dealt}])
+    figures("without record_dp", [units_of().fit(inside).release() for _ in range(runs)])
+    for few in (True, False):
+        nothing = {name: () for name in ("code", "ward", "cost") if few}
+        items = {name: () for name in ("drug", "dose") if few}
+        links = {"visits": Child(order="day", id="visit", summaries=nothing)}
+        links["items"] = Child(key="visit", parent="visits", summaries=items)
+        for eps in (1.0, 3.0, 10.0):
+            promise = sz.transformers.RecordDP(eps, CODES_AND_SUCH)
+            design = sz.TreeRandomResponse(BUDGET, sensitive="ill", confidence=0.95, bins=EDGES, record_dp=promise)
+            made = [units_of(by=design, children=links).fit(inside).release() for _ in range(runs)]
+            figures(f"eps {eps:g}, profiles {'without shares and means' if few else 'of all'}", made)
+
+
 # ------------------------------------------------------------------------------------------------ speed
 
 
@@ -233,7 +294,7 @@ def speed(n: int, visits: float) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("told", "kept", "speed"))
+    parser.add_argument("part", choices=("told", "kept", "private", "speed"))
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--people", type=int, default=15_000)
     parser.add_argument("--visits", type=float, default=20.0)
@@ -241,6 +302,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.part == "told":
         told_by(args.samples, args.people, args.visits)
+    elif args.part == "private":
+        private(args.people, args.visits, 3)
     elif args.part == "speed":
         speed(args.people, args.visits)
     else:

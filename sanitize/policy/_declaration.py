@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Union
 
@@ -306,7 +306,7 @@ def check(document: Any) -> None:
             _check_bounds(where, one)
     _check_roles(columns, parts)
     for where, part in parts.items():
-        _check_settings(where, part, columns.sensitive)
+        _check_settings(where, part, columns.sensitive, [table.name for table in document.table])
     if len(parts) == 1 and "channel" in parts and not columns.keep:
         _check_notion("budget", parts["channel"], budget)
     elif notion_of(budget) not in MERGING:
@@ -393,7 +393,7 @@ def _check_roles(columns: Any, parts: dict[str, Any]) -> None:
             places[name] = where
 
 
-def _check_settings(where: str, channel: Any, sensitive: tuple[str, ...]) -> None:
+def _check_settings(where: str, channel: Any, sensitive: tuple[str, ...], tables: Collection[str]) -> None:
     """Refuse settings of other mechanisms and of other columns."""
     mechanism, public = channel.mechanism, channel.public
     for key, owners in OWNERS.items():
@@ -417,7 +417,8 @@ def _check_settings(where: str, channel: Any, sensitive: tuple[str, ...]) -> Non
             f"the rows; write for example bounds = {{ {absent} = [0, 100] }}",
         )
     for column, cuts in channel.bins.items():
-        if column not in (*sensitive, *public):
+        of_table = column.partition(": ")[0] in tables  # what rows of a unit come to
+        if not of_table and column not in (*sensitive, *public):
             raise PolicyError(f"bins names {column!r}, which is no column of its channel", f"bins.{column}")
         _check_cuts(f"{where}.bins.{column}", cuts)
 
@@ -478,7 +479,7 @@ def _check_promise(document: Any, parts: Iterable[Any], name: str) -> None:
     if document.rows == "keep":
         words = f'rows = "keep" is allowed after a look at every secret; leave it out with {name}'
         raise PolicyError(words, "rows")
-    if document.columns.unit is not UNSET:
+    if document.columns.unit is not UNSET and not document.table:
         words = f"asks for a ledger that counts secrets without noise; leave it out with {name}"
         raise refused("columns.unit", words)
     if document.receipt is not UNSET:

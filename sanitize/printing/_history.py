@@ -101,7 +101,9 @@ class HistoryModel:
     columns: tuple[_Column, ...]  # parents before children
 
     @classmethod
-    def fit(cls, table: Mapping[str, Any], owners: Owners, words: RandomWords) -> Self:
+    def fit(
+        cls, table: Mapping[str, Any], owners: Owners, words: RandomWords, before: Mapping[str, Any] | None = None
+    ) -> Self:
         """Learn how the rows of owners follow one another.
 
         Parameters
@@ -111,6 +113,8 @@ class HistoryModel:
         owners : Owners
         words : RandomWords
             For noise on which columns go with which.
+        before : mapping of name to column and ndarray of bool, optional
+            Of each row the one before it, and where there is none; by default those of an owner follow one another.
         """
         names, units = list(table), _Units(owners.unit[owners.of_row], int(owners.unit.max(initial=-1)) + 1)
         n_rows = len(owners.of_row)
@@ -122,16 +126,20 @@ class HistoryModel:
         columns = []
         for place, parent in zip(order, parents, strict=True):
             own, n = codes[place], sizes[place]
-            before = _before(own, owners.of_row, n)
+            if before is None:
+                last = _before(own, owners.of_row, n)
+            else:
+                values, none = before[names[place]]
+                last = np.where(none, n, made[place][0].encode(values))
             kinds, kind = owners.kinds(own, made[place][0])
-            given = [(kind, kinds.tree_.node_count), (before, n + 1)]
+            given = [(kind, kinds.tree_.node_count), (last, n + 1)]
             if parent >= 0:
                 given.append((codes[order[parent]], sizes[order[parent]]))
             soft = [units.pairs(values, own, (size, n)) for values, size in given]
             weights = [one / np.maximum(one.sum(axis=1, keepdims=True), _TINY) for one in soft]
             alone = np.maximum(shares(np.bincount(own, minlength=n)), _TINY)
             weights[1:] = [one / alone for one in weights[1:]]
-            pairs = _counts(before, own, (n + 1, n))
+            pairs = _counts(last, own, (n + 1, n))
             columns.append(_Column(*made[place], parent, kinds, tuple(weights), tuple(soft[1:]), pairs))
         return cls(tuple(names[place] for place in order), tuple(columns))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sanitize._tables.columns import ascending, column_of, factorize, look_up, masked, python_values
+from sanitize._tables.columns import as_arrow, ascending, column_of, factorize, look_up, masked, python_values
 from sanitize._tables.frame import Table
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.printing import begins
@@ -109,6 +109,8 @@ class Rows:
         Of what is left, once it is learned.
     keys : column or None
         Of units what names each of them.
+    before : dict of str to pair, optional
+        Of rows of a private model, which follow nothing: each column of the row before, and where there is none.
     """
 
     name: str
@@ -124,6 +126,7 @@ class Rows:
     made: set[str] = field(default_factory=set)
     model: HistoryModel | None = None
     keys: Any = None
+    before: dict[str, tuple[Any, NDArray[np.bool_]]] | None = None
 
     @property
     def below(self) -> list[Rows]:
@@ -149,7 +152,12 @@ class Rows:
         """Rows of each of n printed owners; of all as many where they have the same number in the table."""
         if self.count not in columns:
             return np.full(n, np.searchsorted(self.owner, 1))
-        return as_ordered(columns[self.count], self.count)[0]
+        return as_ordered(columns[self.count], self.count)[0].clip(0).astype(np.intp)
+
+    def label(self, name: str) -> str:
+        """What a column of it is called among those of units, where all are declared."""
+        what = "distance of " if name == self.child.order else ""
+        return name if name in self.made else f"{self.name}: {what}{name}"
 
     def distance(self, printed: NDArray[np.intp]) -> float:
         """Largest difference of the shares of owners with at most so many rows, that of Kolmogorov and Smirnov."""
@@ -161,7 +169,7 @@ class Rows:
     def distances(self, name: str) -> Any:
         """Of the order the distance of each row from the last that has it, 0 in the first; others as they are."""
         column = self.columns[name]
-        if name != self.child.order:
+        if name != self.child.order or self.before is not None:
             return column
         numbers, missing = as_ordered(column, name)
         known = np.flatnonzero(~missing)
@@ -179,27 +187,30 @@ class Rows:
         steps = np.where(missing, 0, steps)
         total, runs = np.cumsum(steps), np.flatnonzero(begins(owner))
         at = begin + total - np.repeat((total - steps)[runs], np.diff(np.append(runs, len(owner))))
-        dtype = plain(self.columns[order]).type
+        dtype = plain(pa.array([], self.types[order])).type
         if pa.types.is_integer(dtype):
             limits = np.iinfo(dtype.to_pandas_dtype())
             at = np.clip(at, limits.min, limits.max)
         made = restored(at, dtype)
         return made.take(pa.array(np.arange(len(owner)), mask=missing))
 
-    def lifted(self, n_units: int, *, plainly: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    def lifted(
+        self, n_units: int, declared: Mapping[str, Sequence[Any]] | None, *, plainly: bool
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Columns that its owners have of it, and those that units have: what all of their rows amount to.
 
-        What is the same in all rows of each owner is taken out, and is the owner's, plainly without its name.
+        What is the same in all rows of each owner is taken out, and is the owner's, plainly without its name. Where
+        values are declared nothing is taken out, and which columns there are follows from what is declared.
         """
         mine = self.owner < self.n_owners
         own, found = _Groups.of(self.owner, self.n_owners), {}
         unit = self.unit[self.owner]
         of_some, made = unit < n_units, dict[str, Any]()
         of_units = _Groups.of(unit, n_units)
-        if len(set(own.numbers.tolist())) > 1:
+        if declared is not None or len(set(own.numbers.tolist())) > 1:
             found[self.count] = pa.array(own.numbers)
         for name in list(self.columns):
-            if mine.all() and own.share(self.columns[name], name):
+            if declared is None and mine.all() and own.share(self.columns[name], name):
                 self.shared[name] = label = name if plainly else f"{self.name}: {name}"
                 found[label] = own.first_of(self.columns.pop(name))
             elif name == self.child.order:
@@ -208,9 +219,12 @@ class Rows:
                 found[self.start] = dated.first_of(self.columns[name].filter(pa.array(known)))
             else:
                 column = self.columns[name].filter(pa.array(of_some))
-                usual = ("mean",) if is_ordered(column.type, name) else ("share",)
+                values = None
+                if declared is not None:
+                    values = [value for value in declared.get(self.label(name), ()) if value is not None]
+                usual = ("mean",) if not values and is_ordered(column.type, name) else ("share",)
                 for what in self.child.summaries.get(name, usual):
-                    made |= {f"{self.name}: {of}": it for of, it in of_units.summary(column, name, what)}
+                    made |= {f"{self.name}: {of}": it for of, it in of_units.summary(column, name, what, values)}
         return found, made
 
 
@@ -240,10 +254,10 @@ class _Groups:
         """The first value of each group."""
         return column.take(pa.array(self.first, mask=self.numbers == 0))
 
-    def summary(self, column: Any, name: str, what: str) -> list[tuple[str, Any]]:
+    def summary(self, column: Any, name: str, what: str, declared: Sequence[Any] | None) -> list[tuple[str, Any]]:
         """What a column amounts to in each group, with what that is called."""
         if what in ("share", "count"):
-            return self.frequencies(column, name, what)
+            return self.frequencies(column, name, what, declared)
         if what == "first":
             return [(f"first {name}", self.first_of(column))]
         if what == "last":
@@ -260,16 +274,21 @@ class _Groups:
         values = restored(made.astype(np.int64), dtype) if pa.types.is_temporal(dtype) else pa.array(made)
         return [(f"{what} of {name}", values.take(pa.array(np.arange(self.n), mask=rows == 0)))]
 
-    def frequencies(self, column: Any, name: str, what: str) -> list[tuple[str, Any]]:
-        """Shares or counts of the values that most groups have."""
+    def frequencies(self, column: Any, name: str, what: str, declared: Sequence[Any] | None) -> list[tuple[str, Any]]:
+        """Shares or counts of the values that are declared, or of those that most groups have."""
         values, codes = ascending(column, name)
         size = len(values) + 1
         groups = np.bincount(np.unique(self.of_row * size + codes + 1) % size, minlength=size)[1:]
         often = np.argsort(-groups, kind="stable")[:_SHARES]
+        places = often[groups[often] >= LEAST_ROWS]
+        chosen = python_values(values.take(pa.array(places)), name)
+        if declared is not None:
+            chosen = list(declared[:_SHARES])
+            places = look_up(as_arrow(chosen, name), values).astype(np.intp)
         made = []
-        for place in often[groups[often] >= LEAST_ROWS].tolist():
+        for place, value in zip(places.tolist(), chosen, strict=True):
             rows = np.bincount(self.of_row, codes == place, self.n)
-            label = f"{what} of {name} = {python_values(values[place : place + 1], name)[0]}"
+            label = f"{what} of {name} = {value}"
             figures = rows if what == "count" else np.round(rows / np.maximum(self.numbers, 1), 6)
             made.append((label, masked(figures, self.numbers == 0)))
         return made
@@ -303,6 +322,7 @@ def read_units(
     children: Mapping[str, Child],
     root: str | None,
     own_columns: Sequence[str] | None,
+    declared: Mapping[str, Sequence[Any]] | None = None,
 ) -> Rows:
     """The root with all that belongs to it, and with what that amounts to among its columns.
 
@@ -317,6 +337,8 @@ def read_units(
         Without one the units are those of the only child.
     own_columns : sequence of str, optional
         Those of the root that are looked at; all by default.
+    declared : mapping of name to values, optional
+        Values that columns may have, where no row may decide which columns there are.
     """
     first = next(iter(read))
     own = read[first].to_arrow()
@@ -340,7 +362,7 @@ def read_units(
         above.children.append(made[name])
     for name in reversed(order):
         above = made[children[name].parent]
-        for rows, found in zip((above, top), made[name].lifted(n, plainly=root is None), strict=True):
+        for rows, found in zip((above, top), made[name].lifted(n, declared, plainly=root is None), strict=True):
             if both := sorted(found.keys() & rows.columns.keys()):
                 raise ColumnError(f"column {both[0]!r} of table {rows.name!r} is there twice; rename it", both[0])
             rows.columns |= found

@@ -19,6 +19,8 @@ from sanitize._files.outputs import outputs, writing
 from sanitize._release.designer import RecipeDesigner, footer_of
 from sanitize._release.first_pass import Counted
 from sanitize._release.layout import select
+from sanitize._release.recipes.promise import check_settings
+from sanitize._release.recipes.recipe import Recipe
 from sanitize._release.recipes.trees import TreeRecipe
 from sanitize._release.survey import refuse_identifiers
 from sanitize._sampling.noise import NoiseKey, derived, random_words
@@ -26,6 +28,7 @@ from sanitize._tables.frame import Table
 from sanitize.binning import is_numeric
 from sanitize.errors import ColumnError, InvalidParameter, SourceError
 from sanitize.printing import HistoryModel, Owners, RowModel
+from sanitize.relational._private import FlatRecords
 from sanitize.relational._profiles import Child, Rows, read_units
 from sanitize.report import LeakageReport, Section
 
@@ -52,7 +55,9 @@ class UnitRelease:
     that profile, the row before and one another. Whatever is printed for a unit, all its rows together, is drawn from
     that one symbol, so it tells no more of the secret than the symbol does (data processing): the budget holds for
     whoever reads a whole history. What was learned from the table to print by is of many units, and measured, not
-    proven, as for single rows.
+    proven, as for single rows. With ``record_dp`` all but the symbols is differentially private for a unit more or
+    less, with all of its rows: one record of each is counted with noise. Columns of children are declared as ``table:
+    column``.
 
     Parameters
     ----------
@@ -112,8 +117,12 @@ class UnitRelease:
         recipe = (by._releaser() if hasattr(by, "_releaser") else by).recipe()
         if not isinstance(recipe, TreeRecipe):
             raise InvalidParameter("units are released through a tree: give a TreeRandomResponse or a TreeMerging")
-        if recipe.record_dp is not None or recipe.secret_dp is not None:
-            raise InvalidParameter("histories are learned without noise: leave record_dp and secret_dp out")
+        if recipe.promise is not None:
+            check_settings(vars(recipe))
+            if recipe.record_dp is None:
+                raise InvalidParameter("histories are learned without noise on secrets alone: leave secret_dp out")
+            if root is None:
+                raise InvalidParameter("record_dp needs the table with one row for each unit: name it with root=")
         if ledger is None and getattr(by, "ledger", None) is not None and not by.is_noisy:
             raise InvalidParameter(
                 f"the policy keeps a ledger of units: give ledger=UnitLedger({by.ledger.name!r}, budget, unit={key!r})"
@@ -167,7 +176,8 @@ class UnitRelease:
             own = select("public", self._recipe.public, first)
             with contextlib.suppress(ColumnError):  # a release has no secret
                 own += select("sensitive", self._recipe.sensitive, first)
-        return read_units(read, self.key, self.children, self.root, own)
+        promise = self._recipe.record_dp
+        return read_units(read, self.key, self.children, self.root, own, None if promise is None else promise.values)
 
     def fit(self, tables: Tables) -> Self:
         """Aggregate, grow the tree, design the channel, and learn what prints rows.
@@ -195,9 +205,17 @@ class UnitRelease:
         public = [name for name in root.columns if name not in secrets]
         recipe = self._recipe.changed(public=public, sensitive=list(secrets))
         recipe.made = root.made
-        for rows in root.below:
+        flat, beside = None, dict[str, pa.Array]()
+        if recipe.record_dp is not None:
+            flat = FlatRecords.of(root, recipe)
+            recipe, beside = flat.recipe, flat.columns
+        for rows in root.below if flat is None else ():
             refuse_identifiers(rows.columns, sorted(rows.columns.keys() - {rows.child.order, *rows.made}))
-        layout, source = recipe.layout(Table.of(pa.table(root.columns)))
+        layout, source = Recipe.layout(recipe, Table.of(pa.table({**root.columns, **beside})))
+        layout = recipe.grown(layout, source, len(root.owner), beside)
+        # Of private tables below nothing is looked at from here on.
+        learned = root if flat is None else flat.printed(layout.source)
+        root.children = learned.children
         counted, self._words = Counted.of(layout, source), random_words(recipe.random_state)
         fitted = recipe.design(recipe.for_files(), layout, counted, self._words)
         fitted.report.require()
@@ -219,7 +237,7 @@ class UnitRelease:
         seed, p_y = NoiseKey.from_seed(0), fitted.channel.push(rows_of[None] / rows_of.sum())[0]
         cells = np.searchsorted(np.cumsum(p_y)[:-1], np.linspace(0, 1, _TRIED, endpoint=False), side="right")
         tried = self._release.decode(cells, seed)
-        self._learn(root, _features(self._tree, root.columns), tried, _features(self._tree, tried), seed)
+        self._learn(root, _features(self._tree, learned.columns), tried, _features(self._tree, tried), seed)
         return self
 
     def _learn(
@@ -239,7 +257,7 @@ class UnitRelease:
             if child.columns:
                 table = {name: child.distances(name) for name in child.columns}
                 words = derived(self._words, f"learn {child.name}")
-                model = HistoryModel.fit(table, Owners(child.owner, child.unit, of_owner), words)
+                model = HistoryModel.fit(table, Owners(child.owner, child.unit, of_owner), words, child.before)
                 child.model = model = model.tilted(owner, tried_features, seed)
             if not child.children:
                 continue

@@ -429,7 +429,7 @@ class TestRefused:
         with pytest.raises(InvalidParameter, match="keep_sensitive"):
             release_of(sz.TreeRandomResponse(BUDGET, sensitive="ill", keep_sensitive=True)).fit(hospital(1200))
         noisy = sz.TreeRandomResponse(BUDGET, sensitive="ill", confidence=0.95, secret_dp=SecretDP(1.0, 1e-6))
-        with pytest.raises(InvalidParameter, match="learned without noise"):
+        with pytest.raises(InvalidParameter, match="learned without noise on secrets"):
             release_of(noisy).fit(tables)
 
     def test_summaries_and_orders_that_are_none(self):

@@ -178,7 +178,7 @@ class RecordDP(Promise):
         model = PrivateModel.learn(codes, sizes, ordered, of_model, look, known)
         drawn = model.draw(len(chosen), key.derive("rows of the model"))
         return {
-            name: _values(layout, alphabet, own, as_arrow(source[name], name).type, key)
+            name: decoded(layout, alphabet, own, as_arrow(source[name], name).type, key)
             for (name, alphabet), own in zip(alphabets.items(), drawn, strict=True)
         }
 
@@ -215,7 +215,7 @@ def _found(
     return found, counted
 
 
-def _values(layout: Layout, alphabet: Alphabet, codes: NDArray[np.intp], dtype: pa.DataType, key: NoiseKey) -> pa.Array:
+def decoded(layout: Layout, alphabet: Alphabet, codes: NDArray[np.intp], dtype: pa.DataType, key: NoiseKey) -> pa.Array:
     """Values of drawn levels: declared ones, or uniform between the edges of a bin."""
     name, levels, place = alphabet.columns[0], alphabet.levels[0], alphabet.codes[codes, 0]
     missing = place == len(levels)

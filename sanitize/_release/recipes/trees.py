@@ -150,15 +150,21 @@ class TreeRecipe(TreeParameters, Recipe):
         layout, source = super().layout(table, sensitive_features, weights)
         return self.grown(layout, source, table.n_rows), source
 
-    def grown(self, layout: Layout, source: Mapping[str, Any], n_rows: int) -> GrownLayout:
-        """A layout with the tree that is grown over its public columns."""
+    def grown(
+        self, layout: Layout, source: Mapping[str, Any], n_rows: int, beside: Collection[str] = ()
+    ) -> GrownLayout:
+        """A layout with the tree that is grown over its public columns.
+
+        Those beside the tree are in the private model of whole rows alone.
+        """
+        modelled, layout = layout, replace(layout, public=tuple(name for name in layout.public if name not in beside))
         if self.target is not None and self.target not in layout.public:
             shown = ", ".join(map(repr, layout.public[:10]))
             raise ColumnError(f"target must be one of the public columns {shown}, got {self.target!r}")
         rows = source
         if self.record_dp is not None:
             chosen = design_rows(n_rows, RECORD_SHARE)
-            source = self.record_dp.rows_instead(layout, rows, chosen, noise_key(self.random_state, "record_dp"))
+            source = self.record_dp.rows_instead(modelled, rows, chosen, noise_key(self.random_state, "record_dp"))
         free = [name for name in layout.public if name not in {*layout.bins, *(self.hierarchies or {}), *self.made}]
         refuse_identifiers(source, free)
         settings: dict[str, Any] = {"weights": self.weights, "hierarchies": self.hierarchies, "target": self.target}
