@@ -207,7 +207,7 @@ class UnitRelease:
         recipe.made = root.made
         flat, beside = None, dict[str, pa.Array]()
         if recipe.record_dp is not None:
-            flat = FlatRecords.of(root, recipe)
+            flat = FlatRecords.of(root, recipe.changed(public=None))  # of what is beside the profiles, too
             recipe, beside = flat.recipe, flat.columns
         for rows in root.below if flat is None else ():
             refuse_identifiers(rows.columns, sorted(rows.columns.keys() - {rows.child.order, *rows.made}))
