@@ -123,6 +123,8 @@ class UnitRelease:
                 raise InvalidParameter("histories are learned without noise on secrets alone: leave secret_dp out")
             if root is None:
                 raise InvalidParameter("record_dp needs the table with one row for each unit: name it with root=")
+            if ledger is not None:
+                raise InvalidParameter("a ledger of units counts secrets without noise: leave it out with record_dp")
         if ledger is None and getattr(by, "ledger", None) is not None and not by.is_noisy:
             raise InvalidParameter(
                 f"the policy keeps a ledger of units: give ledger=UnitLedger({by.ledger.name!r}, budget, unit={key!r})"

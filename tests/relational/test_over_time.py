@@ -15,6 +15,7 @@ from sanitize.cli import main
 from sanitize.errors import InvalidParameter, TargetError
 from sanitize.ledger import UnitLedger
 from sanitize.relational import Child, UnitRelease
+from sanitize.transformers import RecordDP
 
 BUDGET = sz.LiftBudget(at_most=1.65, at_least=0.37)
 POLICY = """
@@ -120,6 +121,12 @@ def test_a_release_that_is_not_written_is_not_recorded(tmp_path, monkeypatch):
 def test_the_ledger_is_of_these_units_and_the_policy_s_is_not_forgotten(tmp_path):
     with pytest.raises(InvalidParameter, match="'person' names, and these are of 'patient'"):
         units_of(UnitLedger(tmp_path / "people.units", BUDGET, unit="person"))
+    with pytest.raises(InvalidParameter, match="without noise: leave it out"):
+        units_of(
+            UnitLedger(tmp_path / "patients.units", BUDGET, unit="patient"),
+            record_dp=RecordDP(1.0, {"ill": ["yes", "no"]}),
+            confidence=0.9,
+        )
     with pytest.raises(InvalidParameter, match="keeps a ledger of units: give ledger="):
         UnitRelease(sz.Policy.from_toml(POLICY))
 

@@ -285,12 +285,13 @@ def raw_figures():
         kept[:] = [len(rows.owner) for rows in self.root.below]
         return right(self, made)
 
-    def section(self, given):
-        made = told(self, given)
-        return replace(made, words=f"{made.words} Of {kept}.") if kept else made
+    def reported(self, found, ledger):
+        made = told(self, found, ledger)
+        whole = next(section for section in made.sections if section.name == "units")
+        return made.with_section(replace(whole, words=f"{whole.words} Of {kept}.")) if kept else made
 
-    told = UnitRelease._section
-    with patch.object(FlatRecords, "printed", printed), patch.object(UnitRelease, "_section", section):
+    told = UnitRelease._reported
+    with patch.object(FlatRecords, "printed", printed), patch.object(UnitRelease, "_reported", reported):
         yield
 
 
@@ -341,7 +342,8 @@ def figures(tables, label):
     given = {"min_rows": 4, "min_cell_rows": 4, "max_cells": 3, "bins": {"visits: number of rows": [0, 1, 2, 5]}}
     key = sz.NoiseKey.from_seed(0).derive(label)
     units = units_of(promise, {"visits": Child()}, random_state=key, **given).fit(tables)
-    visits, section = units.release()["visits"], units._section([])
+    visits = units.release()["visits"]
+    section = next(section for section in units.report_.sections if section.name == "units")
     learned = units._rows.children[0]
     told = [float(word) for word in section.words.replace("[", " ").replace("]", " ").split() if word.isdigit()]
     return [
