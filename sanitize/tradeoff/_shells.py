@@ -10,7 +10,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,9 +156,8 @@ def level_at(distance: float, n: int, m: int) -> float:
 def symmetric(level: float, n: int, m: int) -> Vector:
     """Channel p(y|x) = e**(-ε d(x,y))/(1 + (m-1)e**-ε)**n, the mechanism E_d [WYZ eq. 27, Lemma 5]."""
     ratio = math.exp(-level)
-    by_distance: Any = ratio ** np.arange(n + 1) / (1 + (m - 1) * ratio) ** n
-    made: Vector = by_distance[hamming_distances(n, m)]
-    return made
+    by_distance = np.asarray(ratio ** np.arange(n + 1) / (1 + (m - 1) * ratio) ** n, np.float64)
+    return by_distance[hamming_distances(n, m)]
 
 
 def shell_sizes(n: int, m: int) -> Iterator[int]:
