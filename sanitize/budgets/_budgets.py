@@ -96,20 +96,20 @@ def checking(owner: str) -> Iterator[None]:
         raise InvalidBudget(f"{owner}: {error}") from None
 
 
-def _checked(name: str, value: object, low: float, high: float) -> float:
-    with checking("LiftBudget"):
-        given = number(name, value, low, high)
-    return int(given) if is_whole(value) else given
-
-
 def _in_times(name: str, value: object, low: float, high: float) -> _Times:
     """One limit, or one for each sensitive value that is named, by its text."""
+
+    def checked(given: object) -> float:
+        limit = number(name, given, low, high)
+        return int(limit) if is_whole(given) else limit
+
     if isinstance(value, Mapping):
         texts = {MISSING_TEXT if key is None else str(key): limit for key, limit in value.items()}
         if not 0 < len(texts) == len(value):
             raise InvalidBudget(f'LiftBudget: {name} must name sensitive values, each once, or "*", all others')
         value = texts
-    limits: _Times = per_value(lambda limit: _checked(name, limit, low, high), value)
+    with checking("LiftBudget"):
+        limits: _Times = per_value(checked, value)
     return limits
 
 
@@ -127,11 +127,6 @@ def _expm1(nats: float) -> float:
     """e**nats - 1; a finite bound stays finite, so that an infinite leakage still exceeds it."""
     # Beyond this no lift of doubles can reach the bound, and its square would overflow.
     return nats if math.isinf(nats) else math.expm1(min(nats, 350.0))
-
-
-def _extremes(lifts: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Largest and smallest log-lift of each column."""
-    return logs(lifts.max(axis=0)), logs(lifts.min(axis=0))
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -321,25 +316,25 @@ def limits_for(budget: _B, sensitive: Alphabet) -> _B:
     if len(sensitive.columns) > 1:
         names = ", ".join(map(repr, sensitive.columns))
         raise InvalidBudget(f"limits by value are of one sensitive column, not of {names}; make one column of them")
-    most, least = (_in_order(name, side, sensitive) for name, side in budget.bounds.items())
+    column, n = sensitive.columns[0], len(sensitive)
+
+    def in_order(name: str, side: _Times) -> list[float]:
+        if not isinstance(side, dict):
+            return [side] * n
+        places = {place_of(sensitive, text): text for text in side if text != OTHERS}
+        if -1 in places or len(places) < len(side) - (OTHERS in side):
+            which = f"names {places[-1]!r}, which is no" if -1 in places else "names twice one"
+            raise InvalidBudget(f"{name} {which} value of the sensitive column {column!r}; write each as there, once")
+        found = [limit for s in range(n) if (limit := side.get(places.get(s, OTHERS))) is not None]
+        if len(found) < n:
+            raise InvalidBudget(
+                f"{name} has no limit for {n - len(found)} value(s) of the sensitive column {column!r}: name them, or "
+                'give a limit to "*", all others'
+            )
+        return found
+
+    most, least = (in_order(*side) for side in budget.bounds.items())
     return limited(np.array([*map(_nats_below, least)]), np.array([*map(math.log, most)]))  # type: ignore[return-value]
-
-
-def _in_order(name: str, side: _Times, sensitive: Alphabet) -> list[float]:
-    if not isinstance(side, dict):
-        return [side] * len(sensitive)
-    (column,), places = sensitive.columns, {place_of(sensitive, text): text for text in side if text != OTHERS}
-    if -1 in places or len(places) < len(side) - (OTHERS in side):
-        which = f"names {places[-1]!r}, which is no" if -1 in places else "names twice one"
-        raise InvalidBudget(f"{name} {which} value of the sensitive column {column!r}; write each as there, once")
-    limits = [side.get(places.get(s, OTHERS)) for s in range(len(sensitive))]
-    found = [limit for limit in limits if limit is not None]
-    if n_left := len(limits) - len(found):
-        raise InvalidBudget(
-            f"{name} has no limit for {n_left} value(s) of the sensitive column {column!r}: name them, or give a limit "
-            'to "*", all others'
-        )
-    return found
 
 
 def limits_seen(budget: _B, sensitive: Alphabet) -> _B:
@@ -444,8 +439,7 @@ class LDPBudget(_LiftBased):
 
     def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log Λ - log Ψ."""
-        top, bottom = _extremes(lifts)
-        return top - bottom
+        return logs(lifts.max(axis=0)) - logs(lifts.min(axis=0))
 
 
 class _Averaged(_LiftBased):
