@@ -279,7 +279,8 @@ def _check_sense(document: dict[str, Any]) -> None:
     is_half = (budget is None) != (verdict["worst_excess"] is None)
     _refuse(is_half, "the report has an excess without a budget, or a budget without an excess")
     # A budget of somebody else's making has words of its own.
-    if budget is None or budget.get("type", "LiftBudget") in BUDGETS:
+    kind = None if budget is None else budget.get("type", "LiftBudget")
+    if not isinstance(kind, str) or kind in BUDGETS:
         try:
             made = None if budget is None else budget_from_dict(budget)
         except (SanitizeError, TypeError, ValueError):
