@@ -225,7 +225,8 @@ def _rows(document: dict[str, Any]) -> str:
     limits = document["verdict"]["budget"]
     is_plain = not any(isinstance(side, dict) for side in limits.values())
     if not worst or not (beyond or (limits["type"] in ("LiftBudget", "LDPBudget") and is_plain)):
-        return f"{words}; if they are a sample, how far it may be off is not known."
+        what = "how far it" if is_plain else "which limit"
+        return f"{words}; if they are a sample, {what} may be off is not known."
     sure = f"{_level(worst)} sure"
     if not beyond:
         words = f"{words} and also if they are a sample of no other values ({sure})"

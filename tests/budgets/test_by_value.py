@@ -246,7 +246,7 @@ def test_a_sample_is_not_said_to_be_within_limits_that_the_worst_case_was_not_he
     report = sz.SubsetMerging(budget, sensitive="ill", public=["town", "age"]).fit(fitted[0]).report_
     worst = {line.name: line for line in report.measures if line.name.startswith("worst_")}
     assert worst["worst_max_log_lift"].after < worst["worst_max_log_lift"].bound
-    assert "if they are a sample, how far it may be off is not known" in report.to_dict()["verdict"]["sentence"]
+    assert "if they are a sample, which limit may be off is not known" in report.to_dict()["verdict"]["sentence"]
     assert report._worst.excess(limits_for(budget, report._after.sensitive)).max() > 0
 
 
