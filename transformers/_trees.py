@@ -77,7 +77,8 @@ class TreeMerging(TreeParameters, TreeSanitizer):
     weights : dict of column to float, optional
         How much the information about each column counts; 1 by default.
     hierarchies : dict of column to hierarchy, optional
-        Ancestors of each value, nearest first, or the path of a CSV file in ARX's format; see `sanitize.trees.grow`.
+        Ancestors of each value, nearest first, or the path of a CSV file in ARX's format. Such a column is only split
+        into one value or one node of the hierarchy, and the rest.
     target : str, optional
         Public column whose information alone is to be kept.
     bins : dict of column to edges, number or unit, optional
@@ -144,7 +145,8 @@ class TreeRandomResponse(TreeRandomResponseParameters, TreeSanitizer):
     weights : dict of column to float, optional
         How much the information about each column counts; 1 by default.
     hierarchies : dict of column to hierarchy, optional
-        Ancestors of each value, nearest first, or the path of a CSV file in ARX's format; see `sanitize.trees.grow`.
+        Ancestors of each value, nearest first, or the path of a CSV file in ARX's format. Such a column is only split
+        into one value or one node of the hierarchy, and the rest.
     target : str, optional
         Public column whose information alone is to be kept.
     bins : dict of column to edges, number or unit, optional

@@ -90,7 +90,7 @@ def sequential_budget(budgets: Sequence[LiftBudget]) -> LiftBudget:
     """Budget of releases each of which meets its own given all earlier outputs: the sum.
 
     log l(s, y_1, y_2) = log l(s, y_1) + log l(s, y_2 | y_1), so bounds of the second lift *conditional on* y_1 add
-    to those of the first. `sequential_log_lift` measures both terms.
+    to those of the first.
 
     Parameters
     ----------
