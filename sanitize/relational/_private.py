@@ -99,11 +99,11 @@ class FlatRecords:
         own, names = {name: bins.pop(name) for name in rows_of if name in bins}, tuple(rows_of) or (root.name,)
         layout = Layout(names, names, bins_of(own, rows_of, names, None), recipe.missing)
         promise = UnitDP(promise.eps, values, promise.delta, promise.ledger)
-        columns, alphabets = dict[str, pa.Array](), {}
+        columns, alphabets, read = dict[str, pa.Array](), {}, layout.columns(rows_of)
         for rows, chosen, before in _chosen(root, np.arange(root.n_owners), key.derive("chosen rows")):
             for name in map(rows.label, rows.columns):
                 alphabets[name] = alphabet = promise.alphabet(layout, [name])
-                codes = alphabet.encode({name: layout.columns(rows_of)[name]})
+                codes = alphabet.encode(read)
                 if (codes < 0).any():
                     raise promise.refused(name)
                 in_order = name in own or is_ordered(alphabet.levels[0].type, name)

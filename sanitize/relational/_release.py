@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import reduce
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -233,14 +233,19 @@ class UnitRelease:
         if isinstance(recipe.random_state, NoiseKey):
             recipe.random_state.bind(fitted.channel, rows_of.tobytes(), None)
         self._tree: Tree = fitted.beside["tree_"]
-        told = None if self.ledger is None else self.ledger.check(self._told, self._designer)
-        self.report_: LeakageReport = self._reported([], told)
+        vars(self).pop("report_", None)
         # Units that are printed from a seed and thrown away: models are tilted to what is known of printed ones.
         seed, p_y = NoiseKey.from_seed(0), fitted.channel.push(rows_of[None] / rows_of.sum())[0]
         cells = np.searchsorted(np.cumsum(p_y)[:-1], np.linspace(0, 1, _TRIED, endpoint=False), side="right")
         tried = self._release.decode(cells, seed)
         self._learn(root, _features(self._tree, learned.columns), tried, _features(self._tree, tried), seed)
         return self
+
+    @cached_property
+    def report_(self) -> LeakageReport:
+        """Of the fit, until a release sets its own; what a ledger would be told is found out when this is read."""
+        told = None if self.ledger is None else self.ledger.check(self._told, self._designer)
+        return self._reported([], told)
 
     def _learn(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+import relational_cases
 from relational_cases import hospital
 
 import sanitize as sz
@@ -11,31 +12,13 @@ from sanitize.cli import main
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError
 from sanitize.relational import Child, UnitRelease
 
-POLICY = """
-version = 1
-root = "patients"
-[columns]
-sensitive = ["ill"]
-public = ["age"]
-drop = ["sex"]
-unit = "patient"
-[budget]
-at_most = 1.65
-at_least = 0.37
-[channel]
-mechanism = "tree-random-response"
-[[table]]
-name = "visits"
-order = "day"
-id = "visit"
-public = ["code"]
-drop = ["cost"]
+POLICY = f"""{relational_cases.POLICY}drop = ["cost"]
 [[table]]
 name = "items"
 parent = "visits"
 key = "visit"
 public = ["drug"]
-summaries = { drug = ["count"] }
+summaries = {{ drug = ["count"] }}
 """
 
 

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import relational_cases
 from relational_cases import hospital
 
 import sanitize as sz
@@ -18,27 +19,7 @@ from sanitize.relational import Child, UnitRelease
 from sanitize.transformers import RecordDP
 
 BUDGET = sz.LiftBudget(at_most=1.65, at_least=0.37)
-POLICY = """
-version = 1
-root = "patients"
-ledger = "people.units"
-[columns]
-sensitive = ["ill"]
-public = ["age"]
-drop = ["sex"]
-unit = "patient"
-[budget]
-at_most = 1.65
-at_least = 0.37
-[channel]
-mechanism = "tree-random-response"
-max_cells = 10
-[[table]]
-name = "visits"
-order = "day"
-id = "visit"
-public = ["code"]
-"""
+POLICY = 'ledger = "people.units"' + relational_cases.POLICY.replace("[[table]]", "max_cells = 10\n[[table]]")
 
 
 def months(n=2000, k=3):

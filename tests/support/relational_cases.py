@@ -6,6 +6,26 @@ import numpy as np
 import pandas as pd
 
 CODES = np.array(list("ABCDEF"))
+# Of patients and visits; what else visits have is still to be listed.
+POLICY = """
+version = 1
+root = "patients"
+[columns]
+sensitive = ["ill"]
+public = ["age"]
+drop = ["sex"]
+unit = "patient"
+[budget]
+at_most = 1.65
+at_least = 0.37
+[channel]
+mechanism = "tree-random-response"
+[[table]]
+name = "visits"
+order = "day"
+id = "visit"
+public = ["code"]
+"""
 
 
 def hospital(n=2000, seed=0, nobody=0):
