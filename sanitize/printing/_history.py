@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Kinds of owners of a column, units of each, owners that they are learned from, and rows that say which columns go with
 # which: more are no better.
-_KINDS, _UNITS, _LEAST, _OWNERS, _ROWS = 192, 40, 20, 20_000, 100_000
+_KINDS, _UNITS, _LEAST, _OWNERS, _ROWS = 480, 30, 20, 20_000, 100_000
 # Rows that there are of a pair of states in the mean: of fewer rows states are fewer.
 _PAIR_ROWS = 20
 # Of tilting: rounds, what a step is taken to the power of, and the share from which a pair is worth one.

@@ -237,7 +237,9 @@ class UnitRelease:
         # Units that are printed from a seed and thrown away: models are tilted to what is known of printed ones.
         seed, p_y = NoiseKey.from_seed(0), fitted.channel.push(rows_of[None] / rows_of.sum())[0]
         cells = np.searchsorted(np.cumsum(p_y)[:-1], np.linspace(0, 1, _TRIED, endpoint=False), side="right")
-        tried = self._release.decode(cells, seed)
+        # In random order: of many rows the first are enough, and must be of all symbols.
+        mixed = np.argsort(derived(seed, "order").words_at(0, np.arange(_TRIED)))
+        tried = self._release.decode(cells[mixed], seed)
         self._learn(root, _features(self._tree, learned.columns), tried, _features(self._tree, tried), seed)
         return self
 

@@ -196,6 +196,22 @@ class TestHistories:
         # Codes stick in the table, and so they do when printed; drawn apart they would be equal in a fifth of the rows.
         assert np.trace(followed(released)) == pytest.approx(np.trace(followed(tables)), abs=0.03)
 
+    def test_models_are_tilted_to_units_of_all_symbols(self):
+        """Of units with many rows the first few have as many rows as models are tilted to."""
+        rng, n = np.random.default_rng(6), 2000
+        people = pd.DataFrame({"who": np.arange(n), "ill": rng.integers(0, 2, n), "kind": rng.choice(list("abcd"), n)})
+        of = np.repeat(np.arange(n), 60)
+        own = people["kind"].map({"a": 0, "b": 2, "c": 4, "d": 6}).to_numpy()[of]
+        code = (own + rng.integers(0, 4, len(of))) % 8
+        stays = (rng.random(len(of)) < 0.5) & (np.arange(len(of)) % 60 > 0)
+        code = code[np.maximum.accumulate(np.where(stays, 0, np.arange(len(of))))]
+        tables = {"people": people, "visits": pd.DataFrame({"who": of, "code": np.array(list("ABCDEFGH"))[code]})}
+        design = sz.TreeRandomResponse(BUDGET, sensitive="ill", random_state=3)
+        units = UnitRelease(design, "who", {"visits": Child()}, "people").fit(tables)
+        units.release()
+        section = next(part for part in units.report_.sections if part.name == "units")
+        assert section.rows[0][4] < 0.03
+
     def test_dates_ascend_in_each_history_and_their_distances_are_those_of_the_table(self, fitted):
         tables, _, released = fitted
 
