@@ -207,6 +207,11 @@ def kept(name, tables, units, root, key, child, columns, target, features) -> No
         print(f"{name}: {np.isin(printed, known).mean():.4f} of printed histories are those of as many {who}")
     profiles, people_of, others = (units.profiles(of) for of in (released, inside, outside))
     print(sz.attack.judge(profiles, people_of, outsiders=others, sensitive=units.by.sensitive).to_text())
+    released, people_of, others = (units.halves(of) for of in (released, inside, outside))
+    half = [column for column in released if column.startswith("later")]
+    judged = sz.attack.judge(released, people_of, outsiders=others, sensitive=units.by.sensitive, half=half)
+    linked = next(pair for pair in judged.pairs if pair.name == "linkability")
+    print(f"{name}, halves of a history: {100 * linked.people:.1f} of 100 people linked; {100 * linked.outsiders:.1f}")
 
 
 def told(rows: pd.DataFrame, key: str, columns: list[str]) -> np.ndarray:

@@ -32,6 +32,7 @@ def judge(
     sensitive: str | Sequence[str] | None = None,
     public: Sequence[str] | None = None,
     rows: Literal["shuffle", "keep"] = "shuffle",
+    half: Sequence[str] | None = None,
     excess: float = 0.02,
     at_most: float | None = None,
     confidence: float = 0.95,
@@ -61,6 +62,9 @@ def judge(
     rows : {"shuffle", "keep"}
         ``keep`` where row i of the release is made from row i of the source: then groups of rows that tell the secret
         are looked for too.
+    half : list of str, optional
+        Columns that are one of the two halves of linkability, the others being the other; by default columns are dealt
+        in turn by how much each tells.
     excess : float
         Difference of people and outsiders, as a share, that is allowed.
     at_most : float, optional
@@ -131,7 +135,7 @@ def judge(
     equal = [side[: min(map(len, dealt))] for side in dealt]
     copies = find_copies(beside, equal)
     singled = single_out(beside, equal, rng)
-    found, known = search(beside, dealt, rng)
+    found, known = search(beside, dealt, rng, half)
     level = 1 - confidence if at_most is None else (1 - confidence) / 2
     return Judgement(
         pairs=_pairs([*copies, singled, *found], level, excess),

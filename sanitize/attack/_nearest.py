@@ -21,6 +21,7 @@ from sanitize.attack._adversaries import Secrets, area, predict, threads_for
 from sanitize.attack._copies import Measured
 from sanitize.attack._features import Features, indicators
 from sanitize.attack._people import APART, PEOPLE, RELEASED, Beside, Column
+from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.measures import entropy
 
 Rows = NDArray[np.integer[Any]]
@@ -61,12 +62,13 @@ class _Search:
     Attributes
     ----------
     known, halves : list of int, two lists of int
-        Columns that together tell most printed rows apart; and all columns, dealt in turn by how much each tells.
+        Columns that together tell most printed rows apart; and all columns, those of one half and the others, by
+        default dealt in turn by how much each tells.
     most_targets : int
         People, and as many outsiders, that may be searched for.
     """
 
-    def __init__(self, beside: Beside, rng: np.random.Generator) -> None:
+    def __init__(self, beside: Beside, rng: np.random.Generator, half: Sequence[str] | None) -> None:
         self.beside = beside
         order = rng.permutation(beside.n[RELEASED])
         codes = np.column_stack([column.codes[RELEASED][order] for column in beside.columns]).astype(np.int32)
@@ -83,6 +85,13 @@ class _Search:
         some = codes[:_MOST_ROWS].astype(np.int64)
         by_entropy = np.argsort([-_entropy(column) for column in some.T], kind="stable").tolist()
         self.halves = by_entropy[::2], by_entropy[1::2]
+        if half is not None:
+            names = [column.name for column in beside.columns]
+            if absent := [name for name in half if name not in names]:
+                raise ColumnError(f"half: {ColumnError.absent(absent, names)}", absent[0], absent)
+            if not 0 < len(set(half)) < len(names):
+                raise InvalidParameter("half must name some of the columns that are compared, and not all of them")
+            self.halves = [j for j in by_entropy if names[j] in half], [j for j in by_entropy if names[j] not in half]
         self.known: list[int] = []
         together = np.zeros(len(some), np.int64)
         while len(self.known) < min(_KNOWN, max(1, len(sizes) - 1)):
@@ -133,7 +142,9 @@ class _Search:
         np.multiply(differs, APART, out=out, dtype=np.int32)
 
 
-def search(beside: Beside, sides: Sequence[Rows], rng: np.random.Generator) -> tuple[list[Measured], tuple[str, ...]]:
+def search(
+    beside: Beside, sides: Sequence[Rows], rng: np.random.Generator, half: Sequence[str] | None = None
+) -> tuple[list[Measured], tuple[str, ...]]:
     """Membership, linkability and inference by the nearest printed row, and the columns that the adversary knows.
 
     Parameters
@@ -142,8 +153,10 @@ def search(beside: Beside, sides: Sequence[Rows], rng: np.random.Generator) -> t
     sides : sequence of ndarray of int
         All people, and outsiders, in random order; as many as time allows are searched for, of the people half at most:
         the others teach how the secret goes with the public columns.
+    half : sequence of str, optional
+        Columns of one of the halves that are linked.
     """
-    searched = _Search(beside, rng)
+    searched = _Search(beside, rng, half)
     n = min(searched.most_targets, max(1, len(sides[0]) // 2), *map(len, sides[1:]))
     targets = [side[:n] for side in sides]
     found = [searched.of(side, rows) for side, rows in enumerate(targets, PEOPLE)]

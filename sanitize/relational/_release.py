@@ -28,6 +28,7 @@ from sanitize._tables.frame import Table
 from sanitize.binning import is_numeric
 from sanitize.errors import ColumnError, InvalidParameter, SourceError
 from sanitize.printing import HistoryModel, Owners, RowModel
+from sanitize.relational._halves import halved, side_by_side
 from sanitize.relational._private import FlatRecords
 from sanitize.relational._profiles import Child, Rows, read_units
 from sanitize.report import LeakageReport, Section
@@ -162,7 +163,26 @@ class UnitRelease:
         root = self._read(tables)
         return root.table.rebuild(root.columns)
 
-    def _read(self, tables: Tables) -> Rows:
+    def halves(self, tables: Tables) -> Any:
+        """Profiles of two halves of the rows of each unit, the earlier and the later, side by side.
+
+        Of a person known by the one half and a file with the other, `sanitize.attack.judge` says whether a release
+        leads from the one to the other: its ``half`` are the columns whose names begin with "later".
+
+        Parameters
+        ----------
+        tables : mapping of name to table; or path
+            As of `profiles`.
+
+        Returns
+        -------
+        Table of the kind of the root's, or of the only one's
+        """
+        root = self._read(tables)
+        halves = self._read(halved(self._given(tables), self.key, self.children, self.root, root.keys))
+        return root.table.rebuild(side_by_side(root, halves))
+
+    def _given(self, tables: Tables) -> dict[str, Table]:
         names = [name for name in (self.root, *self.children) if name is not None]
         if isinstance(tables, (str, os.PathLike)):
             folder = path_of(tables, SourceError)
@@ -172,8 +192,11 @@ class UnitRelease:
             }
         if absent := [name for name in names if name not in tables]:
             raise InvalidParameter(f"there is no table {absent[0]!r} among those given; name all of them")
-        read = {name: Table.of(tables[name]) for name in names}
-        own, first = None, read[names[0]]
+        return {name: Table.of(tables[name]) for name in names}
+
+    def _read(self, tables: Tables) -> Rows:
+        read = self._given(tables)
+        own, first = None, next(iter(read.values()))
         if self._recipe.public is not None:
             own = select("public", self._recipe.public, first)
             with contextlib.suppress(ColumnError):  # a release has no secret

@@ -70,7 +70,8 @@ def entropy(values):
 
 
 @pytest.mark.slow
-def test_the_nearest_row_is_what_loops_over_rows_find():
+@pytest.mark.parametrize("half", [None, ["x0", "x1", "c"]])
+def test_the_nearest_row_is_what_loops_over_rows_find(half):
     rng = np.random.default_rng(8)
 
     def drawn(n):
@@ -81,10 +82,12 @@ def test_the_nearest_row_is_what_loops_over_rows_find():
 
     table, others = drawn(60), drawn(30)
     released = pd.concat([table[::2], drawn(20)]).reset_index(drop=True)
-    judgement = judge(released, table, outsiders=others, sensitive="s", random_state=2)
+    judgement = judge(released, table, outsiders=others, sensitive="s", half=half, random_state=2)
     pairs, columns = found(judgement), [f"x{j}" for j in range(5)] + ["c", "d"]
     order = sorted(columns, key=lambda name: -entropy(released[name]))
     halves, known = (order[::2], order[1::2]), list(judgement.known)
+    if half is not None:
+        halves = half, [name for name in columns if name not in half]
     rest = [name for name in columns if name not in known]
     assert len(known) == 5
 
@@ -124,6 +127,13 @@ def test_the_nearest_row_is_what_loops_over_rows_find():
     nearer = [(a < b - 1e-6) + 0.5 * (abs(a - b) <= 1e-6) for a in nearest["people"] for b in nearest["outsiders"]]
     assert pairs["membership"].people == pytest.approx(np.mean(nearer))
     assert pairs["read off"].people > pairs["read off"].outsiders > 0
+
+
+@pytest.mark.parametrize(("half", "words"), [(["x", "zip"], "zip"), ([], "not all"), (["x", "c"], "not all")])
+def test_a_half_names_some_of_the_columns(half, words):
+    table = pd.DataFrame({"x": [1.0, 5.0, 3.0, 9.0] * 10, "c": list("abab") * 10, "s": [1, 0, 1, 0] * 10})
+    with pytest.raises((ColumnError, InvalidParameter), match=words):
+        judge(table, table, sensitive="s", half=half)
 
 
 def test_a_missing_number_is_as_far_from_any_other_as_two_categories_are():
