@@ -21,7 +21,7 @@ from sanitize.channel import Channel, ReducedChannel, Tuples
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, LedgerError, LedgerExceeded
 from sanitize.joint import ContingencyTable, JointDistribution
 from sanitize.ledger._book import Book, Entry, keyed_digest
-from sanitize.report import LEDGER, VERDICT_TOLERANCE, LeakageReport, ReleaseFacts
+from sanitize.report import LEDGER, VERDICT_TOLERANCE, LeakageReport, ReleaseFacts, Section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -77,6 +77,7 @@ def together(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageReport]:
             "they tell together, and no theorem bounds it; release coarser columns (bins, min_count)"
         )
     _require(report, book, level)
+    report = _with_repeats(report, entry.channel)
     recorded = replace(entry, digest=digests[-1])
     return replace(book, n_rows=n_rows, entries=(*book.entries, recorded), together=whole), report
 
@@ -239,6 +240,22 @@ def _measure(
         )
     facts = ReleaseFacts(mechanism=LEDGER, output="label", warnings=notes, recorded=n)
     return LeakageReport.measure(distribution, channel, budget, facts=facts)
+
+
+def _with_repeats(report: LeakageReport, channel: Channel) -> LeakageReport:
+    """The report with how many more releases like the last one tell as much as the table does."""
+    try:
+        exponent = measures.chernoff_information(channel)
+    except InvalidParameter:
+        return report
+    if math.isinf(exponent):  # there is no noise that could average out
+        return report
+    words = (
+        f"After about {math.ceil(math.log(10) / exponent):,} more with fresh noise, even the two values that are "
+        "hardest to tell apart are mistaken for each other in at most 1 of 20 cases: whoever has all of them knows "
+        "what the raw columns tell of the secret."
+    )
+    return report.with_section(Section("repeats", "Releases like the last one", words))
 
 
 def _sides(budget: Budget) -> dict[str, float]:

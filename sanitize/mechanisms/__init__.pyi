@@ -17,7 +17,6 @@ from ._data_independent.hamming import (
 )
 from ._data_independent.randomized_response import (
     calibrate_randomized_response as calibrate_randomized_response,
-    capacity_randomized_response as capacity_randomized_response,
     randomized_response as randomized_response,
     randomized_response_capacity as randomized_response_capacity,
 )

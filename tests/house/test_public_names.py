@@ -87,11 +87,11 @@ NAMES = {
         log_lift max_lift max_log_lift min_lift min_log_lift pml_envelope
     """,
     "measures": """
-        arimoto_information chi2_divergence ldp_epsilon max_information maximal_leakage mutual_information
-        normalized_utility sibson_information side_knowledge total_variation utility
+        arimoto_information chernoff_information chi2_divergence ldp_epsilon max_information maximal_leakage
+        mutual_information normalized_utility sibson_information side_knowledge total_variation utility
     """,
     "mechanisms": """
-        best_subset_merging calibrate_exponential calibrate_randomized_response capacity_randomized_response
+        best_subset_merging calibrate_exponential calibrate_randomized_response
         discrete_laplace_channel exponential_channel exponential_entropy gaussian_channel
         gaussian_noise_variance hamming_channel identifiability_channel optimal_random_response
         paper_subset_merging paper_subset_random_response randomized_response randomized_response_capacity

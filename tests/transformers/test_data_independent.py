@@ -19,7 +19,7 @@ from sanitize.budgets import CapacityBudget
 from sanitize.capacity import channel_capacity
 from sanitize.channel import Channel
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidBudget, InvalidParameter
-from sanitize.mechanisms import capacity_randomized_response, randomized_response
+from sanitize.mechanisms import calibrate_randomized_response, randomized_response
 from sanitize.report import LeakageReport
 from sanitize.transformers import ExponentialChannel, GaussianChannel
 
@@ -104,7 +104,9 @@ def test_the_verdict_is_about_the_channel_not_about_the_distribution_of_the_data
 
 def test_a_capacity_report_has_a_line_for_the_channel_and_prints():
     joint = sz.JointDistribution.from_matrix([[0.3, 0.2], [0.1, 0.4]])
-    report = LeakageReport.measure(joint, capacity_randomized_response(2, 0.1), CapacityBudget(0.1))
+    report = LeakageReport.measure(
+        joint, randomized_response(2, calibrate_randomized_response(2, 0.1)), CapacityBudget(0.1)
+    )
     line = next(measure for measure in report.measures if measure.name == "channel_capacity")
     assert (line.kind, line.bound, line.before) == ("bound", 0.1, math.log(2))
     assert "capacity of the channel" in str(report)

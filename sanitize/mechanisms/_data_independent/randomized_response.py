@@ -143,48 +143,14 @@ def calibrate_randomized_response(n_symbols: int, capacity: float) -> float:
 
     Examples
     --------
-    >>> epsilon = calibrate_randomized_response(2, 0.3681)
-    >>> round(1 / (1 + math.exp(epsilon)), 4)    # flips one symbol in ten
-    0.1
+    >>> randomized_response(2, calibrate_randomized_response(2, 0.3681)).matrix.round(3)
+    array([[0.9, 0.1],
+           [0.1, 0.9]])
     """
     n_symbols = whole_number("n_symbols", n_symbols, 1)
     capacity = nats("capacity", capacity)
     left, kept = partial(_response_entropy, n_symbols), partial(randomized_response_capacity, n_symbols)
     return level_of_capacity(n_symbols, capacity, 1.0, left, kept, 1 / 8)  # C <= ε²/8 for every ε-LDP channel
-
-
-def capacity_randomized_response(n_symbols: int, capacity: float) -> Channel:
-    """Randomized response over n symbols whose capacity is the budget: log n - H(Z) = capacity [WXH Cor. 3, 4].
-
-    Guarantee
-    ---------
-    max over P_X of I(X;Y) <= capacity for the integers that are sampled: the noise is rounded so that the local
-    DP never exceeds the calibrated ε, and the capacity grows with it.
-
-    Parameters
-    ----------
-    n_symbols : int
-        Symbols, >= 1.
-    capacity : float
-        Budget in nats, >= 0. From log n on, symbols are released as they are.
-
-    Returns
-    -------
-    Channel
-
-    Raises
-    ------
-    InvalidParameter
-        If n_symbols or capacity is out of range.
-
-    Examples
-    --------
-    >>> capacity_randomized_response(2, 0.3681).matrix.round(3)
-    array([[0.9, 0.1],
-           [0.1, 0.9]])
-    """
-    epsilon = calibrate_randomized_response(n_symbols, capacity)
-    return Channel.identity(int(n_symbols)) if math.isinf(epsilon) else randomized_response(n_symbols, epsilon)
 
 
 def level_of_capacity(
