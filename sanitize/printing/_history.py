@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import Codes, Mask, Vector
-from sanitize._tables.columns import ascending
+from sanitize._tables.columns import ascending, python_values
 from sanitize.printing._dependence import information, spanning_tree
 from sanitize.printing._edges import draw_each, faded, high_half, shares
 from sanitize.printing._values import PrintedColumn, printed_as
@@ -29,11 +29,17 @@ _KINDS, _UNITS, _LEAST, _OWNERS, _ROWS = 480, 30, 20, 20_000, 100_000
 _PAIR_ROWS = 20
 # Of tilting: rounds, what a step is taken to the power of, and the share from which a pair is worth one.
 _TILTS, _STEP, _LEAST_SHARE = 8, 0.4, 1e-5
+# Rows of any state that an owner may have beyond those that it shall have.
+_BESIDE = 0.1
 # Of a product of weights, as whole numbers that states are drawn by.
 _LARGEST = 1 << 24
 # A pair is forbidden where fewer units have it though chance would give many rows; all others get a share of a row.
 _FEW, _USUAL, _SELDOM = 3, 20, 1e-3
 _TINY = np.finfo(float).tiny
+
+
+# Of columns the share of rows of each owner that have a value, by the value as text.
+Shares: TypeAlias = "Mapping[str, Mapping[str, Vector]]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +92,22 @@ class _Column:
     @property
     def n_states(self) -> int:
         return len(self.printed.first) - 1
+
+    def wanted(self, kind: Codes, shares: Mapping[str, Vector], numbers: Codes) -> Vector:
+        """Rows of each owner that shall be in each state; the kind of owner says it of states of other values."""
+        told, is_told = np.zeros((len(numbers), self.n_states)), np.zeros(self.n_states, bool)
+        state = np.repeat(np.arange(self.n_states), np.diff(self.printed.first))
+        values = python_values(self.printed.values, self.printed.name)
+        for place in np.flatnonzero(self.printed.places >= 0):
+            if (value := str(values[self.printed.places[place]])) in shares:
+                told[:, state[place]] += shares[value]
+                is_told[state[place]] = True
+        by_kind, total = self.weights[0][kind], told.sum(axis=1, keepdims=True)
+        others = np.where(is_told, 0.0, by_kind).sum(axis=1, keepdims=True)
+        # Shares are printed one by one, and need not sum to what there is.
+        whole = np.clip(total, 1 - 2 * others, 1 - others / 2)
+        scaled = told * whole / np.maximum(total, _TINY) + ~is_told * by_kind * (1 - whole) / np.maximum(others, _TINY)
+        return np.asarray(numbers[:, None] * np.where(total > 0, scaled, by_kind))
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +165,7 @@ class HistoryModel:
             columns.append(_Column(*made[place], parent, kinds, tuple(weights), tuple(soft[1:]), pairs))
         return cls(tuple(names[place] for place in order), tuple(columns))
 
-    def tilted(self, of_row: Codes, features: NDArray[np.float32], words: RandomWords) -> Self:
+    def tilted(self, of_row: Codes, features: NDArray[np.float32], shares: Shares, words: RandomWords) -> Self:
         """The same with weights under which rows of printed owners follow one another as those of the table do.
 
         What is known of printed owners is a little other than what is known of those of the table.
@@ -153,11 +175,12 @@ class HistoryModel:
         of_row : ndarray of int, shape (n_rows,)
             Owner of each row, ascending, of some that are printed and thrown away.
         features : ndarray of float, shape (n_owners, n_features)
+        shares : Shares
         words : RandomWords
         """
         model = self
         for _ in range(_TILTS):
-            states, columns = model.states(of_row, features, words), []
+            states, columns = model.states(of_row, features, shares, words), []
             for number, column in enumerate(model.columns):
                 given = [_before(states[number], of_row, column.n_states)]
                 if column.parent >= 0:
@@ -171,18 +194,27 @@ class HistoryModel:
             model = replace(model, columns=tuple(columns))
         return model
 
-    def states(self, of_row: Codes, features: NDArray[np.float32], words: RandomWords) -> Codes:
+    def states(self, of_row: Codes, features: NDArray[np.float32], shares: Shares, words: RandomWords) -> Codes:
         """States of printed rows of owners, shape (n_columns, n_rows).
+
+        Where it is known of an owner which share of its rows has a value, so many have it: what is drawn is taken out
+        of what there is still to draw.
 
         Parameters
         ----------
         of_row : ndarray of int, shape (n_rows,)
             Owner of each printed row, ascending.
         features : ndarray of float, shape (n_owners, n_features)
+        shares : Shares
         words : RandomWords
         """
         states = np.empty((len(self.columns), len(of_row)), np.intp)
         kinds = [column.kinds.apply(features) for column in self.columns] if len(features) else []
+        wanted = {
+            number: column.wanted(kinds[number], shares[name], np.bincount(of_row, minlength=len(features)))
+            for number, (name, column) in enumerate(zip(self.names, self.columns, strict=True))
+            if name in shares
+        }
         first = np.searchsorted(of_row, np.arange(len(features)))
         length = np.diff(np.append(first, len(of_row)))
         longest = np.argsort(-length, kind="stable")
@@ -195,8 +227,14 @@ class HistoryModel:
                 given = [kinds[number][active], before]
                 if column.parent >= 0:
                     given.append(states[column.parent, rows])
-                word = high_half(words.words_at(3 * number, rows))
-                states[number, rows] = _drawn(column.weights, given, word)
+                word, weights = high_half(words.words_at(3 * number, rows)), column.weights
+                if number in wanted:
+                    left = wanted[number][active]
+                    weights = (left + _BESIDE * weights[0][given[0]], *weights[1:])
+                    given[0] = np.arange(len(active))
+                states[number, rows] = drawn = _drawn(weights, given, word)
+                if number in wanted:
+                    wanted[number][active, drawn] = np.maximum(left[np.arange(len(active)), drawn] - 1, 0)
         return states
 
     def printed(self, states: Codes, words: RandomWords) -> dict[str, pa.Array]:

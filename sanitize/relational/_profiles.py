@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sanitize._checks import Vector
 from sanitize._tables.columns import as_arrow, ascending, column_of, factorize, look_up, masked, python_values
 from sanitize._tables.frame import Table
 from sanitize.errors import ColumnError, InvalidParameter
@@ -153,6 +154,16 @@ class Rows:
         if self.count not in columns:
             return np.full(n, np.searchsorted(self.owner, 1))
         return as_ordered(columns[self.count], self.count)[0].clip(0).astype(np.intp)
+
+    def shares(self, profile: Mapping[str, Any], n: int) -> dict[str, dict[str, Vector]]:
+        """Shares of values among the rows of n printed owners, of columns of which their profile has them."""
+        found: dict[str, dict[str, Vector]] = {}
+        for name in self.columns:
+            start = f"{self.name}: share of {name} = "
+            for label in (label for label in profile if label.startswith(start)):
+                known = np.nan_to_num(profile[label].to_numpy(zero_copy_only=False).astype(float))
+                found.setdefault(name, {})[label.removeprefix(start)] = np.append(known, np.zeros(n - len(known)))
+        return found
 
     def label(self, name: str) -> str:
         """What a column of it is called among those of units, where all are declared."""

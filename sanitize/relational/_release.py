@@ -285,17 +285,17 @@ class UnitRelease:
             of_owner, n = _with_nobody(features, child.n_nobody), len(tried_features)
             own = of_owner[child.owner]
             numbers = child.printed(tried, n)
-            owner = np.repeat(np.arange(n), numbers)[: _TRIED * 10]
+            owner, shares = np.repeat(np.arange(n), numbers)[: _TRIED * 10], child.shares(tried, n)
             if child.columns:
                 table = {name: child.distances(name) for name in child.columns}
                 words = derived(self._words, f"learn {child.name}")
                 model = HistoryModel.fit(table, Owners(child.owner, child.unit, of_owner), words, child.before)
-                child.model = model = model.tilted(owner, tried_features, seed)
+                child.model = model = model.tilted(owner, tried_features, shares, seed)
             if not child.children:
                 continue
             columns, known = {}, tried_features[owner]
             if child.columns:
-                states = model.states(owner, tried_features, seed)
+                states = model.states(owner, tried_features, shares, seed)
                 columns, known = model.printed(states, seed), np.hstack([states.T.astype(np.float32), known])
                 own = np.hstack([model.features(table), own])
             columns |= {name: tried[of].take(pa.array(owner)) for name, of in child.shared.items() if of in tried}
@@ -354,7 +354,7 @@ class UnitRelease:
             columns, known, moved = {}, of_owner[owner], 0.0
             if child.model is not None:
                 own_words = derived(words, child.name)
-                states = child.model.states(owner, of_owner, own_words)
+                states = child.model.states(owner, of_owner, child.shares(printed, len(numbers)), own_words)
                 columns, moved = child.model.printed(states, own_words), child.model.moved(states, owner)
                 known = np.hstack([states.T.astype(np.float32), known])
             place = pa.array(owner, mask=owner >= n)
