@@ -28,7 +28,7 @@ _KINDS, _UNITS, _LEAST, _OWNERS, _ROWS = 480, 30, 20, 20_000, 100_000
 # Rows that there are of a pair of states in the mean: of fewer rows states are fewer.
 _PAIR_ROWS = 20
 # Of tilting: rounds, what a step is taken to the power of, and the share from which a pair is worth one.
-_TILTS, _STEP, _LEAST_SHARE = 8, 0.4, 1e-5
+_TILTS, _STEP, _LEAST_SHARE = 8, 0.6, 1e-5
 # Rows of any state that an owner may have beyond those that it shall have.
 _BESIDE = 0.1
 # Of a product of weights, as whole numbers that states are drawn by.
