@@ -8,22 +8,12 @@ from sanitize.datasets._bundled import (
     make_joint,
     make_table,
 )
-from sanitize.datasets._fetch import (
-    fetch_adult,
-    fetch_bank_marketing,
-    fetch_credit_default,
-    fetch_german_credit,
-    fetch_heart_disease,
-)
+from sanitize.datasets._fetch import fetch
 from sanitize.datasets._registry import SOURCES as SOURCES
 from sanitize.datasets._survey import load_survey
 
 __all__ = [
-    "fetch_adult",
-    "fetch_bank_marketing",
-    "fetch_credit_default",
-    "fetch_german_credit",
-    "fetch_heart_disease",
+    "fetch",
     "load_berkeley",
     "load_framingham",
     "load_hair_eye",

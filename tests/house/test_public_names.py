@@ -61,8 +61,7 @@ NAMES = {
         release_file transform
     """,
     "datasets": """
-        fetch_adult fetch_bank_marketing fetch_credit_default fetch_german_credit fetch_heart_disease
-        load_berkeley load_framingham load_hair_eye load_survey load_titanic make_joint make_table
+        fetch load_berkeley load_framingham load_hair_eye load_survey load_titanic make_joint make_table
     """,
     "errors": """
         BudgetExceeded ColumnError InfeasibleTarget InvalidBudget InvalidChannel InvalidDistribution
