@@ -9,7 +9,6 @@ from numpy.testing import assert_array_equal
 
 from sanitize._tables import keys as combined
 from sanitize._tables.columns import all_below
-from sanitize._tables.keys import CombinationCounts
 from sanitize.alphabet import Alphabet
 from sanitize.errors import ColumnError
 from sanitize.joint import ContingencyTable
@@ -55,47 +54,24 @@ def _in_parts(kind: str) -> list[dict]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "is_kept"),
-    [
-        ("another order", True),
-        ("other values", True),
-        ("a value twice, and none", True),
-        ("numbers", True),
-        ("many values", False),
-        ("half precision", False),
-    ],
+    "kind", ["another order", "other values", "a value twice, and none", "numbers", "many values", "half precision"]
 )
-def test_parts_whose_dictionaries_differ_come_to_the_rows_of_all(kind, is_kept, monkeypatch):
-    """Against rows one by one; values that are too many to be kept together are counted part by part."""
-    if not is_kept:
-        monkeypatch.setattr(combined, "_MOST_CELLS", 300)
-    parts, together, took = _in_parts(kind), None, []
-    counts, slow = ContingencyTable.empty(["s"], ["x"]), ContingencyTable.empty(["s"], ["x"])
-    for columns in parts:
-        found = CombinationCounts.of(combined.Combined.of(columns))
-        assert found.counts.sum() == N
-        if together is not None:
-            took.append(together.take(found))
-        if together is None or not took[-1]:
-            if together is not None:
-                counts.count(*together.table())
-            together = found
-    counts.count(*together.table())
-    assert all(took) == is_kept
-    monkeypatch.setattr(combined, "FEW_ROWS", 3 * N + 1)
-    for columns in parts:
-        slow.count(columns)
+def test_parts_whose_dictionaries_differ_come_to_the_rows_of_all(kind, monkeypatch):
+    """Part by part, and put together, against rows one by one."""
+    parts, made = _in_parts(kind), []
+    for few in (1 << 12, 3 * N + 1):
+        monkeypatch.setattr(combined, "FEW_ROWS", few)
+        total = ContingencyTable.empty(["s"], ["x"])
+        for columns in parts:
+            assert (combined.Combined.of(columns) is None) == (few > N)
+            own = total.without_rows()
+            own.count(columns)
+            assert own.counts.sum() == N
+            total = total.merged(own)
+        made.append(total)
+    counts, slow = made
     assert counts.public == slow.public
     assert_array_equal(counts.counts, slow.counts)
-
-
-def test_rows_of_other_columns_are_not_added():
-    one, two = ({**_in_parts("another order")[0], **more} for more in ({}, {"w": pa.array(np.arange(N) % 2)}))
-    counts, others = (CombinationCounts.of(combined.Combined.of(table)) for table in (one, two))
-    before = counts.counts.copy()
-    assert not counts.take(others)
-    assert not others.take(counts)
-    assert_array_equal(counts.counts, before)
 
 
 @pytest.mark.parametrize("names", [["text"], ["number", "text"], ["chunks", "nulls", "number", "text"]])

@@ -16,7 +16,7 @@ from sanitize._files.source import BATCH_ROWS
 from sanitize._progress import begin
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow
-from sanitize._tables.keys import CombinationCounts, CombinedRows, combinations_of, n_rows_of
+from sanitize._tables.keys import CombinedRows, combinations_of, n_rows_of
 from sanitize.errors import ColumnError, InvalidDistribution
 
 if TYPE_CHECKING:
@@ -146,31 +146,23 @@ class FirstPass:
         self.source.check(names)
         begin(self.source.known_rows)
 
-        def counted(numbered: tuple[int, Load]) -> tuple[Counted, list[CombinationCounts]]:
+        def counted(numbered: tuple[int, Load]) -> Counted:
             before, load = numbered
             # The symbols that are known already are seldom fewer than those of this load.
             found = Counted(total.table.without_rows(), None if order is None else order.without_rows(), {})
             clipped: Counter[str] = Counter()
-            combinations = []
             for batch in load.batches():
                 columns, n = layout.columns(batch), n_rows_of(batch)
-                combinations += _count(found, columns, before, n)
+                _count(found, columns, before, n)
                 clipped.update(columns.clipped)
                 before += n
-            return replace(found, clipped=dict(clipped)), combinations
+            return replace(found, clipped=dict(clipped))
 
-        total = Counted(layout.empty_table(), order, {})
-        together: CombinationCounts | None = None
-        for found, combinations in in_turn(counted, self.loads(self.source.files, names, first), self.workers):
+        total = Counted(layout.empty_table(), order, {})  # replaced while threads read it, and never changed
+        for found in in_turn(counted, self.loads(self.source.files, names, first), self.workers):
             total = total.merged(found)
-            for counts in combinations:
-                if together is not None and together.take(counts):
-                    continue
-                if together is not None:
-                    total = _with_combinations(total, together)
-                together = counts
         self.source.unchanged()
-        return total if together is None else _with_combinations(total, together)
+        return total
 
     def loads(self, files: Sequence[Path], names: Sequence[str], before: int = 0) -> Iterator[tuple[int, Load]]:
         """Loads of some files, and how many rows of the table are before each."""
@@ -225,20 +217,10 @@ class RememberedPass(FirstPass):
         return counted
 
 
-def _count(found: Counted, columns: Columns, first: int, n: int) -> list[CombinationCounts]:
-    """Add the next ``n`` rows, but for what combinations of them come to, which adds up without being looked at."""
-    names = dict.fromkeys((*found.table.sensitive.columns, *found.table.public.columns))
-    combined = combinations_of(columns, tuple(names))
+def _count(found: Counted, columns: Columns, first: int, n: int) -> None:
+    """Add the next ``n`` rows, whose combinations are looked for once."""
+    combined = combinations_of(columns, (*found.table.sensitive.columns, *found.table.public.columns))
+    rows = columns if combined is None else CombinedRows(combined)
     if found.order is not None:
-        found.order.count(columns if combined is None else CombinedRows(combined), first)
-    if combined is not None:
-        return [CombinationCounts.of(combined)]
-    found.table.count(columns, np.ones(n, np.int64))  # rows one by one: there are no combinations to look for again
-    return []
-
-
-def _with_combinations(total: Counted, counts: CombinationCounts) -> Counted:
-    """The total with what some rows came to; threads that read its table find the old one or the new one."""
-    table = total.table.without_rows()
-    table.count(*counts.table())
-    return replace(total, table=total.table.merged(table))
+        found.order.count(rows, first)
+    found.table.count(rows, np.ones(n, np.int64) if combined is None else None)
