@@ -15,7 +15,7 @@ BLOCK_ROWS = 1 << 16
 LOOKUP_ROWS = 1 << 14
 # Fewer rows are worked on as they are: preparing for many would cost more than it saves.
 FEW_ROWS = 1 << 12
-# Bytes of rows that are kept while a file is read; what is beyond is read again.
+# Bytes of codes that are kept while a file is read; what is beyond is read again.
 KEPT_BYTES = 1 << 26
 # Lines of the look-up tables of one SQL statement: a channel of more is no text to send to a database.
 SQL_LINES = 1 << 17

@@ -28,7 +28,6 @@ from sanitize._tables.keys import (
     Combined,
     Positions,
     answer_of_each,
-    combined_of,
     distinct_rows,
     distinct_table,
     occurring,
@@ -335,8 +334,6 @@ def columns_of(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, Arro
 
 def rows_of(table: Mapping[str, Any], names: Sequence[str]) -> Combined | dict[str, ArrowColumn]:
     """Rows of some columns as numbers of combinations, or as they are where these are too many."""
-    if (combined := combined_of(table, names)) is not None:
-        return combined
     columns = columns_of(table, names)
     return Combined.of(columns) or columns
 

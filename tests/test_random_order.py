@@ -256,7 +256,7 @@ def test_parts_of_any_lengths_put_together_in_any_order_are_one_sequence(n_symbo
     known, blocks, rows = whole
     for cuts in ([0, 1, 2, 5, 40, 41, 150, 151, 1000, 2999], list(range(7, n, 7)), list(range(50, n, 50))):
         assert assembled(n, values, cuts) == assembled(n, values, cuts, backwards=True) == whole
-    keys = row_order.keys_of(pa.array(range(n_symbols)), "s").tolist()
+    keys = row_order.keys_of({"s": pa.array(range(n_symbols))}).tolist()
     keys = [key if n_symbols <= 64 else 2**32 + key % 64 for key in keys]
     assert known == sorted(set(keys))
     looked_at = np.arange(n) % 384 < 128 if is_large else np.ones(n, bool)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import one_of
-from sanitize._files.loads import NOTHING_KEPT, KeptRows, in_turn, n_workers
+from sanitize._files.loads import in_turn
 from sanitize._files.source import BATCH_ROWS
 from sanitize._progress import begin
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow
-from sanitize._tables.keys import CombinedRows, combinations_of, n_rows_of
 from sanitize.errors import ColumnError, InvalidDistribution
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._files.source import Load, Source
-    from sanitize._release.layout import Columns, Layout
+    from sanitize._release.layout import Layout
     from sanitize.joint import ContingencyTable
 
 
@@ -83,20 +82,11 @@ class FirstPass:
         Rows in memory at a time, for each worker.
     workers : int
         Threads that read and count.
-    kept : KeptRows
-        Where rows are kept for a second reading.
     """
 
     source: Source
     batch_rows: int = BATCH_ROWS
     workers: int = field(default=1, kw_only=True)
-    kept: KeptRows = field(default=NOTHING_KEPT, kw_only=True)
-
-    @classmethod
-    def keeping(cls, source: Source, rows: RowOrder, batch_rows: int = BATCH_ROWS, workers: int | None = None) -> Self:
-        """A pass that keeps rows for a second one; shuffled ones are drawn from counts, so nobody reads them again."""
-        kept = KeptRows() if rows == "keep" else NOTHING_KEPT
-        return cls(source, batch_rows, workers=n_workers(workers), kept=kept)
 
     def empty(self) -> pa.Table:
         """The columns without rows.
@@ -127,7 +117,7 @@ class FirstPass:
             row = 0
             for file in self.source.files:
                 for batch in self.source.batches(file, group, self.batch_rows):
-                    size = n_rows_of(batch)
+                    size = len(batch[group[0]])
                     mask = pa.array(chosen[row : row + size])
                     for name in group:
                         column = as_arrow(batch[name], name)
@@ -152,10 +142,12 @@ class FirstPass:
             found = Counted(total.table.without_rows(), None if order is None else order.without_rows(), {})
             clipped: Counter[str] = Counter()
             for batch in load.batches():
-                columns, n = layout.columns(batch), n_rows_of(batch)
-                _count(found, columns, before, n)
+                columns = layout.columns(batch)
+                found.table.count(columns)
+                if found.order is not None:
+                    found.order.count(columns, before)
                 clipped.update(columns.clipped)
-                before += n
+                before += len(batch[names[0]])
             return replace(found, clipped=dict(clipped))
 
         total = Counted(layout.empty_table(), order, {})  # replaced while threads read it, and never changed
@@ -167,7 +159,7 @@ class FirstPass:
     def loads(self, files: Sequence[Path], names: Sequence[str], before: int = 0) -> Iterator[tuple[int, Load]]:
         """Loads of some files, and how many rows of the table are before each."""
         for file in files:
-            for load in self.kept.loads(self.source, file, names, self.batch_rows):
+            for load in self.source.loads(file, names, self.batch_rows):
                 yield before, load
                 before += load.n_rows
 
@@ -215,12 +207,3 @@ class RememberedPass(FirstPass):
         if not isinstance(layout, TreeLayout):  # every budget grows a tree of its own
             self._counted.append((layout, order, counted))
         return counted
-
-
-def _count(found: Counted, columns: Columns, first: int, n: int) -> None:
-    """Add the next ``n`` rows, whose combinations are looked for once."""
-    combined = combinations_of(columns, (*found.table.sensitive.columns, *found.table.public.columns))
-    rows = columns if combined is None else CombinedRows(combined)
-    if found.order is not None:
-        found.order.count(rows, first)
-    found.table.count(rows, np.ones(n, np.int64) if combined is None else None)

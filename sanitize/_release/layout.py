@@ -15,7 +15,6 @@ from sanitize._checks import is_whole, one_of
 from sanitize._release.survey import TELLING_ROWS, names_rows
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table
-from sanitize._tables.keys import Together
 from sanitize.binning import Bins, DateBins, holds_dates, is_numeric, is_of_dates
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._tables.columns import ArrowColumn
-    from sanitize._tables.keys import Combined
     from sanitize.alphabet import Alphabet
     from sanitize.trees import Tree
 
@@ -165,7 +163,7 @@ Missing = Literal["category", "error"]
 
 
 @dataclass
-class Columns(Together):
+class Columns(Mapping[str, Any]):
     """Columns of one batch as symbols: numeric ones binned, missing values allowed or refused."""
 
     layout: Layout
@@ -178,12 +176,6 @@ class Columns(Together):
         if name not in self._made:
             self._made[name] = self._column(name)
         return self._made[name]
-
-    @property
-    def combined(self) -> Combined | None:
-        """Combinations of columns that are symbols as they are."""
-        made = bool(self.layout.bins) or self.layout.missing == "error"
-        return None if made or not isinstance(self.source, Together) else self.source.combined
 
     def _column(self, name: str) -> ArrowColumn:
         column = as_arrow(self.source[name], name)

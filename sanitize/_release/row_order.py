@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sanitize._release.random_order import SEGMENT_ROWS, findings
 from sanitize._tables.columns import factorize, python_values
-from sanitize._tables.keys import combinations_of, count, spread, with_missing
+from sanitize._tables.keys import Combined, count, spread, with_missing
 from sanitize._tolerances import FALSE_ALARM
 from sanitize.budgets import limits_for
 from sanitize.errors import RowOrderLeak
@@ -39,7 +39,6 @@ MOST_SYMBOLS = 64  # of more, some are taken as one
 _CLASS = 1 << 32  # and this is added to what is left of their keys
 _MOST_BLOCKS = 1 << 9
 _LOOKED_AT = 1 << 19
-_MOST_COUNTED = 1 << 13  # combinations that are counted by block
 # Blocks of the figure in the report: as many, of as many rows at least.
 _SHOWN_BLOCKS, _SHOWN_ROWS = 64, 500
 
@@ -75,25 +74,15 @@ class SymbolOrder:
         cut = np.clip(edges - first, 0, len(numbers))
         return np.stack([count(numbers[start:end], n) for start, end in pairwise(cut)], axis=1)
 
-    def add(
-        self,
-        first: int,
-        numbers: NDArray[Any],
-        keys: NDArray[np.int64],
-        counts: NDArray[np.int64] | None = None,
-    ) -> None:
-        """Add the rows from one on, given the number of each, the key of every number, and perhaps their counts."""
+    def add(self, first: int, numbers: NDArray[Any], keys: NDArray[np.int64]) -> None:
+        """Add the rows from one on, given the number of each, and the key of every number."""
         if not len(numbers):
             return
-        occurring = np.flatnonzero(count(numbers, len(keys)) if counts is None else counts.any(axis=1))
+        occurring = np.flatnonzero(count(numbers, len(keys)))
         known = _known(keys[occurring])
         places = np.zeros(len(keys), np.uint8)
         places[occurring] = _place(known, keys[occurring])
-        if counts is None:
-            blocks = self.counts(first, spread(places, numbers), len(known))
-        else:
-            order = occurring[np.argsort(places[occurring])]
-            blocks = np.add.reduceat(counts[order], np.searchsorted(places[order], np.arange(len(known))))
+        blocks = self.counts(first, spread(places, numbers), len(known))
         # All rows of a small table, and evenly spread segments of a large one, are looked at.
         end, every = first + len(numbers), SEGMENT_ROWS * max(1, self.n_rows // _LOOKED_AT)
         starts = [start for start in range(first // every * every, end, every) if first < start + SEGMENT_ROWS]
@@ -138,22 +127,15 @@ class OrderAudit:
 
     def count(self, columns: Mapping[str, ArrowColumn], first: int) -> None:
         """Add rows from number ``first`` on."""
-        together, counts = combinations_of(columns, chain(*self.orders)), None
-        if together is not None and together.n <= _MOST_COUNTED:
-            counts = next(iter(self.orders.values())).counts(first, together.numbers, together.n)
-            vars(together).setdefault("counts", counts.sum(axis=1))  # nobody needs to look at the rows for them again
         for names, order in self.orders.items():
-            combined = together or combinations_of(columns, names)
-            if combined is None:
-                of_rows = np.bitwise_xor.reduce([keys_of(columns[name], name) for name in names])
-                keys = _known(of_rows)
-                numbers: NDArray[Any] = _place(keys, of_rows)
+            own = {name: columns[name] for name in names}
+            if combined := Combined.of(own):
+                keys, numbers = keys_of(combined.table(np.arange(combined.n))), combined.numbers
             else:
-                digits = np.unravel_index(np.arange(combined.n), combined.sizes)
-                digit = dict(zip(combined.values, digits, strict=True))
-                keys = np.bitwise_xor.reduce([keys_of(combined.values[name], name)[digit[name]] for name in names])
-                numbers = combined.numbers
-            order.add(first, numbers, keys, counts)
+                of_rows = keys_of(own)
+                keys = _known(of_rows)
+                numbers = _place(keys, of_rows)
+            order.add(first, numbers, keys)
 
     def merged(self, other: OrderAudit) -> OrderAudit:
         """Counts of the rows of both."""
@@ -176,7 +158,7 @@ class OrderAudit:
             else:
                 # P(s|x) of each symbol of the column by itself, shape (n_s, n_known).
                 public, at = counts.public, counts.public.columns.index(names[0])
-                keys = keys_of(with_missing(public.levels[at]), names[0])[public.codes[:, at]]
+                keys = keys_of({names[0]: with_missing(public.levels[at])})[public.codes[:, at]]
                 given = np.zeros((len(counts.sensitive), len(known)))
                 np.add.at(given.T, _place(known, keys), counts.counts.T)
                 given /= np.maximum(given.sum(axis=0), 1)
@@ -192,12 +174,15 @@ class OrderAudit:
         return replace(report.with_notes(tuple(notes)), measures=(*report.measures, *figures))
 
 
-def keys_of(column: ArrowColumn, name: str) -> NDArray[np.int64]:
-    """Thirty-two bits for the value of each row; those of a tuple of columns are combined by exclusive or."""
-    values, places = factorize(column, name)
-    texts = (repr((name, value)).encode() for value in (*python_values(values, name), None))
-    digests = [int.from_bytes(hashlib.blake2b(text, digest_size=4).digest()) for text in texts]
-    return np.array(digests, np.int64)[places]
+def keys_of(columns: Mapping[str, ArrowColumn]) -> NDArray[np.int64]:
+    """Thirty-two bits for each row: those of its values in some columns, combined by exclusive or."""
+    of_columns = []
+    for name, column in columns.items():
+        values, places = factorize(column, name)
+        texts = (repr((name, value)).encode() for value in (*python_values(values, name), None))
+        digests = [int.from_bytes(hashlib.blake2b(text, digest_size=4).digest()) for text in texts]
+        of_columns.append(np.array(digests, np.int64)[places])
+    return np.bitwise_xor.reduce(of_columns)
 
 
 def _known(keys: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,8 +10,7 @@ each of many more numbers lies in, found faster than by a search for each.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanitize._limits import FEW_ROWS, LOOKUP_ROWS
-from sanitize._tables.columns import ArrowColumn, all_below, as_dictionary, masked, places_in
+from sanitize._tables.columns import ArrowColumn, all_below, as_dictionary, places_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -216,66 +215,6 @@ class Combined:
 def with_missing(values: pa.Array) -> pa.DictionaryArray:
     """Distinct values by position, and missing last."""
     return pa.DictionaryArray.from_arrays(pa.array([*range(len(values)), None], pa.int32()), values)
-
-
-class Together(Mapping[str, Any]):
-    """Columns that may be known as combinations."""
-
-    @property
-    @abstractmethod
-    def combined(self) -> Combined | None:
-        """Combinations of some of the columns, or of all; None where they are not known."""
-
-
-class CombinedRows(Together):
-    """Columns that are kept as combinations; one is made when it is asked for.
-
-    Parameters
-    ----------
-    combined : Combined
-    """
-
-    def __init__(self, combined: Combined) -> None:
-        self._combined = combined
-
-    @property
-    def combined(self) -> Combined:
-        """Combinations of all columns."""
-        return self._combined
-
-    def __getitem__(self, name: str) -> pa.DictionaryArray:
-        combined = self._combined
-        values, place = combined.values[name], list(combined.values).index(name)
-        digits = np.unravel_index(np.arange(combined.n), combined.sizes)[place]
-        n = combined.sizes[place] - 1
-        rows = spread(digits.astype(np.min_scalar_type(n)), combined.numbers)
-        return pa.DictionaryArray.from_arrays(masked(rows, rows == n), values.dictionary, safe=False)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._combined.values  # a column is not made for it
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._combined.values)
-
-    def __len__(self) -> int:
-        return len(self._combined.values)
-
-
-def combined_of(table: Mapping[str, Any], names: Sequence[str]) -> Combined | None:
-    """Combinations that these columns of a table are among, if they are known already."""
-    known = table.combined if isinstance(table, Together) else None
-    return None if known is None or any(name not in known.values for name in names) else known
-
-
-def combinations_of(table: Mapping[str, Any], names: Iterable[str]) -> Combined | None:
-    """Combinations of some columns, with others where those are known; None where they are many."""
-    wanted = tuple(names)
-    return combined_of(table, wanted) or Combined.of({name: table[name] for name in wanted})
-
-
-def n_rows_of(batch: Mapping[str, Any]) -> int:
-    """Number of rows of some columns; those that are kept as combinations are not made for it."""
-    return len(batch.combined.numbers if isinstance(batch, CombinedRows) else next(iter(batch.values())))
 
 
 def count(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:

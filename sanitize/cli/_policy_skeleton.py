@@ -15,7 +15,6 @@ from sanitize._limits import TUPLE_ROWS
 from sanitize._progress import begin
 from sanitize._release.survey import MANY_NUMBERS
 from sanitize._tables.columns import check_type, comparable, factorize
-from sanitize._tables.keys import n_rows_of
 from sanitize.binning import holds_dates, is_numeric
 from sanitize.errors import ColumnError
 from sanitize.policy import N_BINS
@@ -161,7 +160,7 @@ def _survey(table: Source) -> tuple[list[_Survey], int]:
             for batch in table.batches(file, group):
                 for name in group:
                     surveys[name].look(batch[name], held[name], most)
-                n_rows += n_rows_of(batch)
+                n_rows += len(batch[group[0]])
     return list(surveys.values()), n_rows
 
 

@@ -75,7 +75,7 @@ def release_file(
         fits nothing and refuses values that were not there at fit.
     rows : {"shuffle", "keep"}, optional
         Row order can tell S (a file sorted by it), so rows are shuffled by default, and depend on the counts of the
-        source alone; ``keep`` keeps their order, and reads again what 64 MiB of codes do not hold.
+        source alone; ``keep`` keeps their order, and reads them twice.
     key : bytes, optional
         256-bit key of the noise. The same key and source give the same draws in any batch size; fit on one source
         only with it, because rows of two sources would share their noise (a saved release draws other noise for
@@ -138,7 +138,7 @@ def release_file(
             check_place(Path(receipt), written)
             begun = Receipt.begin(table, sanitizer, rows, key)
             key = begun.key.key
-        first = FirstPass.keeping(table, rows, batch_rows, threads)
+        first = FirstPass(table, batch_rows, workers=threads)
         prepared = sanitizer.prepare(first, rows, key=key)
         told = None if begun is None else begun.to_json(prepared.release)
         digest = None if told is None else hashlib.sha256(told.encode()).hexdigest()

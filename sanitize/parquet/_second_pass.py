@@ -18,7 +18,7 @@ from sanitize._files.outputs import STREAM, Outputs, new_file, writing
 from sanitize._limits import FEW_ROWS
 from sanitize._progress import advance, begin
 from sanitize._sampling.noise import GeneratorWords, NoiseKey, RandomWords, derived
-from sanitize._tables.keys import CombinedRows, count, spread
+from sanitize._tables.keys import count, spread
 from sanitize.errors import SourceChanged
 from sanitize.parquet._writers import ROW_GROUP_ROWS, CsvWriter, ReleaseWriter, released_schema
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
 
     Counts = NDArray[np.int64]
-    from collections.abc import Mapping
 
     from sanitize._files.source import Load, Source
     from sanitize._release.first_pass import RowOrder
@@ -243,10 +242,10 @@ class SecondPass:
             (row, load), seen = numbered, np.zeros(channel.n_inputs, np.int64)
             drawn: list[NDArray[Any]] = []
             for batch in load.batches():
-                codes, counts, n_unseen = self._encoded(batch)
+                codes, n_unseen = release.encode(batch)
                 if n_unseen:
                     raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
-                seen += counts
+                seen += count(codes, channel.n_inputs)
                 drawn.append(channel.sample(codes, words, start=row, out=np.empty(len(codes), dtype)))
                 row += len(codes)
             return seen, np.concatenate(drawn or [np.empty(0, dtype)])
@@ -254,21 +253,6 @@ class SecondPass:
         for seen, released in in_turn(draw, self.first.loads([file], list(release.layout.read), first), self.workers):
             self.seen += seen
             yield released
-
-    def _encoded(self, batch: Mapping[str, Any]) -> tuple[NDArray[Any], NDArray[np.int64], int]:
-        """Public code of each row, rows of each code, and how many rows hold a symbol that was not seen at fit."""
-        release = self.prepared.release
-        n = release.channel.n_inputs
-        if not isinstance(batch, CombinedRows):
-            codes, n_unseen = release.encode(batch)
-            return codes, count(codes, n), n_unseen
-        combined = batch.combined
-        present = np.flatnonzero(combined.counts)
-        own, n_unseen = release.encode(combined.table(present))
-        table = np.zeros(combined.n, np.min_scalar_type(max(n - 1, 0)))
-        table[present] = own
-        counts = np.bincount(own, weights=combined.counts[present], minlength=n).astype(np.int64)
-        return spread(table, combined.numbers), counts, n_unseen
 
     def write(self, outputs: Outputs, place: Target | BinaryIO, rows: RowOrder) -> None:
         """Second pass into a file, a folder of parts, or a stream; all of it or nothing.

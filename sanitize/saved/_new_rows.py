@@ -12,7 +12,6 @@ import numpy as np
 from sanitize._files.loads import in_turn
 from sanitize._release.design import restrict
 from sanitize._release.first_pass import Counted
-from sanitize._tables.keys import n_rows_of
 from sanitize.channel import Channel
 from sanitize.errors import InvalidParameter, SourceError, UnknownSymbol
 from sanitize.joint import JointDistribution
@@ -95,7 +94,7 @@ class NewRows:
                 if order is not None:
                     order.count(columns, before)
                 clipped.update(columns.clipped)
-                before += n_rows_of(batch)
+                before += len(batch[names[0]])
             return Counted(found, order, dict(clipped)), symbols
 
         for file in source.files:

@@ -67,7 +67,8 @@ def drawn_again(
     again = sanitizer if isinstance(sanitizer, SavedRelease) else _copy_for(source, sanitizer)
     path = released.root
     with tempfile.TemporaryDirectory(dir=temporary_place()) as folder, open_source(source, again.numbers) as table:
-        checks, first = [_receipt_check(receipt, table, rows, others, sanitizer)], FirstPass.keeping(table, rows)
+        checks = [_receipt_check(receipt, table, rows, others, sanitizer)]
+        first = FirstPass(table, workers=n_workers(None))
         prepared: Prepared[Any]
         if isinstance(again, SavedRelease):
             prepared = again.prepare(first, rows, key=receipt.key.key)
