@@ -3,14 +3,14 @@
 A column with few distinct values makes few combinations with others, so rows are counted, and found in an alphabet, by
 one narrow number each; values are looked at once a combination and not once a row.
 
-Rows of small integers are keys: distinct ones, and positions of keys among sorted ones. Also which of many intervals
-each of many more numbers lies in, found faster than by a search for each.
+Rows of small integers are keys: distinct ones, and positions of keys among sorted ones. Also which of some intervals
+each of many more numbers lies in.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -20,15 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanitize._limits import FEW_ROWS, LOOKUP_ROWS
-from sanitize._tables.columns import ArrowColumn, all_below, as_dictionary, places_in
+from sanitize._tables.columns import ArrowColumn, all_below, as_dictionary, ascending, places_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Up to this many cells a lookup table is faster than a binary search, and still small.
 _DENSE_CELLS = 1 << 22
-# Cells that a whole number of 64 bits can tell apart.
-_NUMBERED_CELLS = 1 << 62
 # A search takes longer than to hold each number against so many edges.
 _FEW_EDGES = 32
 
@@ -62,56 +60,23 @@ class Positions:
 
 def distinct_rows(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Distinct rows in lexicographic order, and the position of each row among them."""
-    words, n_cells = [np.zeros(len(rows), np.int64)], 1
+    places: NDArray[np.int64] = np.zeros(len(rows), np.int64)
     for size, code in zip(sizes, rows.T, strict=True):
-        if n_cells * size >= _NUMBERED_CELLS:
-            words, n_cells = [*words, np.zeros(len(rows), np.int64)], 1
-        words[-1] = words[-1] * size + code
-        n_cells *= size
-        if len(words) == 1 and n_cells <= _DENSE_CELLS:
-            # While combinations fit in a table, those that occur are numbered: few rows differ in few columns.
-            keys = distinct_keys(words[0], n_cells)
-            words[0], n_cells = Positions(keys, n_cells).of(words[0]), len(keys)
-    if len(words) == 1 and n_cells <= _DENSE_CELLS:
-        first = np.empty(n_cells, np.int64)
-        first[words[0]] = np.arange(len(rows))
-        return np.ascontiguousarray(rows[first]), words[0].astype(np.int32)
-    order = np.lexsort(words[::-1])
-    changes = np.zeros(len(rows), bool)
-    changes[:1] = True
-    for word in words:
-        changes[1:] |= np.diff(word[order]) != 0
-    positions = np.empty(len(rows), np.int32)
-    positions[order] = np.cumsum(changes) - 1
-    return np.ascontiguousarray(rows[order[changes]]), positions
-
-
-def distinct_keys(keys: NDArray[Any], n_cells: int) -> NDArray[Any]:
-    """Distinct keys in ascending order, each from 0 to n_cells - 1."""
-    if n_cells > 1 << 24:  # too many to mark in a table of a byte each
-        # `np.unique` looks each key up before it sorts, which takes eight times as long.
-        keys = np.sort(keys)
-        is_new = np.ones(len(keys), bool)
-        np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
-        return keys[is_new]
-    seen = np.zeros(n_cells, bool)
-    seen[keys] = True
-    return np.flatnonzero(seen)
+        # Combinations with the columns before are numbered, so that those with one more fit a whole number.
+        places = ascending(pa.array(places * size + code), "")[1].astype(np.int64)
+    first = np.empty(int(places.max(initial=-1)) + 1, np.int64)
+    first[places] = np.arange(len(rows))
+    return np.ascontiguousarray(rows[first]), places.astype(np.int32)
 
 
 def edges_passed(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
     """How many of some ascending edges are at most each number; any of them for NaN.
 
-    Many numbers are held against few edges one by one. With more edges they are looked up in a table of intervals, and
-    only those in an interval with an edge inside it are searched for.
+    Numbers are held against few edges one by one, and searched for among more.
     """
-    kind = edges.dtype.kind
     passed: Any = partial(np.searchsorted, edges, side="right")
-    if len(edges) and len(numbers) >= LOOKUP_ROWS and kind == numbers.dtype.kind:
-        if len(edges) <= _FEW_EDGES and kind in "iuf":
-            passed = partial(_compared, edges)
-        elif kind in "if":
-            passed = _table_of(edges)
+    if 0 < len(edges) <= _FEW_EDGES and edges.dtype.kind == numbers.dtype.kind and edges.dtype.kind in "iuf":
+        passed = partial(_compared, edges)
     found = np.empty(len(numbers), np.uint16 if len(edges) < 1 << 16 else np.int32)
     for batch in (slice(start, start + LOOKUP_ROWS) for start in range(0, len(numbers), LOOKUP_ROWS)):
         found[batch] = passed(numbers[batch])
@@ -123,36 +88,6 @@ def _compared(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.uint8]:
     for edge in edges:
         passed += numbers >= edge
     return passed
-
-
-def _table_of(edges: NDArray[Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """A look-up of numbers in a table of intervals."""
-    keys = _whole_keys(edges)
-    most = int(keys[-1])
-    least = max(int(keys[0]) - 1, np.iinfo(np.int64).min)
-    # At most 2**14 intervals, so that their table stays in the cache.
-    shift = max((most - least).bit_length() - 14, 0)
-    begins = np.arange(least >> shift, (most >> shift) + 1) << shift
-    number, last = (np.searchsorted(keys, ends, side="right") for ends in (begins, begins + ((1 << shift) - 1)))
-    number, is_cut = number.astype(np.min_scalar_type(len(edges))), number != last
-
-    def passed(numbers: NDArray[Any]) -> NDArray[Any]:
-        key = np.clip(_whole_keys(numbers), least, most)
-        interval = (key >> shift) - (least >> shift)
-        found = number.take(interval)
-        searched = np.flatnonzero(is_cut.take(interval))
-        found[searched] = np.searchsorted(keys, key[searched], side="right")
-        return found
-
-    return passed
-
-
-def _whole_keys(numbers: NDArray[Any]) -> NDArray[np.int64]:
-    """Whole numbers in the order of whole or real numbers: of real ones the bits, those of negative ones turned."""
-    if numbers.dtype.kind == "i":
-        return numbers.astype(np.int64, copy=False)
-    bits = (numbers.astype(np.float64, copy=False) + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0
-    return np.asarray(bits ^ ((bits >> 63) & np.iinfo(np.int64).max))
 
 
 # Combinations are worth looking at where each stands for so many rows, on average.

@@ -10,9 +10,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from sanitize._limits import DENSE_CELLS
-from sanitize._tables.keys import Positions, distinct_keys, distinct_rows
+from sanitize._tables.columns import ascending
+from sanitize._tables.keys import Positions, distinct_rows
 from sanitize.alphabet import Alphabet
 from sanitize.channel._stage import Stage
 from sanitize.errors import ColumnError
@@ -178,12 +180,12 @@ class Tuples:
         others = [other for other in range(len(self.sizes)) if other != part]
         rest, place = self.select(others)
         keys = np.repeat(place.astype(np.int64), lengths) * kernel.n_outputs + own.indices
-        n_cells = len(rest) * kernel.n_outputs
-        found = distinct_keys(keys, n_cells)
+        distinct, number = ascending(pa.array(keys), "")
+        found = distinct.to_numpy()
         rows = np.empty((len(found), len(self.sizes)), np.int32)
         rows[:, others] = rest.codes[found // kernel.n_outputs]
         rows[:, part] = found % kernel.n_outputs
         sizes = tuple(kernel.n_outputs if i == part else size for i, size in enumerate(self.sizes))
         ordered, rank = distinct_rows(rows, sizes)
-        indices = rank[Positions(found, n_cells).of(keys)]
-        return PartStage(own.indptr, indices, own.weights, len(ordered), kernel, part, self), Tuples(ordered, sizes)
+        stage = PartStage(own.indptr, rank[number], own.weights, len(ordered), kernel, part, self)
+        return stage, Tuples(ordered, sizes)
