@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement, groupby
+from itertools import groupby
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sanitize._checks import Codes, Mask, Vector
 
 _AT_ONCE = 1 << 18  # rows times pairs of columns counted in one call
-_LARGE_NODE = 1 << 15  # of one node, from which three columns are counted in one call
 _CELLS = 1 << 16  # of the tables that are counted in one call, so that 16 bits number them
 
 # From counts of the secrets, shape (k, n_s), to whether each of these sets of rows may be a block.
@@ -210,11 +209,8 @@ class Splitter:
             place = np.full((d, d), 2 * p)
             place[one, another], place[another, one] = np.arange(p), np.arange(p, 2 * p)
             table = np.zeros((n_steps + 1, n, 2 * p + 1, n_steps), np.int32)
-            if n > 1 or len(node) < _LARGE_NODE:
-                self._count(codes, one, codes, another, node, table[1:, :, :p])
-                table[1:, :, p : 2 * p] = table[1:, :, :p].transpose(3, 1, 2, 0)
-            else:
-                _count_by_threes(codes, place, table[1:, 0])
+            self._count(codes, one, codes, another, node, table[1:, :, :p])
+            table[1:, :, p : 2 * p] = table[1:, :, :p].transpose(3, 1, 2, 0)
         else:
             weights = np.repeat(self.weights[None], d, axis=0)
             place = np.arange(d)[:, None]
@@ -272,24 +268,6 @@ class Splitter:
         told = (f[left] + f[right] - f[whole]).sum(axis=1)
         told += f[whole.sum(axis=1)] - f[left.sum(axis=1)] - f[right.sum(axis=1)]
         return np.asarray(self.price * told)
-
-
-def _count_by_threes(codes: NDArray[np.uint16], place: Codes, table: NDArray[np.int32]) -> None:
-    """Rows by step of two columns, of each pair, into places of a table: many rows of one node.
-
-    Of d columns three are counted at a time whose numbers add up to a multiple of d: any two have one such third.
-    """
-    d, k = len(codes), len(table)
-    for i, j in combinations_with_replacement(range(d), 2):
-        third = -(i + j) % d
-        if third < j or i == third:
-            continue
-        keys = (codes[i] * np.uint16(k) + codes[j]) * np.uint16(k) + codes[third]
-        cube = np.bincount(keys, minlength=k**3).reshape(k, k, k)
-        for one, another, axis in ((i, j, 2), (i, third, 1), (j, third, 0)):
-            if one != another:
-                counts = cube.sum(axis=axis)
-                table[:, place[one, another]], table[:, place[another, one]] = counts, counts.T
 
 
 def _rounded(gains: Vector, begins: Codes, group: Codes) -> Vector:
