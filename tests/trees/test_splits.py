@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize.trees import _splits, grow
+from sanitize.trees import grow
 from sanitize.trees._splits import Split, Splitter
 
 
@@ -44,10 +44,7 @@ def assert_same(found: list[Split | None], expected: list[Split | None]) -> None
 
 @pytest.mark.parametrize("looks", [True, False])
 @pytest.mark.parametrize("seed", range(8))
-def test_nodes_that_are_looked_at_together_are_cut_as_each_one_alone(
-    seed: int, looks: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_splits, "_LARGE_NODE", 400)
+def test_nodes_that_are_looked_at_together_are_cut_as_each_one_alone(seed: int, looks: bool) -> None:
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 9))
     splitter, secrets = splitter_of(rng, 9000, d, int(rng.integers(1, d + 1)))
@@ -57,16 +54,6 @@ def test_nodes_that_are_looked_at_together_are_cut_as_each_one_alone(
     found = splitter.best(nodes, 15, allowed)
     assert any(split is not None for split in found)
     assert_same(found, [split for node in nodes for split in splitter.best([node], 15, allowed)])
-
-
-@pytest.mark.parametrize("d", range(1, 9))
-def test_many_rows_are_counted_as_few_ones(d: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every pair of columns is in one group of three."""
-    splitter, secrets = splitter_of(np.random.default_rng(d), 5000, d, max(1, d - 2))
-    by_twos = splitter.best([(0, 5000)], 20, within(secrets))
-    monkeypatch.setattr(_splits, "_LARGE_NODE", 1)
-    assert_same(splitter.best([(0, 5000)], 20, within(secrets)), by_twos)
-    assert by_twos[0] is not None
 
 
 def test_a_target_may_have_more_values_than_16_bits_number_with_the_steps_of_a_column() -> None:
