@@ -26,6 +26,7 @@ True
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -190,7 +191,7 @@ class Database:
             raise ColumnError(f"column {COUNT!r} must hold numbers of rows, as the statement counts them", COUNT)
         layout, source = designer.recipe().layout(Table.of(pa.table(columns)))
         counted = Counted.of(layout, source, np.asarray(number).astype(np.int64))
-        counted = replace(counted, clipped={})  # in groups and not in rows, which is no figure of the table
+        counted = replace(counted, clipped=Counter())  # in groups and not in rows, which is no figure of the table
         designer.recipe().design(designer.recipe().specification(), layout, counted).kept_by(designer)
         return designer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._files.source import Load, Source
-    from sanitize._release.layout import Layout
+    from sanitize._release.layout import Columns, Layout
     from sanitize.joint import ContingencyTable
 
 
@@ -47,28 +47,38 @@ class Counted:
         Counts of (S, X).
     order : OrderAudit or None
         Counts of S and the position of rows that keep their order.
-    clipped : dict of str to int
+    clipped : Counter
         Values of each binned column outside its edges.
     """
 
     table: ContingencyTable
-    order: OrderAudit | None
-    clipped: dict[str, int]
-
-    def merged(self, other: Counted) -> Counted:
-        """Counts of the rows of both."""
-        order = None if self.order is None or other.order is None else self.order.merged(other.order)
-        clipped = Counter(self.clipped)
-        clipped.update(other.clipped)
-        return Counted(self.table.merged(other.table), order, dict(clipped))
+    order: OrderAudit | None = None
+    clipped: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, layout: Layout, source: Mapping[str, Any], weights: NDArray[Any] | None = None) -> Counted:
         """Counts of a table in memory, whose rows may have weights."""
-        table = layout.empty_table()
-        columns = layout.columns(source)
-        table.count(columns, weights)
-        return cls(table, None, columns.clipped)
+        counted = cls(layout.empty_table())
+        counted.count(layout.columns(source), weights=weights)
+        return counted
+
+    def count(self, columns: Columns, first: int = 0, weights: NDArray[Any] | None = None) -> None:
+        """Add the rows of a batch, from number ``first`` on."""
+        self.table.count(columns, weights)
+        if self.order is not None:
+            self.order.count(columns, first)
+        self.clipped.update(columns.clipped)
+
+    def without_rows(self) -> Counted:
+        """The same symbols and columns: what is likely to hold more rows of the same table."""
+        return Counted(self.table.without_rows(), None if self.order is None else self.order.without_rows())
+
+    def merged(self, other: Counted) -> Counted:
+        """Counts of the rows of both."""
+        order = None if self.order is None or other.order is None else self.order.merged(other.order)
+        clipped = self.clipped.copy()
+        clipped.update(other.clipped)
+        return Counted(self.table.merged(other.table), order, clipped)
 
 
 @dataclass(frozen=True)
@@ -138,19 +148,13 @@ class FirstPass:
 
         def counted(numbered: tuple[int, Load]) -> Counted:
             before, load = numbered
-            # The symbols that are known already are seldom fewer than those of this load.
-            found = Counted(total.table.without_rows(), None if order is None else order.without_rows(), {})
-            clipped: Counter[str] = Counter()
+            found = total.without_rows()
             for batch in load.batches():
-                columns = layout.columns(batch)
-                found.table.count(columns)
-                if found.order is not None:
-                    found.order.count(columns, before)
-                clipped.update(columns.clipped)
+                found.count(layout.columns(batch), before)
                 before += len(batch[names[0]])
-            return replace(found, clipped=dict(clipped))
+            return found
 
-        total = Counted(layout.empty_table(), order, {})  # replaced while threads read it, and never changed
+        total = Counted(layout.empty_table(), order)  # replaced while threads read it, and never changed
         for found in in_turn(counted, self.loads(self.source.files, names, first), self.workers):
             total = total.merged(found)
         self.source.unchanged()

@@ -42,7 +42,7 @@ class NewRows:
         Rows of each input symbol of the channel.
     digest : str
         SHA-256 of the symbols of all rows in their order, and of the names of their files.
-    clipped : dict of str to int
+    clipped : Counter
         Values of each binned column outside its edges.
     counts : ContingencyTable or None
         Of (S, X), where the sensitive columns are there.
@@ -54,7 +54,7 @@ class NewRows:
     n: int
     seen: NDArray[np.int64]
     digest: str
-    clipped: dict[str, int]
+    clipped: Counter[str]
     counts: ContingencyTable | None
     order: OrderAudit | None
 
@@ -79,23 +79,21 @@ class NewRows:
             )
         names = list(dict.fromkeys((*(layout.sensitive if measured else ()), *layout.read)))
         source.check(names)
-        total, seen = Counted(layout.empty_table(), audit, {}), np.zeros(channel.n_inputs, np.int64)
+        total, seen = Counted(layout.empty_table(), audit), np.zeros(channel.n_inputs, np.int64)
         digest, n = hashlib.sha256(), 0
 
         def read(numbered: tuple[int, Load]) -> tuple[Counted, list[NDArray[np.int32]]]:
             before, load = numbered
-            order = None if audit is None else audit.without_rows()
-            found, symbols, clipped = layout.empty_table(), [], Counter[str]()
+            found, symbols = total.without_rows(), []
             for batch in load.batches():
                 columns = layout.columns(batch)
                 symbols.append(channel.inputs.encode(columns).astype("<i4", copy=False))
                 if measured:
-                    found.count(columns)
-                if order is not None:
-                    order.count(columns, before)
-                clipped.update(columns.clipped)
+                    found.count(columns, before)
+                else:
+                    found.clipped.update(columns.clipped)
                 before += len(batch[names[0]])
-            return Counted(found, order, dict(clipped)), symbols
+            return found, symbols
 
         for file in source.files:
             n_before = n

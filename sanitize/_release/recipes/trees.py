@@ -201,7 +201,7 @@ class TreeRecipe(TreeParameters, Recipe):
 
     def _settled(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
         assert isinstance(layout, GrownLayout)
-        clipped = counted.clipped
+        clipped: Mapping[str, int] = counted.clipped
         if (promise := self.promise) is not None:
             key = noise_key(self.random_state, promise.keyword)
             if promise.ledger is not None:
