@@ -217,11 +217,7 @@ def inverse_of(matrix: Vector, basis: Codes) -> tuple[Vector, Mask]:
     LinAlgError
         If the bases are of other equations, as the outer polytope's are where the inner one binds more rows.
     """
-    return inverse(matrix[:, basis].transpose(1, 0, 2))
-
-
-def inverse(squares: Vector) -> tuple[Vector, Mask]:
-    """Inverses of K matrices, shape (K, m, m), and which of these are regular; of the others something finite."""
+    squares = matrix[:, basis].transpose(1, 0, 2)
     made, regular = np.zeros(squares.shape), np.ones(len(squares), np.bool_)
     try:
         made[:] = np.linalg.inv(squares)
