@@ -199,10 +199,6 @@ class JointDistribution:
         total = pmf.sum()
         if abs(total - 1) > PROBABILITY_SUM:
             raise InvalidDistribution(f"pmf must sum to 1, got {total:.12g}; for counts use ContingencyTable")
-        self._set(pmf, total)
-
-    def _set(self, pmf: NDArray[np.float64], total: np.float64) -> None:
-        """Take in a matrix of this sum, finite and non-negative, as it is."""
         pmf /= total
         vars(self)["pmf"] = _frozen(pmf)
         for margin, name in ((self.p_s, "sensitive"), (self.p_x, "public")):
@@ -304,11 +300,7 @@ class JointDistribution:
         if not occurs.all():
             kept = np.flatnonzero(occurs)
             pmf, outputs = pmf[:, kept], outputs.take(kept)
-        # Both distributions are proved, and so is that one passes through the other.
-        released = object.__new__(JointDistribution)
-        vars(released).update(sensitive=self.sensitive, public=outputs, n=self.n)
-        released._set(pmf, pmf.sum())
-        return released
+        return JointDistribution(pmf, self.sensitive, outputs, self.n)
 
     def __repr__(self) -> str:
         rows = "" if self.n is None else f", n={self.n}"
