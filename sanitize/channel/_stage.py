@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sanitize._checks import Codes, Vector
+from sanitize._checks import Vector
 from sanitize._sampling.alias_method import DenseTable, suits
 from sanitize._sampling.alias_table import AliasTable
 from sanitize._sampling.sampler import KeepTable, RedrawTable, Sampler, UniformTable
@@ -26,8 +26,6 @@ from sanitize.errors import InvalidChannel
 
 SCALE_BITS: Final = 62
 SCALE = 1 << SCALE_BITS
-# Up to here, adding terms up one by one takes less than making a sparse matrix, in the same order.
-_FEW_TERMS = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,31 +130,17 @@ class Stage:
     def is_deterministic(self) -> bool:
         return len(self.indices) == self.n_inputs
 
-    @cached_property
-    def _rows(self) -> Codes:
-        """Input of each entry."""
-        return np.arange(self.n_inputs).repeat(self.indptr[1:] - self.indptr[:-1])
-
-    @cached_property
-    def shares(self) -> Vector:
-        """Probability of each entry."""
-        return self.weights / SCALE
-
     def push(self, pmf: Vector) -> Vector:
         """Distribution of (anything, output) from that of (anything, input), shape (k, n_inputs) to (k, n_outputs)."""
-        k = len(pmf)
         if self.is_deterministic:
-            terms, outputs = pmf, self.indices
-        elif k * len(self.indices) <= _FEW_TERMS:
-            terms, outputs = pmf[:, self._rows] * self.shares, self.indices
-        else:
-            return pmf @ self.probabilities
-        return np.array([np.bincount(outputs, row, self.n_outputs) for row in terms])
+            return np.array([np.bincount(self.indices, row, self.n_outputs) for row in pmf])
+        return pmf @ self.probabilities
 
     @cached_property
     def probabilities(self) -> sparse.csr_array:
         """The stage as a float matrix (n_inputs, n_outputs)."""
-        return sparse.csr_array((self.shares, self.indices, self.indptr), shape=(self.n_inputs, self.n_outputs))
+        shares = self.weights / SCALE
+        return sparse.csr_array((shares, self.indices, self.indptr), shape=(self.n_inputs, self.n_outputs))
 
     @cached_property
     def sampler(self) -> Sampler:
