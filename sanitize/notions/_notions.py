@@ -131,17 +131,7 @@ def approximate_dp(
         level = required("eps", eps, "be a number >= 0 (inf is allowed)", lambda v: v >= 0)
         return _worst(matrix, neighbours, partial(positive_part, eps=level))
     mass = required("delta", delta, "be between 0 and 1", lambda v: 0 <= v <= 1)
-    least = 0.0
-
-    def raised(p: Vector, q: Vector) -> Vector:
-        # Only pairs that need more than the level found so far are sorted.
-        nonlocal least
-        above = positive_part(p, q, least) > mass
-        if above.any():
-            least = max(least, float(epsilon_at(p[above], q[above], mass).max()))
-        return np.full(1, least)
-
-    return _worst(matrix, neighbours, raised)
+    return _worst(matrix, neighbours, partial(epsilon_at, delta=mass))
 
 
 def renyi_dp(channel: Channel | ArrayLike | Any, alpha: float, neighbours: ArrayLike | None = None) -> float:
