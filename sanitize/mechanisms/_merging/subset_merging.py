@@ -274,7 +274,6 @@ def exact_partition(letters: Vector, p_x: Vector, risks: SetRisks) -> list[list[
     list of list of int
         Blocks; empty when the letters together are not safe.
     """
-    half = 9  # letters whose subsets are kept, for every set of them
     k = len(p_x)
     mass, terms = set_sums(np.stack([p_x, xlogy(p_x, p_x)]))
     cost = xlogy(mass, mass) - terms
@@ -288,9 +287,7 @@ def exact_partition(letters: Vector, p_x: Vector, risks: SetRisks) -> list[list[
         for block in sets[np.argsort(size[sets], kind="stable")].tolist():
             if best[block] <= cost[block] + TIE:
                 continue
-            outside = (1 << k) - (2 << lowest) & ~block
-            high, low = _subsets_of(outside >> half), _subsets_of(outside & (1 << half) - 1)
-            rest = ((high << half)[:, None] | low).reshape(-1)
+            rest = set_sums(np.array([[1 << x for x in range(lowest + 1, k) if not block >> x & 1]], np.int64))[0]
             total = cost[block] + best[rest]
             union = rest | block
             better = np.flatnonzero(total < best[union] - TIE)
@@ -302,9 +299,3 @@ def exact_partition(letters: Vector, p_x: Vector, risks: SetRisks) -> list[list[
         blocks.append([x for x in range(k) if block >> x & 1])
         left ^= block
     return blocks
-
-
-@cache
-def _subsets_of(letters: int) -> NDArray[np.int64]:
-    """All subsets of some of a few letters, in ascending order."""
-    return set_sums(np.array([[1 << x for x in range(letters.bit_length()) if letters >> x & 1]], np.int64))[0]
