@@ -5,7 +5,6 @@ The search has several starts, is exact where small, and puts windows together a
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -25,8 +24,6 @@ from sanitize.mechanisms._merging.risks import evened, labels_of, merged_by_labe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
