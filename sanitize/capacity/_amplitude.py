@@ -1,9 +1,9 @@
 """Capacity of Y = X + N(0, 1) when the amplitude of X is bounded, with the certificate that proves it; or its power.
 
-The best input is discrete with few points (Smith 1971). A convex program on a grid of inputs finds where they
-lie, or, for large amplitudes, what is known of their shape; Newton on the optimality conditions D(x) = C, D'(x) = 0
-moves them to their exact places, where D(x) = KL(N(x, 1) || q). Whatever these steps do, any input distribution p
-proves I(p) <= C <= max_x D(x).
+The best input is discrete with few points (Smith 1971). What is known of their shape says about where they lie, or,
+where a point is about to be born in the middle, the best input of an amplitude nearby; Newton on the optimality
+conditions D(x) = C, D'(x) = 0 moves them to their exact places, where D(x) = KL(N(x, 1) || q). Whatever these steps do,
+any input distribution p proves I(p) <= C <= max_x D(x).
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from itertools import chain
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sanitize._checks import doubles, number
+from sanitize._checks import Vector, doubles, number
 from sanitize._limits import CHANNEL_CELLS
 from sanitize.capacity._blahut_arimoto import DenseKernel, solve
 from sanitize.capacity._capacity import check_tol
 from sanitize.capacity._half_line import (
-    LARGE,
     TAIL,
     AmplitudeCapacity,
     HalfLine,
@@ -35,14 +34,12 @@ from sanitize.errors import InvalidParameter
 # Step of the quadrature where known points may lie 40 apart.
 _FINE_STEP = 0.02
 LARGEST_AMPLITUDE = 40.0
-# To find where the points lie, coarser figures do.
-_GRID = 0.1
-_COARSE_STEP = 0.1
-# Large amplitudes: Newton's steps from the known shape, and the share of the steepest direction below which it leaves
-# one alone; in turn, as the flat ones lead astray before the others have settled. Beyond the last one a search on a
-# grid takes seconds, and a wider gap is enough.
-_FEW_STEPS, _BLUNT = 15, (1e-6, 1e-7, 1e-8)
+# Shares of the steepest direction below which Newton leaves one alone, in turn: the flat ones lead astray before the
+# others have settled. From the amplitude _FAR_ENDS on a wider gap is enough.
+_BLUNT = (1e-6, 1e-7, None)
 _FAR_ENDS, _WITHIN = 17.0, 1e-8
+# Shares of an amplitude whose best inputs are tried where no guess was good enough.
+_BESIDE = (0.99, 1.01, 0.97, 1.03)
 _MOST_KNOWN = 4096
 
 
@@ -118,7 +115,7 @@ def capacity_near(amplitude: float, known: AmplitudeCapacity | None, tol: float 
     if amplitude == 0:
         return AmplitudeCapacity(0.0, 0.0, np.zeros(1), np.ones(1))
     line = HalfLine.of(amplitude)
-    starts = chain(_guessed(line, known), _searched(line))
+    starts = chain(() if known is None else _moved(line, known), _guessed(line), _beside(line))
     enough = max(tol, _WITHIN) if amplitude > _FAR_ENDS else tol
     best = next(starts)
     while best.gap > enough and (one := next(starts, None)) is not None:
@@ -126,20 +123,32 @@ def capacity_near(amplitude: float, known: AmplitudeCapacity | None, tol: float 
     return best
 
 
-def _guessed(line: HalfLine, known: AmplitudeCapacity | None) -> Iterator[AmplitudeCapacity]:
-    """Brackets from the input of an amplitude nearby, of small amplitudes, the two ends, and of large ones, a shape."""
-    if known is not None:
-        u, w = folded(known)
-        u = np.append(u[:-1] * (line.amplitude / u[-1]), line.amplitude)
-        yield refined(line, u, w, _FEW_STEPS, _BLUNT[-1])
-    if line.amplitude <= LARGE:
-        yield line.certify(np.array([line.amplitude]), np.ones(1))
-    else:
-        for u, w in starts_from_shape(line.amplitude):
-            for blunt in _BLUNT:
-                bracket = refined(line, u, w, _FEW_STEPS, blunt)
-                yield bracket
-                u, w = folded(bracket)
+def _guessed(line: HalfLine) -> Iterator[AmplitudeCapacity]:
+    """Brackets from the two ends, which are best where they are near, and from the known shape."""
+    yield line.certify(np.array([line.amplitude]), np.ones(1))
+    for start in starts_from_shape(line.amplitude):
+        yield from _settling(line, *start, _BLUNT)
+
+
+def _moved(line: HalfLine, known: AmplitudeCapacity) -> Iterator[AmplitudeCapacity]:
+    """Brackets from the best input of an amplitude nearby."""
+    u, w = folded(known)
+    yield from _settling(line, np.append(u[:-1] * (line.amplitude / u[-1]), line.amplitude), w, _BLUNT[1:])
+
+
+def _beside(line: HalfLine) -> Iterator[AmplitudeCapacity]:
+    """Brackets from what is found for amplitudes around this one."""
+    for share in _BESIDE:
+        known = min(_guessed(HalfLine.of(share * line.amplitude)), key=lambda bracket: bracket.gap)
+        yield from _moved(line, known)
+
+
+def _settling(line: HalfLine, u: Vector, w: Vector, blunts: tuple[float | None, ...]) -> Iterator[AmplitudeCapacity]:
+    """Brackets on the way from a start to where Newton's steps end."""
+    for blunt in blunts:
+        bracket = refined(line, u, w, blunt)
+        yield bracket
+        u, w = folded(bracket)
 
 
 def known_values_capacity(points: ArrayLike, tol: float = 1e-9) -> AmplitudeCapacity:
@@ -180,31 +189,3 @@ def known_values_capacity(points: ArrayLike, tol: float = 1e-9) -> AmplitudeCapa
     rows = density_at(nodes - centred[:, None]) * _FINE_STEP
     bracket = solve(DenseKernel(rows / rows.sum(axis=1, keepdims=True)), tol)
     return AmplitudeCapacity(bracket.lower, bracket.upper, x, bracket.distribution)
-
-
-def _searched(line: HalfLine) -> Iterator[AmplitudeCapacity]:
-    """Brackets from ever better starting points: the peaks of D for the best distribution on a finite set.
-
-    The set is a grid at first; then the points that carried mass, and the peaks they gave.
-    """
-    points = np.linspace(0, line.amplitude, math.ceil(line.amplitude / _GRID) + 1)
-    reach = math.ceil((line.amplitude + TAIL) / _COARSE_STEP)
-    nodes = np.arange(-reach, reach + 1) * _COARSE_STEP
-    for _ in range(8):
-        both = np.concatenate([-points[:0:-1], points])  # points[0] is 0
-        rows = density_at(nodes - both[:, None])
-        distribution = solve(DenseKernel(rows / rows.sum(axis=1, keepdims=True)), 1e-10).distribution
-        folded = distribution[len(points) - 1 :] + distribution[len(points) - 1 :: -1]
-        folded[0] /= 2
-        used = folded > 1e-9
-        masses = folded[used] / folded[used].sum()
-        places, heights = line.peaks(line.log_s(points[used], masses))
-        nearest = np.abs(points[used, None] - places).argmin(axis=1)
-        share = np.bincount(nearest, weights=masses, minlength=len(places))
-        kept = (share > 0) & (heights > heights.max() - 1e-4)
-        points = np.union1d(np.append(0.0, points[used]), places)
-        places, masses = places[kept], share[kept] / share[kept].sum()
-        yield refined(line, places, masses)
-        if places[0] < 2 * _GRID:
-            # Around the amplitudes where a point is born at 0, one point at 0 and a close pair look alike.
-            yield refined(line, np.append(0.0, places[1:]), masses)

@@ -22,8 +22,8 @@ from sanitize._tolerances import SMALLEST_POSITIVE
 # optimal points never lie more than 3.4 apart.
 _STEP = 0.05
 TAIL = 9.5
-# From this amplitude on the shape is a better start than a search on a grid, and far quicker.
-LARGE = 12.0
+# Up to about this amplitude the two ends alone are best.
+_NEAR_ENDS = 1.66
 # The best input for |X| <= 30, from an end inwards: distances between its points, and masses next to the end's.
 _SPACINGS = (
     *(2.7188, 2.1696, 1.9352, 1.7901, 1.6873, 1.6086, 1.5455, 1.4931, 1.4487, 1.4102),
@@ -147,7 +147,7 @@ class HalfLine:
         return AmplitudeCapacity(value, upper, points, weights)
 
 
-def refined(line: HalfLine, u: Vector, w: Vector, steps: int = 30, blunt: float | None = None) -> AmplitudeCapacity:
+def refined(line: HalfLine, u: Vector, w: Vector, blunt: float | None) -> AmplitudeCapacity:
     """Newton on D(u_k) = C for all points, D'(u_k) = 0 for those that may move, and weights that sum to 1.
 
     Directions along which the conditions change by less than the share ``blunt`` of the steepest are left alone.
@@ -155,7 +155,7 @@ def refined(line: HalfLine, u: Vector, w: Vector, steps: int = 30, blunt: float 
     n = len(u)
     free = np.flatnonzero((u > 0) & (u < line.amplitude))
     f = len(free)
-    for _ in range(steps):
+    for _ in range(30):
         kernels = line.densities(u, 2)
         d0, d1, d2 = line.divergences(u, line.log_s(u, w), kernels)
         k0, k1, d1, d2 = kernels[0], kernels[1][free], d1[free], d2[free]
@@ -201,7 +201,6 @@ def density_at(z: Vector) -> Vector:
 def starts_from_shape(amplitude: float) -> Iterator[tuple[Vector, Vector]]:
     """Points u >= 0, each optimality for +-u, and masses near those of the best input; the likeliest count first."""
     closer = 0.993  # further in, each spacing is about this share of the one before
-    edge = 8.0  # closer to the end than this nothing is moved to make room
     spacings, masses = list(_SPACINGS), list(_MASSES)
     while sum(spacings) < amplitude + 2:
         spacings.append(spacings[-1] * closer)
@@ -209,12 +208,11 @@ def starts_from_shape(amplitude: float) -> Iterator[tuple[Vector, Vector]]:
     depths = np.cumsum([0.0, *spacings])
     # The innermost point is at 0, or half a spacing from it: the counts that need the least shifting.
     ends = np.concatenate([depths[1:], depths[1:] + np.diff(depths) / 2])
-    for nearest in np.abs(ends - amplitude).argsort()[:2]:  # counts of points that are tried
+    for nearest in np.abs(ends - amplitude).argsort()[: 2 if amplitude > _NEAR_ENDS else 0]:  # counts that are tried
         last = int(nearest) % len(spacings) + 1
         own, end = depths[: last + 1], float(ends[nearest])
         # The shape with its middle, where it ends, moved to that of the interval.
-        reach = np.clip((own - edge) / (own[-1] - edge), 0, None) ** 2
-        moved = own + (amplitude - end) * reach
+        moved = own + (amplitude - end) * (own / own[-1]) ** 2
         mass = np.array(masses[: last + 1]) * np.gradient(moved) / np.gradient(own)
         u = (amplitude - moved)[::-1].copy()
         if end == own[-1]:
