@@ -131,20 +131,22 @@ def listed(name: str, values: Iterable[T]) -> list[T]:
         raise InvalidParameter(f"{name} must be a list, as [value] for one, got {type(values).__name__}") from None
 
 
-def exp(value: float) -> float:
-    """e**value, inf where a double cannot hold it."""
+def or_infinity(of: Callable[[float], float], value: float) -> float:
+    """A function of a number, infinite where a double cannot hold it."""
     try:
-        return math.exp(value)
+        return of(value)
     except OverflowError:
         return math.inf
+
+
+def exp(value: float) -> float:
+    """e**value, inf where a double cannot hold it."""
+    return or_infinity(math.exp, value)
 
 
 def expm1(value: float) -> float:
     """e**value - 1, inf where a double cannot hold it."""
-    try:
-        return math.expm1(value)
-    except OverflowError:
-        return math.inf
+    return or_infinity(math.expm1, value)
 
 
 def non_negative(name: str, value: object) -> float:

@@ -6,9 +6,11 @@ import json
 import math
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
+
+from sanitize._checks import exp
 
 Number = float | str | None
 ELLIPSIS = "..."
@@ -56,25 +58,17 @@ def plain(value: Any, audience: str) -> Any:
 
 def times(log_lift: float) -> str:
     """E to the log-lift, as text."""
-    return f"{or_infinity(math.exp, log_lift):.3g}"
-
-
-def or_infinity(of: Callable[[float], float], bound: float) -> float:
-    """A function of a bound, infinite where a double cannot hold it."""
-    try:
-        return of(bound)
-    except OverflowError:
-        return math.inf
+    return f"{exp(log_lift):.3g}"
 
 
 def times_up(log_lift: float | str) -> str:
     """E to the log-lift with three digits, rounded up."""
-    return _to_side(or_infinity(math.exp, float(log_lift)), math.ceil)
+    return _to_side(exp(float(log_lift)), math.ceil)
 
 
 def times_down(log_lift: float | str) -> str:
     """E to the log-lift with three digits, rounded down."""
-    return _to_side(or_infinity(math.exp, float(log_lift)), math.floor)
+    return _to_side(exp(float(log_lift)), math.floor)
 
 
 def _to_side(value: float, side: Any) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from sanitize._checks import is_number, nats
+from sanitize._checks import is_number, nats, or_infinity
 from sanitize._files.declared import Misfit, Number, read
-from sanitize._formatting import exact, or_infinity, times
+from sanitize._formatting import exact, times
 from sanitize.budgets._budgets import (
     AlphaLiftBudget,
     Budget,
