@@ -14,9 +14,8 @@ from sanitize.mechanisms._merging.risks import groups_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.robust_cone import SAFE, RobustCone, certify_robust
 from sanitize.mechanisms._response_solver.columns import ColumnPool, RoundingStops
-from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse
+from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse, Response
 from sanitize.mechanisms._response_solver.polytope import Polytope
-from sanitize.mechanisms._response_solver.repair import response_channel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,16 +66,9 @@ def robust_random_response(
                 pass  # what was found before is still a mixture and a bound
             columns = made.pool.matrix(made.mixture.chosen)
             columns = sparse.csc_array((columns.data, letters[columns.indices], columns.indptr), (n, columns.shape[1]))
-            blocks.append((made, columns))
-    weights = np.concatenate([made.mixture.weights for made, _ in blocks])
-    whole = sparse.hstack([columns for _, columns in blocks], "csc")
-    channel = response_channel(joint, budget, whole, weights, distributions)
-    kept = loss.kept(joint, channel)
-    bound = max(loss.entropy(joint.p_x) - sum(made.bound for made, _ in blocks), kept)
-    worst = ("time_limit", "effort", "stalled")
-    status = "optimal" if bound - kept <= gap else min((made.status for made, _ in blocks), key=worst.index)
-    share, n_columns = loss.share(kept, joint.p_x), sum(len(made.pool) for made, _ in blocks)
-    return RandomResponse(channel, kept, share, bound, bound - kept, n_columns, status)
+            mixture, n_columns = made.mixture, len(made.pool)
+            blocks.append(Response(columns, mixture.weights, mixture.value, made.bound, n_columns, made.status))
+    return problem.measured(blocks, sum(one.bound for one in blocks), distributions)
 
 
 class _Block:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sanitize.channel import Channel
+    from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
 
@@ -139,18 +140,19 @@ class Problem:
     gap: float
     loss: Loss
 
-    def measured(self, found: Sequence[Response], parts: Sequence[Block]) -> RandomResponse:
+    def measured(
+        self, found: Sequence[Response], least: float, distributions: ConfidenceSet | None = None
+    ) -> RandomResponse:
         """The channel, measured; repairs may leave more than the gap asked for, and then the status says so."""
-        columns = found[0].columns if len(found) == 1 else sparse.hstack([one.columns for one in found], "csc")
-        channel = response_channel(self.joint, self.budget, columns, np.concatenate([one.weights for one in found]))
+        columns, weights = sparse.hstack([one.columns for one in found], "csc"), [one.weights for one in found]
+        channel = response_channel(self.joint, self.budget, columns, np.concatenate(weights), distributions)
         kept = self.loss.kept(self.joint, channel)
         share, n_columns = self.loss.share(kept, self.joint.p_x), sum(one.n_columns for one in found)
         status = min({one.status for one in found} - {"optimal"}, default="stalled")
-        return self.bounded(RandomResponse(channel, kept, share, kept, 0.0, n_columns, status), parts)
+        return self.bounded(RandomResponse(channel, kept, share, kept, 0.0, n_columns, status), least)
 
-    def bounded(self, made: RandomResponse, parts: Sequence[Block]) -> RandomResponse:
-        """A response beside the least that any loses in these blocks."""
-        least = sum(part.least for part in parts)
+    def bounded(self, made: RandomResponse, least: float) -> RandomResponse:
+        """A response beside the least that any loses in all blocks together."""
         bound = max(self.loss.entropy(self.joint.p_x) - least, made.utility)
         gap = bound - made.utility
         return replace(made, bound=bound, gap=gap, status="optimal" if gap <= self.gap + _ROUNDING else made.status)
@@ -263,7 +265,7 @@ def respond_in(problem: Problem, blocks: Sequence[Sequence[Codes]] | None, effor
         parts.append(Block(problem, letters, atoms, effort.part(len(letters) / n)))
         if parts[-1].found.status == "interrupted" and blocks is not None:
             raise KeyboardInterrupt
-    best = problem.measured([part.found for part in parts], parts)
+    best = problem.measured([part.found for part in parts], sum(part.least for part in parts))
     try:
         return _around(problem, parts, _within(problem, parts, best))
     except KeyboardInterrupt:
@@ -281,7 +283,7 @@ def _within(problem: Problem, parts: list[Block], best: RandomResponse) -> Rando
             break
         tried = {part: part.search(other) for part in again}
         found = [tried.get(part, part.found) for part in parts]
-        made = problem.measured(found, parts)
+        made = problem.measured(found, sum(part.least for part in parts))
         best = made if made.utility > best.utility else best
         # What is found within a budget and needs no repair is not bettered within a tighter one.
         is_whole = made.utility >= entropy - sum(one.loss for one in found) - _REPAIRED
@@ -302,7 +304,7 @@ def _around(problem: Problem, parts: list[Block], best: RandomResponse) -> Rando
         found = [part.search(other) for part in again]
         for part, one in zip(again, found, strict=True):
             part.least = max(part.least, one.bound)
-        best = problem.bounded(best, parts)
+        best = problem.bounded(best, sum(part.least for part in parts))
         if all(one.status == "optimal" for one in found):
             break
     return best
