@@ -179,11 +179,24 @@ class ColumnPool:
 
     def mix(self, penalty: Vector | None = None) -> Mixture:
         """Best mixture; with a penalty a letter, shape (n,), the letter alone may be bought at that price."""
+        from scipy.optimize import linprog
+
         matrix, cost = self.matrix(), np.array(self.costs)
+        n_columns = len(cost)
         if penalty is not None:
             matrix = sparse.csc_array(sparse.hstack([matrix, sparse.eye_array(len(self.p_x))]))
             cost = np.append(cost, penalty)
-        return best_mixture(matrix, cost, self.p_x)
+        scaled, scale = _scaled_columns(matrix, self.p_x)
+        # At tight tolerances, and where these fail at those that HiGHS has.
+        for options in (TIGHT | {"presolve": False}, {}):
+            found = linprog(cost / scale, A_eq=scaled, b_eq=np.ones(len(self.p_x)), method="highs-ds", options=options)
+            if found.status == 0:
+                break
+        else:
+            raise RoundingStops(f"the linear program of the optimal response failed: {found.message}")
+        weights = found.x / scale
+        chosen = np.flatnonzero(weights[:n_columns] > _POSITIVE * self.p_x.min())
+        return Mixture(float(found.fun), found.eqlin.marginals / self.p_x, chosen, weights[chosen])
 
     def rest(self, bounds: LiftBounds, about: Vector) -> Vector | None:
         """Posterior that is left where columns take as much of P_X as pays; None where nothing is left.
@@ -216,23 +229,6 @@ class ColumnPool:
             return None
         rest = np.maximum(found.x[n_columns : n_columns + n], 0.0) * self.p_x
         return np.asarray(rest / rest.sum()) if rest.sum() > _SMALL else None
-
-
-def best_mixture(matrix: sparse.csc_array, cost: Vector, p_x: Vector) -> Mixture:
-    """Min Σ β cost with Σ β v = P_X, β >= 0, over columns v, shape (n, K)."""
-    from scipy.optimize import linprog
-
-    scaled, scale = _scaled_columns(matrix, p_x)
-    # At tight tolerances, and where these fail at those that HiGHS has.
-    for options in (TIGHT | {"presolve": False}, {}):
-        found = linprog(cost / scale, A_eq=scaled, b_eq=np.ones(len(p_x)), method="highs-ds", options=options)
-        if found.status == 0:
-            break
-    else:
-        raise RoundingStops(f"the linear program of the optimal response failed: {found.message}")
-    weights = found.x / scale
-    chosen = np.flatnonzero(weights > _POSITIVE * p_x.min())
-    return Mixture(float(found.fun), found.eqlin.marginals / p_x, chosen, weights[chosen])
 
 
 def _scaled_columns(matrix: sparse.csc_array, p_x: Vector) -> tuple[sparse.csc_array, Vector]:

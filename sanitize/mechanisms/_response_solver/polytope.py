@@ -217,7 +217,11 @@ def inverse_of(matrix: Vector, basis: Codes) -> tuple[Vector, Mask]:
     LinAlgError
         If the bases are of other equations, as the outer polytope's are where the inner one binds more rows.
     """
-    squares = matrix[:, basis].transpose(1, 0, 2)
+    return inverse(matrix[:, basis].transpose(1, 0, 2))
+
+
+def inverse(squares: Vector) -> tuple[Vector, Mask]:
+    """Inverses of K matrices, shape (K, m, m), and which of these are regular; of the others something finite."""
     made, regular = np.zeros(squares.shape), np.ones(len(squares), np.bool_)
     try:
         made[:] = np.linalg.inv(squares)
