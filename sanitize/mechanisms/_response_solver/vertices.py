@@ -7,19 +7,14 @@ from numpy.typing import NDArray
 
 from sanitize._checks import Codes, Vector
 from sanitize._limits import BLOCK_CELLS
-from sanitize.mechanisms._response_solver.columns import NOTHING, Loss, Mixture, entr
-from sanitize.mechanisms._response_solver.polytope import inverse as inverses_of
+from sanitize.mechanisms._response_solver.columns import NOTHING, Loss, Mixture
+from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
+from sanitize.mechanisms._response_solver.polytope import inverse
 
 # Up to here, listing every vertex of the polytope is quicker than looking for the right ones.
 _MOST_VERTICES, _MOST_PAIRS = 20_000, 1 << 21
 # A vertex is on a cut below the first and clear of it above the second; in between, rounding would decide.
 _ON, _CLEAR = 1e-13, 1e-10
-_NEXT_TO_NOTHING = 1e-30
-# Reduced costs above -_OPTIMAL are 0; entries of a column up to _PIVOT are not pivots.
-_OPTIMAL, _PIVOT = 1e-13, 1e-10
-# Price of a letter that is not covered yet, far above any H(v); how much it rises at a time, and how often.
-_PRICE, _RISE, _RISES = 1e3, 1e3, 3
-_PIVOTS = 50  # a letter, before the simplex method gives up
 # Weights up to _POSITIVE times P(x) are 0; the mixture is P_X up to _EXACT times P(x).
 _POSITIVE, _EXACT = 1e-13, 1e-12
 
@@ -63,14 +58,8 @@ def mix_all_vertices(
 
 
 def _costs(points: Vector, loss: Loss) -> Vector:
-    """What points lose beyond what their letters alone leave open, in nats; 0 exactly for letters alone."""
-    cost = entr(points).sum(axis=1)
-    if loss.distribution is None:
-        return cost
-    # Points whose letters say the same of the target lose nothing, but only letters alone may cost nothing: the mixture
-    # starts from these.
-    beyond = loss.of(points) - points @ loss.alone(points.shape[1])
-    return np.where(cost <= 0, 0.0, np.maximum(beyond, _NEXT_TO_NOTHING))
+    """What points lose beyond what their letters alone leave open, in nats."""
+    return np.maximum(loss.of(points) - points @ loss.alone(points.shape[1]), 0.0)
 
 
 def listed(cuts: Vector, most: int = _MOST_VERTICES, most_pairs: int = _MOST_PAIRS) -> Vector | None:
@@ -143,65 +132,34 @@ def _on_all_of(shared: NDArray[np.float32], on_facet: NDArray[np.float32]) -> Co
 
 
 def best_mixture(points: Vector, cost: Vector, p_x: Vector) -> Mixture | None:
-    """Min Σ β cost with Σ β v = P_X, β >= 0; None where rounding or ties keep the primal simplex from the optimum.
+    """Min Σ β cost with Σ β v = P_X, β >= 0; None where rounding keeps the simplex method from an accurate optimum.
 
-    It starts from the letters alone: the free ones are points of cost 0, the others are bought at a price that
-    drives them out. Dense, for a few dozen letters.
+    It starts from the letters alone, of which nothing may be taken: those that stay in the last basis are where points
+    tell nothing of each other. Dense, for a few dozen letters.
 
     Parameters
     ----------
     points : ndarray of shape (K, n)
     cost : ndarray of shape (K,)
-        Entropies; 0 exactly for letters alone.
+        Entropies.
     p_x : ndarray of shape (n,)
     """
-    n, n_points = len(p_x), len(points)
-    free = np.flatnonzero(cost <= 0)
-    letter = points[free].argmax(axis=1)
-    basis, price = n_points + np.arange(n), np.full(n, _PRICE)
-    basis[letter], price[letter] = free, 0.0
-    inverse, weights, letters = np.eye(n), p_x.copy(), points.T.copy()
-    raises = 0
-    for _ in range(_PIVOTS * n):
-        reduced = cost - (price @ inverse) @ letters
-        j = int(reduced.argmin())
-        if reduced[j] > -_OPTIMAL:
-            bought = basis >= n_points
-            if not (bought & (weights > _POSITIVE * p_x)).any():
-                return _polished(points, p_x, basis, price)
-            raises += 1
-            if raises > _RISES:
-                return None
-            price[bought] *= _RISE
-            continue
-        column = points[j] @ inverse.T
-        rises = np.flatnonzero(column > _PIVOT)
-        if not len(rises):
-            return None
-        ratio = weights[rises] / column[rises]
-        k = int(ratio.argmin())
-        r, step = rises[k], ratio[k]
-        weights -= step * column
-        weights[r] = step
-        row = inverse[r] / column[r]
-        inverse -= column[:, None] * row
-        inverse[r] = row
-        basis[r], price[r] = j, cost[j]
-    return None
-
-
-def _polished(points: Vector, p_x: Vector, basis: Codes, price: Vector) -> Mixture | None:
-    """The mixture of a final basis, solved afresh and refined once; None where that is not accurate."""
-    n, is_listed = len(p_x), basis < len(points)
-    columns = np.where(is_listed[:, None], points[np.where(is_listed, basis, 0)], np.eye(n)[(basis - len(points)) % n])
-    inverses, is_regular = inverses_of(columns[None])
-    if not is_regular.all():
-        return None
-    inverse = inverses[0]
-    weights = p_x @ inverse
-    weights += (p_x - weights @ columns) @ inverse
-    least = _POSITIVE * p_x.min()
-    if not ((np.abs(p_x - weights @ columns) < _EXACT * p_x).all() and weights.min() > -least):
+    n, k = len(p_x), len(points)
+    every, costs = np.concatenate([points, np.eye(n)]), np.append(cost, np.zeros(n))
+    # The largest entry of each column is 1, whatever the size of P_X.
+    scale = (every / p_x).max(axis=1)
+    matrix, upper = (every / p_x / scale[:, None]).T, np.append(scale[:k], np.zeros(n))
+    program = LinearBatch(matrix, np.ones(n), np.zeros((1, n + k)), upper[None], (costs / scale)[None])
+    basis = solve_batch(program, (k + np.arange(n))[None]).basis[0]
+    # The mixture of the last basis, solved afresh and refined once.
+    columns = every[basis]
+    inverses, is_regular = inverse(columns[None])
+    weights = p_x @ inverses[0]
+    weights += (p_x - weights @ columns) @ inverses[0]
+    is_listed, least = basis < k, _POSITIVE * p_x.min()
+    is_exact = (np.abs(p_x - weights[is_listed] @ columns[is_listed]) < _EXACT * p_x).all()
+    if not (is_regular.all() and is_exact and weights[is_listed].min() > -least):
         return None
     kept = is_listed & (weights > least)
-    return Mixture(float(weights[is_listed] @ price[is_listed]), price @ inverse.T, basis[kept], weights[kept])
+    value = float(weights[is_listed] @ costs[basis[is_listed]])
+    return Mixture(value, costs[basis] @ inverses[0].T, basis[kept], weights[kept])
