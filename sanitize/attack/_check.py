@@ -7,6 +7,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from scipy.special import rel_entr
 
 from sanitize._checks import Vector
 from sanitize._formatting import Told, figure, percent, plain
@@ -227,8 +228,4 @@ def _places(symbols: Alphabet, known: Alphabet) -> NDArray[np.int32]:
 
 def _kl(q: Vector, p: Vector) -> Vector:
     """Divergence of two coins, q from p, in nats; infinite where p rules out what q has."""
-    p = np.minimum(p, 1.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        heads = np.where(q > 0, q * (np.log(q) - np.log(p)), 0.0)
-        tails = np.where(q < 1, (1 - q) * (np.log1p(-q) - np.log1p(-p)), 0.0)
-    return np.maximum(heads + tails, 0.0)
+    return np.maximum(rel_entr(q, p) + rel_entr(1 - q, 1 - np.minimum(p, 1.0)), 0.0)
