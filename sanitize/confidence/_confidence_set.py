@@ -16,6 +16,7 @@ from scipy import sparse
 from sanitize._checks import Vector
 from sanitize._tolerances import BUDGET
 from sanitize.budgets import logs
+from sanitize.channel import product_of
 from sanitize.confidence._boxes import (
     check_confidence,
     clopper_pearson,
@@ -172,10 +173,7 @@ class ConfidenceSet:
             first = stages.pop(0)
             merge = sparse.csr_array(first.probabilities)
             parts = tuple(np.asarray(part @ merge) for part in parts)
-        product = sparse.eye_array(parts[0].shape[1], format="csr")
-        for stage in stages:
-            product = product @ stage.probabilities
-        matrix = sparse.csc_array(product)
+        matrix = sparse.csc_array(product_of(stages) if stages else sparse.eye_array(channel.n_outputs))
         matrix.eliminate_zeros()
         center, up, down = parts
         return released_bounds(center, up, down, self.distance, matrix)
