@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sanitize._checks import positive
-from sanitize.budgets import CVaRLiftBudget, as_budget, check_kind
+from sanitize.budgets import CVaRLiftBudget
 from sanitize.channel import HEURISTIC
 from sanitize.errors import InvalidBudget
-from sanitize.joint import JointDistribution, check_distribution
+from sanitize.joint import JointDistribution
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._random_response.robust import robust_random_response
 from sanitize.mechanisms._random_response.tail import tail_random_response
-from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, RandomResponse, respond_in
 
 if TYPE_CHECKING:
@@ -173,11 +171,7 @@ def solve_optimal_random_response(
     >>> response.status, response.gap < 1e-7, round(response.normalized_utility, 4)
     ('optimal', True, 0.7793)
     """
-    loss = Loss.towards(target, len(check_distribution(joint).public))
-    known = check_kind(as_budget(budget, joint))
-    account = effort_of(effort, RESPONSE_EFFORT, time_limit)
-    positive("gap", gap)
-    problem = Problem(joint, known, gap, loss)
+    problem, account = Problem.of(joint, budget, gap, target), effort_of(effort, RESPONSE_EFFORT, time_limit)
     if confidence is not None:
         return robust_random_response(problem, confidence, account)
     return respond_in(problem, None, account)

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import Codes, positive, whole_number
-from sanitize.budgets import as_budget, check_kind
+from sanitize._checks import Codes, whole_number
 from sanitize.channel import HEURISTIC
-from sanitize.joint import check_distribution
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.paper_merging import paper_subset_merging
 from sanitize.mechanisms._merging.risks import groups_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.robust import robust_random_response
-from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, respond_in
 
 if TYPE_CHECKING:
@@ -93,13 +90,9 @@ def subset_random_response(
     0.7832
     """
     deal = partial(_blocks, block_size=whole_number("block_size", block_size, 1))
-    known = check_kind(as_budget(budget, joint))
-    loss = Loss.towards(target, len(check_distribution(joint).public))
-    account = effort_of(effort, RESPONSE_EFFORT, time_limit)
-    positive("gap", gap)
-    problem = Problem(joint, known, gap, loss)
+    problem, account = Problem.of(joint, budget, gap, target), effort_of(effort, RESPONSE_EFFORT, time_limit)
     if confidence is None:
-        blocks = deal(groups_of(subset_merging(joint, known)))
+        blocks = deal(groups_of(subset_merging(joint, problem.budget)))
         return respond_in(problem, blocks, account).released(len(blocks))
     channel = robust_random_response(problem, confidence, account, deal).released(2)
     return channel if target is None else channel.with_optimality(HEURISTIC)
@@ -160,11 +153,9 @@ def paper_subset_random_response(
     >>> round(sz.normalized_utility(joint, paper_subset_random_response(joint, 0.3)), 4)
     0.7832
     """
-    known = check_kind(as_budget(budget, joint))
-    account = effort_of(effort, RESPONSE_EFFORT, time_limit)
-    positive("gap", gap)
-    blocks = [[group] for group in groups_of(paper_subset_merging(joint, known))]
-    return respond_in(Problem(joint, known, gap, Loss()), blocks, account).released(len(blocks))
+    problem, account = Problem.of(joint, budget, gap), effort_of(effort, RESPONSE_EFFORT, time_limit)
+    blocks = [[group] for group in groups_of(paper_subset_merging(joint, problem.budget))]
+    return respond_in(problem, blocks, account).released(len(blocks))
 
 
 def _blocks(groups: list[Codes], block_size: int) -> list[list[Codes]]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import Codes, Vector
+from sanitize._checks import Codes, Vector, positive
 from sanitize._limits import LOOSEST
-from sanitize.budgets import LDPBudget, LiftBudget, limited
+from sanitize.budgets import LDPBudget, LiftBudget, as_budget, check_kind, limited
 from sanitize.channel import Optimality
 from sanitize.lifts import lift
 from sanitize.mechanisms._merging.risks import groups_of
@@ -25,6 +25,9 @@ from sanitize.mechanisms._response_solver.vertices import mix_all_vertices
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from numpy.typing import ArrayLike
+
+    from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
@@ -139,6 +142,15 @@ class Problem:
     budget: LiftBudget | LDPBudget
     gap: float
     loss: Loss
+
+    @classmethod
+    def of(
+        cls, joint: JointDistribution, budget: Budget | float, gap: float, target: ArrayLike | None = None
+    ) -> Problem:
+        """What a user asks, checked."""
+        positive("gap", gap)
+        known = check_kind(as_budget(budget, joint))
+        return cls(joint, known, gap, Loss.towards(target, len(joint.public)))
 
     def measured(
         self, found: Sequence[Response], least: float, distributions: ConfidenceSet | None = None

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import Codes, Mask, positive
+from sanitize._checks import Codes, Mask
 from sanitize.alphabet import group_alphabet
-from sanitize.budgets import as_budget, check_kind, limits_for
+from sanitize.budgets import as_budget, limits_for
 from sanitize.channel import HEURISTIC, Channel
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._effort import effort_of
-from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, respond_in
 
 if TYPE_CHECKING:
@@ -177,14 +176,12 @@ def tree_random_response(
     >>> round(sz.normalized_utility(joint, tree_random_response(joint, [0, 0, 1, 1], 0.3)), 4)
     0.7832
     """
-    known = check_kind(as_budget(budget, joint))
-    positive("gap", gap)
-    labels = check_blocks(joint, blocks, known)
-    loss = Loss.towards(target, len(labels))
+    problem = Problem.of(joint, budget, gap, target)
+    labels = check_blocks(joint, blocks, problem.budget)
     order = np.argsort(labels, kind="stable")
     # Cells that are blocks stay as they are; some that follow each other are one part.
     alone = np.bincount(labels)[labels[order]] == 1
     is_new = (np.diff(labels[order]) > 0) & ~(alone[1:] & alone[:-1])
     parts = [[cells] for cells in np.split(order, np.flatnonzero(is_new) + 1)]
     account = effort_of(None, RESPONSE_EFFORT)
-    return respond_in(Problem(joint, known, gap, loss), parts, account).released(len(parts))
+    return respond_in(problem, parts, account).released(len(parts))
