@@ -107,13 +107,8 @@ class ContingencyTable:
 
     def add(self, other: ContingencyTable) -> None:
         """Merge the counts of another table of the same columns."""
-        if self.sensitive == other.sensitive and self.public == other.public:
-            self.counts = self.counts + other.counts
-            self.n += other.n
-            return
         cells = self._extend(other.sensitive, other.public)
-        dtype = np.result_type(self.counts.dtype, other.counts.dtype)
-        self.counts = self.counts.astype(dtype)
+        self.counts = self.counts.astype(np.result_type(self.counts, other.counts))
         self.counts[cells] += other.counts
         self.n += other.n
 
