@@ -291,7 +291,7 @@ def test_proposition_4_the_limit_is_a_normal_tail():
     [
         ((-1.0, 0.5), "half_range must"),
         ((math.nan, 0.5), "half_range must"),
-        ((math.inf, 0.5), "half_range must be finite"),
+        ((math.inf, 0.5), "half_range must be a finite number >= 0"),
         (("1", 0.5), "half_range must"),
         ((1.0, -0.5), "capacity must"),
         ((1.0, math.nan), "capacity must"),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from sanitize._checks import Vector, doubles, nats, one_of
+from sanitize._checks import Vector, doubles, nats, one_of, required
 from sanitize._limits import CHANNEL_CELLS
 from sanitize.alphabet import Alphabet
 from sanitize.capacity import LARGEST_AMPLITUDE, amplitude_capacity, capacity_near, known_values_capacity
@@ -66,9 +66,7 @@ def gaussian_noise_variance(
     0.068818
     """
     epsilon = nats("capacity", capacity)
-    t = nats("half_range", half_range)
-    if math.isinf(t):
-        raise InvalidParameter(f"half_range must be finite, got {half_range}")
+    t = required("half_range", half_range, "be a finite number >= 0", lambda given: 0 <= given < math.inf)
     one_of("method", method, "exact", "closed_form")
     known = None if values is None else _known(values, t)
     if t == 0 or math.isinf(epsilon):
@@ -129,9 +127,8 @@ def gaussian_channel(
     epsilon = nats("capacity", capacity)
     if epsilon < NOTHING:
         raise InvalidParameter("capacity must be > 0: at 0 no finite noise suffices, so release nothing")
-    for name, value, least in (("step", step, "> 0"), ("reach", reach, ">= 0")):
-        if not math.isfinite(nats(name, value)) or (value == 0 and name == "step"):
-            raise InvalidParameter(f"{name} must be a finite number {least}, got {value}")
+    step = required("step", step, "be a finite number > 0", lambda given: 0 < given < math.inf)
+    reach = required("reach", reach, "be a finite number >= 0", lambda given: 0 <= given < math.inf)
     # Beyond this many known values the whole interval is used: it needs barely more noise.
     known = x if len(x) <= 32 else None
     half_range = float(x[-1] - x[0]) / 2
