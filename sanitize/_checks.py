@@ -185,7 +185,7 @@ def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
     return distributed(p, name)
 
 
-def distributed(p: Vector, name: str) -> Vector:
+def distributed(p: Vector, name: str, advice: str = "") -> Vector:
     """An array of probabilities of any shape, entries >= 0 that sum to 1.
 
     Raises
@@ -198,7 +198,7 @@ def distributed(p: Vector, name: str) -> Vector:
     with np.errstate(over="ignore"):
         total = float(p.sum())
     if abs(total - 1) > PROBABILITY_SUM:
-        raise InvalidDistribution(f"{name} must sum to 1, got {total:.12g}")
+        raise InvalidDistribution(f"{name} must sum to 1, got {total:.12g}{advice}")
     return p / total
 
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import doubles, required
+from sanitize._checks import distributed, doubles, required
 from sanitize._limits import JOINT_CELLS
 from sanitize._tables.keys import Combined
-from sanitize._tolerances import PROBABILITY_SUM
 from sanitize.alphabet import Alphabet, columns_of, rows_of
 from sanitize.errors import ColumnError, InvalidChannel, InvalidDistribution, InvalidParameter
 
@@ -181,7 +180,7 @@ class JointDistribution:
     n: int | None = None
 
     def __post_init__(self) -> None:
-        pmf = np.array(self.pmf, dtype=np.float64)
+        pmf = np.asarray(self.pmf, dtype=np.float64)
         if pmf.ndim != 2 or not pmf.size:
             raise InvalidDistribution(f"pmf must be a matrix (n_s, n_x) with entries, got shape {pmf.shape}")
         if pmf.shape != (len(self.sensitive), len(self.public)):
@@ -189,13 +188,7 @@ class JointDistribution:
                 f"pmf of shape {pmf.shape} does not fit {len(self.sensitive)} sensitive and "
                 f"{len(self.public)} public symbols"
             )
-        if not np.isfinite(pmf).all() or (pmf < 0).any():
-            raise InvalidDistribution("pmf must be finite and non-negative")
-        total = pmf.sum()
-        if abs(total - 1) > PROBABILITY_SUM:
-            raise InvalidDistribution(f"pmf must sum to 1, got {total:.12g}; for counts use ContingencyTable")
-        pmf /= total
-        vars(self)["pmf"] = _frozen(pmf)
+        vars(self)["pmf"] = _frozen(distributed(pmf, "pmf", "; for counts use ContingencyTable"))
         for margin, name in ((self.p_s, "sensitive"), (self.p_x, "public")):
             if not margin.all():
                 empty = np.flatnonzero(margin == 0)
