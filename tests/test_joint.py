@@ -216,7 +216,7 @@ def test_each_side_needs_a_column(sensitive, public):
         ([[0.5, 0.4]], "sum to 1"),
         ([[5, 5]], "sum to 1, got 10"),
         ([[0.5, 0.5 + 1e-8]], "sum to 1"),
-        ([[1.5, -0.5], [0.0, 0.0]], "non-negative"),
+        ([[1.5, -0.5], [0.0, 0.0]], "entries >= 0"),
         ([[np.nan, 1.0]], "finite"),
         ([[np.inf, 0.0]], "finite"),
         ([[0.5, 0.5], [0.0, 0.0]], "1 sensitive symbol"),
