@@ -87,37 +87,32 @@ def least_information(information: Information, d: Vector, limit: float, gap: fl
 
     Without room for noise only cells of distortion 0 are used. The certificate may be wider than asked for.
     """
-    costs = information.p[:, None] * d
-    used = np.ones(d.shape[1], dtype=bool)
-    # A distortion this small, in units of the largest, buys less than doubles tell from nothing.
-    if limit <= 1e-15:
-        used = (d == 0).any(axis=0)
-        costs, limit = np.where(d[:, used] == 0, 0.0, np.inf), 1.0
-    path = _Path(information, costs, limit)
+    # A distortion this small, in units of the largest, buys less than doubles tell from nothing: it is taken back.
+    least = 1e-15
+    path = _Path(information, information.p[:, None] * d, max(limit, least))
     weight, best, steps = _FIRST_WEIGHT, path.certified(_FIRST_WEIGHT), 0
     while best.value - best.lower > gap and weight < _LAST_WEIGHT and steps < _STEPS_IN_ALL:
         steps += path.centre(weight)
         found = path.certified(weight)
         best = replace(found if found.value <= best.value else best, lower=max(best.lower, found.lower))
         weight *= _FASTER
-    channel = np.zeros(d.shape)
-    channel[:, used] = best.channel
-    return replace(best, channel=channel)
+    if limit > least:
+        return best
+    channel = np.where(d == 0, best.channel, 0.0)
+    channel /= channel.sum(axis=1, keepdims=True)
+    return Certified(channel, information.value(channel[:, channel.any(axis=0)]), best.lower)
 
 
 class _Path:
     """Minimises weight * F - Σ log p - log(limit - cost) over channels, for growing weights."""
 
     def __init__(self, information: Information, costs: Vector, limit: float) -> None:
-        self.information, self.limit = information, limit
-        self.allowed = np.isfinite(costs)
-        self.costs = np.where(self.allowed, costs, 0.0)
-        even = self.allowed / self.allowed.sum(axis=1, keepdims=True)
-        free = (self.allowed & (self.costs == 0)).astype(np.float64)
+        self.information, self.costs, self.limit = information, costs, limit
+        free = (costs == 0).astype(np.float64)
         free /= free.sum(axis=1, keepdims=True)
-        spent = float((even * self.costs).sum())
+        spent = float(costs.mean(axis=1).sum())
         share = 0.5 if spent <= limit else 0.5 * limit / spent
-        self.channel: Vector = share * even + (1 - share) * free
+        self.channel: Vector = share / costs.shape[1] + (1 - share) * free
 
     def slack(self, channel: Vector) -> float:
         return self.limit - float((self.costs * channel).sum())
@@ -127,11 +122,10 @@ class _Path:
         from scipy.optimize import minimize_scalar
 
         channel = self.channel / self.channel.sum(axis=1, keepdims=True)
-        gradient = self._gradient(channel)
+        gradient = self.information.gradient(channel)
 
         def bound(slope: float) -> float:
-            dual = np.where(self.allowed, gradient + slope * self.costs, np.inf).min(axis=1).sum()
-            return float(dual) - slope * self.limit
+            return float((gradient + slope * self.costs).min(axis=1).sum()) - slope * self.limit
 
         # The bound is concave in λ, and what is left of the limit is known to few digits near the end.
         about = 1 / (weight * self.slack(self.channel))
@@ -143,11 +137,10 @@ class _Path:
         """Newton steps to the minimum for one weight; how many."""
         for step in range(1, _NEWTON_STEPS + 1):
             p, slack = self.channel, self.slack(self.channel)
-            pull = self._gradient(p)
-            gradient = np.where(self.allowed, weight * pull - 1 / np.where(self.allowed, p, 1.0), 0.0)
-            gradient += self.costs / slack
+            pull = self.information.gradient(p)
+            gradient = weight * pull - 1 / p + self.costs / slack
             # A constant in a row moves nothing, but would drown what does.
-            gradient = np.where(self.allowed, gradient - (p * gradient).sum(axis=1, keepdims=True), 0.0)
+            gradient -= (p * gradient).sum(axis=1, keepdims=True)
             change, decrement = self._step(weight, p, pull, gradient, slack)
             shrinking = change < 0
             length = min(1.0, 0.99 * float((-p[shrinking] / change[shrinking]).min(initial=np.inf)))
@@ -168,24 +161,21 @@ class _Path:
 
     def _merit(self, weight: float, p: Vector) -> float:
         slack = self.slack(p)
-        barrier = float(np.log(p[self.allowed]).sum()) + math.log(slack) if slack > 0 else -math.inf
+        barrier = float(np.log(p).sum()) + math.log(slack) if slack > 0 else -math.inf
         return weight * self.information.value(p) - barrier
 
     def _step(self, weight: float, p: Vector, pull: Vector, gradient: Vector, slack: float) -> tuple[Vector, float]:
         """Newton's direction, rows kept at sum 1, and its decrement."""
         from scipy.linalg import lstsq
 
-        filled = np.where(self.allowed, p, 1.0)
-        h, v = self.information.curvature(filled, np.where(self.allowed, pull, 0.0))
-        inverse = np.where(self.allowed, filled**2 / (1 + weight * h * filled**2), 0.0)
-        v = np.where(self.allowed, v, 0.0)
-        along = (v * p).sum(axis=0)
-        along[along == 0] = 1.0
+        h, v = self.information.curvature(p, pull)
+        inverse = p**2 / (1 + weight * h * p**2)
+        along = np.maximum((v * p).sum(axis=0), SMALLEST_POSITIVE)
         # 1 - weight v'(diag)v, without cancellation because the Hessian takes p to 0.
-        left = (v / filled * inverse).sum(axis=0) / along
+        left = (v / p * inverse).sum(axis=0) / along
         # The product taken off the diagonal of a column is strength * v v'; v' change is an unknown of its own, for
         # eliminating it first would leave a system of numbers 1 / weight apart.
-        ratio = np.divide(weight * h * filled, v, out=np.zeros_like(v), where=v > 0)
+        ratio = np.divide(weight * h * p, v, out=np.zeros_like(v), where=v > 0)
         strength = np.maximum(ratio.max(axis=0), SMALLEST_POSITIVE) / along
         n, (n_x, n_y) = len(p) + 1, p.shape
         system, right = np.zeros((n + n_y, n + n_y)), np.zeros(n + n_y)
@@ -205,10 +195,5 @@ class _Path:
         # Rank is told as well by pivots as by singular values, in a quarter of the time.
         found = lstsq(scaled, aim, cond=1e-16, lapack_driver="gelsy", check_finite=False)[0] * scale
         change = -inverse * (gradient + found[:n_x, None] + found[n - 1] * self.costs - v * found[n:])
-        change = np.where(self.allowed, change, 0.0)
         change -= p * change.sum(axis=1, keepdims=True)
         return change, max(0.0, -float((gradient * change).sum()))
-
-    def _gradient(self, channel: Vector) -> Vector:
-        with np.errstate(divide="ignore"):  # cells that are left out
-            return np.where(self.allowed, self.information.gradient(channel), 0.0)
