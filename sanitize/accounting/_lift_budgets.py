@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-import numpy as np
 from scipy.special import ndtr
 
 from sanitize._checks import listed, nats, positive, probability, whole_number
@@ -68,21 +69,14 @@ def independent_release_budget(first: LiftBudget, second: LiftBudget) -> LiftBud
     live = [budget for budget in (first, second) if budget.lower > 0 and budget.upper > 0]
     if len(live) < 2:
         return live[0] if live else LiftBudget(lower=0.0, upper=0.0)
-    fall = [-math.expm1(-budget.lower) for budget in live]
-    with np.errstate(over="ignore"):
-        rise = [float(np.expm1(budget.upper)) for budget in live]
-    down, up = fall[0] * fall[1], rise[0] * rise[1]
-    if min(down, up) <= 0.5:
-        log_least = math.log1p(-min(down, up))
-    elif down < up:  # 1 - (1-a_1)(1-a_2) = a_1 + (1-a_1) a_2, which keeps lifts far below 1
-        log_least = float(np.logaddexp(-first.lower, math.log(fall[0]) - second.lower))
-    else:
-        log_least = math.log1p(-up) if up < 1 else -math.inf
-    most = min(fall[0] * rise[1], fall[1] * rise[0])
-    # log(1 + (1-a)(b-1)) = log(a + (1-a) b) does not overflow.
-    orders = ((first, fall[0], second), (second, fall[1], first))
-    sums = (float(np.logaddexp(-one.lower, math.log(part) + other.upper)) for one, part, other in orders)
-    log_most = math.log1p(most) if most <= 1 else min(sums)
+    # Lifts of a budget are between 1 - fall and 1 + rise; differences from 1 keep their digits in 60 of them.
+    with decimal.localcontext(decimal.Context(prec=60, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[])):
+        lows = [(-Decimal(budget.lower)).exp() for budget in live]
+        (fall, other_fall), rises = [1 - low for low in lows], [Decimal(budget.upper).exp() - 1 for budget in live]
+        # The first term is 1 - fall * other_fall.
+        least = max(lows[0] + fall * lows[1], 1 - rises[0] * rises[1])
+        most = 1 + min(fall * rises[1], other_fall * rises[0])
+        log_least, log_most = float(least.ln()), float(most.ln())
     return LiftBudget(lower=first.lower + second.lower + log_most, upper=first.upper + second.upper - log_least)
 
 
