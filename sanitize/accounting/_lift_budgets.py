@@ -69,8 +69,8 @@ def independent_release_budget(first: LiftBudget, second: LiftBudget) -> LiftBud
     live = [budget for budget in (first, second) if budget.lower > 0 and budget.upper > 0]
     if len(live) < 2:
         return live[0] if live else LiftBudget(lower=0.0, upper=0.0)
-    # Lifts of a budget are between 1 - fall and 1 + rise; differences from 1 keep their digits in 60 of them.
-    with decimal.localcontext(decimal.Context(prec=60, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[])):
+    # Lifts of a budget are between 1 - fall and 1 + rise; in 400 digits the least doubles keep theirs beside 1.
+    with decimal.localcontext(decimal.Context(prec=400, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[])):
         lows = [(-Decimal(budget.lower)).exp() for budget in live]
         (fall, other_fall), rises = [1 - low for low in lows], [Decimal(budget.upper).exp() - 1 for budget in live]
         # The first term is 1 - fall * other_fall.
