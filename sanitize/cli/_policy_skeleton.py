@@ -18,6 +18,7 @@ from sanitize._tables.columns import check_type, comparable, factorize
 from sanitize.binning import holds_dates, is_numeric
 from sanitize.errors import ColumnError
 from sanitize.policy import N_BINS
+from sanitize.report import rendered
 
 # Different values are told up to here; so many are held of columns that are looked at together.
 _MOST_VALUES = 10_000
@@ -27,39 +28,6 @@ _SENSITIVE = re.compile(
     r"drug|therap|depress|psych|disab|pregnan|race|ethnic|nationalit|citizen|religio|faith|sex(?!_?code)|gender|"
     r"orient|politic|party|union|crime|criminal|arrest|convict|survived|target|death|died|genetic|biometric)"
 )
-_HEAD = """\
-# Release policy, written by `sanitize init` from the columns of a table and their numbers of different values.
-# Nothing here is decided: read every line, move each column to the role it should have, and choose the budget.
-# Each column is listed exactly once; a column that is not listed stops the run.
-version = 1
-rows = "shuffle"       # or "keep": the order of the rows is then measured, and refused if it tells too much
-audience = "internal"  # or "public": reports without symbols and counts
-# By it `sanitize verify` draws the release again, and whoever holds it undoes the noise: never hand that folder out.
-receipt = "private/released.receipt"
-
-[columns]
-"""
-_TAIL = """
-[budget]
-# How many times as likely a released value may make a secret. There is no default; write for example at_most = 1.65
-# and at_least = 0.37. Pairs that never occur need at_least = 0, by which a value may rule a secret out, or are merged.
-# at_most =
-# at_least =
-
-[channel]
-"""
-_TUPLES = """\
-mechanism = "subset-merging"  # or watchdog, optimal-random-response, subset-random-response, randomized-response, ...
-confidence = 0.95             # for the source of the rows; take it out where the rows are everybody
-# min_count = 10              # pool public values in fewer rows; with less, rows of single people are printed
-"""
-_TREE = f"""\
-# So many columns have combinations of values with fewer than {TUPLE_ROWS} rows each, and no distribution of them can be
-# learned. A tree over all columns finds groups of rows that are alike.
-mechanism = "tree-random-response"  # or tree-merging
-confidence = 0.95                   # for the source of the rows; take it out where the rows are everybody
-# output = "label"                  # print intervals and sets of values; by default rows drawn from a model
-"""
 
 
 @dataclass
@@ -104,7 +72,7 @@ def skeleton(source: SourceLike) -> str:
     """Text of a policy that lists every column of a table."""
     with open_source(source, Numbers(found=lambda _: True)) as table:
         surveys, n_rows = _survey(table)
-    roles: dict[str, list[_Survey]] = {"sensitive": [], "public": [], "keep": [], "drop": []}
+    roles: dict[str, list[_Survey]] = {"sensitive": [], "public": [], "drop": []}
     for survey in surveys:
         role = "public" if survey.numeric or survey.dated or not survey.distinct else "drop"
         if not survey.nested and _SENSITIVE.search(survey.name):
@@ -114,25 +82,8 @@ def skeleton(source: SourceLike) -> str:
     sizes = (N_BINS if survey.needs_bins else survey.n_values + survey.missing for survey in roles["public"])
     is_whole = math.prod(sizes) * TUPLE_ROWS > n_rows and len(roles["public"]) > 1
     wide = [s for s in (*roles["sensitive"], *(() if is_whole else roles["public"])) if s.needs_bins]
-    lines = [_HEAD]
-    for role, note in (
-        ("sensitive", "to protect; guessed by name, so look for what was missed"),
-        ("public", "released together through the channel"),
-        ("keep", "released as they are; the budget covers what they tell"),
-        ("drop", "left out"),
-    ):
-        lines.append(f"# {note}\n{role} = [")
-        lines += [f"\n    {quoted(survey.name)},  # {_words(survey, n_rows, wide)}" for survey in roles[role]]
-        lines.append("\n]\n" if roles[role] else "]\n")
-    lines += [_TAIL, _TREE if is_whole else _TUPLES]
-    if wide:
-        lines.append(
-            "\n# Numbers with many values are released as intervals, dates also as calendar units. Choose edges from "
-            "knowledge, not from\n# rows; without confidence `sanitize plan` proposes some of these rows.\n"
-        )
-        lines.append("[channel.bins]\n")
-        lines += [f"# {quoted(s.name)} = " + ('"year"\n' if s.dated else "[low, ..., high]\n") for s in wide]
-    return "".join(lines)
+    told = {"n_rows": n_rows, "most": _MOST_VALUES, "tuple_rows": TUPLE_ROWS}
+    return rendered("cli/policy.toml.jinja", **roles, **told, is_whole=is_whole, wide=wide)
 
 
 def _survey(table: Source) -> tuple[list[_Survey], int]:
@@ -162,19 +113,3 @@ def _survey(table: Source) -> tuple[list[_Survey], int]:
                     surveys[name].look(batch[name], held[name], most)
                 n_rows += len(batch[group[0]])
     return list(surveys.values()), n_rows
-
-
-def _words(survey: _Survey, n_rows: int, wide: list[_Survey]) -> str:
-    """What is known of a column, without a value of it."""
-    if survey.nested:
-        return f"{survey.kind}: flatten it to release it"
-    more = "more than " if survey.n_values > _MOST_VALUES else ""
-    told = [survey.kind, f"{more}{min(survey.n_values, _MOST_VALUES)} different values"]
-    if survey.missing:
-        told.append("some missing")
-    if survey in wide:
-        told.append("needs bins")
-    elif survey.distinct and not survey.needs_bins:
-        where = "most rows" if survey.n_rows == n_rows else f"most of the first {survey.n_rows} rows"
-        told.append(f"a different value in {where}: no distribution can be learned")
-    return ", ".join(told)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from sanitize._formatting import clip, number, percent
 from sanitize.report._headline import promised
-from sanitize.report._html import environment
+from sanitize.report._html import rendered
 from sanitize.report._text import allowed, is_words, margin_words, utility_words
 
 Cells = tuple[str, ...]
@@ -228,4 +228,4 @@ def _escaped(text: str) -> str:
 
 def to_page(chapters: Sequence[Chapter]) -> str:
     """Chapters as one page in the style of the report."""
-    return environment().get_template("dossier.html.jinja").render(chapters=chapters)
+    return rendered("report/dossier.html.jinja", chapters=chapters)

@@ -14,7 +14,7 @@ from sanitize._files.outputs import json_text, written
 from sanitize._formatting import Told, clip, figure, of_100, plain
 from sanitize._version import __version__
 from sanitize.errors import ReleaseRefuted
-from sanitize.report._html import environment
+from sanitize.report._html import rendered
 from sanitize.report._text import WIDTH
 
 SCHEMA, VERSION = "sanitize/judgement", 1
@@ -296,5 +296,4 @@ class Judgement(Told):
     def to_html(self, path: str | Path | None = None) -> str:
         """The same as one self-contained page: no script, no network; written to ``path`` when one is given."""
         colour = {"refuted": "bad", "not refuted": "good", None: "plain"}[self.verdict]
-        template = environment().get_template("judge.html.jinja")
-        return written(template.render(colour=colour, limit=200, **self.to_dict()), path)
+        return written(rendered("report/judge.html.jinja", colour=colour, limit=200, **self.to_dict()), path)

@@ -6,7 +6,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.outputs import written
-from sanitize._formatting import clip, number, of_100, times
+from sanitize._formatting import clip, number, of_100, quoted, times
 from sanitize.report import _marks as marks
 from sanitize.report._headline import VERDICT_TOLERANCE, colour, excess_of, of_source
 from sanitize.report._text import allowed, interval, is_words, margin_words, utility_words
@@ -35,8 +35,8 @@ def page_of(document: dict[str, Any], *, whole: bool = True) -> str:
     # Columns that have a line each though there is nothing but their role to say are eight at most.
     if not _alone(document["kept"]) and sum(map(len, columns.values())) > 8:
         by_role = [(words, columns[role]) for role, words in _ROLES.items() if columns[role]]
-    template = environment().get_template("report.html.jinja")
-    return template.render(
+    return rendered(
+        "report/report.html.jinja",
         whole=whole,
         colour=colour(document),
         budget_words=document["verdict"]["allowed"] + margin_words(document).replace("inf", "∞"),
@@ -101,18 +101,25 @@ def _pictures(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def rendered(template: str, **values: Any) -> str:
+    """A template of the package with these values in their places."""
+    return environment().get_template(template).render(values)
+
+
 @cache
 def environment() -> Environment:
-    """Templates of the pages, with the filters that escape, shorten and round what they print."""
+    """Templates of all rooms, with the filters that escape, shorten and round what they print."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
-        autoescape=True,
-        loader=PackageLoader("sanitize", "report"),
+        # What is no page has no marks of HTML to escape; its values are quoted by a filter.
+        autoescape=lambda name: name is None or not name.endswith(".toml.jinja"),
+        loader=PackageLoader("sanitize", ""),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["quoted"] = quoted
     made.filters["name"] = partial(clip, limit=N_CELLS)
     made.filters["words"] = partial(clip, limit=N_CELLS_OF_A_WARNING)
     made.filters["number"] = _number
@@ -159,8 +166,8 @@ def plan_page(
     refusal : str, optional
         Why the report is of no release, and what to do about it.
     """
-    template = environment().get_template("plan.html.jinja")
-    page = template.render(
+    page = rendered(
+        "report/plan.html.jinja",
         colour=colour(document),
         utility_words=utility_words(document),
         curves=curves,
