@@ -17,7 +17,7 @@ from sanitize.cli._settings import check_output
 from sanitize.errors import InvalidParameter, SourceError, TargetError
 from sanitize.ledger import DPLedger, Ledger, UnitLedger
 from sanitize.policy import Policy
-from sanitize.report import LeakageReport, Material, dossier, to_markdown, to_page
+from sanitize.report import LeakageReport, Material, dossier
 from sanitize.verify import Verification, croissant_of, read_json, statement_of
 
 
@@ -51,10 +51,9 @@ def write_dossier(args: argparse.Namespace) -> None:
     there = {kind: path for kind, path in papers.items() if path is not None}
     files = (("released file", released.name, digest.removeprefix("sha256:")),)
     files += tuple((kind, path.name, digest_of(path).removeprefix("sha256:")) for kind, path in there.items())
-    chapters = dossier(document, _material(args, policy, digest, files))
-    page = to_page(chapters) if args.dossier.suffix == ".html" else to_markdown(chapters)
+    text = dossier(document, _material(args, policy, digest, files), args.dossier.suffix.removeprefix("."))
     write = partial(args.outputs.text, replaces=args.force)
-    write(targets[0], page)
+    write(targets[0], text)
     write(targets[1], json_text(metadata), private=False)
     names = {kind: path.name for kind, path in there.items()} | {"croissant": targets[1].name}
     statement = statement_of(released, names, there | {"croissant": args.outputs.readable(targets[1])}, tables)

@@ -16,8 +16,6 @@ from sanitize.report._curve import TradeoffPoint as TradeoffPoint
 from sanitize.report._document import Audience as Audience
 from sanitize.report._dossier import Material as Material
 from sanitize.report._dossier import dossier as dossier
-from sanitize.report._dossier import to_markdown as to_markdown
-from sanitize.report._dossier import to_page as to_page
 from sanitize.report._facts import SEEDED_NOTE as SEEDED_NOTE
 from sanitize.report._facts import OptimalityForm as OptimalityForm
 from sanitize.report._facts import PartLeakage as PartLeakage

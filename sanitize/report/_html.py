@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -113,13 +114,15 @@ def environment() -> Environment:
 
     made = Environment(
         # What is no page has no marks of HTML to escape; its values are quoted by a filter.
-        autoescape=lambda name: name is None or not name.endswith(".toml.jinja"),
+        autoescape=lambda name: name is None or not name.endswith((".toml.jinja", ".md.jinja")),
         loader=PackageLoader("sanitize", ""),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     made.filters["quoted"] = quoted
+    made.filters["markdown"] = _markdown
+    made.filters["plain"] = lambda cell: cell if is_words(cell) else number(cell)
     made.filters["name"] = partial(clip, limit=N_CELLS)
     made.filters["words"] = partial(clip, limit=N_CELLS_OF_A_WARNING)
     made.filters["number"] = _number
@@ -131,6 +134,13 @@ def environment() -> Environment:
     made.filters["of_100"] = of_100
     made.filters["percent"] = lambda share: f"{100 * float(share):.3g} %"
     return made
+
+
+def _markdown(text: str) -> str:
+    """One line that means nothing but its letters."""
+    # Whatever means something in Markdown or in HTML, anywhere or at the start of a line; addresses would become links.
+    marks = r"([\\`*_{}\[\]<>#!|~&$^]|^[-+=:]|:(?=//)|(?<=^www)\.|(?<=\d)[.)](?=\s))"
+    return re.sub(marks, r"\\\1", clip(text, 400).replace("\\\\", "\\"))
 
 
 def _number(value: Number) -> str:

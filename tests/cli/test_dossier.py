@@ -269,7 +269,7 @@ def test_a_run_that_fails_late_leaves_nothing(place, run, monkeypatch):
     def broken(*_):
         raise RuntimeError
 
-    monkeypatch.setattr("sanitize.cli._dossier.to_markdown", broken)
+    monkeypatch.setattr("sanitize.cli._dossier.dossier", broken)
     before = left_in(place)
     assert run("report", "report.json", "--dossier", "d.md", *ASKED)[0] == 5
     assert left_in(place) == before
