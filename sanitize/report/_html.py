@@ -7,8 +7,9 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from sanitize._files.outputs import written
-from sanitize._formatting import clip, number, of_100, quoted, times
+from sanitize._formatting import clip, number, of_100, percent, quoted, times
 from sanitize.report import _marks as marks
+from sanitize.report._facts import Origin
 from sanitize.report._headline import VERDICT_TOLERANCE, colour, excess_of, of_source
 from sanitize.report._text import allowed, interval, is_words, margin_words, utility_words
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from sanitize._formatting import Number
 
 
-_ROLES = {"sensitive": "sensitive", "released": "released", "kept": "kept as it is"}
 # Sections of a plan's page.
 _PLANNED = ("limits", "guesses", "kept by column", "parts", "comparison", "budgets", "changes")
 # Limits that keep a page under a megabyte whatever the names are.
@@ -32,74 +32,22 @@ N_CELLS_OF_A_WARNING = 600
 
 def page_of(document: dict[str, Any], *, whole: bool = True) -> str:
     """Document as a page; without its shell for a notebook, where its style reaches nothing outside."""
-    columns, by_role = document["columns"], []
-    # Columns that have a line each though there is nothing but their role to say are eight at most.
-    if not _alone(document["kept"]) and sum(map(len, columns.values())) > 8:
-        by_role = [(words, columns[role]) for role, words in _ROLES.items() if columns[role]]
+    columns, kept = document["columns"], document["kept"]
+    roles = (("sensitive", "sensitive"), ("released", "released"), ("kept", "kept as it is"))
     return rendered(
         "report/report.html.jinja",
         whole=whole,
         colour=colour(document),
         budget_words=document["verdict"]["allowed"] + margin_words(document).replace("inf", "∞"),
         utility_words=utility_words(document, in_nats=False),
-        heading=", ".join(filter(None, map((document["origin"] or {}).get, ("title", "table", "date")))),
-        facts=_facts(document),
-        judged=document.get("judgement"),
-        roles=[(name, words) for role, words in _ROLES.items() for name in columns[role]],
-        alone=_alone(document["kept"]),
-        by_role=by_role,
-        kinds=sorted({measure["kind"] for measure in document["measures"]}),
+        roles=[(name, words) for role, words in roles for name in columns[role]],
+        # What each column tells by itself, raw and released; nothing where it was not measured of any.
+        alone={one["column"]: one for one in kept} if any(one["after"] is not None for one in kept) else {},
         limit=N_ROWS,
-        tiles=marks.tiles(document),
-        exposure=marks.exposure(document),
-        drawn=marks.shapes(document),
-        **_pictures(document),
-        **document,
+        marks=marks,
+        document=document,
+        **document | {"origin": document["origin"] or vars(Origin())},
     )
-
-
-def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
-    """What the release is of and how it was made, as far as it is known: name and words."""
-    verdict, origin = document["verdict"], document["origin"] or {}
-    optimality = f" ({verdict['optimality']['words']})" if verdict["optimality"] else ""
-    printed = {"resample": "values of the same columns", "label": "labels of groups"}
-    found = [
-        ("Rows", str(document.get("n_rows") or "")),
-        ("Policy", origin.get("policy")),
-        ("Mechanism", verdict["mechanism"] + optimality),
-        ("Printed as", printed.get(verdict["output"], verdict["output"])),
-        ("Made by", f"sanitize {document['library_version']}"),
-        ("Released file", origin.get("digest")),
-    ]
-    return [(name, words) for name, words in found if words]
-
-
-def _alone(kept: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
-    """What each column tells by itself, raw and released; nothing where it was not measured of any."""
-    if all(column["after"] is None for column in kept):
-        return {}
-    return {column["column"]: (_times(column["before"]), _times(column["after"])) for column in kept}
-
-
-def _times(log_lift: Number) -> str:
-    return "-" if log_lift is None else f"{times(float(log_lift))} ×"
-
-
-def _pictures(document: dict[str, Any]) -> dict[str, Any]:
-    """Marks of the pictures whose figures the document has; None for the others."""
-    found = document.get("lift")
-    most = marks.largest(found) if found else 0.0
-    symbols = document.get("symbols", [])
-    end, limits = marks.scale_of(symbols, document["verdict"]["budget"])
-    return {
-        "heat": {side: marks.heat(found[side], most) for side in ("before", "after")} | {"most": most}
-        if found
-        else None,
-        "scale": {"end": end, "limits": limits},
-        "span": marks.span,
-        "bars": marks.bars(document["margins"]) if document.get("margins") else None,
-        "curve_marks": marks.curve_marks(document) if document.get("curve") else None,
-    }
 
 
 def rendered(template: str, **values: Any) -> str:
@@ -132,7 +80,9 @@ def environment() -> Environment:
     made.filters["is_over"] = lambda measure: excess_of(measure) > VERDICT_TOLERANCE
     made.filters["of_source"] = of_source
     made.filters["of_100"] = of_100
-    made.filters["percent"] = lambda share: f"{100 * float(share):.3g} %"
+    made.filters["percent"] = lambda share: percent(float(share))
+    made.filters["times"] = lambda log_lift: "-" if log_lift is None else f"{times(float(log_lift))} ×"
+    made.filters["nats"] = lambda value: f"{number(value)} nats"
     return made
 
 

@@ -6,37 +6,18 @@ import math
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from sanitize._formatting import number, times, times_up
+from sanitize._formatting import times, times_up
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize.budgets import LiftBudget, budget_from_dict, loosest
 from sanitize.report._headline import VERDICT_TOLERANCE, excess_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from sanitize._formatting import Number
 
 # Rows and columns of a saved report's pictures that are drawn at most.
 _MOST_ROWS, _MOST_COLUMNS = 48, 24
-
-
-def tiles(document: dict[str, Any]) -> list[dict[str, str]]:
-    """The figures that say most, as far as they are there: after, and before in small."""
-    found = {measure["name"]: measure for measure in document["measures"]}
-    kept = ("normalized_utility", "information kept")
-    if "mean_column_utility" in found:
-        kept = ("mean_column_utility", "information kept a column")
-    shown: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
-        ("max_log_lift", "times as likely in this file, at most", lambda v: f"{times(float(v))} ×"),
-        ("min_log_lift", "times as likely in this file, at least", lambda v: f"{times(float(v))} ×"),
-        (*kept, lambda v: f"{100 * float(v):.3g} %"),
-        ("mutual_information", "mutual information I(S;Y)", lambda v: f"{number(v)} nats"),
-    )
-    return [
-        {"label": label, **{side: of(found[name][side]) for side in ("before", "after")}}
-        for name, label, of in shown
-        if name in found
-    ]
 
 
 def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
@@ -101,14 +82,14 @@ def _cell(v: float, most: float) -> dict[str, str]:
     return {"shade": shade, "words": "0" if float(shown) == 0 else shown}
 
 
-def scale_of(rows: Iterable[dict[str, Any]], budget: dict[str, Any] | None) -> tuple[float, tuple[float, float] | None]:
+def scale_of(rows: Iterable[dict[str, Any]], budget: dict[str, Any] | None) -> dict[str, Any]:
     """End of the scale of the ranges of log-lift, and what a lift budget allows on it."""
     allowed = loosest(budget_from_dict(budget)) if budget is not None and budget["type"] == "LiftBudget" else None
     limits = (-allowed.lower, allowed.upper) if isinstance(allowed, LiftBudget) else None
     values = [float(row[name] or 0.0) for row in rows for name in ("min_log_lift", "max_log_lift")]
     values += limits or ()
     end = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
-    return (1.1 * end or 1.0), limits
+    return {"end": 1.1 * end or 1.0, "limits": limits}
 
 
 def span(low: Number | float, high: Number | float, end: float) -> dict[str, str]:
