@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sanitize._files.loads import n_workers
 from sanitize._files.open import open_source
+from sanitize._files.outputs import written
 from sanitize._formatting import clip, percent
 from sanitize._progress import progress, shown
 from sanitize._release.designer import refuse_noisy
@@ -18,7 +19,7 @@ from sanitize.policy._alternatives import Drafts, chosen
 from sanitize.policy._declaration import AUTO, TREES
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.policy._proposals import Proposal, proposals_text, propose
-from sanitize.report import Section, plan_page
+from sanitize.report import Section, rendered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,10 +127,18 @@ class Plan:
         report = self.full_report
         if report is None:
             raise InvalidParameter("there is no design to draw a page of; take over the proposed lines first")
-        curves = [curve.to_dict() for curve in self.curves]
-        why = None if self.refusal is None else str(self.refusal)
-        lines = proposals_text(self.proposals)
-        return plan_page(report.to_dict(), curves, lines, path, self._recommended, chosen=self._chosen, refusal=why)
+        document = report.to_dict()
+        page = rendered(
+            "policy/plan.html.jinja",
+            recommended=self._recommended,
+            refusal=None if self.refusal is None else str(self.refusal),
+            proposals=proposals_text(self.proposals).splitlines(),
+            curves=[curve.to_dict() for curve in self.curves],
+            chosen=self._chosen,
+            document=document,
+            **document,
+        )
+        return written(page, path)
 
 
 def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Plan:

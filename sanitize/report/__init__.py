@@ -30,7 +30,6 @@ from sanitize.report._headline import PROMISES as PROMISES
 from sanitize.report._headline import SYNTHETIC as SYNTHETIC
 from sanitize.report._headline import VERDICT_TOLERANCE as VERDICT_TOLERANCE
 from sanitize.report._headline import State as State
-from sanitize.report._html import plan_page as plan_page
 from sanitize.report._html import rendered as rendered
 from sanitize.report._report import LeakageReport
 from sanitize.report._report import attach_report as attach_report

@@ -1,4 +1,4 @@
-"""A report, or a plan, as one self-contained page: no script, no network, every value escaped."""
+"""Pages from templates, a report as one: self-contained, no script, no network, every value escaped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from sanitize._files.outputs import written
 from sanitize._formatting import clip, number, of_100, percent, quoted, times
 from sanitize.report import _marks as marks
 from sanitize.report._facts import Origin
@@ -14,16 +13,11 @@ from sanitize.report._headline import VERDICT_TOLERANCE, colour, excess_of, of_s
 from sanitize.report._text import allowed, interval, is_words, margin_words, utility_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from jinja2 import Environment
 
     from sanitize._formatting import Number
 
 
-# Sections of a plan's page.
-_PLANNED = ("limits", "guesses", "kept by column", "parts", "comparison", "budgets", "changes")
 # Limits that keep a page under a megabyte whatever the names are.
 N_ROWS = 200
 N_CELLS = 120
@@ -37,13 +31,10 @@ def page_of(document: dict[str, Any], *, whole: bool = True) -> str:
     return rendered(
         "report/report.html.jinja",
         whole=whole,
-        colour=colour(document),
         budget_words=document["verdict"]["allowed"] + margin_words(document).replace("inf", "∞"),
-        utility_words=utility_words(document, in_nats=False),
         roles=[(name, words) for role, words in roles for name in columns[role]],
         # What each column tells by itself, raw and released; nothing where it was not measured of any.
         alone={one["column"]: one for one in kept} if any(one["after"] is not None for one in kept) else {},
-        limit=N_ROWS,
         marks=marks,
         document=document,
         **document | {"origin": document["origin"] or vars(Origin())},
@@ -68,6 +59,10 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals["limit"] = N_ROWS
+    made.filters["colour"] = colour
+    made.filters["utility"] = utility_words
+    made.filters["plot"] = marks.plot_of
     made.filters["quoted"] = quoted
     made.filters["markdown"] = _markdown
     made.filters["plain"] = lambda cell: cell if is_words(cell) else number(cell)
@@ -96,70 +91,3 @@ def _markdown(text: str) -> str:
 def _number(value: Number) -> str:
     """Figure of a page, where there is a sign for infinity."""
     return number(value).replace("inf", "∞")
-
-
-def plan_page(
-    document: dict[str, Any],
-    curves: list[dict[str, Any]],
-    proposals: str,
-    path: str | Path | None = None,
-    recommended: Sequence[str] = (),
-    *,
-    chosen: int | None = None,
-    refusal: str | None = None,
-) -> str:
-    """The page; also written to ``path`` in one step, readable by its owner only, when one is given.
-
-    Parameters
-    ----------
-    document : dict
-        Internal document of the report (`LeakageReport.to_dict`), with the plan's sections.
-    curves : list of dict
-        Documents of the curves (`TradeoffCurve.to_dict`), the policy's own mechanism first.
-    proposals : str
-        Lines of a policy.
-    path : path, optional
-    recommended : sequence of str
-        Sentences that the page begins with.
-    chosen : int, optional
-        Place of the policy's own budget among the points of the first curve.
-    refusal : str, optional
-        Why the report is of no release, and what to do about it.
-    """
-    page = rendered(
-        "report/plan.html.jinja",
-        colour=colour(document),
-        utility_words=utility_words(document),
-        curves=curves,
-        plot=plot_of(curves),
-        chosen=chosen,
-        recommended=recommended,
-        refusal=refusal,
-        proposals=proposals.splitlines(),
-        shown=[section for section in document["sections"] if section["name"] in _PLANNED],
-        limit=N_ROWS,
-        **document,
-    )
-    return written(page, path)
-
-
-def plot_of(curves: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Places of the budgets, from left to right, and of what each mechanism keeps, up; None without a curve."""
-    if not curves:
-        return None
-    labels = [point["label"] for point in curves[0]["points"]]
-    places = {label: i / max(1, len(labels) - 1) for i, label in enumerate(labels)}
-    drawn = []
-    for place, curve in enumerate(curves):
-        dots = [
-            {"x": places[point["label"]], "y": 1 - min(1.0, max(0.0, float(point["normalized_utility"])))} | point
-            for point in curve["points"]
-            if point["label"] in places
-        ]
-        line = " ".join(f"{1000 * dot['x']:.1f},{1000 * dot['y']:.1f}" for dot in dots)
-        drawn.append({"name": curve["mechanism"], "number": place, "dots": dots, "line": line})
-    ends = "; ".join(
-        f"{one['name']} keeps {100 * (1 - one['dots'][0]['y']):.3g} % to {100 * (1 - one['dots'][-1]['y']):.3g} %"
-        for one in drawn
-    )
-    return {"labels": [(label, places[label]) for label in labels], "curves": drawn, "words": ends}

@@ -142,3 +142,25 @@ def curve_marks(document: dict[str, Any]) -> dict[str, Any]:
         )
     line = " ".join(f"{1000 * min(x / most, 1.0):.1f},{1000 * (1 - y):.1f}" for x, y, _ in pairs)
     return {"points": marked, "chosen": place(*chosen), "line": line, "most": f"{most:.3g}", "words": words}
+
+
+def plot_of(curves: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Places of the budgets, from left to right, and of what each mechanism keeps, up; None without a curve."""
+    if not curves:
+        return None
+    labels = [point["label"] for point in curves[0]["points"]]
+    places = {label: i / max(1, len(labels) - 1) for i, label in enumerate(labels)}
+    drawn = []
+    for place, curve in enumerate(curves):
+        dots = [
+            {"x": places[point["label"]], "y": 1 - min(1.0, max(0.0, float(point["normalized_utility"])))} | point
+            for point in curve["points"]
+            if point["label"] in places
+        ]
+        line = " ".join(f"{1000 * dot['x']:.1f},{1000 * dot['y']:.1f}" for dot in dots)
+        drawn.append({"name": curve["mechanism"], "number": place, "dots": dots, "line": line})
+    ends = "; ".join(
+        f"{one['name']} keeps {100 * (1 - one['dots'][0]['y']):.3g} % to {100 * (1 - one['dots'][-1]['y']):.3g} %"
+        for one in drawn
+    )
+    return {"labels": [(label, places[label]) for label in labels], "curves": drawn, "words": ends}
