@@ -22,11 +22,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from sanitize import budgets
 from sanitize._files.loads import n_workers
 from sanitize._files.open import open_source
-from sanitize._release.design import held_out
 from sanitize._release.designer import Designer
 from sanitize._release.first_pass import Counted, FirstPass
 from sanitize._release.layout import two_dimensional, with_sensitive
-from sanitize._release.release import warn_of_unseen
+from sanitize._release.release import held_out, warn_of_unseen
 from sanitize._sampling.noise import NoiseKey, random_words
 from sanitize._tables.frame import Table, is_stream
 from sanitize.channel import ReducedChannel

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
+from scipy import sparse
 
 from sanitize._checks import one_of, whole_number
-from sanitize._release.given import given_channel
 from sanitize.alphabet import group_alphabet
 from sanitize.budgets import LDPBudget, LiftBudget, limits_for, limits_seen
 from sanitize.channel import Channel
 from sanitize.confidence import (
-    MOST_ENTRIES,
     REPEATED,
     ConfidenceSet,
     level_of_each,
     repeats_too_often,
     rows_to_tell_two,
 )
-from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
 from sanitize.lifts import lift
-from sanitize.measures import Measure, normalized_utility
-from sanitize.mechanisms import as_lift_budget
+from sanitize.mechanisms import as_lift_budget, response_names
 from sanitize.report import (
     VERDICT_TOLERANCE,
     LeakageReport,
     ReleaseFacts,
     Shortage,
-    as_estimates,
     column_distributions,
-    measure_worst_case,
 )
 
 if TYPE_CHECKING:
@@ -123,9 +120,6 @@ class Design:
     fallback: int
 
 
-D = TypeVar("D", bound=Design)
-
-
 def design(
     layout: Layout, table: ContingencyTable, spec: Specification, facts: ReleaseFacts, clipped: Mapping[str, int]
 ) -> Design:
@@ -172,25 +166,6 @@ def design(
     report = LeakageReport.measure(joint, channel, spec.budget, facts=facts, confidence=among)
     risk = limits_for(spec.budget, joint.sensitive).risk_of(lift(joint), joint.p_s)
     return Design(joint, channel, report, int(np.argmax(risk)))
-
-
-def priced(made: D, table: ContingencyTable, spec: Specification) -> D:
-    """The design with what confidence costs in its report: three more designs of the same distribution."""
-    if spec.confidence is None:
-        return made
-    among = ConfidenceSet.of(table, spec.confidence)
-
-    def kept(confidence: ConfidenceSet | None) -> float:
-        return normalized_utility(made.joint, in_sequence(channels_of(table, made.joint, spec, confidence=confidence)))
-
-    plain = Measure("normalized_utility_plain", "share kept without confidence", "1", "exact", None, kept(None))
-    more = (
-        Measure(
-            f"normalized_utility_{k}x", f"share kept with {k} x the rows", "1", "estimate", None, kept(among.scaled(k))
-        )
-        for k in (10, 100)  # to say what more rows would buy
-    )
-    return replace(made, report=replace(made.report, measures=(*made.report.measures, plain, *more)))
 
 
 def in_sequence(channels: Sequence[Channel]) -> Channel:
@@ -253,6 +228,76 @@ def channels_of(
     return channel, printing.reversed(shown)
 
 
+def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | None, *, labels: bool) -> Channel:
+    """A channel in place of a design, if it is for the public symbols of a table and prints nothing but them.
+
+    One of a receipt is not trusted. Its distribution is measured like that of any design; what it may print is held
+    against the table here, because no budget speaks of what a released symbol is called.
+
+    Parameters
+    ----------
+    given : Channel
+        From public symbols to what is printed.
+    joint : JointDistribution
+        Distribution of the table.
+    pooled : Channel or None
+        Rare symbols made one, which the channel must take as one.
+    labels : bool
+        Whether it prints labels, which must then say what it does.
+
+    Raises
+    ------
+    InvalidChannel
+    """
+    if given.inputs != joint.public:
+        raise InvalidChannel("the channel is for other public symbols than those of the source")
+    made, distribution = given, joint
+    if pooled is not None:
+        pool = pooled.stages[0].indices
+        members = np.unique(pool, return_index=True)[1]
+        if Channel((given.stages[0],)) != Channel((given.stages[0].take(members).take(pool),)):
+            raise InvalidChannel("the channel tells rare symbols apart that min_count makes one")
+        distribution = joint.push(pooled)
+        made = Channel((given.stages[0].take(members), *given.stages[1:]), distribution.public, given.outputs)
+    # A joint release prints tuples of its columns' values that no row has.
+    prints_own = given.outputs.columns == given.inputs.columns and all(
+        own.equals(level) for own, level in zip(given.outputs.levels, given.inputs.levels, strict=True)
+    )
+    if not (_is_labelled(made, distribution) if labels else prints_own):
+        raise InvalidChannel("the channel prints what is no public value of the source and no label that it earns")
+    return given
+
+
+def _is_labelled(made: Channel, distribution: JointDistribution) -> bool:
+    """Whether every label names the likeliest public symbols behind it, with their shares to a hundredth."""
+    if made.n_outputs == 1 and made.outputs == Channel(made.stages, made.inputs).outputs:
+        return True
+    if len(made.stages) == 1 and made.stages[0].is_deterministic:  # merged symbols are called by their members
+        return made.outputs == group_alphabet(distribution.public, made.stages[0].indices.astype(np.intp))
+    if made.outputs.columns != ("+".join(distribution.public.columns),):
+        return False
+    masses = sparse.csc_array(sparse.diags_array(distribution.p_x) @ made.sparse_matrix())
+    masses.sort_indices()
+    labels = [str(name) for name in made.outputs.symbols]
+    return all(map(_says_the_same, labels, response_names(distribution.public, masses)))
+
+
+def _says_the_same(label: str, earned: str) -> bool:
+    """Whether two labels differ by rounding at most: by one in a hundred, and in the order of equal shares."""
+    share, number = re.compile(r"\d{1,3}(?=%)"), r" #\d+$"  # of a label that others would equal
+    said, true = (
+        sorted(
+            (share.sub("", piece), [int(found) for found in share.findall(piece)])
+            for piece in re.sub(number, "", text).strip("{}").split(", ")
+        )
+        for text in (label, earned)
+    )
+    return [text for text, _ in said] == [text for text, _ in true] and all(
+        len(own) == len(other) and all(abs(a - b) <= 1 for a, b in zip(own, other, strict=True))
+        for (_, own), (_, other) in zip(said, true, strict=True)
+    )
+
+
 def _pool_rare(joint: JointDistribution, counts: NDArray[Any], min_count: int) -> Channel | None:
     """Channel that makes one symbol of all that occur in fewer than ``min_count`` rows; None if there are none.
 
@@ -310,24 +355,6 @@ def restrict(
     stages = (channel.stages[0].take(inputs), *channel.stages[1:])
     made = Channel(stages, distribution.public, channel.outputs)
     return distribution, made, limits_seen(budget, distribution.sensitive)
-
-
-def held_out(counts: ContingencyTable, design: Design, confidence: float) -> LeakageReport:
-    """Leakage of a design under the counts of other rows, as estimates of the distribution behind them.
-
-    Intervals are left out where the worst case of the channel is too large to compute.
-    """
-    distribution, channel, budget = restrict(counts, design.channel, design.fallback, design.report.budget)
-    # How good the design is was proved under the distribution of the fit.
-    facts = replace(design.report.facts, optimality=None)
-    report = LeakageReport.measure(distribution, channel, budget, facts=facts)
-    distributions = ConfidenceSet.of(counts, confidence)
-    if distributions.work(channel) > MOST_ENTRIES:
-        return report
-    worst = distributions.worst_case(channel)
-    plain = tuple(measure for measure in report.measures if not measure.name.startswith("worst_"))
-    lines = (*as_estimates(plain, worst, channel), *measure_worst_case(worst, report.budget))
-    return replace(report, measures=lines, _worst=worst)
 
 
 def _too_rare(layout: Layout, table: ContingencyTable, spec: Specification) -> tuple[list[str], Shortage]:

@@ -12,14 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sanitize._release.design import Design, Specification
+from sanitize._release.design import Design, Specification, restrict
 from sanitize._release.layout import Layout
 from sanitize._tables.columns import UNSEEN, factorize, look_up
 from sanitize.binning import is_numeric
 from sanitize.channel import Channel
+from sanitize.confidence import MOST_ENTRIES, ConfidenceSet
 from sanitize.errors import ColumnError, UnknownSymbol, UnseenSymbolWarning
 from sanitize.joint import JointDistribution
-from sanitize.report import LeakageReport
+from sanitize.report import LeakageReport, as_estimates, measure_worst_case
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -252,3 +253,21 @@ def _nothing_known() -> tuple[JointDistribution, LeakageReport]:
 def no_mechanism(_: JointDistribution) -> Channel:
     """Mechanism of a channel that is designed already, or by something else."""
     raise AssertionError("no channel is designed here")  # pragma: no cover
+
+
+def held_out(counts: ContingencyTable, design: Design, confidence: float) -> LeakageReport:
+    """Leakage of a design under the counts of other rows, as estimates of the distribution behind them.
+
+    Intervals are left out where the worst case of the channel is too large to compute.
+    """
+    distribution, channel, budget = restrict(counts, design.channel, design.fallback, design.report.budget)
+    # How good the design is was proved under the distribution of the fit.
+    facts = replace(design.report.facts, optimality=None)
+    report = LeakageReport.measure(distribution, channel, budget, facts=facts)
+    distributions = ConfidenceSet.of(counts, confidence)
+    if distributions.work(channel) > MOST_ENTRIES:
+        return report
+    worst = distributions.worst_case(channel)
+    plain = tuple(measure for measure in report.measures if not measure.name.startswith("worst_"))
+    lines = (*as_estimates(plain, worst, channel), *measure_worst_case(worst, report.budget))
+    return replace(report, measures=lines, _worst=worst)

@@ -12,13 +12,15 @@ import numpy as np
 
 from sanitize._checks import one_of
 from sanitize._files.source import Numbers
-from sanitize._release.design import MIN_COUNT, Specification, design, priced
+from sanitize._release.design import MIN_COUNT, Specification, channels_of, design, in_sequence
 from sanitize._release.layout import Layout, bins_of, public_columns, require_named, with_sensitive
 from sanitize._release.release import Release, Unknown
 from sanitize._sampling.noise import is_secure
 from sanitize._tables.frame import Table
 from sanitize.binning import is_of_dates
+from sanitize.confidence import ConfidenceSet
 from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.measures import Measure, normalized_utility
 from sanitize.report import SEEDED_NOTE
 
 if TYPE_CHECKING:
@@ -145,7 +147,7 @@ class Recipe(ABC):
             fitted = replace(fitted, report=counted.order.checked(fitted.report, spec.budget, table))
         if not is_priced:
             return fitted
-        return priced(fitted, table, spec)
+        return _priced(fitted, table, spec)
 
     def fit(
         self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
@@ -217,6 +219,25 @@ class Recipe(ABC):
             )
         bins = bins_of(self.bins, source, (*sensitive, *public), weights)
         return Layout(sensitive, public, bins, self.missing), source
+
+
+def _priced(made: Release, table: ContingencyTable, spec: Specification) -> Release:
+    """The design with what confidence costs in its report: three more designs of the same distribution."""
+    if spec.confidence is None:
+        return made
+    among = ConfidenceSet.of(table, spec.confidence)
+
+    def kept(confidence: ConfidenceSet | None) -> float:
+        return normalized_utility(made.joint, in_sequence(channels_of(table, made.joint, spec, confidence=confidence)))
+
+    plain = Measure("normalized_utility_plain", "share kept without confidence", "1", "exact", None, kept(None))
+    more = (
+        Measure(
+            f"normalized_utility_{k}x", f"share kept with {k} x the rows", "1", "estimate", None, kept(among.scaled(k))
+        )
+        for k in (10, 100)  # to say what more rows would buy
+    )
+    return replace(made, report=replace(made.report, measures=(*made.report.measures, plain, *more)))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
