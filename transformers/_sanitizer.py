@@ -20,8 +20,8 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from sanitize import budgets
-from sanitize._files.loads import n_workers
 from sanitize._files.open import open_source
+from sanitize._files.system import n_workers
 from sanitize._release.designer import Designer
 from sanitize._release.first_pass import Counted, FirstPass
 from sanitize._release.layout import two_dimensional, with_sensitive

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import one_of
-from sanitize._files.loads import in_turn
 from sanitize._files.source import BATCH_ROWS
+from sanitize._files.system import in_turn
 from sanitize._progress import begin
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._checks import whole_number
-from sanitize._files.loads import n_workers
 from sanitize._files.open import Target, delimited, open_source, open_target
 from sanitize._files.source import BATCH_ROWS
+from sanitize._files.system import n_workers
 from sanitize._release.designer import Designer, Releases, Report, refuse_noisy
 from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._release.layout import Layout

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
-from sanitize._files.loads import in_turn
 from sanitize._files.open import Target
 from sanitize._files.outputs import STREAM, Outputs, new_file, writing
+from sanitize._files.system import in_turn
 from sanitize._limits import FEW_ROWS
 from sanitize._progress import advance, begin
 from sanitize._sampling.noise import GeneratorWords, NoiseKey, RandomWords, derived

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._files.loads import n_workers
 from sanitize._files.open import Target, delimited, open_source, open_target
+from sanitize._files.system import n_workers
 from sanitize._release.designer import Prepared
 from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._sampling.noise import NoiseKey

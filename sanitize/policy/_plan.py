@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from sanitize._files.loads import n_workers
 from sanitize._files.open import open_source
 from sanitize._files.outputs import written
+from sanitize._files.system import n_workers
 from sanitize._formatting import clip, percent
 from sanitize._progress import progress, shown
 from sanitize._release.designer import refuse_noisy

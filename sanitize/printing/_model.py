@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sanitize._checks import Codes, Mask
 from sanitize._files.declared import Count, Declared, require
-from sanitize._files.loads import in_turn
+from sanitize._files.system import in_turn
 from sanitize._limits import BLOCK_ROWS
 from sanitize.printing._dependence import forbidden, information, joint_counts, of_kinds, pair_counts, spanning_tree
 from sanitize.printing._edges import PRINT_LANE, WHOLE, chances, draw_each, high_half, in_whole_numbers, shares

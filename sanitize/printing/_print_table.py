@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sanitize._files.declared import Declared, require
-from sanitize._files.loads import in_turn
+from sanitize._files.system import in_turn
 from sanitize._sampling.sampler import draw_all
 from sanitize._tables.columns import as_arrow, ascending
 from sanitize._tables.keys import distinct_rows

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._files.loads import in_turn
+from sanitize._files.system import in_turn
 from sanitize._release.design import restrict
 from sanitize._release.first_pass import Counted
 from sanitize.channel import Channel

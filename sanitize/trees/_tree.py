@@ -16,7 +16,7 @@ from scipy import sparse
 
 from sanitize._checks import Mask
 from sanitize._files.declared import Declared, require
-from sanitize._files.loads import in_turn
+from sanitize._files.system import in_turn
 from sanitize._limits import LOOKUP_ROWS
 from sanitize._tables.columns import python_values
 from sanitize.errors import ColumnError

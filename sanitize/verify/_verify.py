@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from sanitize._checks import required
 from sanitize._files.csv import CsvSource
-from sanitize._files.loads import n_workers
 from sanitize._files.open import Target, delimited, open_source, open_target
 from sanitize._files.outputs import outputs, temporary_place
 from sanitize._files.sealed_text import digest_of
+from sanitize._files.system import n_workers
 from sanitize._release.designer import RecipeDesigner, check_designer, footer_of, refuse_noisy
 from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._tables.columns import as_arrow

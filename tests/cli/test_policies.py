@@ -14,7 +14,7 @@ import pytest
 from commands_cases import POLICY, SETTINGS, START, as_csv, assert_line, command, left_in, table
 
 import sanitize as sz
-from sanitize._files import loads as workers
+from sanitize._files import system as workers
 from sanitize._files.parquet import ParquetSource
 from sanitize.channel import Channel
 from sanitize.parquet import plan_file

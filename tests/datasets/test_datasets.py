@@ -174,7 +174,7 @@ def publish(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Publish:
 
 
 def test_a_set_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(InvalidParameter, match="'adult'.*'heart_disease'"):
+    with pytest.raises(InvalidParameter, match=r"'adult'.*'heart_disease'"):
         datasets.fetch("titanic")
 
 

@@ -14,7 +14,7 @@ from parquet_cases import BUDGET, KEY, LOOSE, merging, table
 
 import sanitize._files.parquet as reading_parquet
 from sanitize import SavedRelease
-from sanitize._files.loads import in_turn
+from sanitize._files.system import in_turn
 from sanitize._progress import told
 from sanitize._tables import keys as combined
 from sanitize.errors import InvalidParameter, SourceError
