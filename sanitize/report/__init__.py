@@ -14,10 +14,10 @@ from sanitize.report._columns import with_columns as with_columns
 from sanitize.report._curve import TradeoffCurve as TradeoffCurve
 from sanitize.report._curve import TradeoffPoint as TradeoffPoint
 from sanitize.report._document import Audience as Audience
+from sanitize.report._document import OptimalityForm as OptimalityForm
 from sanitize.report._dossier import Material as Material
 from sanitize.report._dossier import dossier as dossier
 from sanitize.report._facts import SEEDED_NOTE as SEEDED_NOTE
-from sanitize.report._facts import OptimalityForm as OptimalityForm
 from sanitize.report._facts import PartLeakage as PartLeakage
 from sanitize.report._facts import ReleaseFacts as ReleaseFacts
 from sanitize.report._facts import Section as Section

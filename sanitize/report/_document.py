@@ -13,26 +13,61 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sanitize._checks import one_of
-from sanitize._files.declared import plain
+from sanitize._files.declared import Declared, NonNegative, plain, require
 from sanitize._formatting import exact, rounded
 from sanitize._version import __version__
 from sanitize.budgets import budget_to_dict, budget_words, nameless
+from sanitize.channel import Optimality, Status
 from sanitize.lifts import log_lift
 from sanitize.report._columns import shapes_of_tuples
-from sanitize.report._facts import SEEDED_NOTE, findings_sections, optimality_to, parts_section, published
+from sanitize.report._facts import SEEDED_NOTE, Section
 from sanitize.report._headline import USELESS_BELOW, VERDICT_TOLERANCE, Lack, synthetic, with_headline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from sanitize.joint import JointDistribution
+    from sanitize.report._facts import Finding, PartLeakage
     from sanitize.report._verdict import Verdict
 
 Audience = Literal["internal", "public"]
 # Columns that a warning names one by one.
 _MOST_NAMES = 5
+
+
+class OptimalityForm(Declared, frozen=True):
+    """Status, gap in nats, what it is the best of, and all that in words, which are those that the gap calls for."""
+
+    status: Status
+    gap: NonNegative | None
+    among: str
+    words: str
+
+    def __post_init__(self) -> None:
+        require(self.words == self.optimality.words, "contradict the gap", "words")
+
+    @property
+    def optimality(self) -> Optimality:
+        """The same without the words."""
+        return Optimality(self.status, self.gap, self.among)
+
+    @classmethod
+    def of(cls, optimality: Optimality | None) -> OptimalityForm | None:
+        """Form of an optimality; None where nothing is known."""
+        if optimality is None:
+            return None
+        gap = exact(optimality.gap)
+        return cls(optimality.status, gap if isinstance(gap, float) else None, optimality.among, optimality.words)
+
+
+def published(state: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The optimality for anybody: its gap has four digits, as all figures have, and is rounded up."""
+    if state is None or state["gap"] is None:
+        return state
+    gap = float(f"{state['gap'] * 1.0005:.4g}")
+    return plain(OptimalityForm.of(Optimality(state["status"], gap, state["among"])))
 
 
 def publish(document: dict[str, Any]) -> dict[str, Any]:
@@ -235,7 +270,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             "tolerance": VERDICT_TOLERANCE,
             "mechanism": facts.mechanism,
             "output": facts.output,
-            "optimality": optimality_to(facts.optimality),
+            "optimality": plain(OptimalityForm.of(facts.optimality)),
             "seeded": facts.seeded,
             "refuted": report._refuted,
             # What the verdict claims: the frequencies of these rows (null), or every distribution they allow.
@@ -270,6 +305,29 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
     }
     others = [note for note in facts.warnings if note != SEEDED_NOTE]  # said by the facts themselves
     return with_headline(document) | {"warnings": [*warnings_of_facts(document), *others]}
+
+
+def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
+    """A section of the report for each of them, but for a judgement, which has a place of its own."""
+    title = "Tried on the release"
+    return tuple(
+        Section(f"finding {number}", title, f"{'. '.join(one.summary)}.", public=getattr(one, "public", True))
+        for number, one in enumerate(findings, 1)
+        if not hasattr(one, "in_a_report")
+    )
+
+
+def parts_section(parts: Sequence[PartLeakage]) -> tuple[Section, ...]:
+    """The parts and kept columns of a joint release as a section of its report; nothing where there are none."""
+    if not parts:
+        return ()
+    names = [f"{part.part} ({part.role}): {', '.join(part.columns)}" for part in parts]
+    kept = [part.normalized_utility for part in parts]
+    least, most = np.exp([[part.min_log_lift for part in parts], [part.max_log_lift for part in parts]]).tolist()
+    rows = tuple(zip(names, kept, least, most, strict=True))
+    words = "How many times as likely a secret becomes by each part and kept column alone. The verdict is about all."
+    heads = ("Part", "kept", "at least", "at most")
+    return (Section("parts", "Parts", words, heads, rows, public=True),)
 
 
 def _exact(row: Mapping[str, Any]) -> dict[str, Any]:

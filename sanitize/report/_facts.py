@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-import numpy as np
-
-from sanitize._files.declared import Declared, NonNegative, plain, require
-from sanitize._formatting import exact
-from sanitize.channel import Optimality, Status
+from sanitize.channel import Optimality
 from sanitize.report._headline import PROMISES
 
 # Rows that leave a certificate next to nothing, of every secret or of a rare one, and about how many it takes if known.
@@ -108,16 +104,6 @@ class Finding(Protocol):
         """Sentences that name no symbol."""
 
 
-def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
-    """A section of the report for each of them, but for a judgement, which has a place of its own."""
-    title = "Tried on the release"
-    return tuple(
-        Section(f"finding {number}", title, f"{'. '.join(one.summary)}.", public=getattr(one, "public", True))
-        for number, one in enumerate(findings, 1)
-        if not hasattr(one, "in_a_report")
-    )
-
-
 @dataclass(frozen=True)
 class Section:
     """A part of a report beyond its measures; every view prints it, the public one only if it says so.
@@ -179,53 +165,3 @@ class PartLeakage:
     def role(self) -> str:
         """The mechanism, or that there is none."""
         return self.mechanism or "kept as it is"
-
-
-def parts_section(parts: Sequence[PartLeakage]) -> tuple[Section, ...]:
-    """The parts and kept columns of a joint release as a section of its report; nothing where there are none."""
-    if not parts:
-        return ()
-    names = [f"{part.part} ({part.role}): {', '.join(part.columns)}" for part in parts]
-    kept = [part.normalized_utility for part in parts]
-    least, most = np.exp([[part.min_log_lift for part in parts], [part.max_log_lift for part in parts]]).tolist()
-    rows = tuple(zip(names, kept, least, most, strict=True))
-    words = "How many times as likely a secret becomes by each part and kept column alone. The verdict is about all."
-    heads = ("Part", "kept", "at least", "at most")
-    return (Section("parts", "Parts", words, heads, rows, public=True),)
-
-
-class OptimalityForm(Declared, frozen=True):
-    """Status, gap in nats, what it is the best of, and all that in words, which are those that the gap calls for."""
-
-    status: Status
-    gap: NonNegative | None
-    among: str
-    words: str
-
-    def __post_init__(self) -> None:
-        require(self.words == self.optimality.words, "contradict the gap", "words")
-
-    @property
-    def optimality(self) -> Optimality:
-        """The same without the words."""
-        return Optimality(self.status, self.gap, self.among)
-
-    @classmethod
-    def of(cls, optimality: Optimality | None) -> OptimalityForm | None:
-        """Form of an optimality; None where nothing is known."""
-        if optimality is None:
-            return None
-        gap = exact(optimality.gap)
-        return cls(optimality.status, gap if isinstance(gap, float) else None, optimality.among, optimality.words)
-
-
-def optimality_to(optimality: Optimality | None) -> dict[str, Any] | None:
-    """The form as a dictionary."""
-    return plain(OptimalityForm.of(optimality))
-
-
-def published(state: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The optimality for anybody: its gap has four digits, as all figures have, and is rounded up."""
-    if state is None or state["gap"] is None:
-        return state
-    return optimality_to(Optimality(state["status"], float(f"{state['gap'] * 1.0005:.4g}"), state["among"]))

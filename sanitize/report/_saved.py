@@ -26,8 +26,7 @@ from sanitize._formatting import exact
 from sanitize.budgets import BUDGETS, budget_from_dict, budget_words
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
 from sanitize.measures import Kind, Measure
-from sanitize.report._document import SCHEMA, VERSION, Audience, publish, warnings_of_facts
-from sanitize.report._facts import OptimalityForm
+from sanitize.report._document import SCHEMA, VERSION, Audience, OptimalityForm, publish, warnings_of_facts
 from sanitize.report._headline import (
     VERDICT_TOLERANCE,
     Lack,
