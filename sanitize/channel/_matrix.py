@@ -104,6 +104,11 @@ class ReducedChannel:
         return int(self.states.max()) + 1
 
     @property
+    def most_symbols(self) -> int:
+        """Most symbols that any stage takes or gives."""
+        return max(self.n_states, *(stage.n_outputs for stage in self.stages), 1)
+
+    @property
     def _is_small(self) -> bool:
         """Whether all stages may be one matrix."""
         return len(self.stages) == 1 or self.n_states * self.stages[-1].n_outputs <= CHANNEL_CELLS

@@ -1,19 +1,19 @@
-"""What a release keeps of each public column and pair, I(X_j;Y) / H(X_j), and what a column tells by itself."""
+"""What a release keeps of groups of values of each public column and pair, and the shares of values that are drawn."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from itertools import combinations, islice
+from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
 
-from sanitize.channel import ReducedChannel
 from sanitize.joint import sparse_counts
-from sanitize.measures import Kind, Measure, entropy, normalized_utility, share_of_entropy, side_knowledge
+from sanitize.measures import Kind, Measure
 from sanitize.report._facts import Section
+from sanitize.report._verdict import KeptColumn, share_kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,92 +29,10 @@ Name = TypeVar("Name", str, tuple[str, str])
 
 # Values of a column, or groups of them, and columns, whose shares are drawn.
 MOST_VALUES, _MOST_COLUMNS = 8, 60
+# Pairs that are listed one by one.
+MOST_PAIRS = 30
 # Released symbols of each symbol, on average, up to which distributions are released as sparse ones.
 _FEW_ENTRIES = 8
-# Probabilities that are worth computing for them beside the verdict.
-_SIDE_CELLS = 1 << 22
-
-
-@dataclass(frozen=True)
-class KeptColumn:
-    """Share of a column's information that the released symbol keeps.
-
-    Attributes
-    ----------
-    column : str
-    share : float
-        I(X_j;Y) / H(X_j), between 0 and 1; 1 for a column with a single value, of which there is nothing to lose.
-    before, after : float or None
-        Largest log-lift of S and this column alone, in nats, as it was and as it is printed; None where it is not
-        printed as a column of its own, or was not measured.
-    """
-
-    column: str
-    share: float
-    before: float | None = None
-    after: float | None = None
-
-
-def kept_columns(joint: JointDistribution, channel: Channel, after: JointDistribution) -> tuple[KeptColumn, ...]:
-    """What the channel keeps of each public column; none where that would be much work.
-
-    ``after`` is the distribution of (S, Y).
-    """
-    names, shares = joint.public.columns, []
-    if len(names) == 1:
-        shares.append(normalized_utility(joint, channel))
-    else:
-        reduced = ReducedChannel.of(channel)
-        codes = [np.unique(column, return_inverse=True)[1] for column in joint.public.codes.T]
-        n_levels = [int(of_column.max()) + 1 for of_column in codes]
-        if sum(n_levels) * _most_symbols(reduced) > 1 << 22:  # that are worth a figure beside the verdict
-            return ()
-        for of_column, n in zip(codes, n_levels, strict=True):
-            before = np.bincount(of_column * reduced.n_states + reduced.states, joint.p_x, n * reduced.n_states)
-            distribution: NDArray[np.float64] = before.reshape(n, reduced.n_states).astype(np.float64)
-            for stage in reduced.stages:
-                distribution = stage.push(distribution)
-            shares.append(_share(distribution))
-    alone = ((largest_alone(joint, name), largest_alone(after, name)) for name in names)
-    return tuple(KeptColumn(name, share, *own) for name, share, own in zip(names, shares, alone, strict=True))
-
-
-def with_side_knowledge(report: Report, joint: JointDistribution, channel: Channel) -> Report:
-    """Report that says what a released symbol tells those who know one or two of the public columns beforehand."""
-    names, made = joint.public.columns, cast("Any", report)
-    known = [columns for t in (1, 2) if t < len(names) for columns in combinations(names, t)]
-    if not known or len(known) * joint.pmf.size * _most_symbols(ReducedChannel.of(channel)) > _SIDE_CELLS:
-        return report
-    told = [(", ".join(columns), *np.exp(side_knowledge(joint, channel, columns)).tolist()) for columns in known]
-    words = (
-        "How many times as likely a secret becomes for those who know these columns of a row beforehand. The limit is "
-        "for those who know none of them, so these figures may be beyond it."
-    )
-    worst = tuple(sorted(told, key=lambda row: -row[2])[:_MOST_PAIRS])
-    return made.with_section(Section("side", "Who knows more", words, ("Knows", "at least", "at most"), worst))
-
-
-def largest_alone(joint: JointDistribution, column: str) -> float | None:
-    """Largest log-lift of S and one public column alone, in nats; None where there is no such column."""
-    if column not in joint.public.columns:
-        return None
-    codes = np.unique(joint.public.codes[:, joint.public.columns.index(column)], return_inverse=True)[1]
-    distribution = np.stack([np.bincount(codes, row) for row in joint.pmf])
-    seen = distribution.sum(axis=0) > 0
-    lifts = distribution[:, seen] / (joint.p_s[:, None] * distribution.sum(axis=0)[seen])
-    return float(np.log(lifts.max()))
-
-
-def _most_symbols(reduced: ReducedChannel) -> int:
-    """Most symbols that any stage takes or gives."""
-    return max(reduced.n_states, *(stage.n_outputs for stage in reduced.stages), 1)
-
-
-def _share(released: NDArray[np.float64] | sparse.csr_array) -> float:
-    """I(X_j;Y) / H(X_j), between 0 and 1, of the distribution of (X_j, Y); 1 where the column is constant."""
-    p_x = np.asarray(released.sum(axis=1))
-    together = released.ravel() if isinstance(released, np.ndarray) else released.data
-    return share_of_entropy(entropy(p_x) + entropy(released.sum(axis=0)) - entropy(together), p_x)
 
 
 def shapes_of_tuples(report: Any) -> list[dict[str, Any]]:
@@ -182,7 +100,7 @@ def kept_beyond_chance(
     x = dealt(table) if chance is None else chance
     level = np.repeat(np.arange(table.shape[0]), table.sum(axis=1))
     both = table, sparse_counts(level, x, table.shape)
-    kept, by_chance = (_share(_released(rows / max(len(x), 1), channel)) for rows in both)
+    kept, by_chance = (share_kept(_released(rows / max(len(x), 1), channel)) for rows in both)
     # Digits beyond those are rounding: nothing is kept of a column where 1e-15 is.
     return round(max(0.0, (kept - by_chance) / (1 - by_chance)), 12) if by_chance < 1 else 1.0
 
@@ -201,10 +119,6 @@ def _released(distribution: sparse.csr_array, channel: Channel) -> NDArray[np.fl
             return channel.push(distribution.toarray())
         made = made @ stage.probabilities
     return distribution @ made if len(made.indices) <= most else channel.push(distribution.toarray())
-
-
-# Pairs that are listed one by one.
-_MOST_PAIRS = 30
 
 
 def with_columns(
@@ -246,13 +160,13 @@ def with_columns(
     kind: Kind = "exact" if n_seen == n_all else "estimate"
     mean = _mean(list(shares.values()))
     line = Measure("mean_pair_utility", "information kept, mean of pairs", "1", kind, 1.0, mean)
-    least = sorted(shares.items(), key=lambda item: item[1])[:_MOST_PAIRS]
+    least = sorted(shares.items(), key=lambda item: item[1])[:MOST_PAIRS]
     words = (
         "The same of two columns together: the share of H(X_i, X_j) that the release keeps, I(X_i, X_j;Y), beyond what "
         "rows dealt at random keep"
     )
     words += f", of {n_seen} pairs drawn at random from {n_all}" if n_seen < n_all else ""
-    words += f"; the {_MOST_PAIRS} least kept of {len(shares)} pairs." if len(shares) > _MOST_PAIRS else "."
+    words += f"; the {MOST_PAIRS} least kept of {len(shares)} pairs." if len(shares) > MOST_PAIRS else "."
     section = Section("kept by pair", "Kept by pair of columns", words, ("Pair", "kept"), tuple(least), public=True)
     return cast("Report", replace(made, measures=(*made.measures, line)).with_section(section))
 

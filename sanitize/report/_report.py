@@ -9,6 +9,7 @@ import json
 import math
 import weakref
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,16 +17,25 @@ import numpy as np
 from sanitize._checks import one_of
 from sanitize._version import __version__
 from sanitize.budgets import ChannelBudget, by_value, limit_rows, limits_for
+from sanitize.channel import ReducedChannel
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.joint import JointDistribution, check_distribution
 from sanitize.lifts import lift
-from sanitize.report._columns import kept_columns, with_side_knowledge
+from sanitize.measures import side_knowledge
+from sanitize.report._columns import MOST_PAIRS
 from sanitize.report._curve import check_same_distribution
 from sanitize.report._document import to_document
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
 from sanitize.report._headline import short
 from sanitize.report._saved import SavedReport
-from sanitize.report._verdict import Verdict, measure_all, measure_worst_case, measured_before, worst_case_of
+from sanitize.report._verdict import (
+    Verdict,
+    kept_columns,
+    measure_all,
+    measure_worst_case,
+    measured_before,
+    worst_case_of,
+)
 from sanitize.report._views import ReportViews
 
 if TYPE_CHECKING:
@@ -41,6 +51,8 @@ if TYPE_CHECKING:
     from sanitize.report._document import Audience
     from sanitize.report._facts import Finding
 
+# Probabilities that are worth computing for those who know more, beside the verdict.
+_SIDE_CELLS = 1 << 22
 PlotKind = Literal["lift", "histogram", "risk", "marginals", "curve"]
 
 
@@ -115,7 +127,21 @@ class LeakageReport(Verdict, ReportViews):
         if by_value(budget):
             heads = "value (* are all others)", "", "times as likely"
             made = made.with_section(Section("limits", "Limits by sensitive value", "", heads, limit_rows(budget)))
-        return with_side_knowledge(made, joint, channel)
+        return made._with_side_knowledge(joint, channel)
+
+    def _with_side_knowledge(self, joint: JointDistribution, channel: Channel) -> LeakageReport:
+        """Report that says what a released symbol tells those who know one or two of the public columns beforehand."""
+        names = joint.public.columns
+        known = [columns for t in (1, 2) if t < len(names) for columns in combinations(names, t)]
+        if not known or len(known) * joint.pmf.size * ReducedChannel.of(channel).most_symbols > _SIDE_CELLS:
+            return self
+        told = [(", ".join(columns), *np.exp(side_knowledge(joint, channel, columns)).tolist()) for columns in known]
+        words = (
+            "How many times as likely a secret becomes for those who know these columns of a row beforehand. The limit "
+            "is for those who know none of them, so these figures may be beyond it."
+        )
+        worst = tuple(sorted(told, key=lambda row: -row[2])[:MOST_PAIRS])
+        return self.with_section(Section("side", "Who knows more", words, ("Knows", "at least", "at most"), worst))
 
     def require(self) -> LeakageReport:
         """Return the report itself if it is ok.

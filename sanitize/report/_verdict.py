@@ -12,6 +12,7 @@ import numpy as np
 from sanitize import measures
 from sanitize.bounds import implied_bounds
 from sanitize.budgets import Budget, check_kind, limits_for
+from sanitize.channel import ReducedChannel
 from sanitize.confidence import ConfidenceSet, distributions_of, intervals
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.lifts import chi2_lift, l1_lift, max_log_lift, min_log_lift
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+    from scipy import sparse
 
     from sanitize.channel import Channel
     from sanitize.confidence import WorstCase
     from sanitize.joint import JointDistribution
-    from sanitize.report._columns import KeptColumn
     from sanitize.report._curve import TradeoffCurve
     from sanitize.report._facts import Finding, Origin, ReleaseFacts
     from sanitize.report._headline import State
@@ -126,6 +127,69 @@ def as_estimates(measures: tuple[Measure, ...], worst: WorstCase, channel: Chann
         else line
         for line in measures
     )
+
+
+@dataclass(frozen=True)
+class KeptColumn:
+    """Share of a column's information that the released symbol keeps.
+
+    Attributes
+    ----------
+    column : str
+    share : float
+        I(X_j;Y) / H(X_j), between 0 and 1; 1 for a column with a single value, of which there is nothing to lose.
+    before, after : float or None
+        Largest log-lift of S and this column alone, in nats, as it was and as it is printed; None where it is not
+        printed as a column of its own, or was not measured.
+    """
+
+    column: str
+    share: float
+    before: float | None = None
+    after: float | None = None
+
+
+def kept_columns(joint: JointDistribution, channel: Channel, after: JointDistribution) -> tuple[KeptColumn, ...]:
+    """What the channel keeps of each public column; none where that would be much work.
+
+    ``after`` is the distribution of (S, Y).
+    """
+    names, shares = joint.public.columns, []
+    if len(names) == 1:
+        shares.append(measures.normalized_utility(joint, channel))
+    else:
+        reduced = ReducedChannel.of(channel)
+        codes = [np.unique(column, return_inverse=True)[1] for column in joint.public.codes.T]
+        n_levels = [int(of_column.max()) + 1 for of_column in codes]
+        if sum(n_levels) * reduced.most_symbols > 1 << 22:  # that are worth a figure beside the verdict
+            return ()
+        for of_column, n in zip(codes, n_levels, strict=True):
+            before = np.bincount(of_column * reduced.n_states + reduced.states, joint.p_x, n * reduced.n_states)
+            distribution: NDArray[np.float64] = before.reshape(n, reduced.n_states).astype(np.float64)
+            for stage in reduced.stages:
+                distribution = stage.push(distribution)
+            shares.append(share_kept(distribution))
+    alone = ((largest_alone(joint, name), largest_alone(after, name)) for name in names)
+    return tuple(KeptColumn(name, share, *own) for name, share, own in zip(names, shares, alone, strict=True))
+
+
+def largest_alone(joint: JointDistribution, column: str) -> float | None:
+    """Largest log-lift of S and one public column alone, in nats; None where there is no such column."""
+    if column not in joint.public.columns:
+        return None
+    codes = np.unique(joint.public.codes[:, joint.public.columns.index(column)], return_inverse=True)[1]
+    distribution = np.stack([np.bincount(codes, row) for row in joint.pmf])
+    seen = distribution.sum(axis=0) > 0
+    lifts = distribution[:, seen] / (joint.p_s[:, None] * distribution.sum(axis=0)[seen])
+    return float(np.log(lifts.max()))
+
+
+def share_kept(released: NDArray[np.float64] | sparse.csr_array) -> float:
+    """I(X_j;Y) / H(X_j), between 0 and 1, of the distribution of (X_j, Y); 1 where the column is constant."""
+    p_x, p_y = np.asarray(released.sum(axis=1)), released.sum(axis=0)
+    together = released.ravel() if isinstance(released, np.ndarray) else released.data
+    told = measures.entropy(p_x) + measures.entropy(p_y) - measures.entropy(together)
+    return measures.share_of_entropy(told, p_x)
 
 
 @dataclass(frozen=True, eq=False)
