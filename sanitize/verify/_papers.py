@@ -193,11 +193,9 @@ def _judged(kind: str, papers: Mapping[str, Path], faults_of: Any, good: str) ->
 
 def _named(said: Any, folder: Path) -> dict[str, Path]:
     """Papers that a statement names, by their kind; names that lead out of its folder are no names."""
-    predicate = said.get("predicate") if isinstance(said, dict) else None
     papers = {}
     for kind in PAPERS:
-        entry = predicate.get(kind) if isinstance(predicate, dict) else None
-        name = entry.get("name") if isinstance(entry, dict) else None
+        name = _under(said, "predicate", kind, "name")
         if isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name and "\0" not in name:
             papers[kind] = folder / name
     return papers
@@ -209,12 +207,14 @@ def _faults(said: Any, folder: Path, released: Path) -> Iterator[str]:
         yield "it is no statement of a release"
         return
     subject = said.get("subject")
-    named = {}
-    for entry in subject if isinstance(subject, list) else []:
-        if isinstance(entry, dict) and isinstance(entry.get("name"), str):
-            named[entry["name"]] = _digest(entry)
+    entries = subject if isinstance(subject, list) else []
+    named = {
+        entry["name"]: str(_under(entry, "digest", "sha256"))
+        for entry in entries
+        if isinstance(_under(entry, "name"), str)
+    }
     # The file may have got another name since; what it holds may not have changed.
-    if sorted(map(str, named.values())) != sorted(digests(released).values()):
+    if sorted(named.values()) != sorted(digests(released).values()):
         yield "the released files are not those that it names"
     papers = _named(said, folder)
     for kind in ("policy", "report", "croissant"):
@@ -223,14 +223,15 @@ def _faults(said: Any, folder: Path, released: Path) -> Iterator[str]:
     for kind, path in papers.items():
         if not path.is_file():
             yield f"the {kind} {path.name} is not in its folder"
-        elif kind != GROWING and digest_of(path) != f"sha256:{_digest(said['predicate'][kind])}":
+        elif kind != GROWING and digest_of(path) != f"sha256:{_under(said, 'predicate', kind, 'digest', 'sha256')}":
             yield f"the {kind} {path.name} is not the one that it names"
 
 
-def _digest(entry: dict[str, Any]) -> str | None:
-    by_algorithm = entry.get("digest")
-    value = by_algorithm.get("sha256") if isinstance(by_algorithm, dict) else None
-    return value if isinstance(value, str) else None
+def _under(said: Any, *keys: str) -> Any:
+    """What stands under these keys of objects within one another; None where there is nothing."""
+    for key in keys:
+        said = said.get(key) if isinstance(said, dict) else None
+    return said
 
 
 def _report_faults(path: Path, report: LeakageReport, released: Path) -> Iterator[str]:
