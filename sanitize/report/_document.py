@@ -201,18 +201,12 @@ def margins(before: JointDistribution, after: JointDistribution) -> dict[str, An
 
 def _positions(before: JointDistribution, after: JointDistribution) -> list[NDArray[np.intp]]:
     """Code of every symbol of either side on both sides, -1 where it does not exist; labels say which are one."""
-    labels = [[joint.public.label(x) for x in range(len(joint.public))] for joint in (before, after)]
-    known = {label: x for x, label in enumerate(labels[0])}
-    # Labels that several symbols share say nothing.
-    is_told = len(known) == len(labels[0]) and len(set(labels[1])) == len(labels[1])
-    found = np.array([known.get(label, -1) if is_told else -1 for label in labels[1]], dtype=np.intp)
-    fresh = np.flatnonzero(found < 0)
-    at_after = np.full(len(labels[0]), -1, dtype=np.intp)
-    at_after[found[found >= 0]] = np.flatnonzero(found >= 0)
-    return [
-        np.concatenate([np.arange(len(labels[0])), np.full(len(fresh), -1, dtype=np.intp)]),
-        np.concatenate([at_after, fresh]),
-    ]
+    labels: list[list[Any]] = [[joint.public.label(x) for x in range(len(joint.public))] for joint in (before, after)]
+    if any(len(set(side)) < len(side) for side in labels):  # labels that several symbols share say nothing
+        labels = [[(number, x) for x in range(len(side))] for number, side in enumerate(labels)]
+    codes = [{label: x for x, label in enumerate(side)} for side in labels]
+    either = codes[0] | codes[1]
+    return [np.array([known.get(label, -1) for label in either], dtype=np.intp) for known in codes]
 
 
 SCHEMA = "sanitize/leakage-report"
