@@ -295,5 +295,4 @@ class Judgement(Told):
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The same as one self-contained page: no script, no network; written to ``path`` when one is given."""
-        colour = {"refuted": "bad", "not refuted": "good", None: "plain"}[self.verdict]
-        return written(rendered("report/judge.html.jinja", colour=colour, **self.to_dict()), path)
+        return written(rendered("report/judge.html.jinja", **self.to_dict()), path)
