@@ -27,27 +27,19 @@ def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
     """
     found = {measure["name"]: measure for measure in document["measures"]}
     top = found["max_log_lift"]
-    raw = "raw table, in bins" if document["columns"]["binned"] else "raw table"
-    if document["of_cells"]:
-        raw = "cells of the table"
-    rows = [(raw, top["before"], "raw"), ("release, in this file", top["after"], "bar")]
-    if "worst_max_log_lift" in found:
-        worst = found["worst_max_log_lift"]
-        kind = "maybe far" if excess_of(worst) > VERDICT_TOLERANCE else "maybe"
-        rows.append(("release, for the source", worst["after"], kind))
+    shown = {"raw": top["before"], "bar": top["after"]}
+    if (worst := found.get("worst_max_log_lift")) is not None:
+        shown["maybe far" if excess_of(worst) > VERDICT_TOLERANCE else "maybe"] = worst["after"]
     if top["bound"] is not None and math.isfinite(float(top["bound"])):
-        rows.append(("allowed", top["bound"], "allow"))
-    logs = [float(value) for _, value, _ in rows]
-    most = max((v for v in logs if math.isfinite(v)), default=0.0)
+        shown["allow"] = top["bound"]
+    logs = {kind: float(value) for kind, value in shown.items()}
+    most = max((v for v in logs.values() if math.isfinite(v)), default=0.0)
     end = math.exp(min(most, LARGEST_EXPONENT))
 
     def width(value: float) -> str:
         return f"{100 * min(1.0, math.exp(min(value, LARGEST_EXPONENT)) / end):.2f}%"
 
-    return [
-        {"label": label, "words": _times(v, kind), "width": width(v), "kind": kind}
-        for (label, _, kind), v in zip(rows, logs, strict=True)
-    ]
+    return [{"kind": kind, "words": _times(v, kind), "width": width(v)} for kind, v in logs.items()]
 
 
 def _times(log_lift: float, kind: str) -> str:
