@@ -34,12 +34,9 @@ _NAMES = ("the release", "the source", "the outsiders")
 # How far two categories are apart: ranks lie between 0 and this, so that distances are whole numbers and sum exactly.
 APART = 1 << 18
 _END = r"-?[^,;\s\[\](){}]+"
-# How an interval is written, and whether its lower and its upper end belong to it.
+# How an interval is written, and whether its lower and its upper end belong to it; round brackets leave theirs out.
 _INTERVALS = (
-    (re.compile(rf"\[\s*(?P<low>{_END})?\s*[,;]\s*(?P<high>{_END})?\s*\]"), True, True),
-    (re.compile(rf"\[\s*(?P<low>{_END})?\s*[,;]\s*(?P<high>{_END})?\s*\)"), True, False),
-    (re.compile(rf"\(\s*(?P<low>{_END})?\s*[,;]\s*(?P<high>{_END})?\s*\]"), False, True),
-    (re.compile(rf"\(\s*(?P<low>{_END})?\s*[,;]\s*(?P<high>{_END})?\s*\)"), False, False),
+    (re.compile(rf"(?P<open>[\[(])\s*(?P<low>{_END})?\s*[,;]\s*(?P<high>{_END})?\s*(?P<close>[\])])"), True, True),
     (re.compile(r"(?P<low>-?[\d.]+)\s*(?:-|–|\.\.|to)\s*(?P<high>-?[\d.]+)"), True, True),
     (re.compile(rf"(?:>=|≥)\s*(?P<low>{_END})(?P<high>)|(?P<from>{_END})(?:\+| or more)"), True, True),
     (re.compile(rf">\s*(?P<low>{_END})(?P<high>)"), False, True),
@@ -281,8 +278,8 @@ def _inside(text: str, numbers: Vector, values: Any, name: str) -> Mask:
             ends = match.groupdict()
             low = _number(ends.get("low") or ends.get("from"), -math.inf, values, name)
             high = _number(ends.get("high") or ends.get("until"), math.inf, values, name)
-            above = numbers >= low if with_low else numbers > low
-            return above & (numbers <= high if with_high else numbers < high)
+            above = numbers >= low if with_low and ends.get("open") != "(" else numbers > low
+            return above & (numbers <= high if with_high and ends.get("close") != ")" else numbers < high)
     return numbers == _number(text, math.nan, values, name)
 
 
