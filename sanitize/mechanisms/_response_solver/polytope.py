@@ -210,18 +210,14 @@ class Polytope:
 
 
 def inverse_of(matrix: Vector, basis: Codes) -> tuple[Vector, Mask]:
-    """Inverse basis matrices, shape (K, m, m), and which of them are regular; multipliers of the others bound too.
+    """Inverse basis matrices, shape (K, m, m), and which of them are regular; of the others zeros, which bound too.
 
     Raises
     ------
     LinAlgError
         If the bases are of other equations, as the outer polytope's are where the inner one binds more rows.
     """
-    return inverse(matrix[:, basis].transpose(1, 0, 2))
-
-
-def inverse(squares: Vector) -> tuple[Vector, Mask]:
-    """Inverses of K matrices, shape (K, m, m), and which of these are regular; of the others something finite."""
+    squares = matrix[:, basis].transpose(1, 0, 2)
     made, regular = np.zeros(squares.shape), np.ones(len(squares), np.bool_)
     try:
         made[:] = np.linalg.inv(squares)

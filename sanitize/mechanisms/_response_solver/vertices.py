@@ -9,7 +9,7 @@ from sanitize._checks import Codes, Vector
 from sanitize._limits import BLOCK_CELLS
 from sanitize.mechanisms._response_solver.columns import NOTHING, Loss, Mixture
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
-from sanitize.mechanisms._response_solver.polytope import inverse
+from sanitize.mechanisms._response_solver.polytope import inverse_of
 
 # Up to here, listing every vertex of the polytope is quicker than looking for the right ones.
 _MOST_VERTICES, _MOST_PAIRS = 20_000, 1 << 21
@@ -153,13 +153,13 @@ def best_mixture(points: Vector, cost: Vector, p_x: Vector) -> Mixture | None:
     basis = solve_batch(program, (k + np.arange(n))[None]).basis[0]
     # The mixture of the last basis, solved afresh and refined once.
     columns = every[basis]
-    inverses, is_regular = inverse(columns[None])
-    weights = p_x @ inverses[0]
-    weights += (p_x - weights @ columns) @ inverses[0]
+    inverses, is_regular = inverse_of(every.T, basis[None])
+    weights = inverses[0] @ p_x
+    weights += inverses[0] @ (p_x - weights @ columns)
     is_listed, least = basis < k, _POSITIVE * p_x.min()
     is_exact = (np.abs(p_x - weights[is_listed] @ columns[is_listed]) < _EXACT * p_x).all()
     if not (is_regular.all() and is_exact and weights[is_listed].min() > -least):
         return None
     kept = is_listed & (weights > least)
     value = float(weights[is_listed] @ costs[basis[is_listed]])
-    return Mixture(value, costs[basis] @ inverses[0].T, basis[kept], weights[kept])
+    return Mixture(value, costs[basis] @ inverses[0], basis[kept], weights[kept])
