@@ -98,14 +98,14 @@ def moved_count_sigma(eps: float, delta: float) -> float:
     """
     eps = required("eps", eps, "be a finite number > 0", lambda given: 0 < given < math.inf)
     delta = number("delta", delta, 1e-100, 1.0)
-    low, high = 0, 1
+    low, high, most = 0, 1, int(_LARGEST_SIGMA * _PER_UNIT)
     while moved_count_delta(eps, high / _PER_UNIT) > delta:
-        low, high = high, 2 * high
-        if high > _LARGEST_SIGMA * _PER_UNIT:
+        if high == most:
             raise InvalidParameter(
                 f"eps={eps:g} and delta={delta:g} ask for noise of more than {_LARGEST_SIGMA:g} rows on each count; "
                 "raise one of them"
             )
+        low, high = high, min(2 * high, most)
     # Whatever the search does between, the level it ends on was found to be enough.
     while high - low > 1:
         middle = (low + high) // 2
