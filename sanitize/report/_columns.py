@@ -1,18 +1,20 @@
-"""What a release keeps of groups of values of each public column and pair, and the shares of values that are drawn."""
+"""What a release keeps of each public column and pair of columns in groups of their values, beyond chance."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from sanitize.joint import sparse_counts
 from sanitize.measures import Kind, Measure
+from sanitize.report._document import shape_of
 from sanitize.report._facts import Section
+from sanitize.report._report import MOST_PAIRS, LeakageReport
 from sanitize.report._verdict import KeptColumn, share_kept
 
 if TYPE_CHECKING:
@@ -24,40 +26,12 @@ if TYPE_CHECKING:
     from sanitize.joint import JointDistribution
 
 
-Report = TypeVar("Report")  # a `LeakageReport`, whose file imports this one
 Name = TypeVar("Name", str, tuple[str, str])
 
-# Values of a column, or groups of them, and columns, whose shares are drawn.
-MOST_VALUES, _MOST_COLUMNS = 8, 60
-# Pairs that are listed one by one.
-MOST_PAIRS = 30
+# Columns whose shares are drawn.
+_MOST_COLUMNS = 60
 # Released symbols of each symbol, on average, up to which distributions are released as sparse ones.
 _FEW_ENTRIES = 8
-
-
-def shapes_of_tuples(report: Any) -> list[dict[str, Any]]:
-    """Share of each column's values before and after, the most frequent of them, where they are printed as such."""
-    found: list[dict[str, Any]] = []
-    symbols, sides = report._before.public, (report._before.p_x, report._after.p_x)
-    if symbols != report._after.public or symbols.columns != report.public:
-        return found
-    for column, levels, codes in zip(symbols.columns, symbols.levels, symbols.codes.T, strict=True):
-        names = np.array([*map(str, levels.to_pylist()), "(missing)"], object)
-        shares = np.stack([np.bincount(codes, p_x, len(names)) for p_x in sides])
-        seen = np.flatnonzero(shares.any(axis=0))
-        shown = seen[np.sort(np.argsort(-shares[0, seen], kind="stable")[: MOST_VALUES - (len(seen) > MOST_VALUES)])]
-        rest = (1.0 - shares[:, shown].sum(axis=1, keepdims=True))[:, : len(seen) > len(shown)]
-        called = [*names[shown], f"{len(seen) - len(shown)} others"]
-        found += _shape(column, called, np.hstack([shares[:, shown], rest]))
-    return found
-
-
-def _shape(column: str, values: Iterable[str], sides: NDArray[np.float64]) -> list[dict[str, Any]]:
-    shares = zip(*sides.tolist(), strict=True)
-    return [
-        {"column": column, "symbol": value, "before": b, "after": a}
-        for value, (b, a) in zip(values, shares, strict=False)
-    ]
 
 
 def column_distributions(joint: JointDistribution) -> dict[str, NDArray[np.float64]]:
@@ -122,12 +96,12 @@ def _released(distribution: sparse.csr_array, channel: Channel) -> NDArray[np.fl
 
 
 def with_columns(
-    report: Report,
+    report: LeakageReport,
     counts: Iterable[tuple[str, sparse.csr_array]],
     pairs: Iterable[tuple[tuple[str, str], sparse.csr_array]],
     shapes: Iterable[tuple[str, list[str], NDArray[np.float64]]],
     channel: Channel,
-) -> Report:
+) -> LeakageReport:
     """Report that says what is kept of each column and of each pair, and their means over those that are not constant.
 
     Parameters
@@ -149,14 +123,13 @@ def with_columns(
     )
     columns = tuple(KeptColumn(name, share) for name, share in kept.items())
     section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(kept.items()), public=True)
-    made: Any = report
-    drawn = [row for name, values, sides in islice(shapes, _MOST_COLUMNS) for row in _shape(name, values, sides)]
-    made = replace(made, measures=(*made.measures, line), kept=columns, _shapes=drawn).with_section(section)
+    drawn = [row for name, values, sides in islice(shapes, _MOST_COLUMNS) for row in shape_of(name, values, sides)]
+    made = replace(report, measures=(*report.measures, line), kept=columns, _shapes=drawn).with_section(section)
     found = list(_of_same_rows(pairs, channel))
     n_seen, n_all = len(found), math.comb(len(columns), 2)
     shares = {" x ".join(names): share for names, share, varies in found if varies}
     if not shares:
-        return cast("Report", made)
+        return made
     kind: Kind = "exact" if n_seen == n_all else "estimate"
     mean = _mean(list(shares.values()))
     line = Measure("mean_pair_utility", "information kept, mean of pairs", "1", kind, 1.0, mean)
@@ -168,7 +141,7 @@ def with_columns(
     words += f", of {n_seen} pairs drawn at random from {n_all}" if n_seen < n_all else ""
     words += f"; the {MOST_PAIRS} least kept of {len(shares)} pairs." if len(shares) > MOST_PAIRS else "."
     section = Section("kept by pair", "Kept by pair of columns", words, ("Pair", "kept"), tuple(least), public=True)
-    return cast("Report", replace(made, measures=(*made.measures, line)).with_section(section))
+    return replace(made, measures=(*made.measures, line)).with_section(section)
 
 
 def kept_of_columns(

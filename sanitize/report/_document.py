@@ -19,12 +19,11 @@ from sanitize._version import __version__
 from sanitize.budgets import budget_to_dict, budget_words, nameless
 from sanitize.channel import Optimality, Status
 from sanitize.lifts import log_lift
-from sanitize.report._columns import shapes_of_tuples
 from sanitize.report._facts import SEEDED_NOTE, Section
 from sanitize.report._headline import USELESS_BELOW, VERDICT_TOLERANCE, Lack, synthetic, with_headline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -147,8 +146,8 @@ def grave(document: dict[str, Any]) -> list[str]:
     return warnings
 
 
-# Rows and columns of the lift map, rows of the margins.
-N_SYMBOLS, N_SENSITIVE, N_MARGINS = 24, 12, 16
+# Rows and columns of the lift map, rows of the margins, values of a column whose shares are drawn.
+N_SYMBOLS, N_SENSITIVE, N_MARGINS, N_VALUES = 24, 12, 16, 8
 
 
 def lift_map(
@@ -207,6 +206,32 @@ def _positions(before: JointDistribution, after: JointDistribution) -> list[NDAr
     codes = [{label: x for x, label in enumerate(side)} for side in labels]
     either = codes[0] | codes[1]
     return [np.array([known.get(label, -1) for label in either], dtype=np.intp) for known in codes]
+
+
+def shapes_of_tuples(report: Verdict) -> list[dict[str, Any]]:
+    """Share of each column's values before and after, the most frequent of them, where they are printed as such."""
+    found: list[dict[str, Any]] = []
+    symbols, sides = report._before.public, (report._before.p_x, report._after.p_x)
+    if symbols != report._after.public or symbols.columns != report.public:
+        return found
+    for column, levels, codes in zip(symbols.columns, symbols.levels, symbols.codes.T, strict=True):
+        names = np.array([*map(str, levels.to_pylist()), "(missing)"], object)
+        shares = np.stack([np.bincount(codes, p_x, len(names)) for p_x in sides])
+        seen = np.flatnonzero(shares.any(axis=0))
+        shown = seen[np.sort(np.argsort(-shares[0, seen], kind="stable")[: N_VALUES - (len(seen) > N_VALUES)])]
+        rest = (1.0 - shares[:, shown].sum(axis=1, keepdims=True))[:, : len(seen) > len(shown)]
+        called = [*names[shown], f"{len(seen) - len(shown)} others"]
+        found += shape_of(column, called, np.hstack([shares[:, shown], rest]))
+    return found
+
+
+def shape_of(column: str, values: Iterable[str], sides: NDArray[np.float64]) -> list[dict[str, Any]]:
+    """Rows of one column: its values, or groups of them, with the share of each before and after."""
+    shares = zip(*sides.tolist(), strict=True)
+    return [
+        {"column": column, "symbol": value, "before": b, "after": a}
+        for value, (b, a) in zip(values, shares, strict=False)
+    ]
 
 
 SCHEMA = "sanitize/leakage-report"

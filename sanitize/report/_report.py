@@ -22,7 +22,6 @@ from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.joint import JointDistribution, check_distribution
 from sanitize.lifts import lift
 from sanitize.measures import side_knowledge
-from sanitize.report._columns import MOST_PAIRS
 from sanitize.report._curve import check_same_distribution
 from sanitize.report._document import to_document
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
@@ -51,6 +50,8 @@ if TYPE_CHECKING:
     from sanitize.report._document import Audience
     from sanitize.report._facts import Finding
 
+# Columns that are known, or pairs of columns, that are listed one by one.
+MOST_PAIRS = 30
 # Probabilities that are worth computing for those who know more, beside the verdict.
 _SIDE_CELLS = 1 << 22
 PlotKind = Literal["lift", "histogram", "risk", "marginals", "curve"]
