@@ -41,6 +41,8 @@ class ContingencyTable:
         Rows seen a cell; integers, or floats where rows had weights.
     n : int
         Rows counted.
+    rows : tuple of ndarray, optional
+        Codes of S and X, weight and cluster (None: its own) of each row, where rows with weights were counted at once.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class ContingencyTable:
     counts: NDArray[Any]
     n: int = 0
     _orders: Mapping[str, pa.Array] = field(default_factory=dict, repr=False)
+    rows: tuple[Any, ...] | None = field(default=None, repr=False)
 
     @classmethod
     def empty(
@@ -73,7 +76,7 @@ class ContingencyTable:
             dict(orders or {}),
         )
 
-    def count(self, table: Mapping[str, Any], weights: NDArray[Any] | None = None) -> None:
+    def count(self, table: Mapping[str, Any], weights: Any = None, clusters: NDArray[Any] | None = None) -> None:
         """Add the rows of a table, given as a mapping of column names to columns; a weight of 3 is three rows."""
         names = tuple(dict.fromkeys((*self.sensitive.columns, *self.public.columns)))
         rows = rows_of(table, names) if weights is None else columns_of(table, names)
@@ -81,8 +84,8 @@ class ContingencyTable:
             present = np.flatnonzero(weights := rows.counts)
             rows, weights = rows.table(present), weights[present]
         s, x = self.sensitive.encode(rows), self.public.encode(rows)
-        for values, what in ((x, "public columns"), (s if weights is None else weights, "weights")):
-            if len(values) != len(s):
+        for values, what in ((x, "public columns"), (weights, "weights"), (clusters, "clusters")):
+            if values is not None and len(values) != len(s):
                 raise ColumnError(f"the {what} have {len(values)} rows, the sensitive columns {len(s)}")
         if len(s) == 0:
             return
@@ -95,9 +98,11 @@ class ContingencyTable:
         n_s, n_x = len(self.sensitive), len(self.public)
         cells = s.astype(np.int64) * n_x + x
         added = np.bincount(cells, weights=weights, minlength=n_s * n_x).reshape(n_s, n_x)
+        is_weighted = weights is not None and not np.issubdtype(weights.dtype, np.integer)
+        self.rows = (s, x, weights, clusters) if is_weighted and self.n == 0 else None
         if weights is None:
             self.n += len(s)
-        elif np.issubdtype(weights.dtype, np.integer):
+        elif not is_weighted:
             added = added.astype(np.int64)
             self.n += int(weights.sum())
         else:
@@ -106,14 +111,24 @@ class ContingencyTable:
 
     def add(self, other: ContingencyTable) -> None:
         """Merge the counts of another table of the same columns."""
+        self.rows = None
         cells = self._extend(other.sensitive, other.public)
         self.counts = self.counts.astype(np.result_type(self.counts, other.counts))
         self.counts[cells] += other.counts
         self.n += other.n
 
+    @property
+    def seen(self) -> NDArray[Any]:
+        """Rows seen a cell, whatever their weights, shape (n_s, n_x)."""
+        if self.rows is None:
+            return self.counts
+        s, x, weights, _ = self.rows
+        cells = s.astype(np.int64) * len(self.public) + x
+        return np.bincount(cells, weights > 0, self.counts.size).reshape(self.counts.shape)
+
     def without_rows(self) -> ContingencyTable:
         """The same symbols, none of which was seen: what is likely to hold more rows of the same table."""
-        return replace(self, counts=np.zeros_like(self.counts), n=0)
+        return replace(self, counts=np.zeros_like(self.counts), n=0, rows=None)
 
     def merged(self, other: ContingencyTable) -> ContingencyTable:
         """Counts of both tables; neither is changed."""
@@ -232,19 +247,7 @@ class JointDistribution:
         array([[0.5 , 0.25],
                [0.  , 0.25]])
         """
-        sensitive, public = ([names] if isinstance(names, str) else list(names) for names in (sensitive, public))
-        both = set(sensitive) & set(public)
-        if both:
-            raise ColumnError(f"column {min(both)!r} is listed both as sensitive and as public", min(both))
-        table = ContingencyTable.empty(sensitive, public)
-        if weights is None:
-            table.count(df)
-        else:
-            given = np.asarray(weights, dtype=np.float64)
-            if given.ndim != 1 or not np.isfinite(given).all() or (given < 0).any():
-                raise InvalidParameter("weights must be one finite, non-negative number a row")
-            table.count(df, given)
-        return table.to_joint()
+        return counted(df, sensitive, public, weights).to_joint()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: vars(self)[name] for name in ("pmf", "sensitive", "public", "n")}
@@ -293,6 +296,23 @@ class JointDistribution:
     def __repr__(self) -> str:
         rows = "" if self.n is None else f", n={self.n}"
         return f"JointDistribution({len(self.sensitive)} sensitive x {len(self.public)} public symbols{rows})"
+
+
+def counted(df: Any, sensitive: Any, public: Any, weights: Any = None, clusters: Any = None) -> ContingencyTable:
+    """Counts of the columns of a table, whose rows may have weights and be of clusters."""
+    sensitive, public = ([names] if isinstance(names, str) else list(names) for names in (sensitive, public))
+    both = set(sensitive) & set(public)
+    if both:
+        raise ColumnError(f"column {min(both)!r} is listed both as sensitive and as public", min(both))
+    table = ContingencyTable.empty(sensitive, public)
+    if weights is None:
+        table.count(df)
+        return table
+    given = np.asarray(weights, dtype=np.float64)
+    if given.ndim != 1 or not np.isfinite(given).all() or (given < 0).any():
+        raise InvalidParameter("weights must be one finite, non-negative number a row")
+    table.count(df, given, clusters if clusters is None else np.asarray(clusters))
+    return table
 
 
 def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:

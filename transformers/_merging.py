@@ -34,8 +34,8 @@ class Watchdog(TupleParameters, Sanitizer):
     confidence : float, optional
         None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
         rows are a sample: the budget holds for every distribution of the values seen that the counts allow at this
-        confidence, and the report is about all of them. Lift and LDP budgets only; not with weights, smoothing or
-        learned bin edges. The design is repeated three times, to report what confidence costs and what more rows would
+        confidence, and the report is about all of them. Lift and LDP budgets only; not with smoothing or learned
+        bin edges. The design is repeated three times, to report what confidence costs and what more rows would
         buy.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
@@ -95,8 +95,8 @@ class SubsetMerging(SubsetMergingParameters, Sanitizer):
     confidence : float, optional
         None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
         rows are a sample: the budget holds for every distribution of the values seen that the counts allow at this
-        confidence, and the report is about all of them. Lift and LDP budgets only; not with weights, smoothing or
-        learned bin edges. The design is repeated three times, to report what confidence costs and what more rows would
+        confidence, and the report is about all of them. Lift and LDP budgets only; not with smoothing or learned
+        bin edges. The design is repeated three times, to report what confidence costs and what more rows would
         buy.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.

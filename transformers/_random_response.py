@@ -41,8 +41,8 @@ class OptimalRandomResponse(ResponseParameters, Sanitizer):
     confidence : float, optional
         None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
         rows are a sample: the budget holds for every distribution of the values seen that the counts allow at this
-        confidence, and the report is about all of them. Lift and LDP budgets only; not with weights, smoothing or
-        learned bin edges. The design is repeated three times, to report what confidence costs and what more rows would
+        confidence, and the report is about all of them. Lift and LDP budgets only; not with smoothing or learned
+        bin edges. The design is repeated three times, to report what confidence costs and what more rows would
         buy.
     target : str, optional
         Public column T that matters: the channel keeps most of I(T;Y), in place of all public columns alike.
@@ -110,8 +110,8 @@ class SubsetRandomResponse(ResponseParameters, Sanitizer):
     confidence : float, optional
         None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
         rows are a sample: the budget holds for every distribution of the values seen that the counts allow at this
-        confidence, and the report is about all of them. Lift and LDP budgets only; not with weights, smoothing or
-        learned bin edges. The design is repeated three times, to report what confidence costs and what more rows would
+        confidence, and the report is about all of them. Lift and LDP budgets only; not with smoothing or learned
+        bin edges. The design is repeated three times, to report what confidence costs and what more rows would
         buy.
     target : str, optional
         Public column T that matters: the channel keeps most of I(T;Y), in place of all public columns alike.

@@ -155,6 +155,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Learn the distribution of (S, X), design the channel and check it against the budget.
 
@@ -169,7 +170,10 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         sensitive_features : array-like or frame of shape (n_rows,) or (n_rows, k), optional
             The sensitive columns when they come apart from X, which is one table then.
         sample_weight : array-like of shape (n_rows,), optional
-            Weight of each row in the distribution.
+            Weight of each row in the distribution. With ``confidence`` that of the population which the weights stand
+            for, see `ConfidenceSet.weighted`; not for trees.
+        groups : array-like of shape (n_rows,), optional
+            With ``confidence``: what was drawn, as a household or school, whose rows need not be independent.
 
         Returns
         -------
@@ -183,10 +187,10 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             If a column is absent, ambiguous, of a nested type, or different in most rows.
         """
         if isinstance(X, (str, os.PathLike)) or is_stream(X):
-            if sensitive_features is not None or sample_weight is not None:
+            if any(given is not None for given in (sensitive_features, sample_weight, groups)):
                 raise InvalidParameter(
-                    "files and streams carry their sensitive columns, and have no sample_weight; name the columns with "
-                    "sensitive="
+                    "files and streams carry their sensitive columns, and have no sample_weight or groups; name the "
+                    "columns with sensitive="
                 )
             with open_source(X, self.numbers) as files:
                 self.draft(FirstPass(files), "shuffle", is_priced=True)
@@ -198,11 +202,12 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                 "Found array with 0 sample(s): the table has no rows, so there is no distribution to learn"
             )
         weights = None
-        if sample_weight is not None:
+        clusters = None if groups is None else np.asarray(groups)
+        if sample_weight is not None or groups is not None:
             weights = _check_sample_weight(sample_weight, np.empty(table.n_rows), ensure_non_negative=True)
         layout, source = recipe.layout(table, sensitive_features, weights)
         rows = source if weights is None else None
-        recipe.design(spec, layout, Counted.of(layout, source, weights), rows=rows).kept_by(self)
+        recipe.design(spec, layout, Counted.of(layout, source, weights, clusters), rows=rows).kept_by(self)
         return self
 
     def transform(self, X: Frame) -> Frame:

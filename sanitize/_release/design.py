@@ -98,6 +98,10 @@ class Specification:
     is_priced: bool = True
     is_draft: bool = False
 
+    def rows_of(self, table: ContingencyTable) -> NDArray[Any]:
+        """Rows of each cell; without a confidence a weight is a number of rows, and else of people of the source."""
+        return table.counts if self.confidence is None else table.seen
+
 
 @dataclass(frozen=True)
 class Design:
@@ -158,7 +162,7 @@ def design(
     people, least = "", max(spec.min_count, MIN_COUNT)
     if layout.prints_symbols and spec.given is None:
         people = f"Combinations of values that are printed are those of at least {least} rows."
-        if spec.min_count < least and (table.counts.sum(axis=0) < least).any():
+        if spec.min_count < least and (spec.rows_of(table).sum(axis=0) < least).any():
             people = "Of people nothing is promised: combinations of values that few rows have are printed as they are."
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare)
     facts = replace(facts, mechanism=spec.name, output=spec.output, binned=layout.binned_public)
@@ -186,7 +190,7 @@ def channels_of(
     ``confidence`` is the set of distributions under all of which it shall meet its budget.
     """
     one_of("output", spec.output, "resample", "label")
-    rows = table.counts.sum(axis=0)[table.public.union(joint.public)[2]]
+    rows = spec.rows_of(table).sum(axis=0)[table.public.union(joint.public)[2]]
     pooled = _pool_rare(joint, rows, whole_number("min_count", spec.min_count, 0))
     if spec.given is not None:
         return (given_channel(spec.given, joint, pooled, labels=spec.output == "label"),)
@@ -323,7 +327,7 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
             f"{empty} of {table.counts.size} cells (sensitive x public) are empty: under the frequencies of this "
             "table those pairs are impossible, and any bound on the min-lift forces their symbols to be merged"
         )
-    rows = table.counts.sum(axis=0)
+    rows = spec.rows_of(table).sum(axis=0)
     alone = int(rows[rows < MIN_COUNT].sum())
     if alone and spec.min_count < MIN_COUNT and layout.prints_symbols:
         way_out = f"min_count={MIN_COUNT} pools them"
@@ -333,7 +337,12 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
             f"{alone} rows hold combinations of values that fewer than {MIN_COUNT} rows have and that are printed as "
             f"they are: those are somebody's ({way_out})"
         )
-    if spec.confidence is not None and repeats_too_often(table.counts):
+    if spec.confidence is not None and table.rows is not None:
+        found.append(
+            "rows are weighted: figures of this file are of weighted rows, and its source is the population that they "
+            "stand for, from which rows (or groups) were drawn independently, or at random within strata"
+        )
+    elif spec.confidence is not None and repeats_too_often(table.counts):
         found.append(REPEATED)
     if spec.smoothing:
         raw = LeakageReport.measure(*restrict(table, channel, 0, spec.budget))
@@ -361,7 +370,7 @@ def _too_rare(layout: Layout, table: ContingencyTable, spec: Specification) -> t
     """Secrets that leave nothing to certify."""
     if spec.confidence is None or not isinstance(spec.budget, (LiftBudget, LDPBudget)):
         return [], spec.facts.shortage
-    rows = table.counts.sum(axis=1)
+    rows = spec.rows_of(table).sum(axis=1)
     bounds = as_lift_budget(limits_for(limits_seen(spec.budget, table.sensitive), table.sensitive))
     level = level_of_each(len(rows), table.counts.shape[1], spec.confidence)
     lower, upper, _ = np.broadcast_arrays(bounds.lower, bounds.upper, rows)

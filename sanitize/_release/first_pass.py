@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from sanitize._files.source import Load, Source
     from sanitize._release.layout import Columns, Layout
     from sanitize.joint import ContingencyTable
@@ -56,15 +54,15 @@ class Counted:
     clipped: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, layout: Layout, source: Mapping[str, Any], weights: NDArray[Any] | None = None) -> Counted:
-        """Counts of a table in memory, whose rows may have weights."""
+    def of(cls, layout: Layout, source: Mapping[str, Any], weights: Any = None, clusters: Any = None) -> Counted:
+        """Counts of a table in memory, whose rows may have weights, and be of clusters."""
         counted = cls(layout.empty_table())
-        counted.count(layout.columns(source), weights=weights)
+        counted.count(layout.columns(source), weights=weights, clusters=clusters)
         return counted
 
-    def count(self, columns: Columns, first: int = 0, weights: NDArray[Any] | None = None) -> None:
+    def count(self, columns: Columns, first: int = 0, weights: Any = None, clusters: Any = None) -> None:
         """Add the rows of a batch, from number ``first`` on."""
-        self.table.count(columns, weights)
+        self.table.count(columns, weights, clusters)
         if self.order is not None:
             self.order.count(columns, first)
         self.clipped.update(columns.clipped)

@@ -7,8 +7,8 @@ it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -27,15 +27,19 @@ from sanitize.confidence._boxes import (
     total_variation_radius,
     whole_counts,
 )
+from sanitize.confidence._weighted import WeightedRows
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
+from sanitize.joint import ContingencyTable, counted
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
 
     from sanitize.alphabet import Alphabet
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
-    from sanitize.joint import ContingencyTable, JointDistribution
+    from sanitize.joint import JointDistribution
 
 # Entries of P(y|x) that the worst case sorts at most, as often as there are sensitive symbols.
 MOST_ENTRIES = 1 << 28
@@ -53,7 +57,8 @@ class ConfidenceSet:
 
     The symbols are taken as known beforehand: the set speaks of distributions on the symbols that occur. Of a source
     with many symbols that no row has, intervals of those that were seen are too few to share the level among, and miss
-    more often than is said. Weighted or smoothed counts are refused, because they are not counts of independent rows.
+    more often than is said. Smoothed counts are refused, because they are not counts of rows; of rows with weights see
+    `weighted`.
 
     Parameters
     ----------
@@ -66,7 +71,7 @@ class ConfidenceSet:
     prior_lower, prior_upper : ndarray of shape (n_s,)
         Bounds of P(s).
     counts : ndarray of shape (n_s, n_x)
-        What was counted.
+        What was counted; weights, scaled to the number of rows, where rows have them.
     confidence : float
         Between 0 and 1.
     sensitive, public : Alphabet
@@ -89,10 +94,11 @@ class ConfidenceSet:
     distance: Vector
     prior_lower: Vector
     prior_upper: Vector
-    counts: NDArray[np.int64]
+    counts: NDArray[Any]
     confidence: float
     sensitive: Alphabet
     public: Alphabet
+    _rows: WeightedRows | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, counts: ContingencyTable | JointDistribution, confidence: float) -> ConfidenceSet:
@@ -108,36 +114,97 @@ class ConfidenceSet:
         Raises
         ------
         InvalidParameter
-            If confidence is no such number, or the counts are weighted or smoothed.
+            If confidence is no such number, or the counts are smoothed, or weighted and without their rows.
         InvalidDistribution
             If the distribution does not say how many rows it was counted from.
         """
+        confidence = check_confidence(confidence)
+        if isinstance(counts, ContingencyTable) and counts.rows is not None:
+            joint, rows = counts.to_joint(), WeightedRows.of(*counts.rows)
+            return cls._of_counts(rows.counts, confidence, joint.sensitive, joint.public, rows)
         cells, joint = whole_counts(counts)
-        return cls._of_counts(cells, check_confidence(confidence), joint.sensitive, joint.public)
+        return cls._of_counts(cells, confidence, joint.sensitive, joint.public)
+
+    @classmethod
+    def weighted(
+        cls,
+        df: Any,
+        sensitive: Sequence[str] | str,
+        public: Sequence[str] | str,
+        weights: ArrayLike,
+        *,
+        clusters: ArrayLike | None = None,
+        confidence: float = 0.95,
+    ) -> ConfidenceSet:
+        """Set of the distributions that weighted rows allow of the population that their weights stand for.
+
+        With probability at least ``confidence`` over the sample, the set holds the distribution P(s, x) that is
+        proportional to the mean of the weight of rows with (s, x): that of the population, where a weight is 1 over
+        the probability to be drawn. This is proven for independent rows of one source, and for fixed numbers of rows
+        in strata, drawn with or without replacement; with ``clusters``, for clusters in place of rows. The largest
+        weight (or total of a cluster) of the sample is taken for the largest that the design allows, and weights for
+        what it fixes: weights that were fitted to the sample afterwards are not covered by the proof.
+
+        Parameters
+        ----------
+        df : pandas or polars DataFrame, pyarrow Table, or mapping of columns
+        sensitive, public : str or list of str
+            Columns that make up S and X.
+        weights : array-like of shape (n_rows,)
+            Weight of each row, non-negative. Rows without weight are left out.
+        clusters : array-like of shape (n_rows,), optional
+            What was drawn, as a household or school: rows of one cluster need not be independent. By default a row.
+        confidence : float
+            Between 0 and 1.
+
+        Raises
+        ------
+        InvalidParameter
+            If weights are no such numbers, or confidence is none.
+
+        Notes
+        -----
+        Ends and distances are those that bets on sums with mean 0 refuse, see ``sanitize/confidence/_weighted.py``.
+        They hold together (Bonferroni, with n_s + 1 intervals of the variance), and are wider than Clopper-Pearson
+        intervals of as many rows with one weight.
+
+        Examples
+        --------
+        >>> import sanitize as sz
+        >>> df = sz.datasets.load_titanic()
+        >>> weights = (df["class"] != "Crew") + 1.0  # of the crew every row was drawn, of the others every second one
+        >>> population = ConfidenceSet.weighted(df, "survived", "class", weights)
+        >>> population.center[0].round(3), population.upper[0].round(3)
+        (array([0.106, 0.145, 0.458, 0.292]), array([0.142, 0.185, 0.507, 0.333]))
+        """
+        return cls.of(counted(df, sensitive, public, weights, clusters), confidence)
 
     @classmethod
     def _of_counts(
-        cls, cells: NDArray[np.int64], confidence: float, sensitive: Alphabet, public: Alphabet
+        cls, cells: Any, confidence: float, sensitive: Alphabet, public: Alphabet, weighted: WeightedRows | None = None
     ) -> ConfidenceSet:
         n_s, n_x = cells.shape
-        level = level_of_each(n_s, n_x, confidence)
         rows = cells.sum(axis=1)
-        bounds = clopper_pearson(cells, rows[:, None], level)
-        prior = clopper_pearson(rows, rows.sum(), level)
-        distance = total_variation_radius(n_x, rows, level)
-        arrays = (cells / rows[:, None], *bounds, distance, *prior, cells)
+        if weighted is not None:  # there are n_s + 1 bounds of a variance, too
+            bounds = weighted.bounds(level_of_each(n_s, n_x + 2, confidence))
+        else:
+            level = level_of_each(n_s, n_x, confidence)
+            given, distance = clopper_pearson(cells, rows[:, None], level), total_variation_radius(n_x, rows, level)
+            bounds = (*given, distance, *clopper_pearson(rows, rows.sum(), level))
+        arrays = (cells / rows[:, None], *bounds, cells)
         for array in arrays:
             array.flags.writeable = False
-        return cls(*arrays, confidence, sensitive, public)
+        return cls(*arrays, confidence, sensitive, public, weighted)
 
     def scaled(self, factor: int) -> ConfidenceSet:
         """Set that ``factor`` times as many rows of the same frequencies would give: an extrapolation."""
-        return self._of_counts(self.counts * factor, self.confidence, self.sensitive, self.public)
+        rows = self._rows and replace(self._rows, repeats=self._rows.repeats * factor)
+        return self._of_counts(self.counts * factor, self.confidence, self.sensitive, self.public, rows)
 
     @property
     def n(self) -> int:
         """Rows counted."""
-        return int(self.counts.sum())
+        return int(np.rint(self.counts.sum()))
 
     def contains(self, joint: JointDistribution) -> bool:
         """Whether a distribution on the same symbols is in the set, up to rounding."""
@@ -152,9 +219,10 @@ class ConfidenceSet:
     def merged(self, labels: NDArray[np.integer], public: Alphabet) -> ConfidenceSet:
         """Set of the distributions of (S, group of X), exactly, whoever chose them: bounds of a group are sums."""
         first = np.eye(len(public))[np.asarray(labels)]
-        whole = (self.counts @ first).astype(np.int64)
+        whole = (self.counts @ first).astype(self.counts.dtype)
+        rows = self._rows and replace(self._rows, x=np.asarray(labels)[self._rows.x])
         sums = {name: getattr(self, name) @ first for name in ("center", "lower", "upper")}
-        return replace(self, counts=whole, public=public, **sums)
+        return replace(self, counts=whole, public=public, _rows=rows, **sums)
 
     def released(self, channel: Channel) -> tuple[Vector, Vector]:
         """Smallest and largest P(y|s) of each released symbol over the set, shapes (n_s, n_y)."""
@@ -196,7 +264,8 @@ class ConfidenceSet:
         ratio = ratio_bounds(low, high)
         for array in (low, high, least, most, ratio):
             array.flags.writeable = False
-        return WorstCase(least, most, ratio, low, high, self, channel.outputs.take(kept))
+        without_rows = replace(self, _rows=None)  # a report keeps this, and nothing of single rows
+        return WorstCase(least, most, ratio, low, high, without_rows, channel.outputs.take(kept))
 
 
 def around(distributions: ConfidenceSet) -> tuple[Vector, ...]:
@@ -282,7 +351,8 @@ def worst_case_lift(
     Raises
     ------
     InvalidParameter
-        If the counts are weighted or smoothed, confidence is not between 0 and 1, or the channel is too large.
+        If the counts are smoothed, or weighted and not a set, confidence is not between 0 and 1, or the channel is too
+        large.
 
     Examples
     --------

@@ -64,7 +64,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         self, spec: Specification, layout: Layout, counted: Counted, words: RandomWords | None = None, rows: Rows = None
     ) -> Release:
         """Design all that fit, and take the one that keeps most; trees are among them where the rows are there."""
-        each = self._certified(counted.table.n, spec.budget)
+        each = self if rows is None else self._certified(counted.table.n, spec.budget)
         grown = []
         if rows is not None:
             n_rows = len(rows[layout.public[0]])
