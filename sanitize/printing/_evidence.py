@@ -67,6 +67,8 @@ class Evidence(Declared, frozen=True, eq=False):
             for cell, box in enumerate(tree.boxes):
                 if j in box:
                     masks[cell] &= box[j][level]
+        # A tree of part of the rows may know values that are too rare in all of them: they are printed as those are.
+        masks[~masks.any(axis=1)] = node.is_other[0] | ~node.is_other[0].any()
         _, place, box_of = np.unique(np.packbits(masks, axis=1), axis=0, return_index=True, return_inverse=True)
         nothing = np.zeros(tree.n_cells, np.int32), np.full((1, 1), LARGEST_WEIGHT, np.int32)
         return cls(box_of.ravel().astype(np.int32), masks[place], *nothing, np.zeros(masks.shape[1], np.int32))

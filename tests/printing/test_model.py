@@ -194,6 +194,21 @@ def test_a_row_draws_the_same_in_any_batch_by_any_number_of_threads():
         pd.testing.assert_frame_equal(got, whole[: len(got)].astype(str))
 
 
+def test_a_tree_of_half_the_rows_may_know_values_that_are_too_rare_in_all_of_them():
+    """Of 700 words the 254 most frequent are told apart, and other ones by the half that a certified tree grows on."""
+    rng = np.random.default_rng(0)
+    day = rng.integers(0, 700, 20_000)
+    ill = rng.random(len(day)) < 0.2 + 0.3 * (day % 7 == 0)
+    table = pd.DataFrame(
+        {"ill": ill, "day": [f"2020-{number}" for number in day], "age": rng.integers(0, 50, len(day))}
+    )
+    design = sz.TreeRandomResponse(sz.LiftBudget(lower=1, upper=0.5), sensitive="ill", confidence=0.9, random_state=0)
+    printed = design.fit(table).transform(table)
+    assert design.report_.ok
+    assert set(printed["day"]) <= {*table["day"], "(other)"}
+    assert printed["day"].nunique() > 200
+
+
 def test_printed_rows_lie_in_the_drawn_cell():
     table = people(3000) | {"pay": np.random.default_rng(3).lognormal(8, 1, 3000).round(2)}
     model, grown = modelled(table, n_cells=40)
