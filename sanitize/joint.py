@@ -11,6 +11,7 @@ from scipy import sparse
 
 from sanitize._checks import distributed, doubles, required
 from sanitize._limits import JOINT_CELLS
+from sanitize._tables.columns import as_arrow, factorize
 from sanitize._tables.keys import Combined
 from sanitize.alphabet import Alphabet, columns_of, rows_of
 from sanitize.errors import ColumnError, InvalidChannel, InvalidDistribution, InvalidParameter
@@ -76,7 +77,7 @@ class ContingencyTable:
             dict(orders or {}),
         )
 
-    def count(self, table: Mapping[str, Any], weights: Any = None, clusters: NDArray[Any] | None = None) -> None:
+    def count(self, table: Mapping[str, Any], weights: Any = None, clusters: Any = None) -> None:
         """Add the rows of a table, given as a mapping of column names to columns; a weight of 3 is three rows."""
         names = tuple(dict.fromkeys((*self.sensitive.columns, *self.public.columns)))
         rows = rows_of(table, names) if weights is None else columns_of(table, names)
@@ -84,6 +85,8 @@ class ContingencyTable:
             present = np.flatnonzero(weights := rows.counts)
             rows, weights = rows.table(present), weights[present]
         s, x = self.sensitive.encode(rows), self.public.encode(rows)
+        if clusters is not None:
+            clusters = factorize(as_arrow(clusters, "clusters"), "clusters")[1]
         for values, what in ((x, "public columns"), (weights, "weights"), (clusters, "clusters")):
             if values is not None and len(values) != len(s):
                 raise ColumnError(f"the {what} have {len(values)} rows, the sensitive columns {len(s)}")
@@ -311,7 +314,7 @@ def counted(df: Any, sensitive: Any, public: Any, weights: Any = None, clusters:
     given = np.asarray(weights, dtype=np.float64)
     if given.ndim != 1 or not np.isfinite(given).all() or (given < 0).any():
         raise InvalidParameter("weights must be one finite, non-negative number a row")
-    table.count(df, given, clusters if clusters is None else np.asarray(clusters))
+    table.count(df, given, clusters)
     return table
 
 

@@ -202,12 +202,11 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                 "Found array with 0 sample(s): the table has no rows, so there is no distribution to learn"
             )
         weights = None
-        clusters = None if groups is None else np.asarray(groups)
         if sample_weight is not None or groups is not None:
             weights = _check_sample_weight(sample_weight, np.empty(table.n_rows), ensure_non_negative=True)
         layout, source = recipe.layout(table, sensitive_features, weights)
         rows = source if weights is None else None
-        recipe.design(spec, layout, Counted.of(layout, source, weights, clusters), rows=rows).kept_by(self)
+        recipe.design(spec, layout, Counted.of(layout, source, weights, groups), rows=rows).kept_by(self)
         return self
 
     def transform(self, X: Frame) -> Frame:

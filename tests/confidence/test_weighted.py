@@ -286,6 +286,10 @@ def test_units_of_weights_and_rows_without_one_change_nothing():
     for name in ("center", "lower", "upper", "distance", "prior_lower", "prior_upper", "counts"):
         assert_allclose(getattr(other, name), getattr(plain, name), rtol=1e-9)
         assert_allclose(getattr(alone, name), getattr(plain, name), rtol=1e-9)
+    some = [None if i % 7 == 0 else f"{i // 7}" for i in range(len(s))]  # rows of no known cluster are one
+    missing = ConfidenceSet.weighted(frame(s, x), "s", "x", w, clusters=pd.Series(some))
+    known = ConfidenceSet.weighted(frame(s, x), "s", "x", w, clusters=["none" if c is None else c for c in some])
+    assert_allclose(missing.upper, known.upper)
     assert plain.n == other.n == len(s)
     assert other.sensitive.symbols == plain.sensitive.symbols
     assert plain.contains(sz.JointDistribution.from_frame(frame(s, x), "s", "x", weights=w))
