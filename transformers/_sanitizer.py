@@ -173,7 +173,8 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             Weight of each row in the distribution. With ``confidence`` that of the population which the weights stand
             for, see `ConfidenceSet.weighted`; not for trees.
         groups : array-like of shape (n_rows,), optional
-            With ``confidence``: what was drawn, as a household or school, whose rows need not be independent.
+            With ``confidence``: what was drawn, as a household or school, whose rows need not be independent. Missing
+            values are one group.
 
         Returns
         -------
