@@ -68,7 +68,7 @@ class _Search:
         People, and as many outsiders, that may be searched for.
     """
 
-    def __init__(self, beside: Beside, rng: np.random.Generator, half: Sequence[str] | None) -> None:
+    def __init__(self, beside: Beside, rng: np.random.Generator, half: Sequence[str] | None = None) -> None:
         self.beside = beside
         order = rng.permutation(beside.n[RELEASED])
         codes = np.column_stack([column.codes[RELEASED][order] for column in beside.columns]).astype(np.int32)

@@ -13,6 +13,7 @@ from sanitize._checks import Codes, Vector, positive
 from sanitize._limits import LOOSEST
 from sanitize.budgets import LDPBudget, LiftBudget, as_budget, check_kind, limited
 from sanitize.channel import Optimality
+from sanitize.joint import check_distribution
 from sanitize.lifts import lift
 from sanitize.mechanisms._merging.risks import groups_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
@@ -148,9 +149,9 @@ class Problem:
         cls, joint: JointDistribution, budget: Budget | float, gap: float, target: ArrayLike | None = None
     ) -> Problem:
         """What a user asks, checked."""
+        loss = Loss.towards(target, len(check_distribution(joint).public))
         positive("gap", gap)
-        known = check_kind(as_budget(budget, joint))
-        return cls(joint, known, gap, Loss.towards(target, len(joint.public)))
+        return cls(joint, check_kind(as_budget(budget, joint)), gap, loss)
 
     def measured(
         self, found: Sequence[Response], least: float, distributions: ConfidenceSet | None = None
