@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -87,10 +87,6 @@ class PairWords:
         return (self.words_at(lane, np.arange(start, start + count)) >> np.uint64(48)).astype(np.uint16)
 
 
-def _digests() -> NDArray[np.uint8]:
-    return np.zeros((0, DIGEST_BYTES), np.uint8)
-
-
 class _EntryForm(Declared, frozen=True):
     n_rows: Count
     n_withheld: Count
@@ -107,61 +103,22 @@ class _EntryForm(Declared, frozen=True):
         return UnitEntry(**values)
 
 
-class _UnitForm(Declared, frozen=True, eq=False):
-    """What is written of a unit book: see `UnitBook`."""
-
-    format: Literal["sanitize/units"]
-    version: Version1
-    budget: dict[str, Finite | str]
-    unit: Annotated[str, said("the name of a column", min_length=1, max_length=_NAME_CHARACTERS)]
-    least: Positive
-    confidence: Finite | None
-    key: Digest
-    sensitive: tuple[str, ...]
-    secrets: NDArray[np.uint8]
-    units: NDArray[np.uint8]
-    secret: Codes
-    group: Codes
-    sizes: NDArray[np.int64]
-    chosen: NDArray[np.int64]
-    shares: Vector
-    values: NDArray[np.uint8]
-    said: Codes
-    releases: tuple[_EntryForm, ...]
-    sha256: str
-
-    def __post_init__(self) -> None:
-        n, n_secrets, n_groups = len(self.units), len(self.secrets), len(self.sizes)
-        for digests in (self.secrets, self.units, self.values):
-            require(digests.shape == (len(digests), DIGEST_BYTES))
-        require(self.secret.shape == self.group.shape == (n,) and n == len({bytes(row) for row in self.units}))
-        require(self.sizes.shape == (n_groups, n_secrets) and self.said.shape == (n_groups, SAID) and n_groups > 0)
-        require(self.chosen.shape == (n_secrets,) and self.shares.shape == (n_groups,))
-        most = 0.0 if self.confidence is None else whole_share(self.confidence)
-        require(0 <= most < 1 and bool(((self.shares >= 0) & (self.shares <= most)).all()))
-        require(bool(n) == bool(self.releases) == bool(self.sensitive) == bool(n_secrets))
-        if n:
-            require(self.secret.min() >= 0 and self.secret.max() < n_secrets and self.sizes[0].min() >= 1)
-            require(self.group.min() >= 0 and self.group.max() < n_groups and self.sizes.min() >= 0)
-            require(bool(((self.chosen >= 0) & (self.chosen <= self.sizes[0])).all()))
-            require(self.said.min() >= -1 and self.said.max() < len(self.values))
-
-
-@dataclass(frozen=True)
-class UnitBook:
-    """What a unit ledger knows.
+class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "hex_key": "key", "entries": "releases"}):
+    """What a unit ledger knows, as its file says it.
 
     Attributes
     ----------
-    budget : Budget
+    promise : dict
+        The budget as plain values.
     unit : str
-    sensitive : tuple of str
-        Sensitive columns; empty before the first release.
     least : int
         Units of a group.
     confidence : float or None
         Of the promise for the distribution that the units are drawn from; None where it is for these units.
-    key : NoiseKey
+    hex_key : str
+        The key of the noise and of the digests, in hexadecimal.
+    sensitive : tuple of str
+        Sensitive columns; empty before the first release.
     secrets : ndarray of uint8, shape (n_s, 16)
         Digest of each secret of the first release.
     units : ndarray of uint8, shape (n_units, 16)
@@ -179,25 +136,47 @@ class UnitBook:
     said : ndarray of int, shape (n_groups, 64)
         Numbers of some values that each group was last printed, with repetition, -1 for none; of group 0, anybody's of
         the first release.
-    releases : tuple of UnitEntry
+    entries : tuple
+        The releases, their infinite figures as texts.
     """
 
-    budget: Budget
-    unit: str
-    least: int
-    confidence: float | None
-    key: NoiseKey = field(repr=False)
-    sensitive: tuple[str, ...] = ()
-    secrets: NDArray[np.uint8] = field(default_factory=_digests, repr=False)
-    units: NDArray[np.uint8] = field(default_factory=_digests, repr=False)
-    secret: Codes = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
-    group: Codes = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
-    sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((1, 0), np.int64), repr=False)
-    chosen: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
-    shares: Vector = field(default_factory=lambda: np.zeros(1), repr=False)
-    values: NDArray[np.uint8] = field(default_factory=_digests, repr=False)
-    said: Codes = field(default_factory=lambda: np.full((1, SAID), -1), repr=False)
-    releases: tuple[UnitEntry, ...] = ()
+    format: Literal["sanitize/units"]
+    version: Version1
+    promise: dict[str, Finite | str]
+    unit: Annotated[str, said("the name of a column", min_length=1, max_length=_NAME_CHARACTERS)]
+    least: Positive
+    confidence: Finite | None
+    hex_key: Digest
+    sensitive: tuple[str, ...]
+    secrets: NDArray[np.uint8]
+    units: NDArray[np.uint8]
+    secret: Codes
+    group: Codes
+    sizes: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    shares: Vector
+    values: NDArray[np.uint8]
+    said: Codes
+    entries: tuple[_EntryForm, ...]
+    sha256: str
+
+    def __repr__(self) -> str:
+        return f"UnitBook({self.budget!r}, {self.unit!r}, {len(self.units)} units, {len(self.entries)} releases)"
+
+    @property
+    def budget(self) -> Budget:
+        """Of all that a unit is released."""
+        return budget_from_dict(self.promise, kinds=SYMBOL_BUDGETS)
+
+    @property
+    def key(self) -> NoiseKey:
+        """Of the noise, and of the digests."""
+        return NoiseKey(bytes.fromhex(self.hex_key))
+
+    @property
+    def releases(self) -> tuple[UnitEntry, ...]:
+        """All releases so far."""
+        return tuple(entry.entry() for entry in self.entries)
 
     @classmethod
     def empty(cls, budget: Budget, unit: str, least: int, confidence: float | None) -> UnitBook:
@@ -208,11 +187,15 @@ class UnitBook:
             raise InvalidBudget(f"a unit ledger keeps one of {', '.join(SYMBOL_BUDGETS)}, not {type(budget).__name__}")
         if by_value(budget):
             raise InvalidBudget("a unit ledger keeps one limit for all sensitive values, and none by value")
-        made = cls(budget, unit, least, confidence, NoiseKey.from_system())
-        if confidence is None:
-            return made
-        as_lift_budget(budget)  # or it is refused
-        return replace(made, shares=np.array([whole_share(check_confidence(confidence))]))
+        share = 0.0
+        if confidence is not None:
+            as_lift_budget(budget)  # or it is refused
+            share = whole_share(check_confidence(confidence))
+        promise = budget_to_dict(budget), unit, least, confidence, NoiseKey.from_system().key.hex()
+        nobody, no_codes = np.zeros((0, DIGEST_BYTES), np.uint8), np.zeros(0, np.intp)
+        no_sizes, shares = np.zeros((1, 0), np.int64), np.array([share])
+        of_units, of_groups = (nobody, nobody, no_codes, no_codes), (no_sizes, no_sizes[0], shares)
+        return cls("sanitize/units", 1, *promise, (), *of_units, *of_groups, nobody, np.full((1, SAID), -1), (), "")
 
     def report(self) -> UnitReport:
         """What all releases told."""
@@ -249,39 +232,39 @@ class UnitBook:
         LedgerError
             If it cannot be read, is no unit ledger, or was changed.
         """
-        return read_book(path, _UnitForm, cls._of_form, "a unit ledger", _BOOK_BYTES)
+        return read_book(path, cls, cls._checked, "a unit ledger", _BOOK_BYTES)
 
-    @classmethod
-    def _of_form(cls, form: _UnitForm) -> UnitBook:
-        return cls(
-            budget=budget_from_dict(form.budget, kinds=SYMBOL_BUDGETS),
-            key=NoiseKey(bytes.fromhex(form.key)),
-            releases=tuple(entry.entry() for entry in form.releases),
-            **{name: getattr(form, name) for name in _WRITTEN_AS_THEY_ARE},
-        )
+    def _checked(self) -> UnitBook:
+        """Itself, if its parts belong together: they do not while a release is made."""
+        n, n_secrets, n_groups = len(self.units), len(self.secrets), len(self.sizes)
+        for digests in (self.secrets, self.units, self.values):
+            require(digests.shape == (len(digests), DIGEST_BYTES))
+        require(self.secret.shape == self.group.shape == (n,) and n == len({bytes(row) for row in self.units}))
+        require(self.sizes.shape == (n_groups, n_secrets) and self.said.shape == (n_groups, SAID) and n_groups > 0)
+        require(self.chosen.shape == (n_secrets,) and self.shares.shape == (n_groups,))
+        most = 0.0 if self.confidence is None else whole_share(self.confidence)
+        require(0 <= most < 1 and bool(((self.shares >= 0) & (self.shares <= most)).all()))
+        require(bool(n) == bool(self.entries) == bool(self.sensitive) == bool(n_secrets))
+        if n:
+            require(self.secret.min() >= 0 and self.secret.max() < n_secrets and self.sizes[0].min() >= 1)
+            require(self.group.min() >= 0 and self.group.max() < n_groups and self.sizes.min() >= 0)
+            require(bool(((self.chosen >= 0) & (self.chosen <= self.sizes[0])).all()))
+            require(self.said.min() >= -1 and self.said.max() < len(self.values))
+        budget_from_dict(self.promise, kinds=SYMBOL_BUDGETS)  # or it is refused
+        return self
 
     def write(self, path: Path) -> None:
         """Put the book in place of the file in one step, readable by its owner only."""
-        form = _UnitForm(
-            format="sanitize/units",
-            version=1,
-            budget=budget_to_dict(self.budget),
-            key=self.key.key.hex(),
-            releases=tuple(_EntryForm(**entry.to_dict()) for entry in self.releases),
-            sha256="",
-            **{name: getattr(self, name) for name in _WRITTEN_AS_THEY_ARE},
-        )
-        write_book(path, form)
+        write_book(path, self)
+
+    def with_release(self, entry: UnitEntry) -> UnitBook:
+        """The book with one more release."""
+        return self.__replace__(entries=(*self.entries, _EntryForm(**entry.to_dict())))
 
     def with_units(self, units: NDArray[np.uint8], secret: Codes) -> UnitBook:
         """The book with more units, which were told nothing yet."""
-        return replace(
-            self,
+        return self.__replace__(
             units=np.concatenate([self.units, units]),
             secret=np.concatenate([self.secret, secret]),
             group=np.concatenate([self.group, np.zeros(len(units), np.intp)]),
         )
-
-
-# Fields of a book that its file has by the same names and in the same form.
-_WRITTEN_AS_THEY_ARE = [own.name for own in fields(UnitBook) if own.name not in ("budget", "key", "releases")]

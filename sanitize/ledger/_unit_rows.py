@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,7 +58,7 @@ def released_rows(
     number = np.append(numbers_of(book.values, digests), -1)  # of each output's value; the last output is no value
     new = np.flatnonzero(number[:-1] < 0)
     number[new] = len(book.values) + np.arange(len(new))
-    book = replace(book, values=np.concatenate([book.values, digests[new]]))
+    book = book.__replace__(values=np.concatenate([book.values, digests[new]]))
     output = np.full(len(book.values) + 1, -1)  # the last of no value
     output[number[:-1]] = np.arange(channel.n_outputs)
     released = np.full(len(y), -1, np.int32)
@@ -85,7 +84,7 @@ def released_rows(
     counts = int(shown.sum()), int((~shown).sum()), n_again, len(np.unique(unit)), n_new
     kept = _kept(channel, codes[shown], released[shown])
     entry = UnitEntry(*counts, kept, *log_extremes(lifts), book.room())
-    return replace(book, releases=(*book.releases, entry)), released
+    return book.with_release(entry), released
 
 
 def _blocks(book: UnitBook, here: Codes, told: Codes, y: NDArray[np.int32], again: Codes) -> tuple[Codes, Vector]:
@@ -123,7 +122,7 @@ def _told(book: UnitBook, here: Codes, block: Codes, printed: Codes, handed: Vec
         said = _sample(printed)[None, :]  # for whoever comes later
     told = np.flatnonzero(block)
     if not len(told):
-        return replace(book, said=said, shares=shares)
+        return book.__replace__(said=said, shares=shares)
     width = int(block.max()) + 1
     pairs, own, size = np.unique(book.group[here[told]] * width + block[told], return_inverse=True, return_counts=True)
     old = pairs // width
@@ -143,7 +142,7 @@ def _told(book: UnitBook, here: Codes, block: Codes, printed: Codes, handed: Vec
     made_shares = (shares[old] * part)[new]
     shares[old[new]] = book.shares[old[new]] * LEFT
     shares = np.concatenate([shares, made_shares])
-    return replace(book, group=after, sizes=sizes, said=said, shares=shares)
+    return book.__replace__(group=after, sizes=sizes, said=said, shares=shares)
 
 
 def _sample(printed: Codes) -> Codes:
@@ -184,7 +183,7 @@ def _with_rows(book: UnitBook, release: Release, table: Mapping[str, Any]) -> tu
         )
     if not book.releases:
         sizes, chosen = (np.bincount(s, minlength=len(secrets)) for s in (own, own[choosing(digests)]))
-        book = replace(book, sensitive=names, secrets=secrets, sizes=sizes[None, :], chosen=chosen)
+        book = book.__replace__(sensitive=names, secrets=secrets, sizes=sizes[None, :], chosen=chosen)
     found[~there] = len(book.units) + np.arange(int((~there).sum()))
     return book.with_units(digests[~there], own[~there]), found[unit], int((~there).sum())
 
