@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -273,15 +273,15 @@ class _Groups:
             return [(f"first {name}", self.first_of(column))]
         if what == "last":
             return [(f"last {name}", column.take(pa.array(self.first + self.numbers - 1, mask=self.numbers == 0)))]
-        if what not in _NUMBERS:
-            words = ", ".join(("share", "count", "first", "last", *_NUMBERS))
+        if what not in ("mean", *_REDUCED):
+            words = ", ".join(("share", "count", "first", "last", "mean", *_REDUCED))
             raise InvalidParameter(f"summaries of {name!r} must be some of {words}, got {what!r}")
         if not is_ordered(column.type, name):
             raise ColumnError(f"column {name!r} holds no numbers, so it has no {what}; ask for its share", name)
         numbers, missing = as_ordered(column, name)
         present, group = numbers[~missing], self.of_row[~missing]
         rows = np.bincount(group, minlength=self.n)
-        made, dtype = _NUMBERS[what](present, group, rows), plain(column).type
+        made, dtype = _summed_up(what, present, group, rows), plain(column).type
         values = restored(made.astype(np.int64), dtype) if pa.types.is_temporal(dtype) else pa.array(made)
         return [(f"{what} of {name}", values.take(pa.array(np.arange(self.n), mask=rows == 0)))]
 
@@ -305,26 +305,18 @@ class _Groups:
         return made
 
 
-def _reduced(function: np.ufunc) -> Callable[..., NDArray[Any]]:
-    def of(present: NDArray[Any], owner: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
-        made, seen = np.zeros(len(rows), present.dtype), np.flatnonzero(rows)
-        if len(seen):
-            made[seen] = function.reduceat(present, np.searchsorted(owner, seen))
-        return made
-
-    return of
+# Functions of the numbers of a group, beside their mean.
+_REDUCED = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 
-def _mean(present: NDArray[Any], owner: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
-    return np.bincount(owner, present, len(rows)) / np.maximum(rows, 1)
-
-
-_NUMBERS: dict[str, Callable[..., NDArray[Any]]] = {
-    "mean": _mean,
-    "sum": _reduced(np.add),
-    "min": _reduced(np.minimum),
-    "max": _reduced(np.maximum),
-}
+def _summed_up(what: str, present: NDArray[Any], group: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[Any]:
+    """Mean, sum, least or largest number of each group that has so many; 0 of those without."""
+    if what == "mean":
+        return np.bincount(group, present, len(rows)) / np.maximum(rows, 1)
+    made, seen = np.zeros(len(rows), present.dtype), np.flatnonzero(rows)
+    if len(seen):
+        made[seen] = _REDUCED[what].reduceat(present, np.searchsorted(group, seen))
+    return made
 
 
 def read_units(
