@@ -108,8 +108,8 @@ class Rows:
         Columns that rows of others come to.
     model : HistoryModel or None
         Of what is left, once it is learned.
-    keys : column or None
-        Of units what names each of them.
+    keys : column
+        What names each of the rows for those that belong to them.
     before : dict of str to pair, optional
         Of rows of a private model, which follow nothing: each column of the row before, and where there is none.
     """
@@ -355,13 +355,12 @@ def read_units(
     top = Rows(first, _without_rows(read[first]), _types(own), Child(), columns, np.arange(n), n, np.arange(n))
     made: dict[str | None, Rows] = {root: top, None: top}
     top.keys = values if root is None else values.take(pa.array(codes))
-    keys: dict[str | None, Any] = {root: top.keys, None: top.keys}
     # Those of the root before those that belong to them.
     order = sorted(children, key=lambda name: children[name].parent not in (None, root))
     for name in order:
         child = children[name]
         above = made[child.parent]
-        made[name], keys[name] = _rows_of(name, read[name], child, above, keys[child.parent], child.key or key)
+        made[name] = _rows_of(name, read[name], child, above, child.key or key)
         above.children.append(made[name])
     for name in reversed(order):
         above = made[children[name].parent]
@@ -373,13 +372,13 @@ def read_units(
     return top
 
 
-def _rows_of(name: str, table: Table, child: Child, above: Rows, keys: Any, key: str) -> tuple[Rows, Any]:
-    """Rows of a table by their owners in order, and the keys that they have themselves."""
+def _rows_of(name: str, table: Table, child: Child, above: Rows, key: str) -> Rows:
+    """Rows of a table by their owners in order."""
     native = child.released(table.to_arrow(), name, key)
     if not len(native):
         raise ColumnError(f"table {name!r} holds no rows, so there is nothing to learn; leave it out")
     values, codes = factorize(native[key], key)
-    place = look_up(values, keys)
+    place = look_up(values, above.keys)
     if lost := int(np.isin(codes, np.flatnonzero(place < 0)).sum()):
         raise ColumnError(
             f"column {key!r} of table {name!r} names {lost} times what table {above.name!r} does not have; leave those "
@@ -413,7 +412,7 @@ def _rows_of(name: str, table: Table, child: Child, above: Rows, keys: Any, key:
     columns = {column: native[column].combine_chunks() for column in left}
     units = int(above.unit.max(initial=-1)) + 1
     unit = np.append(above.unit[above.owner], units + np.arange(len(nobody)))
-    return Rows(name, _without_rows(table), _types(native), child, columns, owner[order], n, unit), own
+    return Rows(name, _without_rows(table), _types(native), child, columns, owner[order], n, unit, keys=own)
 
 
 def _without_rows(table: Table) -> Table:

@@ -43,8 +43,11 @@ if TYPE_CHECKING:
     from sanitize.ledger import UnitLedger, UnitReport
     from sanitize.trees import Tree
 
-# Units that models are tilted to.
-_TRIED = 10_000
+    Features = NDArray[np.float32]  # what is known of each owner, shape (n_owners, n_features)
+    Line = tuple[str | float, ...]  # of the report, about one table
+
+# Units that models are tilted to, and the seed that they are printed from.
+_TRIED, _SEED = 10_000, 0
 Tables: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str]"
 
 
@@ -258,12 +261,12 @@ class UnitRelease:
         self._tree: Tree = fitted.beside["tree_"]
         vars(self).pop("report_", None)
         # Units that are printed from a seed and thrown away: models are tilted to what is known of printed ones.
-        seed, p_y = NoiseKey.from_seed(0), fitted.channel.push(rows_of[None] / rows_of.sum())[0]
+        seed, p_y = NoiseKey.from_seed(_SEED), fitted.channel.push(rows_of[None] / rows_of.sum())[0]
         cells = np.searchsorted(np.cumsum(p_y)[:-1], np.linspace(0, 1, _TRIED, endpoint=False), side="right")
         # In random order: of many rows the first are enough, and must be of all symbols.
         mixed = np.argsort(derived(seed, "order").words_at(0, np.arange(_TRIED)))
         tried = self._release.decode(cells[mixed], seed)
-        self._learn(root, _features(self._tree, learned.columns), tried, _features(self._tree, tried), seed)
+        self._learn(root, _features(self._tree, learned.columns), tried, _features(self._tree, tried))
         return self
 
     @cached_property
@@ -272,15 +275,9 @@ class UnitRelease:
         told = None if self.ledger is None else self.ledger.check(self._told, self._designer)
         return self._reported([], told)
 
-    def _learn(
-        self,
-        above: Rows,
-        features: NDArray[np.float32],
-        tried: Mapping[str, Any],
-        tried_features: NDArray[np.float32],
-        seed: NoiseKey,
-    ) -> None:
+    def _learn(self, above: Rows, features: Features, tried: Mapping[str, Any], tried_features: Features) -> None:
         """Learn what prints the rows of all that belong to these."""
+        seed = NoiseKey.from_seed(_SEED)
         for child in above.children:
             of_owner, n = _with_nobody(features, child.n_nobody), len(tried_features)
             own = of_owner[child.owner]
@@ -299,7 +296,7 @@ class UnitRelease:
                 columns, known = model.printed(states, seed), np.hstack([states.T.astype(np.float32), known])
                 own = np.hstack([model.features(table), own])
             columns |= {name: tried[of].take(pa.array(owner)) for name, of in child.shared.items() if of in tried}
-            self._learn(child, own, columns, known, seed)
+            self._learn(child, own, columns, known)
 
     def release(self) -> dict[str, Any]:
         """Draw a symbol for each unit, and print its rows in all tables, under new keys and in a new order.
@@ -331,22 +328,17 @@ class UnitRelease:
         order, keys = derived(words, "order").words_at(0, np.arange(len(drawn))), np.arange(1, len(drawn) + 1)
         printed = release.decode(drawn[np.argsort(order, kind="stable")], words)
         made = {} if self.root is None else {self.root: _rebuilt(root, printed, {self.key: keys})}
-        kept: list[tuple[str | float, ...]] = []
-        self._print(root, printed, _features(self._tree, printed), keys, words, made, kept)
+        kept: list[Line] = []
+        for name, rows, line in self._print(root, printed, _features(self._tree, printed), keys, words):
+            made[name] = rows
+            kept.append(line)
         self.report_ = self._reported(kept, None if self.ledger is None else self.ledger.report())
         return {name: made[name] for name in (self.root, *self.children) if name is not None}
 
     def _print(
-        self,
-        above: Rows,
-        printed: Mapping[str, Any],
-        features: NDArray[np.float32],
-        keys: NDArray[np.intp],
-        words: RandomWords,
-        made: dict[str, Any],
-        kept: list[tuple[str | float, ...]],
-    ) -> None:
-        """Rows of all that belong to printed ones, and how like the table they are."""
+        self, above: Rows, printed: Mapping[str, Any], features: Features, keys: NDArray[np.intp], words: RandomWords
+    ) -> Iterator[tuple[str, Any, Line]]:
+        """The name, the rows, and how like the table they are, of all that belongs to printed ones."""
         for child in above.children:
             n, of_owner = len(keys), _with_nobody(features, child.n_nobody)
             numbers = np.append(child.printed(printed, n), np.ones(child.n_nobody, np.intp))
@@ -364,9 +356,9 @@ class UnitRelease:
             own = np.arange(1, len(owner) + 1)
             of_keys = np.append(keys, np.zeros(child.n_nobody, np.intp))[owner]
             named = {child.child.key or self.key: of_keys, child.child.id or "": own}
-            made[child.name] = _rebuilt(child, columns, named)
-            kept.append((child.name, float(len(child.owner)), float(len(owner)), child.distance(numbers[:n]), moved))
-            self._print(child, columns, known, own, words, made, kept)
+            like = float(len(child.owner)), float(len(owner)), child.distance(numbers[:n]), moved
+            yield child.name, _rebuilt(child, columns, named), (child.name, *like)
+            yield from self._print(child, columns, known, own, words)
 
     def write(self, target: str | os.PathLike[str] | Among, *, force: bool = False) -> LeakageReport:
         """Release into a new folder: a Parquet file ``NAME.parquet`` for each table, all of them or nothing.
@@ -401,7 +393,7 @@ class UnitRelease:
                         writer.write_table(table)
         return self.report_
 
-    def _reported(self, kept: list[tuple[str | float, ...]], told: UnitReport | None) -> LeakageReport:
+    def _reported(self, kept: list[Line], told: UnitReport | None) -> LeakageReport:
         """The report of the design with what holds for whole units, and what all releases told of them."""
         report = self._designer.report_
         whom = (
@@ -438,11 +430,11 @@ def _rebuilt(rows: Rows, columns: Mapping[str, Any], keys: Mapping[str, NDArray[
     return rows.table.rebuild(made)
 
 
-def _features(tree: Tree, profile: Mapping[str, Any]) -> NDArray[np.float32]:
+def _features(tree: Tree, profile: Mapping[str, Any]) -> Features:
     """Levels of the columns of profiles: what is printed inside of them is not what there is."""
     return np.stack([c.encode(profile[c.name]) for c in tree.columns], axis=1).astype(np.float32)
 
 
-def _with_nobody(features: NDArray[np.float32], n_nobody: int) -> NDArray[np.float32]:
+def _with_nobody(features: Features, n_nobody: int) -> Features:
     """Features of owners, and of as many of whom nothing is known."""
     return np.concatenate([features, np.full((n_nobody, features.shape[1]), np.nan, np.float32)])
