@@ -160,6 +160,12 @@ def draw_each(
     return np.searchsorted(cumulative, drawn, side="right") - 1
 
 
+def drawn_states(weights: NDArray[np.int64], line: Codes, words: NDArray[np.uint64]) -> Codes:
+    """For each row a state, by the weights in its line; weights have shape (n_lines, n_states)."""
+    first = line * weights.shape[1]
+    return draw_each(np.append(0, np.cumsum(weights)), first, first + weights.shape[1], words) - first
+
+
 def high_half(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The upper 32 bits of words of 64."""
     return words >> _HALF

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sanitize._checks import Codes, Mask, Vector
 from sanitize._tables.columns import ascending, python_values
 from sanitize.printing._dependence import information, spanning_tree
-from sanitize.printing._edges import draw_each, faded, high_half, shares
+from sanitize.printing._edges import drawn_states, faded, high_half, shares
 from sanitize.printing._values import PrintedColumn, printed_as
 from sanitize.trees import MOST_VALUES, Levels, grouped
 
@@ -324,6 +324,4 @@ def _drawn(weights: Sequence[Vector], given: Sequence[Codes], word: NDArray[np.u
     lost = ~weight.any(axis=1)  # no state may be beside all of them
     weight[lost] = weights[-1][rows[-1][lost]]
     weight = np.ceil(weight * (_LARGEST / weight.max(axis=1, keepdims=True))).astype(np.int64)
-    n = weight.shape[1]
-    start = inverse.ravel() * n
-    return draw_each(np.append(0, np.cumsum(weight)), start, start + n, word) - start
+    return drawn_states(weight, inverse.ravel(), word)

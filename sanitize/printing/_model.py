@@ -15,7 +15,7 @@ from sanitize._files.declared import Count, Declared, require
 from sanitize._files.system import in_turn
 from sanitize._limits import BLOCK_ROWS
 from sanitize.printing._dependence import forbidden, information, joint_counts, of_kinds, pair_counts, spanning_tree
-from sanitize.printing._edges import PRINT_LANE, WHOLE, chances, draw_each, high_half, in_whole_numbers, shares
+from sanitize.printing._edges import PRINT_LANE, WHOLE, chances, drawn_states, high_half, in_whole_numbers, shares
 from sanitize.printing._evidence import Evidence, messages, weighted
 from sanitize.printing._nodes import Values, determined, nodes_of
 from sanitize.printing._values import PrintedColumn
@@ -283,11 +283,9 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
                 weight = table[line] * told
                 lost = ~weight.any(axis=1)
                 weight[lost] = told[lost]
-                cumulative = np.append(0, np.cumsum(weight))
                 rows = by_key[begins[part][0] : ends[part][-1]]
-                own = np.repeat(np.arange(len(cell)), ends[part] - begins[part]) * weight.shape[1]
-                places = draw_each(cumulative, own, own + weight.shape[1], word[rows])
-                states[number, rows] = places - own
+                own = np.repeat(np.arange(len(cell)), ends[part] - begins[part])
+                states[number, rows] = drawn_states(weight, own, word[rows])
             if not number:
                 kind, states[0] = np.divmod(states[0], n_states)
         return states

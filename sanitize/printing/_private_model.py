@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sanitize._checks import Codes, Vector
 from sanitize._sampling.count_noise import whole
-from sanitize.printing._edges import WHOLE, draw_each, high_half, in_whole_numbers
+from sanitize.printing._edges import WHOLE, drawn_states, high_half, in_whole_numbers
 from sanitize.trees import GROUPS, grouped
 
 if TYPE_CHECKING:
@@ -124,9 +124,8 @@ class PrivateModel:
         made: list[Codes] = [np.zeros(n, np.intp)] * len(self.order)
         for number, parent, given, chances in zip(self.order, self.parents, self.given, self.chances, strict=True):
             words = high_half(key.words_at(number, np.arange(n)))
-            first = given[made[parent]] * chances.shape[1] if parent >= 0 else np.zeros(n, np.intp)
-            cumulative = np.append(0, np.cumsum(chances))
-            made[number] = draw_each(cumulative, first, first + chances.shape[1], words) - first
+            line = given[made[parent]] if parent >= 0 else np.zeros(n, np.intp)
+            made[number] = drawn_states(chances, line, words)
         return made
 
 
