@@ -39,11 +39,7 @@ def leakage_scorer(measure: str = "max_log_lift") -> Callable[..., float]:
     {'budget': 0.5}
     """
 
-    def score(sanitizer: Any, X: Any, y: Any = None, **params: Any) -> float:
-        value = _value(sanitizer, X, measure, params)
-        return value if measure == "min_log_lift" else -value
-
-    return score
+    return _scorer(measure, 1.0 if measure == "min_log_lift" else -1.0)
 
 
 def utility_scorer(measure: str = "normalized_utility") -> Callable[..., float]:
@@ -65,15 +61,17 @@ def utility_scorer(measure: str = "normalized_utility") -> Callable[..., float]:
     """
     one_of("measure", measure, "utility", "normalized_utility")
 
+    return _scorer(measure, 1.0)
+
+
+def _scorer(measure: str, sign: float) -> Callable[..., float]:
+    """A figure of a fitted sanitizer on the rows it is shown, larger where it is better."""
+
     def score(sanitizer: Any, X: Any, y: Any = None, **params: Any) -> float:
-        return _value(sanitizer, X, measure, params)
+        values = sanitizer.measure(X, **params).summary
+        if not isinstance(values.get(measure), float):
+            names = sorted(name for name, value in values.items() if isinstance(value, float))
+            raise InvalidParameter(f"measure must be one of {names}, got {measure!r}")
+        return sign * float(values[measure])
 
     return score
-
-
-def _value(sanitizer: Any, X: Any, measure: str, params: dict[str, Any]) -> float:
-    values = sanitizer.measure(X, **params).summary
-    if not isinstance(values.get(measure), float):
-        names = sorted(name for name, value in values.items() if isinstance(value, float))
-        raise InvalidParameter(f"measure must be one of {names}, got {measure!r}")
-    return float(values[measure])
