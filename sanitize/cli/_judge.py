@@ -34,16 +34,9 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
         released = whole_table(args.input, public, sensitive if public else None)
         others = [] if public else released.column_names
         people, *outsiders = (whole_table(Path(file), [*sensitive, *public], others) for file in files[1:])
-    found = judge_table(
-        released,
-        people,
-        outsiders=outsiders[0] if outsiders else None,
-        sensitive=sensitive,
-        public=public or None,
-        rows=args.rows,
-        excess=args.excess,
-        at_most=args.at_most,
-    )
+    columns = {"sensitive": sensitive, "public": public or None}
+    settings = {"rows": args.rows, "excess": args.excess, "at_most": args.at_most}
+    found = judge_table(released, people, outsiders=outsiders[0] if outsiders else None, **columns, **settings)
     if args.html is not None:
         args.outputs.text(args.html, found.to_html(), replaces=args.force)
     say(found.to_json() if args.json else found.to_text() + "\n")
