@@ -231,29 +231,14 @@ class SavedRelease:
         return Prepared(self.bound(), rows.seen, words, report, footer_of(report, order))
 
     def _form(self) -> SavedForm:
-        layout = self._layout
-        return SavedForm(
-            "sanitize/release",
-            1,
-            __version__,
-            self.mechanism,
-            self.output,
-            layout.sensitive,
-            layout.read,
-            layout.missing,
-            tuple(bins for _, bins in sorted(layout.bins.items())),
-            tuple(sorted(layout.labelled)),
-            budget_to_dict(self.budget),
-            self.channel.form(),
-            bare_tree(layout),
-            self._printer,
-            OptimalityForm.of(self.channel.optimality),
-            tuple(map(MeasureForm.of, self.figures)),
-            self.warnings,
-            self.secret_dp,
-            "",
-            self.record_dp or UNSET,
-        )
+        layout, channel = self._layout, self.channel
+        made = __version__, self.mechanism, self.output
+        bins, labelled = tuple(bins for _, bins in sorted(layout.bins.items())), tuple(sorted(layout.labelled))
+        columns = layout.sensitive, layout.read, layout.missing, bins, labelled
+        design = budget_to_dict(self.budget), channel.form(), bare_tree(layout), self._printer
+        figures = tuple(map(MeasureForm.of, self.figures))
+        said = OptimalityForm.of(channel.optimality), figures, self.warnings, self.secret_dp
+        return SavedForm("sanitize/release", 1, *made, *columns, *design, *said, "", self.record_dp or UNSET)
 
 
 @dataclass(frozen=True, eq=False)
