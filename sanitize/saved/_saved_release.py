@@ -232,13 +232,13 @@ class SavedRelease:
 
     def _form(self) -> SavedForm:
         layout, channel = self._layout, self.channel
-        made = __version__, self.mechanism, self.output
+        mechanism, output, record_dp = self.mechanism, self.output, self.record_dp or UNSET
         bins, labelled = tuple(bins for _, bins in sorted(layout.bins.items())), tuple(sorted(layout.labelled))
         columns = layout.sensitive, layout.read, layout.missing, bins, labelled
         design = budget_to_dict(self.budget), channel.form(), bare_tree(layout), self._printer
         figures = tuple(map(MeasureForm.of, self.figures))
         said = OptimalityForm.of(channel.optimality), figures, self.warnings, self.secret_dp
-        return SavedForm("sanitize/release", 1, *made, *columns, *design, *said, "", self.record_dp or UNSET)
+        return SavedForm("sanitize/release", 1, __version__, mechanism, output, *columns, *design, *said, "", record_dp)
 
 
 @dataclass(frozen=True, eq=False)
