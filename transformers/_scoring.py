@@ -38,7 +38,6 @@ def leakage_scorer(measure: str = "max_log_lift") -> Callable[..., float]:
     >>> search.fit(df).best_params_
     {'budget': 0.5}
     """
-
     return _scorer(measure, 1.0 if measure == "min_log_lift" else -1.0)
 
 

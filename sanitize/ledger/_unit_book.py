@@ -236,12 +236,13 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
 
     def _checked(self) -> UnitBook:
         """Itself, if its parts belong together: they do not while a release is made."""
-        n, n_secrets, n_groups = len(self.units), len(self.secrets), len(self.sizes)
         for digests in (self.secrets, self.units, self.values):
-            require(digests.shape == (len(digests), DIGEST_BYTES))
+            require(digests.shape[1:] == (DIGEST_BYTES,))
+        n, n_secrets = len(self.units), len(self.secrets)
         require(self.secret.shape == self.group.shape == (n,) and n == len({bytes(row) for row in self.units}))
-        require(self.sizes.shape == (n_groups, n_secrets) and self.said.shape == (n_groups, SAID) and n_groups > 0)
-        require(self.chosen.shape == (n_secrets,) and self.shares.shape == (n_groups,))
+        require(self.sizes.shape[1:] == self.chosen.shape == (n_secrets,) and len(self.sizes) > 0)
+        n_groups = len(self.sizes)
+        require(self.said.shape == (n_groups, SAID) and self.shares.shape == (n_groups,))
         most = 0.0 if self.confidence is None else whole_share(self.confidence)
         require(0 <= most < 1 and bool(((self.shares >= 0) & (self.shares <= most)).all()))
         require(bool(n) == bool(self.entries) == bool(self.sensitive) == bool(n_secrets))
