@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
+from sanitize._files.declared import plain
 from sanitize._files.sealed_text import seal_of
 from sanitize._sampling.noise import NoiseKey
 from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget
@@ -504,6 +505,30 @@ def test_a_sealed_count_beyond_64_bits_is_refused(count, tmp_path):
         with pytest.raises(LedgerError, match=r"damaged|is not a unit ledger"):
             UnitLedger(ledger.path)
         place[name] = before
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_sealed_arrays_of_another_shape_are_refused(shape, tmp_path):
+    table = months(9, n_months=1)[0]
+    ledger = ledger_in(tmp_path)
+    ledger.release(table, sanitizer_of(table))
+    state, names = (
+        json.loads(ledger.path.read_text()),
+        ("secrets", "units", "secret", "group", "sizes", "chosen", "said"),
+    )
+    for name in (*names, "values", *(["shares"] if shape != (1,) else [])):
+        other = state | {name: plain(np.zeros(shape, np.int64))}
+        ledger.path.write_text(json.dumps(other | {"sha256": seal_of(other)}))
+        with pytest.raises(LedgerError, match="it is inconsistent"):
+            UnitLedger(ledger.path)
+
+
+def test_a_book_does_not_print_its_key_or_its_units(tmp_path):
+    table = months(9, n_months=1)[0]
+    ledger = ledger_in(tmp_path)
+    ledger.release(table, sanitizer_of(table))
+    book = UnitBook.read(ledger.path)
+    assert repr(book) == f"UnitBook({ledger.budget!r}, 'who', {table['who'].nunique()} units, 1 releases)"
 
 
 def test_a_file_that_is_no_unit_ledger_is_refused(tmp_path):
