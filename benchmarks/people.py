@@ -82,22 +82,27 @@ def units_of(by: object = None, **changed: object) -> UnitRelease:
 # ------------------------------------------------------------------------------------- what is told
 
 
-def told_by(samples: int, n: int, visits: float) -> None:
-    """Largest lifts of whole histories and of rows, over samples, under the distribution."""
-    links = {"visits": LINKS["visits"]}
+def told_by(samples: int, n: int, visits: float, n_tables: int) -> None:
+    """Largest lifts of whole histories, and with two tables of rows, over samples, under the distribution."""
+    links = LINKS if n_tables == 3 else {"visits": LINKS["visits"]}
 
     def profiles(seed: int, size: int) -> tuple[pd.DataFrame, pd.DataFrame]:
         tables = people(size, seed, visits)
+        if n_tables == 3:
+            return units_of().profiles(tables), None
         rows = tables["visits"].merge(tables["patients"], on="patient").drop(columns=["visit", "day"])
         return units_of(children=links).profiles(tables), rows.astype({"ill": int})
 
-    fresh, fresh_rows = profiles(10**6, 100_000)
+    fresh, fresh_rows = profiles(10**6, 100_000 if n_tables == 2 else 60_000)
     secret = fresh["ill"].to_numpy()
     found = {"people": [], "rows": []}
     over = {"people": 0, "rows": 0}
     for sample in range(samples):
         whole, rows = profiles(sample, n)
-        for name, table, other in (("people", whole, fresh), ("rows", rows.drop(columns="patient"), fresh_rows)):
+        sides = [("people", whole, fresh)]
+        if rows is not None:
+            sides.append(("rows", rows.drop(columns="patient"), fresh_rows))
+        for name, table, other in sides:
             design = sz.TreeRandomResponse(BUDGET, sensitive="ill", confidence=0.95, output="model").fit(table)
             matrix, cells = design.channel_.sparse_matrix().toarray(), design.tree_.assign(other)
             if name == "people":
@@ -108,10 +113,10 @@ def told_by(samples: int, n: int, visits: float) -> None:
                 )
                 told = read_whole(drawn, other, matrix, design.tree_.assign(table), table, secret)
             lifts = told / told.sum(axis=0) / (told.sum(axis=1) / told.sum())[:, None]
-            enough = told.sum(axis=0) >= 500
+            enough = told.sum(axis=0) >= len(fresh) / 200
             found[name].append((lifts[:, enough].max(), lifts[:, enough].min()))
             over[name] += bool(found[name][-1][0] > 1.65 or found[name][-1][1] < 0.37)
-    for name, figures in found.items():
+    for name, figures in ((name, figures) for name, figures in found.items() if figures):
         most, least = np.array(figures).T
         print(
             f"| {name} | {over[name]} of {samples} | {np.median(most):.2f} (at most {most.max():.2f}) "
@@ -303,10 +308,11 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--people", type=int, default=15_000)
     parser.add_argument("--visits", type=float, default=20.0)
+    parser.add_argument("--tables", type=int, choices=(2, 3), default=2)
     parser.add_argument("--data", type=Path, default=Path("data"))
     args = parser.parse_args()
     if args.part == "told":
-        told_by(args.samples, args.people, args.visits)
+        told_by(args.samples, args.people, args.visits, args.tables)
     elif args.part == "private":
         private(args.people, args.visits, 3)
     elif args.part == "speed":
