@@ -58,12 +58,18 @@ class Positions:
         return np.where(self._keys[found] == wanted, found, -1)
 
 
+def distinct(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Distinct whole numbers in ascending order, and the place of each number among them."""
+    found, places = ascending(pa.array(numbers), "")
+    return found.to_numpy(), places
+
+
 def distinct_rows(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Distinct rows in lexicographic order, and the position of each row among them."""
     places: NDArray[np.int64] = np.zeros(len(rows), np.int64)
     for size, code in zip(sizes, rows.T, strict=True):
         # Combinations with the columns before are numbered, so that those with one more fit a whole number.
-        places = ascending(pa.array(places * size + code), "")[1].astype(np.int64)
+        places = distinct(places * size + code)[1].astype(np.int64)
     first = np.empty(int(places.max(initial=-1)) + 1, np.int64)
     first[places] = np.arange(len(rows))
     return np.ascontiguousarray(rows[first]), places.astype(np.int32)

@@ -10,11 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from sanitize._limits import DENSE_CELLS
-from sanitize._tables.columns import ascending
-from sanitize._tables.keys import Positions, distinct_rows
+from sanitize._tables.keys import Positions, distinct, distinct_rows
 from sanitize.alphabet import Alphabet
 from sanitize.channel._stage import Stage
 from sanitize.errors import ColumnError
@@ -180,8 +178,7 @@ class Tuples:
         others = [other for other in range(len(self.sizes)) if other != part]
         rest, place = self.select(others)
         keys = np.repeat(place.astype(np.int64), lengths) * kernel.n_outputs + own.indices
-        distinct, number = ascending(pa.array(keys), "")
-        found = distinct.to_numpy()
+        found, number = distinct(keys)
         rows = np.empty((len(found), len(self.sizes)), np.int32)
         rows[:, others] = rest.codes[found // kernel.n_outputs]
         rows[:, part] = found % kernel.n_outputs
