@@ -55,8 +55,8 @@ def fetch(name: str, *, data_home: PathLike | None = None, local: PathLike | Non
         Cache folder; by default the folder named by the environment variable SANITIZE_DATA, or
         ~/.cache/sanitize.
     local : path, optional
-        A copy to use instead of the network: a folder with the original files (``SOURCES`` has their names), checked like
-        a download, or a Parquet file with the same columns, read as it is.
+        A copy to use instead of the network: a folder with the original files (``SOURCES`` has their names), checked
+        like a download, or a Parquet file with the same columns, read as it is.
 
     Returns
     -------

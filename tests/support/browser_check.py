@@ -24,7 +24,7 @@ from shown_pages import shown_reports
 
 import sanitize as sz
 from sanitize.policy import make_plan
-from sanitize.report import Material, Section, dossier, to_page
+from sanitize.report import Material, Section, dossier
 from sanitize.report._facts import ReleaseFacts
 
 AUDIENCES = ("internal", "public")
@@ -117,7 +117,7 @@ def pages() -> dict[str, str]:
         material = Material(
             (("report", name, "0" * 64),), ((name, name),), (name,), ((name, "passed", name),), 0.1, (1, name)
         )
-        made[f"{kind}-dossier"] = to_page(dossier(_hostile(name, 30, 8).to_dict(), material))
+        made[f"{kind}-dossier"] = dossier(_hostile(name, 30, 8).to_dict(), material, "html")
     made["many"] = _hostile("symbol", 10_000, 2).to_html()
     return made
 
