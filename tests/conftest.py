@@ -27,7 +27,7 @@ _LONGEST = {"test_spark.py", "test_dask.py", "test_dask_frames.py", "test_notebo
 
 
 # Of the cases of a slow test about one in so many always runs, and at least one.
-_SAMPLED = 16
+_SAMPLED = 32
 
 
 def pytest_addoption(parser):
