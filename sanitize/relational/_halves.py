@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sanitize._tables.columns import column_of, factorize, look_up
-from sanitize.trees import as_ordered
+from sanitize._tables.columns import look_up
+from sanitize.relational._profiles import Child, in_order, owners_of
 
 if TYPE_CHECKING:
     from sanitize._tables.frame import Table
-    from sanitize.relational._profiles import Child, Rows
+    from sanitize.relational._profiles import Rows
 
 
 def halved(
@@ -25,19 +25,19 @@ def halved(
     """
     made = {name: table.to_arrow() for name, table in read.items()}
     for name, native in made.items():
-        child = children.get(name)
-        if child is None:
-            rows, half = np.repeat(np.arange(len(native)), 2), np.tile([0, 1], len(native))
-        elif child.parent in (None, root):
-            order = None if child.order is None else as_ordered(column_of(native, child.order), child.order)[0]
-            rows, half = _in_halves(_units_of(native, child.key or key, units), order)
-        else:
+        child = children.get(name, Child())
+        if child.parent not in (None, root):
             continue
-        name_of = key if child is None else child.key or key
-        native = native.take(pa.array(rows))
-        unit = _units_of(native, name_of, units)
-        keys = pa.array(2 * unit + half, mask=unit < 0)
-        made[name] = native.set_column(native.schema.get_field_index(name_of), name_of, keys)
+        own = child.key or key
+        owner = owners_of(native, own, units)
+        if name == root:
+            rows, half = np.repeat(np.arange(len(native)), 2), np.tile([0, 1], len(native))
+        else:
+            rows = in_order(native, owner, child.order)
+            first, last = (np.searchsorted(owner[rows], owner[rows], side=side) for side in ("left", "right"))
+            half = 2 * (np.arange(len(rows)) - first) >= last - first
+        keys = pa.array(2 * owner[rows] + half, mask=owner[rows] < 0)
+        made[name] = native.take(pa.array(rows)).set_column(native.schema.get_field_index(own), own, keys)
     return made
 
 
@@ -50,16 +50,3 @@ def side_by_side(whole: Rows, halves: Rows) -> dict[str, Any]:
         place = pa.array(rows, mask=rows < 0)
         made |= {f"{words} {name}": halves.columns[name].take(place) for name in halves.columns if name not in own}
     return made
-
-
-def _units_of(table: pa.Table, name: str, units: Any) -> Any:
-    """Number of the unit of each row; -1 of nobody."""
-    values, codes = factorize(column_of(table, name), name)
-    return np.append(look_up(values, units), -1)[codes].astype(np.int64)
-
-
-def _in_halves(unit: Any, order: Any) -> tuple[Any, Any]:
-    """Rows by unit and order, and whether each is of the later half."""
-    rows = np.lexsort((np.arange(len(unit)) if order is None else order, unit))
-    first, last = (np.searchsorted(unit[rows], unit[rows], side=side) for side in ("left", "right"))
-    return rows, 2 * (np.arange(len(rows)) - first) >= last - first

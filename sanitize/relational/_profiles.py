@@ -11,7 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanitize._checks import Vector
-from sanitize._tables.columns import as_arrow, ascending, column_of, factorize, look_up, masked, python_values
+from sanitize._tables.columns import (
+    MISSING,
+    UNSEEN,
+    as_arrow,
+    ascending,
+    column_of,
+    factorize,
+    look_up,
+    masked,
+    python_values,
+)
 from sanitize._tables.frame import Table
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.printing import begins
@@ -377,30 +387,19 @@ def _rows_of(name: str, table: Table, child: Child, above: Rows, key: str) -> Ro
     native = child.released(table.to_arrow(), name, key)
     if not len(native):
         raise ColumnError(f"table {name!r} holds no rows, so there is nothing to learn; leave it out")
-    values, codes = factorize(native[key], key)
-    place = look_up(values, above.keys)
-    if lost := int(np.isin(codes, np.flatnonzero(place < 0)).sum()):
+    owner = owners_of(native, key, above.keys)
+    if lost := int((owner == UNSEEN).sum()):
         raise ColumnError(
             f"column {key!r} of table {name!r} names {lost} times what table {above.name!r} does not have; leave those "
             "rows out, or make it missing",
             key,
         )
-    owner = np.append(place, -1)[codes].astype(np.intp)
     nobody = np.flatnonzero(owner < 0)
     n = len(above.owner)
     owner[nobody] = n + np.arange(len(nobody))
-    order = np.argsort(owner, kind="stable")
-    if child.order is not None:
-        column = native[child.order]
-        if not is_ordered(column.type, child.order):
-            raise ColumnError(
-                f"column {child.order!r} of table {name!r} must hold numbers, dates or times", child.order
-            )
-        # Rows without it stay behind the one before them.
-        numbers, missing = as_ordered(column.take(pa.array(order)), child.order)
-        starts = begins(owner[order])
-        last = np.maximum.accumulate(np.where(~missing | starts, np.arange(len(order)), 0))
-        order = order[np.lexsort((numbers[last], ~(missing & starts)[last], owner[order]))]
+    if child.order is not None and not is_ordered(native[child.order].type, child.order):
+        raise ColumnError(f"column {child.order!r} of table {name!r} must hold numbers, dates or times", child.order)
+    order = in_order(native, owner, child.order)
     native = native.take(pa.array(order))
     own = np.arange(len(native))
     if child.id is not None:
@@ -413,6 +412,23 @@ def _rows_of(name: str, table: Table, child: Child, above: Rows, key: str) -> Ro
     units = int(above.unit.max(initial=-1)) + 1
     unit = np.append(above.unit[above.owner], units + np.arange(len(nobody)))
     return Rows(name, _without_rows(table), _types(native), child, columns, owner[order], n, unit, keys=own)
+
+
+def owners_of(native: pa.Table, key: str, keys: Any) -> NDArray[np.intp]:
+    """Place of each row's owner among keys; MISSING where it has none, UNSEEN where there is no such key."""
+    values, codes = factorize(native[key], key)
+    return np.append(look_up(values, keys), MISSING)[codes].astype(np.intp)
+
+
+def in_order(native: pa.Table, owner: NDArray[np.intp], order: str | None) -> NDArray[np.intp]:
+    """Rows by owner, those of each as they stand or by a column; rows without it stay behind the one before them."""
+    rows = np.argsort(owner, kind="stable")
+    if order is None:
+        return rows
+    numbers, missing = as_ordered(native[order].take(pa.array(rows)), order)
+    starts = begins(owner[rows])
+    last = np.maximum.accumulate(np.where(~missing | starts, np.arange(len(rows)), 0))
+    return rows[np.lexsort((numbers[last], ~(missing & starts)[last], owner[rows]))]
 
 
 def _without_rows(table: Table) -> Table:

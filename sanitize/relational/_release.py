@@ -181,8 +181,9 @@ class UnitRelease:
         -------
         Table of the kind of the root's, or of the only one's
         """
-        root = self._read(tables)
-        halves = self._read(halved(self._given(tables), self.key, self.children, self.root, root.keys))
+        read = self._given(tables)
+        root = self._read(read)
+        halves = self._read(halved(read, self.key, self.children, self.root, root.keys))
         return root.table.rebuild(side_by_side(root, halves))
 
     def _given(self, tables: Tables) -> dict[str, Table]:

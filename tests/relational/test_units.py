@@ -134,6 +134,19 @@ class TestHalves:
                     values = found[f"{half} {name}"].to_numpy(float)
                     np.testing.assert_allclose(values, expected.to_numpy(float), atol=1e-6)
 
+    def test_rows_without_a_date_are_in_the_half_of_the_row_before_them(self):
+        """As where they stand in a profile: behind the last dated row, or first where there is none."""
+        tables = hospital(400)
+        chosen = np.random.default_rng(7).random(len(tables["visits"])) < 0.3
+        tables["visits"].loc[chosen, "day"] = None
+        found, visits = release_of().halves(tables), tables["visits"]
+        day = visits.groupby("patient")["day"].ffill()
+        placed = visits.assign(first=day.notna(), behind=day).sort_values(["patient", "first", "behind"], kind="stable")
+        by = placed.groupby("patient")["visit"]
+        later = placed[2 * by.cumcount() >= by.transform("size")]
+        share = (later["code"] == "A").groupby(later["patient"]).mean().reindex(tables["patients"]["patient"])
+        np.testing.assert_allclose(found["later visits: share of code = A"].to_numpy(float), share, atol=1e-6)
+
     def test_raw_rows_under_new_keys_are_linked_and_a_release_is_not(self):
         tables = hospital(4000, seed=9)
 
