@@ -182,7 +182,7 @@ def downstream(
     confidence = check_confidence(confidence)
     one_of("rows", rows, "shuffle", "keep")
     raw = Table.of(df)
-    require_columns(raw, [target], "the raw table")
+    require_columns(raw.names, [target], "the raw table")
     # To stop early it would put rows aside by class, of which a rare one may have a single row.
     boosting = HistGradientBoostingClassifier(max_iter=60, early_stopping=False, random_state=0)
     model = boosting if estimator is None else estimator
@@ -238,9 +238,9 @@ def _compared(
     """
     raw, given, apart = part
     names = [name for name in given.names if name != target] if columns is None else list(columns)
-    require_columns(given, names, "the release")
-    require_columns(raw, names, "the raw table")
-    require_columns(apart, [*names, target], "the table of fresh rows")
+    require_columns(given.names, names, "the release")
+    require_columns(raw.names, names, "the raw table")
+    require_columns(apart.names, [*names, target], "the table of fresh rows")
     if not names:
         raise ColumnError("there is no column to predict from")
     answers, question = _Answers.of(raw, target)

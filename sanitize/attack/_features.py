@@ -104,11 +104,11 @@ def indicators(codes: NDArray[Any]) -> NDArray[np.float32]:
     return (codes[:, None] + 1 == levels).astype(np.float32)
 
 
-def require_columns(table: Table, names: Sequence[str], what: str) -> None:
-    """Refuse a table, called by what it is, that lacks some columns."""
-    absent = [name for name in names if name not in table.names]
+def require_columns(there: Sequence[str], names: Sequence[str], what: str) -> None:
+    """Refuse what has these columns, called by what it is, where it lacks some."""
+    absent = [name for name in names if name not in there]
     if absent:
-        raise ColumnError(f"{what}: {ColumnError.absent(absent, table.names)}", absent[0], absent)
+        raise ColumnError(f"{what}: {ColumnError.absent(absent, there)}", absent[0], absent)
 
 
 def sensitive_codes(sensitive: Any, n_rows: int) -> tuple[Alphabet, NDArray[np.int32]]:

@@ -13,7 +13,7 @@ from sanitize._checks import one_of, required, whole_number
 from sanitize._tables.frame import Table
 from sanitize.attack._adversaries import Secrets, predict, released_anew, threads_for
 from sanitize.attack._copies import Measured, find_copies, refuse_insiders, single_out
-from sanitize.attack._features import features_of
+from sanitize.attack._features import features_of, require_columns
 from sanitize.attack._nearest import search
 from sanitize.attack._people import PEOPLE, Beside
 from sanitize.confidence import check_confidence, clopper_pearson
@@ -123,6 +123,11 @@ def judge(
         if rows != "keep":
             raise InvalidParameter("at_most is about rows in the order of the source; say rows='keep', or leave it out")
     beside = Beside.of(released, source, outsiders, names, public)
+    if half is not None:
+        compared = [column.name for column in beside.columns]
+        require_columns(compared, half, "half")
+        if not 0 < len(set(half)) < len(compared):
+            raise InvalidParameter("half must name some of the columns that are compared, and not all of them")
     n_released, n_people, n_outsiders = beside.n
     if rows == "keep" and n_released != n_people:
         raise InvalidParameter(

@@ -21,7 +21,6 @@ from sanitize.attack._adversaries import Secrets, area, predict, threads_for
 from sanitize.attack._copies import Measured
 from sanitize.attack._features import Features, indicators
 from sanitize.attack._people import APART, PEOPLE, RELEASED, Beside, Column
-from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.measures import entropy
 
 Rows = NDArray[np.integer[Any]]
@@ -86,12 +85,8 @@ class _Search:
         by_entropy = np.argsort([-_entropy(column) for column in some.T], kind="stable").tolist()
         self.halves = by_entropy[::2], by_entropy[1::2]
         if half is not None:
-            names = [column.name for column in beside.columns]
-            if absent := [name for name in half if name not in names]:
-                raise ColumnError(f"half: {ColumnError.absent(absent, names)}", absent[0], absent)
-            if not 0 < len(set(half)) < len(names):
-                raise InvalidParameter("half must name some of the columns that are compared, and not all of them")
-            self.halves = [j for j in by_entropy if names[j] in half], [j for j in by_entropy if names[j] not in half]
+            is_in = [column.name in half for column in beside.columns]
+            self.halves = [j for j in by_entropy if is_in[j]], [j for j in by_entropy if not is_in[j]]
         self.known: list[int] = []
         together = np.zeros(len(some), np.int64)
         while len(self.known) < min(_KNOWN, max(1, len(sizes) - 1)):

@@ -210,7 +210,7 @@ def _check_roles(public: Sequence[str], sensitive: Sequence[str], tables: Sequen
         raise InvalidParameter(f"column {both!r} is both sensitive and public; choose one")
     for place, table in enumerate(tables):
         if table is not None:
-            require_columns(table, [*public, *(sensitive if place != RELEASED else ())], _NAMES[place])
+            require_columns(table.names, [*public, *(sensitive if place != RELEASED else ())], _NAMES[place])
 
 
 def _symbols(columns: Sequence[Column]) -> tuple[list[Codes], int]:
