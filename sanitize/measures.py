@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import entr, logsumexp, xlogy
 
-from sanitize._limits import JOINT_CELLS
+from sanitize._limits import CHANNEL_CELLS
+from sanitize._tolerances import SMALLEST_POSITIVE
 from sanitize.channel import ReducedChannel, check_channel
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import JointDistribution, check_distribution, check_fit
@@ -284,17 +285,19 @@ def chernoff_information(channel: Channel) -> float:
     from scipy.optimize import minimize_scalar
 
     reduced = ReducedChannel.of(check_channel(channel))
-    if reduced.n_states * max(reduced.n_states, channel.n_outputs) > JOINT_CELLS:
+    if reduced.n_states * max(reduced.n_states, channel.n_outputs) > CHANNEL_CELLS:
         raise InvalidParameter(f"{reduced.n_states} symbols are too many to compare any two of them")
     rows = np.eye(reduced.n_states)
     for stage in reduced.stages:
         rows = stage.push(rows)
     rows = np.unique(rows, axis=0)
-    pairs = np.triu_indices(len(rows), 1)
-    with np.errstate(divide="ignore"):
-        logs, at_half = np.log(rows), -np.log((np.sqrt(rows) @ np.sqrt(rows).T)[pairs])
-    least = math.inf
-    # The logarithm is convex in t and at most 0 at both ends, so C is between its distance at 1/2 and twice that.
+    roots, logs = np.sqrt(rows), np.full(rows.shape, -np.inf)
+    np.log(rows, out=logs, where=rows > 0)
+    alike = np.triu(roots @ roots.T, 1)  # e to the logarithm at t = 1/2
+    # The logarithm is convex in t and at most 0 at both ends, so C is between its distance at 1/2 and twice that: of
+    # pairs that are less alike than the square of the largest none has the least.
+    pairs = np.nonzero(alike >= max(float(alike.max(initial=0.0)) ** 2, SMALLEST_POSITIVE))
+    at_half, least = -np.log(alike[pairs]), math.inf
     for place in np.argsort(at_half, kind="stable"):
         if at_half[place] >= least * (1 - _DIGITS):
             break

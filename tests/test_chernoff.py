@@ -85,7 +85,7 @@ def test_what_follows_tells_less():
 
 
 def test_too_many_symbols_are_refused(monkeypatch):
-    monkeypatch.setattr("sanitize.measures.JOINT_CELLS", 100)
+    monkeypatch.setattr("sanitize.measures.CHANNEL_CELLS", 100)
     with pytest.raises(InvalidParameter, match="11 symbols are too many"):
         chernoff_information(sz.randomized_response(11, 1.0))
 
