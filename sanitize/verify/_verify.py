@@ -38,7 +38,7 @@ from sanitize.verify._verification import Check, Verification
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sanitize._files.open import Among, SourceLike
     from sanitize._files.source import Source
@@ -85,11 +85,12 @@ def drawn_again(
         with outputs() as made:
             place = Target(Path(folder) / path.name, as_folder=path.is_dir())
             SecondPass(first, prepared).write(made, place, rows)
+        same = f"all {table.n_rows} drawn again by the key of the receipt"
         if digest_of(place.path) == digest_of(path):
-            detail = f"all {table.n_rows} drawn again by the key of the receipt, every byte as it is released"
-            return report, [*checks, Check.passed("rows", detail)]
+            return report, [*checks, Check.passed("rows", f"{same}, every byte as it is released")]
         with open_source(place.path) as drawn:
-            return report, [*checks, *_differences(drawn, released, receipt)]
+            fault = _difference(drawn, released)
+        return report, [*checks, *_other_bytes(fault, same, receipt.other_versions)]
 
 
 def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
@@ -129,31 +130,44 @@ def _receipt_check(
     return Check("receipt", not fault, fault or ", ".join(filter(None, good)))
 
 
-def _differences(drawn: Source, released: Source, receipt: Receipt) -> list[Check]:
-    """In what a release is not the one that its key draws; only another form may be another version's."""
-    other = receipt.other_versions
-    if not drawn.schema.equals(released.schema):
-        fault = "other columns or types than the release has"
-    elif drawn.n_rows != released.n_rows:
-        fault = f"{released.n_rows} rows, and the release has {drawn.n_rows}"
-    else:
-        names = [name for name in drawn.schema.names if not _column(drawn, name).equals(_column(released, name))]
-        fault = f"column {', '.join(map(repr, names))} is not what the key draws" if names else ""
+def _other_bytes(fault: str, same: str, versions: str) -> list[Check]:
+    """What a release in other bytes than those drawn is: other rows, or another form, as other versions may write."""
     if fault:
-        hint = f" (made with {other})" if other else ""
-        return [Check.failed("rows", f"{fault}{hint}")]
-    rows = Check.passed("rows", f"all {drawn.n_rows} drawn again by the key of the receipt")
+        return [Check.failed("rows", f"{fault} (made with {versions})" if versions else fault)]
     detail = "the rows stand in other bytes than this library writes, which may carry what no row holds"
-    if other:
-        detail += f"; it was made with {other}: write it again with those versions, or release anew"
-    return [rows, Check.failed("form", detail)]
+    if versions:
+        detail += f"; it was made with {versions}: write it again with those versions, or release anew"
+    return [Check.passed("rows", same), Check.failed("form", detail)]
 
 
-def _column(source: Source, name: str) -> pa.ChunkedArray:
-    """A column without dictionaries."""
-    chunks = [as_arrow(batch[name], name) for file in source.files for batch in source.batches(file, [name])]
-    plain = [chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk for chunk in chunks]
-    return pa.chunked_array(plain, source.schema.field(name).type)
+def _difference(drawn: Source, released: Source) -> str:
+    """How the rows of a file first differ from those drawn; empty when they are the same."""
+    if not drawn.schema.equals(released.schema):
+        return "other columns or types than the release has"
+    if drawn.known_rows != released.known_rows:  # of a CSV file, which would be read for it, neither is known
+        return f"{released.known_rows} rows, and the release has {drawn.known_rows}"
+    rest = [pa.table({}), pa.table({})]
+    walks = [_walk(drawn), _walk(released)]
+    while True:
+        rest = [rows if len(rows) else next(walk, rows) for rows, walk in zip(rest, walks, strict=True)]
+        n_rows = min(map(len, rest))
+        if not n_rows:
+            return "" if not any(map(len, rest)) else f"{'fewer' if len(rest[0]) else 'more'} rows than the release has"
+        ours, theirs = (rows[:n_rows] for rows in rest)
+        if other := [name for name in ours.column_names if not ours[name].equals(theirs[name])]:
+            return f"column {', '.join(map(repr, other))} is not what the key draws"
+        rest = [rows[n_rows:] for rows in rest]
+
+
+def _walk(table: Source) -> Iterator[pa.Table]:
+    """All rows of a table without dictionaries, some at a time."""
+    for file in table.files:
+        for batch in table.batches(file, table.schema.names):
+            columns = {name: as_arrow(column, name) for name, column in batch.items()}
+            coded = {name for name, column in columns.items() if pa.types.is_dictionary(column.type)}
+            rows = pa.table(columns | {name: columns[name].dictionary_decode() for name in coded})
+            if len(rows):
+                yield rows
 
 
 def design_check(again: Designer) -> Check:
