@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import one_of
+from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.system import in_turn
-from sanitize._progress import begin
+from sanitize._limits import KEPT_BYTES
+from sanitize._progress import advance, begin
 from sanitize._release.row_order import OrderAudit
-from sanitize._tables.columns import as_arrow
+from sanitize._tables.columns import as_arrow, narrow
 from sanitize.errors import ColumnError, InvalidDistribution
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from sanitize._release.layout import Columns, Layout
     from sanitize.joint import ContingencyTable
 
+    Batch = Mapping[str, pa.Array]
 
 RowOrder = Literal["shuffle", "keep"]
 
@@ -90,11 +94,15 @@ class FirstPass:
         Rows in memory at a time, for each worker.
     workers : int
         Threads that read and count.
+    keeps : bool
+        Whether rows of Parquet files are kept for another reading, as far as there is room.
     """
 
     source: Source
     batch_rows: int = BATCH_ROWS
     workers: int = field(default=1, kw_only=True)
+    keeps: bool = field(default=False, kw_only=True)
+    _kept: dict[tuple[Path, int], tuple[int, list[Batch]]] = field(default_factory=dict, repr=False, kw_only=True)
 
     def empty(self) -> pa.Table:
         """The columns without rows.
@@ -162,8 +170,28 @@ class FirstPass:
         """Loads of some files, and how many rows of the table are before each."""
         for file in files:
             for load in self.source.loads(file, names, self.batch_rows):
+                if self.keeps and isinstance(self.source, ParquetSource):  # loads of others are read already
+                    load = replace(load, batches=partial(self._batches, (file, load.first), load, set(names)))
                 yield before, load
                 before += load.n_rows
+
+    def _batches(self, place: tuple[Path, int], load: Load, names: set[str]) -> Iterator[Batch]:
+        """Batches of a load, in codes of few bytes, which are looked at faster; not read again if they are kept."""
+        _, held = self._kept.get(place, (0, []))
+        if held and names <= set(held[0]):
+            for batch in held:
+                advance(len(next(iter(batch.values()))))
+                yield batch
+            return
+        held, size = [], 0
+        for stored in load.batches():
+            batch = {name: narrow(column) for name, column in stored.items()}
+            size += sum(column.nbytes for column in batch.values())
+            if size <= KEPT_BYTES:
+                held.append(batch)
+            yield batch
+        if size + sum(taken for taken, _ in list(self._kept.values())) <= KEPT_BYTES:  # threads may exceed it by a load
+            self._kept[place] = size, held
 
     def audit_of(self, layout: Layout, order: RowOrder) -> OrderAudit | None:
         """Audit of rows that keep their order; None where they do not."""

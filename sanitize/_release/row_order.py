@@ -17,7 +17,7 @@ import numpy as np
 
 from sanitize._release.random_order import SEGMENT_ROWS, findings
 from sanitize._tables.columns import factorize, python_values
-from sanitize._tables.keys import Combined, count, spread, with_missing
+from sanitize._tables.keys import Combined, count, occurring, spread, with_missing
 from sanitize._tolerances import FALSE_ALARM
 from sanitize.budgets import limits_for
 from sanitize.errors import RowOrderLeak
@@ -78,10 +78,10 @@ class SymbolOrder:
         """Add the rows from one on, given the number of each, and the key of every number."""
         if not len(numbers):
             return
-        occurring = np.flatnonzero(count(numbers, len(keys)))
-        known = _known(keys[occurring])
+        there = occurring(numbers, len(keys))
+        known = _known(keys[there])
         places = np.zeros(len(keys), np.uint8)
-        places[occurring] = _place(known, keys[occurring])
+        places[there] = _place(known, keys[there])
         blocks = self.counts(first, spread(places, numbers), len(known))
         # All rows of a small table, and evenly spread segments of a large one, are looked at.
         end, every = first + len(numbers), SEGMENT_ROWS * max(1, self.n_rows // _LOOKED_AT)

@@ -61,6 +61,17 @@ def as_arrow(values: Any, name: str) -> ArrowColumn:
     return array
 
 
+def narrow(column: ArrowColumn) -> ArrowColumn:
+    """A dictionary column with indices of as few bytes as it needs; others, and damaged ones, as they are."""
+    if not isinstance(column, pa.DictionaryArray):
+        return column
+    few = pa.from_numpy_dtype(np.min_scalar_type(max(len(column.dictionary) - 1, 0)))
+    try:  # an index that points past the dictionary must not be cut to one that does not
+        return pa.DictionaryArray.from_arrays(column.indices.cast(few), column.dictionary, safe=False)
+    except pa.ArrowInvalid:
+        return column
+
+
 def value_type(dtype: pa.DataType) -> pa.DataType:
     """Type of a column's values, whether or not they stand in a dictionary."""
     return dtype.value_type if pa.types.is_dictionary(dtype) else dtype

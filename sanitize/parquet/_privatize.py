@@ -138,7 +138,7 @@ def release_file(
             check_place(Path(receipt), written)
             begun = Receipt.begin(table, sanitizer, rows, key)
             key = begun.key.key
-        first = FirstPass(table, batch_rows, workers=threads)
+        first = FirstPass(table, batch_rows, workers=threads, keeps=rows == "keep")
         prepared = sanitizer.prepare(first, rows, key=key)
         told = None if begun is None else begun.to_json(prepared.release)
         digest = None if told is None else hashlib.sha256(told.encode()).hexdigest()

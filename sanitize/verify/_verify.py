@@ -68,7 +68,7 @@ def drawn_again(
     path = released.root
     with tempfile.TemporaryDirectory(dir=temporary_place()) as folder, open_source(source, again.numbers) as table:
         checks = [_receipt_check(receipt, table, rows, others, sanitizer)]
-        first = FirstPass(table, workers=n_workers(None))
+        first = FirstPass(table, workers=n_workers(None), keeps=rows == "keep")
         prepared: Prepared[Any]
         if isinstance(again, SavedRelease):
             prepared = again.prepare(first, rows, key=receipt.key.key)

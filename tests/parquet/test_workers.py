@@ -16,6 +16,7 @@ import sanitize._files.parquet as reading_parquet
 from sanitize import SavedRelease
 from sanitize._files.system import in_turn
 from sanitize._progress import told
+from sanitize._release import first_pass
 from sanitize._tables import keys as combined
 from sanitize.errors import InvalidParameter, SourceError
 from sanitize.parquet import audit_file, plan_file, release_file
@@ -67,7 +68,7 @@ def test_any_number_of_workers_writes_the_same_bytes_for_one_key(name, rows, raw
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 @pytest.mark.parametrize("name", SANITIZERS)
 def test_loads_of_combinations_come_to_the_same_as_rows_one_by_one(name, rows, tmp_path, monkeypatch):
-    """Dictionaries differ from load to load, and others read while the combinations of one are counted."""
+    """Dictionaries differ from load to load, others read while those of one are counted, and not all are kept."""
     monkeypatch.setattr(reading_parquet, "BATCH_ROWS", 1)
     raw, groups = tmp_path / "raw.parquet", [6000, 4200, 9000, 4100, 5000]
     data = table(sum(groups))
@@ -75,12 +76,20 @@ def test_loads_of_combinations_come_to_the_same_as_rows_one_by_one(name, rows, t
         for start, size in zip(itertools.accumulate([0, *groups[:-1]]), groups, strict=True):
             writer.write_table(data.slice(start, size))
     made = []
-    for few, workers in ((1 << 20, 1), (1 << 12, 1), (1 << 12, 2), (1 << 12, 7)):
+    nothing, some, all_of_it = 0, 40_000, 1 << 26
+    for few, workers, room in (
+        (1 << 20, 1, nothing),
+        (1 << 12, 1, nothing),
+        (1 << 12, 1, all_of_it),
+        (1 << 12, 2, some),
+        (1 << 12, 7, all_of_it),
+    ):
         monkeypatch.setattr(combined, "FEW_ROWS", few)
+        monkeypatch.setattr(first_pass, "KEPT_BYTES", room)
         out = tmp_path / "out.parquet"
         report = release_file(raw, out, SANITIZERS[name](), rows=rows, key=KEY, force=True, workers=workers)
         made.append((report.to_json(), out.read_bytes()))
-    assert made == made[:1] * 4
+    assert made == made[:1] * 5
 
 
 @pytest.mark.slow
