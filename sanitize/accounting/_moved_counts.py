@@ -12,6 +12,7 @@ factor for even and another for odd d.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 
@@ -68,6 +69,7 @@ def moved_count_delta(eps: float, sigma: float) -> float:
     return min(1.0, math.fsum(told) / math.fsum(weight) * (1 + 1e-9) + 1e-300)
 
 
+@cache
 def moved_count_sigma(eps: float, delta: float) -> float:
     """Noise σ, in steps of 1/64, that makes counts (ε, δ)-private in which of them a row is counted.
 
