@@ -6,10 +6,10 @@
 The population is a bundled table, drawn from with replacement in two strata, half of the rows from the small one, so
 that a row has the weight of its stratum. Each sample is designed for in three ways: with its rows as they are (weights
 ignored), with Clopper-Pearson intervals of as many rows as its effective size says (Kish: the square of the sum of the
-weights over the sum of their squares, a cluster counting as one row), and with `ConfidenceSet.weighted`. A run is over budget when any released symbol
-is, by more than 1e-9 nats in the population; a set misses when it does not hold the population. NMI is I(X;Y)/H(X) in
-the population. Of the last population clusters of 12 rows are drawn, of which the first way knows nothing. Set
-OMP_NUM_THREADS=1.
+weights over the sum of their squares, a cluster counting as one row), and with `ConfidenceSet.weighted`. A run is over
+budget when any released symbol is, by more than 1e-9 nats in the population; a set misses when it does not hold the
+population. NMI is I(X;Y)/H(X) in the population. Of the last population clusters of 12 rows are drawn, of which the
+first way knows nothing. Set OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations

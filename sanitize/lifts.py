@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import number, required
-from sanitize._tolerances import SAME, TIGHT
+from sanitize._checks import Vector, number, required
+from sanitize._tolerances import SAME, SMALLEST_POSITIVE, TIGHT
 from sanitize.errors import InvalidDistribution
 
 if TYPE_CHECKING:
@@ -144,24 +144,35 @@ def pml_envelope(joint: JointDistribution, u: float) -> float:
     >>> float(joint.p_x[max_log_lift(joint) >= math.log(1.9)].sum()), round(pml_envelope(joint, math.log(1.9)), 4)
     (0.2, 0.2222)
     """
+    with np.errstate(over="ignore"):
+        least = np.exp(number("u", u, -math.inf, math.inf))
+    # Rounding must not take a symbol that is on the bound for one below it.
+    return envelope_of(lift(joint) * (1 + SAME), joint.p_x, float(least))[0]
+
+
+def envelope_of(lifts: Vector, p_y: Vector, bound: float) -> tuple[float, Vector]:
+    """Largest mass of what is made of Y that has a lift of at least ``bound``, and thresholds t_s that prove it.
+
+    With t_s for e^u - 1 / (λ_s P(s)) the dual program is the least of Σ_y P(y) max(0, max_s (l - t_s) / (e^u - t_s)),
+    from lifts of shape (n_s, n_y). Secrets that no symbol has such a lift of need no room: t_s = e^u.
+    """
     from scipy import sparse
     from scipy.optimize import linprog
 
-    # Rounding must not take a symbol that is on the bound for one below it.
-    with np.errstate(over="ignore"):
-        least = np.exp(number("u", u, -math.inf, math.inf))
-    gains = (lift(joint) * (1 + SAME) - least) * joint.p_s[:, None]
-    gains = gains[gains.max(axis=1) >= 0]
+    thresholds = np.full(len(lifts), bound)
+    reached = np.flatnonzero(lifts.max(axis=1) >= bound)
+    gains = lifts[reached] - bound
     n_s, n_y = gains.shape
     if not n_s:
-        return 0.0
-    # A price λ_s of each secret and one of each symbol, which is at least 1 + λ_s (P(s|y) - e^u P(s)).
+        return 0.0, thresholds
+    # A price λ_s of each secret and one of each symbol, which is at least 1 + λ_s (l - e^u).
     places = np.arange(n_s * n_y), np.repeat(np.arange(n_s), n_y)
     secrets = sparse.coo_array((gains.ravel(), places), (n_s * n_y, n_s))
     rows = sparse.hstack([secrets, sparse.vstack([-sparse.eye_array(n_y)] * n_s)])
-    prices = linprog(np.append(np.zeros(n_s), joint.p_x), rows, -np.ones(n_s * n_y), method="highs", options=TIGHT).x
+    prices = linprog(np.append(np.zeros(n_s), p_y), rows, -np.ones(n_s * n_y), method="highs", options=TIGHT).x
     by_secret = np.zeros(n_s) if prices is None else np.maximum(prices[:n_s], 0)
-    return min(1.0, float(joint.p_x @ np.maximum(1 + by_secret[:, None] * gains, 0).max(axis=0)))
+    thresholds[reached] -= 1 / np.maximum(by_secret, SMALLEST_POSITIVE)
+    return min(1.0, float(p_y @ np.maximum(1 + by_secret[:, None] * gains, 0).max(axis=0))), thresholds
 
 
 def ldp_ratio(joint: JointDistribution) -> NDArray[np.float64]:

@@ -20,9 +20,8 @@ from sanitize.budgets._budgets import limits_for as limits_for
 from sanitize.budgets._budgets import limits_seen as limits_seen
 from sanitize.budgets._budgets import loosest as loosest
 from sanitize.budgets._budgets import tightest as tightest
-from sanitize.budgets._capacity import CapacityBudget, CVaRLiftBudget
+from sanitize.budgets._capacity import CapacityBudget, CVaRLiftBudget, PMLEnvelopeBudget
 from sanitize.budgets._capacity import ChannelBudget as ChannelBudget
-from sanitize.budgets._capacity import worst_threshold as worst_threshold
 from sanitize.budgets._conditional import ReferredBudget as ReferredBudget
 from sanitize.budgets._conditional import conditional_budget as conditional_budget
 from sanitize.budgets._plain import BUDGETS as BUDGETS
@@ -48,4 +47,5 @@ __all__ = [
     "L1LiftBudget",
     "LDPBudget",
     "LiftBudget",
+    "PMLEnvelopeBudget",
 ]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from scipy.special import xlogy
 
-from sanitize._checks import Vector, nats, non_negative, number
+from sanitize._checks import Vector, exp, nats, non_negative, number
+from sanitize._tolerances import BUDGET
 from sanitize.budgets._budgets import above, checking, forgiven
 from sanitize.capacity import channel_capacity
 from sanitize.channel import Channel
-from sanitize.lifts import lift, logs
+from sanitize.lifts import envelope_of, lift, logs
 from sanitize.measures import Measure
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ class CVaRLiftBudget:
     the max-lift for δ = 0, and 1 for δ = 1. What is made of Y has lifts that are means of Y's, and such a mean does not
     grow by averaging, so the budget survives post-processing. The condition P(lift > e**upper) <= δ does not: a symbol
     of huge lift merged with one of small lift can make two tail masses of one. This budget implies that condition
-    for each secret by itself, not for any of them at once: the masses of two secrets may add up.
+    for each secret by itself, not for any of them at once: the masses of two secrets may add up, which
+    `PMLEnvelopeBudget` does not let them.
 
     It is a figure of the whole release: every released symbol carries the same excess. Mechanisms that look at one
     symbol at a time hold each max-lift below the bound, which suffices and keeps less than `tail_merging` and
@@ -110,7 +112,7 @@ class CVaRLiftBudget:
     delta: float
 
     def __post_init__(self) -> None:
-        with checking("CVaRLiftBudget"):
+        with checking(type(self).__name__):
             object.__setattr__(self, "upper", non_negative("upper", self.upper))
             object.__setattr__(self, "delta", number("delta", self.delta, 0, 1))
 
@@ -122,6 +124,10 @@ class CVaRLiftBudget:
         """The same from all lifts (n_s, n_y) of a release and the masses of its symbols."""
         return float(forgiven(above(logs(tail_means(lifts, p_y, self.delta)).max(keepdims=True), self.upper))[0])
 
+    def thresholds_of(self, lifts: Vector, p_y: Vector) -> Vector:
+        """Of each s the t that the mean of a release is attained at, shape (n_s,)."""
+        return worst_threshold(lifts.T, p_y, self.delta)
+
     def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
         """Max-log-lift above the budget, shape (k,): where no symbol has any, the release is within it."""
         return forgiven(above(self.risk_of(lifts, p_s), self.upper))
@@ -129,6 +135,43 @@ class CVaRLiftBudget:
     def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
         """Max-log-lift of each column, shape (k,)."""
         return logs(lifts.max(axis=0))
+
+
+@dataclass(frozen=True)
+class PMLEnvelopeBudget(CVaRLiftBudget):
+    """Of Y, and of anything made of it, at most a mass δ makes any secret more than e**upper times as likely.
+
+    It is the budget on `sanitize.lifts.pml_envelope`, and implies that of `CVaRLiftBudget` for each secret by itself.
+    The excess is the mass beyond δ, and each look at a release is a linear program.
+
+    Parameters
+    ----------
+    upper : float
+        Bound on the max-log-lift (the pointwise maximal leakage) of all but the mass δ, in nats, >= 0.
+    delta : float
+        δ, from 0 to 1.
+
+    Examples
+    --------
+    Two secrets have a symbol of mass 0.1 and lift 2 each; merged with some of the third, 2/9 has lifts of 1.9.
+
+    >>> from sanitize.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.1, 0.0, 0.4], [0.0, 0.1, 0.4]])
+    >>> for kind in (CVaRLiftBudget, PMLEnvelopeBudget):
+    ...     kind(math.log(1.9), 0.12).excess(joint).round(4)
+    array([-0.0357, -0.0357, -0.0357])
+    array([0.1022, 0.1022, 0.1022])
+    """
+
+    def excess_of_release(self, lifts: Vector, p_y: Vector) -> float:
+        """The mass beyond δ, from all lifts (n_s, n_y) of a release and the masses of its symbols."""
+        # What is on the bound by rounding is within it.
+        mass, _ = envelope_of(lifts, p_y, exp(self.upper) * (1 + 2 * BUDGET))
+        return float(forgiven(np.array(mass - self.delta)))
+
+    def thresholds_of(self, lifts: Vector, p_y: Vector) -> Vector:
+        """Of each s the t that the mass of a release is attained at, shape (n_s,)."""
+        return envelope_of(lifts, p_y, exp(self.upper))[1]
 
 
 def tail_means(lifts: Vector, p_y: Vector, delta: float) -> Vector:

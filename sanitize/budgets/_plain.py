@@ -30,7 +30,7 @@ from sanitize.budgets._budgets import (
     loosest,
     per_value,
 )
-from sanitize.budgets._capacity import CapacityBudget, ChannelBudget, CVaRLiftBudget
+from sanitize.budgets._capacity import CapacityBudget, ChannelBudget, CVaRLiftBudget, PMLEnvelopeBudget
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution, check_distribution
 
@@ -40,7 +40,7 @@ SYMBOL_BUDGETS: dict[str, type[Any]] = {
 }
 BUDGETS: dict[str, type[Any]] = {
     **SYMBOL_BUDGETS,
-    **{kind.__name__: kind for kind in (CapacityBudget, CVaRLiftBudget)},
+    **{kind.__name__: kind for kind in (CapacityBudget, CVaRLiftBudget, PMLEnvelopeBudget)},
 }
 
 
@@ -189,6 +189,11 @@ def budget_words(budget: Budget | None) -> str:
         case CVaRLiftBudget(upper=upper, delta=delta):
             if math.isinf(upper):
                 return "no limit (budget on the mean lift with an infinite bound)"
+            if isinstance(budget, PMLEnvelopeBudget):
+                return (
+                    f"at most {delta:.4g} of the release, or of anything that is made of it, makes any sensitive value "
+                    f"more than {times(upper)} times as likely"
+                )
             return (
                 f"log of the mean lift over the most telling {delta:.4g} of the release at most {upper:.4g} nats: "
                 f"there, no single sensitive value becomes more than {times(upper)} times as likely on average"

@@ -8,7 +8,15 @@ import pytest
 import sanitize as sz
 from sanitize._files.declared import Misfit, plain, read
 from sanitize.binning import AnyBins, Bins, Grid
-from sanitize.budgets import BUDGETS, SYMBOL_BUDGETS, CapacityBudget, CVaRLiftBudget, budget_from_dict, budget_to_dict
+from sanitize.budgets import (
+    BUDGETS,
+    SYMBOL_BUDGETS,
+    CapacityBudget,
+    CVaRLiftBudget,
+    PMLEnvelopeBudget,
+    budget_from_dict,
+    budget_to_dict,
+)
 from sanitize.errors import InvalidBudget
 
 CASES = [
@@ -19,12 +27,13 @@ CASES = [
     sz.AlphaLiftBudget(2, lower=1.5, upper=0.1),
     CapacityBudget(0.25),
     CVaRLiftBudget(0.5, 0.05),
+    PMLEnvelopeBudget(0.5, 0.05),
 ]
 
 
 def test_every_budget_of_the_library_has_a_case():
     assert [type(budget).__name__ for budget in CASES] == list(BUDGETS)
-    assert set(BUDGETS) - set(SYMBOL_BUDGETS) == {"CapacityBudget", "CVaRLiftBudget"}
+    assert set(BUDGETS) - set(SYMBOL_BUDGETS) == {"CapacityBudget", "CVaRLiftBudget", "PMLEnvelopeBudget"}
 
 
 @pytest.mark.parametrize("budget", CASES, ids=repr)

@@ -7,16 +7,16 @@ import math
 import numpy as np
 import pytest
 import strategies
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import sanitize as sz
-from sanitize.budgets import CVaRLiftBudget, LDPBudget, budget_words
+from sanitize.budgets import CVaRLiftBudget, LDPBudget, PMLEnvelopeBudget, budget_words
 from sanitize.budgets._capacity import tail_means
 from sanitize.errors import InvalidBudget
 from sanitize.joint import JointDistribution
-from sanitize.lifts import lift
+from sanitize.lifts import lift, pml_envelope
 from sanitize.mechanisms import tail_merging
 
 DELTAS = st.sampled_from([0.0, 1e-9, 0.01, 0.05, 0.2, 0.5, 0.9, 1.0])
@@ -155,6 +155,33 @@ def test_it_holds_for_each_secret_by_itself_and_not_for_any_of_them_at_once():
     assert beyond @ distribution.p_x == pytest.approx([0.1, 0.1])  # of each secret
     assert beyond.any(axis=0) @ distribution.p_x == pytest.approx(0.2)  # of either
     assert "no single sensitive value" in budget_words(budget)
+    together = PMLEnvelopeBudget(math.log(1.9), 0.12)
+    assert together.excess(distribution) == pytest.approx([2 / 9 - 0.12] * 3, abs=1e-7)
+    assert "makes any sensitive value more than 1.9 times as likely" in budget_words(together)
+
+
+@given(strategies.joints(), NATS, DELTAS)
+def test_all_secrets_together_have_the_mass_of_the_envelope(joint, upper, delta):
+    """Beside the envelope a little above the bound, and a little below it: what is on the bound is within it."""
+    excess = PMLEnvelopeBudget(upper, delta).excess(joint).max()
+    assert pml_envelope(joint, upper + 1e-9) - delta - 1e-7 <= excess <= pml_envelope(joint, upper) - delta + 1e-7
+    if excess <= 0:
+        assert CVaRLiftBudget(upper, delta).excess(joint).max() <= 1e-6  # so is each by itself
+    highest = max(0.0, math.log(lift(joint).max()))
+    assert PMLEnvelopeBudget(highest, 0).excess(joint).max() <= 0
+    assert PMLEnvelopeBudget(upper, 1).excess(joint).max() <= 0
+
+
+@settings(max_examples=30)
+@given(strategies.joints_and_channels(), st.floats(0.01, 2), st.sampled_from([0.05, 0.2, 0.5]))
+def test_whatever_is_made_of_a_release_stays_within_the_mass_of_all(case, upper, delta):
+    joint, channel = case
+    budget = PMLEnvelopeBudget(upper, delta)
+    if budget.excess(joint).max() <= 0:
+        made = joint.push(channel)
+        beyond = lift(made).max(axis=0) > math.exp(upper) * (1 + 1e-9)
+        assert made.p_x[beyond].sum() <= delta + 1e-9
+        assert budget.excess(made).max() <= 1e-7
 
 
 def test_bad_budgets_are_refused_by_name():

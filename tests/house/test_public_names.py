@@ -39,6 +39,7 @@ NAMES = {
     """,
     "budgets": """
         AlphaLiftBudget Budget CVaRLiftBudget CapacityBudget Chi2LiftBudget L1LiftBudget LDPBudget LiftBudget
+        PMLEnvelopeBudget
     """,
     "capacity": """
         amplitude_capacity awgn_capacity channel_capacity dp_information_bound

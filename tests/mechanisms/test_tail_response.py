@@ -14,8 +14,8 @@ from scipy.optimize import linprog
 from scipy.special import entr
 
 import sanitize as sz
-from sanitize.budgets import CVaRLiftBudget, worst_threshold
-from sanitize.budgets._capacity import tail_means
+from sanitize.budgets import CVaRLiftBudget, PMLEnvelopeBudget
+from sanitize.budgets._capacity import tail_means, worst_threshold
 from sanitize.errors import InvalidBudget
 from sanitize.lifts import lift
 from sanitize.mechanisms import tail_merging, tail_random_response
@@ -106,6 +106,21 @@ def test_a_mean_leaves_more_than_a_bound_on_every_lift():
         assert sz.LeakageReport.measure(joint, channel, budget).ok
         assert shares[0] > shares[1] + 0.01
         assert shares[0] > shares[2] + 0.02
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_all_secrets_together_leave_less_than_each_and_more_than_a_bound_on_every_lift(seed):
+    joint, budget = sz.datasets.make_joint(6, 3, random_state=seed), PMLEnvelopeBudget(0.3, 0.2)
+    hard = sz.optimal_random_response(joint, sz.LiftBudget(lower=math.inf, upper=0.3))
+    each = tail_random_response(joint, CVaRLiftBudget(0.3, 0.2))
+    assert budget.excess(joint.push(each)).max() > 0
+    for design in (tail_merging, tail_random_response):
+        channel = design(joint, budget)
+        released = joint.push(channel)
+        assert sz.lifts.pml_envelope(released, 0.3 + 1e-9) <= 0.2 + 1e-9
+        assert sz.LeakageReport.measure(joint, channel, budget).ok
+    kept = [sz.normalized_utility(joint, one) for one in (hard, channel, each)]
+    assert kept[0] + 0.002 < kept[1] < kept[2]
 
 
 def test_margins_kept_and_what_is_refused():

@@ -11,7 +11,7 @@ from scipy.special import entr
 from sanitize._checks import Vector
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize._tolerances import TIGHT
-from sanitize.budgets import CVaRLiftBudget, LiftBudget, worst_threshold
+from sanitize.budgets import CVaRLiftBudget, LiftBudget, PMLEnvelopeBudget
 from sanitize.channel import HEURISTIC, Channel
 from sanitize.errors import InvalidBudget
 from sanitize.joint import JointDistribution, check_distribution
@@ -26,7 +26,7 @@ from sanitize.mechanisms._response_solver.vertices import listed
 _FIRST_STEP, _LAST_STEP, _LEAST_GAIN, _LOWEST = 0.2, 0.02, 1e-7, 0.7
 # Distributions small enough to list every vertex of the arrangement of {l_s = t_s}.
 _FEW_LETTERS, _FEW_SECRETS = 20, 5
-_INSIDE, _POSITIVE = 1e-9, 1e-12
+_INSIDE, _POSITIVE, _APART = 1e-9, 1e-12, 1e-4
 
 
 def tail_random_response(joint: JointDistribution, budget: CVaRLiftBudget, *, effort: float | None = None) -> Channel:
@@ -44,7 +44,7 @@ def tail_random_response(joint: JointDistribution, budget: CVaRLiftBudget, *, ef
     ---------
     The release meets the budget under the distribution given, as it is measured; it keeps at least what `tail_merging`
     and the pooled response within the bound on every lift keep. Optimal for its thresholds where all vertices were
-    listed; over thresholds it is a search, so no gap is claimed.
+    listed, and secrets count one by one; over thresholds it is a search, so no gap is claimed.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class _Search:
         # Shares of the way from 1 to e**upper.
         for share in (-0.5, 0.0, 0.25, 0.5, 0.75, 0.9, 1.0):
             self._try(pool, np.full(len(self.joint.p_s), 1 + share * (self.bound - 1)))
-        while self._try(pool, worst_threshold(self.points @ self.lifts.T, self.weights, self.budget.delta)):
+        while self._try(pool, self.budget.thresholds_of(self.lifts @ self.points.T, self.weights)):
             pass
         step = _FIRST_STEP
         # No further step is begun after so many posteriors in all programs: some seconds.
@@ -127,17 +127,20 @@ class _Search:
         """Take the best mixture for these thresholds if it keeps more; whether it does."""
         from scipy.optimize import linprog
 
-        thresholds = np.minimum(thresholds, self.bound)
+        thresholds = np.minimum(thresholds, self.bound - (_APART if isinstance(self.budget, PMLEnvelopeBudget) else 0))
         points = np.concatenate([pool, self.points, *self._cells(thresholds)])
         points = np.unique(np.round(points, 15), axis=0)
         points /= points.sum(axis=1, keepdims=True)
         self.tried += len(points)
+        over, room = np.maximum(points @ self.lifts.T - thresholds, 0.0), self.bound - thresholds
+        if isinstance(self.budget, PMLEnvelopeBudget):
+            over, room = (over / room).max(axis=1, keepdims=True), np.ones(1)
         found = linprog(
             entr(points).sum(axis=1),
             A_eq=points.T,
             b_eq=self.joint.p_x,
-            A_ub=np.maximum(points @ self.lifts.T - thresholds, 0.0).T,
-            b_ub=np.maximum(self.budget.delta * (self.bound - thresholds), 0.0),
+            A_ub=over.T,
+            b_ub=self.budget.delta * room,
             method="highs-ds",
             options=TIGHT,
         )
