@@ -5,7 +5,10 @@ They are made of raw rows of people, so they are for the owner and never part of
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from textwrap import fill
 from typing import Any, ClassVar, Literal
@@ -20,54 +23,15 @@ from sanitize.report._text import WIDTH
 SCHEMA, VERSION = "sanitize/judgement", 1
 Optimality = Literal["more", "a little more", "no more", "open"]
 
-# Title, question, and what is found of people and of outsiders.
-_WORDS = {
-    "copies": (
-        "Copies",
-        "Is a printed row somebody's own?",
-        "Of 100 printed rows {} are rows of {:,} of these people",
-        "{} are rows of as many people who were never in the table",
-    ),
-    "single copies": (
-        "Copies of one person",
-        "Is a printed row one person's alone?",
-        "Of 100 printed rows {} are rows that one alone of {:,} of these people has",
-        "{} are rows that one alone of as many outsiders has",
-    ),
-    "singling out": (
-        "Singling out",
-        "Does a description fit one person only?",
-        "Of 100 descriptions by up to four columns that fit one printed row {} fit exactly one of {:,} of these people",
-        "{} fit exactly one of as many outsiders",
-    ),
-    "linkability": (
-        "Linkability",
-        "Do two halves of a record lead to one row?",
-        "For {} of 100 people one half of the columns and the other lead to the same printed row",
-        "for {} of 100 outsiders",
-    ),
-    "secret": (
-        "Inference: the secret",
-        "Do a few known columns tell the secret?",
-        "Of two people the one with the secret is found {} times of 100, where 50 is guessing",
-        "of two outsiders {} times",
-    ),
-    "read off": (
-        "Inference: the rest",
-        "Do a few known columns give away the others?",
-        "For {} of 100 people the printed row nearest to what is known of them has all their other columns",
-        "for {} of 100 outsiders",
-    ),
-    "membership": (
-        "Membership",
-        "Does a near row tell who is in the table?",
-        "Of a person and an outsider the person is nearer to a printed row {} times of 100",
-        "{} is guessing",
-    ),
-}
 # Figures that begin at guessing, and those of what is guessed right of anybody.
 _RANKED, _INFERRED = ("secret", "membership"), ("secret", "read off")
 _GROUPS = "groups of rows that tell a secret"
+
+
+@cache
+def _words() -> dict[str, Any]:
+    """Sentences of a verdict; title, question, and what is found of people and of outsiders, of each attack."""
+    return tomllib.loads(files("sanitize.report").joinpath("judgement.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -95,6 +59,11 @@ class Pair:
     interval: tuple[float, float] | None
     excess: float
     n: int
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return str(_words()["attacks"][self.name]["title"])
 
     @property
     def optimality(self) -> Optimality | None:
@@ -133,15 +102,15 @@ class Pair:
     @property
     def words(self) -> str:
         """What the figures are of."""
-        _, _, people, outsiders = _WORDS[self.name]
-        beside = "" if self.outsiders is None else f"; {outsiders.format(of_100(self.outsiders))}"
-        return f"{people.format(of_100(self.people), self.n)}{beside}."
+        told = _words()["attacks"][self.name]
+        beside = "" if self.outsiders is None else f"; {told['outsiders'].format(of_100(self.outsiders))}"
+        return f"{told['people'].format(of_100(self.people), self.n)}{beside}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        title, question, *_ = _WORDS[self.name]
         told = {name: getattr(self, name) for name in ("optimality", "verdict", "difference", "words")}
-        return {"title": title, "question": question, **vars(self), **told, "ranked": self.name in _RANKED}
+        question = _words()["attacks"][self.name]["question"]
+        return {"title": self.title, "question": question, **vars(self), **told, "ranked": self.name in _RANKED}
 
 
 @dataclass(frozen=True)
@@ -192,7 +161,7 @@ class Judgement(Told):
         """What refutes the release, in words; nothing without outsiders."""
         if self.n_outsiders is None:
             return ()
-        found = [_WORDS[pair.name][0].lower() for pair in self.pairs if pair.optimality == "more"]
+        found = [pair.title.lower() for pair in self.pairs if pair.optimality == "more"]
         over = self.lift is not None and self.at_most is not None and self.lift > self.at_most
         return (*found, _GROUPS) if over else tuple(found)
 
@@ -228,25 +197,17 @@ class Judgement(Told):
     @property
     def sentence(self) -> str:
         """The verdict in a sentence or two."""
-        if self.n_outsiders is None:
-            return (
-                "Without outsiders, people of the same kind who were never in the table, nobody can say how much of "
-                "this is the table's doing."
-            )
-        allowed, sure = f"more than {of_100(self.excess)} of 100", f"{100 * self.confidence:.4g} % sure"
-        if self.refuted:
-            groups = ", or more of groups of rows than was allowed" if _GROUPS in self.refuted else ""
-            return (
-                "Attacks find out more of people in the table than of people who were never in it, by "
-                f"{allowed}{groups} ({sure}): {', '.join(self.refuted)}."
-            )
-        told = (
-            "No attack that was tried surely finds out more of people in the table than of people who were never in it"
-        )
         n_open = sum(pair.interval is not None and pair.interval[1] >= self.excess for pair in self.pairs)
-        if not n_open:
-            return f"{told}: a difference of {allowed} is ruled out ({sure})."
-        return f"{told}, by {allowed}. For {n_open} of {len(self.pairs)} figures there are too few rows to rule it out."
+        kind = "refuted" if self.refuted else "open" if n_open else "closed"
+        words: str = _words()["sentences"]["alone" if self.n_outsiders is None else kind]
+        return words.format(
+            allowed=of_100(self.excess),
+            groups=", or more of groups of rows than was allowed" if _GROUPS in self.refuted else "",
+            sure=100 * self.confidence,
+            refuted=", ".join(self.refuted),
+            n_open=n_open,
+            n=len(self.pairs),
+        )
 
     @property
     def summary(self) -> tuple[str, ...]:
@@ -272,7 +233,7 @@ class Judgement(Told):
         lines = [self.headline.upper(), self.sentence, ""]
         for pair in self.pairs:
             told = " ".join(part for part in (pair.verdict, pair.difference, pair.words) if part)
-            lines.append(f"{_WORDS[pair.name][0]}: {told}")
+            lines.append(f"{pair.title}: {told}")
         lines += ["", *(clip(note, 400) for note in self.notes)]
         return "\n".join(fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
 
