@@ -24,7 +24,8 @@ from sanitize.cli import main
 from sanitize.errors import ColumnError, InvalidParameter, UnknownSymbol
 from sanitize.policy import Policy
 from sanitize.saved import SavedRelease
-from sanitize.sql import Database, literal, release, steps_of, words_of
+from sanitize.sql import Database, release
+from sanitize.sql._database import literal, printed_columns, steps_of, words_of
 
 psycopg = pytest.importorskip("psycopg")
 DIALECTS = ["duckdb", "sqlite", "postgres"]
@@ -133,7 +134,7 @@ def df_arrow(df):
 @pytest.mark.parametrize("name", ["merging", "joint"])
 def test_python_draws_what_a_slow_twin_draws_row_by_row(people, fitted, name):
     few = people.head(400)
-    printed = sanitize.sql.printed_columns(fitted[name].bound())
+    printed = printed_columns(fitted[name].bound())
     codes = pa.array(slow_release(few, fitted[name], KEY))
     expected = pd.DataFrame({column: values.take(codes).to_pylist() for column, values in printed.items()})
     assert plain(release(few, fitted[name], key=KEY, row_id="id")) == plain(expected)

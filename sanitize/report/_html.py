@@ -53,7 +53,7 @@ def environment() -> Environment:
 
     made = Environment(
         # What is no page has no marks of HTML to escape; its values are quoted by a filter.
-        autoescape=lambda name: name is None or not name.endswith((".toml.jinja", ".md.jinja")),
+        autoescape=lambda name: name is None or name.split(".")[1] not in ("toml", "md", "sql", "txt"),
         loader=PackageLoader("sanitize", ""),
         undefined=StrictUndefined,
         trim_blocks=True,

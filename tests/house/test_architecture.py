@@ -49,7 +49,7 @@ DOORS = {
         "sanitize/policy/__init__.py",
     ),
     "pyspark": ("sanitize/spark.py",),
-    "sqlglot": ("sanitize/sql.py",),
+    "sqlglot": ("sanitize/sql/",),
     "sklearn": (
         "sanitize/transformers/",
         "sanitize/attack/_adversaries.py",
@@ -77,7 +77,7 @@ DOORS = {
         "sanitize/parquet/",
         "sanitize/relational/",
         "sanitize/verify/",
-        "sanitize/sql.py",
+        "sanitize/sql/",
     ),
 }
 # The numbers themselves are everywhere.

@@ -1,34 +1,11 @@
-"""Releases inside a database: the counts that a fit takes, and the statement that draws every row, as SQL.
-
-The word of a row is the first 62 bits of SHA-256(key | '|' | id): the first 60 decide, and where they tie with a
-threshold the last two do. So what is drawn is the distribution that was measured, in the same integers over 2**62, and
-nothing is rounded. Further stages of a channel take the further quarters of the hash, and rows are in the order of
-another one, SHA-256(key | 'order|' | id). The key is hexadecimal and of a fixed length, so no id of one hash is that of
-the other. Python draws the same rows by `release`.
-
-Examples
---------
->>> import secrets
->>> import sanitize as sz
->>> from sanitize.sql import Database, release
->>> df = sz.datasets.load_titanic().reset_index(names="id")
->>> sanitizer = sz.SubsetMerging(1.0, sensitive="survived", public=["class", "sex"]).fit(df)
->>> key = secrets.token_bytes(32)
->>> statement = Database("duckdb", "passengers", row_id="id").release(sanitizer)
->>> import duckdb
->>> with duckdb.connect() as connection:
-...     relation = connection.register("passengers", df)
-...     rows = connection.execute(statement, [key.hex()]).fetchall()
->>> rows == list(release(df, sanitizer, key=key, row_id="id").itertuples(index=False, name=None))
-True
-"""
+"""A table in a database, and the SQL that learns from it and releases it; Python draws the same rows."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +27,7 @@ from sanitize.channel import SCALE_BITS
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.policy import TREES
 from sanitize.printing import PrintTable
+from sanitize.report import rendered
 from sanitize.saved import SavedRelease
 
 try:
@@ -72,31 +50,15 @@ if TYPE_CHECKING:
     from sanitize.transformers import Sanitizer
     from sanitize.trees import Levels, Tree
 
-__all__ = ["Database", "release"]
-
 Frame = TypeVar("Frame")
 Arrays: TypeAlias = "tuple[NDArray[Any], ...]"
+Dialect = Literal["duckdb", "postgres", "sqlite"]
 
 # Column of the result of `Database.counts` that says how many rows are alike.
 COUNT = "n_rows"
 # A hash has so many words of 64 bits, of which the first 62 count: one for each stage that draws.
 _WORDS = 4
 _TIED_BITS = 64 - SCALE_BITS
-# What the dialects have no common words for: a digest of a message, one of its words as a number (of SQLite a
-# registered function does both), the type of an id, and what fails and says a text; of internal names alone.
-_DIGEST = {"duckdb": "SHA256({})", "postgres": "ENCODE(SHA256(CONVERT_TO({}, 'UTF8')), 'hex')", "sqlite": "{}"}
-_WORD = {
-    "duckdb": "CAST(CAST('0x' || SUBSTRING({}, 1 + 16 * {}, 16) AS UBIGINT) >> 2 AS BIGINT)",
-    "postgres": "(CAST(CAST('x' || SUBSTRING({}, 1 + 16 * {}, 16) AS BIT(64)) AS BIGINT) >> 2) & 4611686018427387903",
-    "sqlite": "SANITIZE_WORD({}, {})",
-}
-_KIND = {"duckdb": "TYPEOF(given.id)", "postgres": "CAST(PG_TYPEOF(given.id) AS TEXT)", "sqlite": "TYPEOF(given.id)"}
-_REFUSE = {"duckdb": "ERROR({})", "postgres": "CAST({} AS INTEGER)", "sqlite": "JSON_TYPE('{{}}', {})"}
-# Types of ids that have one text everywhere, in all dialects.
-_KINDS = (
-    "'tinyint', 'smallint', 'integer', 'bigint', 'hugeint', 'utinyint', 'usmallint', 'uinteger', 'ubigint', 'varchar', "
-    "'text', 'character varying', 'null'"
-)
 
 
 @dataclass(frozen=True)
@@ -130,12 +92,12 @@ class Database:
       "t"."town"
     """
 
-    dialect: Literal["duckdb", "postgres", "sqlite"]
+    dialect: Dialect
     table: str
     row_id: str | None = None
 
     def __post_init__(self) -> None:
-        one_of("dialect", self.dialect, *_WORD)
+        one_of("dialect", self.dialect, *get_args(Dialect))
         if len(names := self.table.split(".")) > 3 or not all(names):
             raise InvalidParameter("table must be a name, perhaps with its schema and catalog before dots")
 
@@ -523,34 +485,5 @@ def literal(value: Any) -> exp.Expression:
 
 def drawing(dialect: str, n_steps: int) -> dict[str, str]:
     """Queries from symbols and keys to released states; they hold internal names alone."""
-
-    def refused(n: str, why: str, when: str = "> 0") -> str:
-        return f"WHEN {n} {when} THEN " + _REFUSE[dialect].format(f"'{why}: ' || CAST({n} AS TEXT) ")
-
-    def words(message: str, names: Sequence[str]) -> str:
-        return "".join(f", {_WORD[dialect].format(message, i)} AS {name}" for i, name in enumerate(names))
-
-    drawn, placed = (_DIGEST[dialect].format(f"secret.hex || '{mark}|' || known.id") for mark in ("", "order"))
-    queries = {
-        "known": f"SELECT CAST(given.id AS TEXT) AS id, CASE WHEN LOWER({_KIND[dialect]}) IN ({_KINDS}) THEN 0 ELSE 1 "
-        "END AS odd, inputs.state FROM given LEFT JOIN inputs ON inputs.symbol = given.symbol",
-        "checked": "SELECT CASE "
-        + refused("MAX(COALESCE(LENGTH(secret.hex), 0))", "the key must be 64 hexadecimal digits, not", "<> 64")
-        + refused("SUM(known.odd)", "row ids must be whole numbers or text; rows where they are not")
-        + refused("COUNT(*) - COUNT(DISTINCT known.id)", "rows whose ids repeat or are missing")
-        + refused("COUNT(*) - COUNT(known.state)", "rows with symbols that were not there at fit")
-        + "ELSE 0 END AS refused FROM known CROSS JOIN secret",
-        "hashed": f"SELECT known.state, {drawn} AS drawn, {placed} AS placed FROM known CROSS JOIN secret "
-        "CROSS JOIN checked WHERE checked.refused = 0",
-        "rows_0": f"SELECT hashed.state{words('hashed.drawn', [f'w{i}' for i in range(n_steps)])}"
-        f"{words('hashed.placed', 'ab')} FROM hashed",
-    }
-    for i in range(n_steps):
-        row, stage, bucket = f"rows_{i}", f"stage_{i}", f"bucket_{i}"
-        queries[f"rows_{i + 1}"] = (
-            f"SELECT CASE WHEN {row}.w{i} < {bucket}.cut THEN {bucket}.one ELSE {bucket}.other END AS state, "
-            f"{''.join(f'{row}.w{j}, ' for j in range(i + 1, n_steps))}{row}.a, {row}.b "
-            f"FROM {row} JOIN {stage} ON {stage}.state = {row}.state "
-            f"JOIN {bucket} ON {bucket}.place = {stage}.place + ({row}.w{i} >> {stage}.shift)"
-        )
-    return queries
+    queries = rendered("sql/drawing.sql.jinja", dialect=dialect, n_steps=n_steps).strip().split("\n\n")
+    return dict(query.split(":\n", 1) for query in queries)
