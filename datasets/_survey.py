@@ -8,21 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit, ndtri
 
+from sanitize.datasets._registry import bundled_toml
+
 if TYPE_CHECKING:
     import pandas as pd
 
 _N_PEOPLE = 30_000
-_TOWNS = {"Ashford": 0.40, "Brook": 0.25, "Cole": 0.15, "Dale": 0.12, "Elm": 0.08}
-# Share of the people, years at school, monthly pay, share who work in shifts, share of women.
-_OCCUPATIONS = {
-    "care": (0.16, 11, 2900, 0.60, 0.75),
-    "engineering": (0.10, 16, 5200, 0.05, 0.20),
-    "office": (0.24, 13, 3500, 0.02, 0.60),
-    "production": (0.18, 10, 3000, 0.55, 0.25),
-    "sales": (0.14, 11, 2500, 0.20, 0.55),
-    "teaching": (0.10, 16, 4100, 0.00, 0.65),
-    "transport": (0.08, 10, 2700, 0.50, 0.15),
-}
 
 
 def load_survey() -> pd.DataFrame:
@@ -53,7 +44,9 @@ def load_survey() -> pd.DataFrame:
     # Python promises the same numbers for one seed in every version; NumPy does not.
     random = Random(30)
     u = np.array([random.random() for _ in range(11 * _N_PEOPLE)]).reshape(11, _N_PEOPLE)
-    share, years, pay, in_shifts, women = np.array(list(_OCCUPATIONS.values())).T
+    bundled = bundled_toml("survey")
+    towns, occupations = bundled["towns"], bundled["occupations"]
+    share, years, pay, in_shifts, women = np.array(list(occupations.values())).T
     job = np.searchsorted(share.cumsum()[:-1], u[0])
     is_woman, is_on_shifts = u[1] < women[job], u[2] < in_shifts[job]
     age = np.clip(43 + 12 * ndtri(u[3]), 18, 67).round()
@@ -66,9 +59,9 @@ def load_survey() -> pd.DataFrame:
         {
             "age": age.astype(int),
             "sex": np.where(is_woman, "female", "male"),
-            "town": np.array(list(_TOWNS))[np.searchsorted(np.cumsum(list(_TOWNS.values()))[:-1], u[8])],
+            "town": np.array(list(towns))[np.searchsorted(np.cumsum(list(towns.values()))[:-1], u[8])],
             "school_years": np.clip(years[job] + 1.5 * ndtri(u[9]), 8, 20).round().astype(int),
-            "occupation": np.array(list(_OCCUPATIONS))[job],
+            "occupation": np.array(list(occupations))[job],
             "shifts": np.where(is_on_shifts, "yes", "no"),
             "hours": hours.astype(int),
             "income": income.round(-1).astype(int),
