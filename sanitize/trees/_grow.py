@@ -141,14 +141,12 @@ def grow(
     blocks = [root]
     if budget is not None:
         _grow_leaves(splitter, blocks, min_rows, _within(budget, codes[seen]), max_blocks)
-        blocks = _leaves(root)
+        blocks = sorted((node for node in _nodes(root) if not node.sides), key=lambda node: node.start)
     for number, block in enumerate(blocks):
         block.block = number
     # Inside blocks nothing is asked of S.
     _grow_leaves(splitter, blocks, min_cell_rows, None, max_cells, max_block_cells)
-    nodes = [root]
-    for node in nodes:  # which grows meanwhile: breadth first
-        nodes.extend(node.sides)
+    nodes = _nodes(root)
     tree = _freeze(nodes, columns, views)
     cells = np.empty(len(codes), np.int32)
     if rows is None:
@@ -290,16 +288,12 @@ class _Node:
     sides: list[_Node] = field(default_factory=list)
 
 
-def _leaves(root: _Node) -> list[_Node]:
-    """Nodes that are not cut, from left to right."""
-    found, stack = [], [root]
-    while stack:
-        node = stack.pop()
-        if node.sides:
-            stack.extend(reversed(node.sides))
-        else:
-            found.append(node)
-    return found
+def _nodes(root: _Node) -> list[_Node]:
+    """The root and all nodes below it, breadth first."""
+    nodes = [root]
+    for node in nodes:  # which grows meanwhile
+        nodes.extend(node.sides)
+    return nodes
 
 
 def _grow_leaves(
