@@ -11,7 +11,7 @@ from sanitize._checks import Vector
 from sanitize._formatting import exact, times
 from sanitize.budgets import budget_to_dict, budget_words
 from sanitize.lifts import logs
-from sanitize.report import VERDICT_TOLERANCE
+from sanitize.report import VERDICT_TOLERANCE, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -153,27 +153,7 @@ class UnitReport:
 
     def to_text(self) -> str:
         """The report for people; it names no sensitive value."""
-        verdict, told, left = self.summary
-        lines = [
-            verdict,
-            f"budget: {budget_words(self.budget)}",
-            told,
-            f"{self.n_groups} groups of units that were released the same, the least of {self.least_units}; they tell "
-            f"{self.information:.4f} nats of the secret in the mean",
-            *([left] if self.releases else ()),
-        ]
-        for number, entry in enumerate(self.releases, 1):
-            kept = ", ".join(f"{name} {100 * share:.0f} %" for name, share in entry.kept.items())
-            lines.append(
-                f"release {number}: {entry.n_rows} rows of {entry.n_units} units, {entry.n_new} new; {entry.n_again} "
-                f"repeat what was printed before, {entry.n_withheld} more withheld; kept {kept}; "
-                f"one row by itself: {times(entry.least_log_lift)} to {times(entry.largest_log_lift)} times"
-            )
-        lines.append(
-            "not covered: releases without this ledger, that a unit is in a table, how many rows it has, and what "
-            "others' rows tell of it"
-        )
-        return "\n".join(lines)
+        return rendered("ledger/units.txt.jinja", report=self, budget=budget_words(self.budget), times=times)
 
 
 def _counted(n: int, what: str) -> str:

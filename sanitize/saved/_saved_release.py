@@ -28,7 +28,7 @@ from sanitize._version import __version__
 from sanitize.binning import AnyBins, is_numeric
 from sanitize.budgets import budget_from_dict, budget_to_dict, nameless
 from sanitize.errors import InvalidParameter, SanitizeError
-from sanitize.report import ALONE, MeasureForm, OptimalityForm
+from sanitize.report import ALONE, MeasureForm, OptimalityForm, rendered
 from sanitize.saved._form import Damaged, SavedForm, check_fit, contents_of, own_budget
 from sanitize.saved._new_rows import NewRows
 
@@ -326,26 +326,9 @@ class AppendedReport:
 
     def to_text(self, *, audience: Audience = "internal") -> str:
         """The report as text."""
-        saved = self.saved
-        lines = [
-            f"{self.headline} | saved {saved.mechanism}, {saved.output}",
-            f"sensitive: {', '.join(saved.sensitive)}    released: {', '.join(saved.public)}",
-            f"budget: {saved.budget!r}",
-            f"largest log-lift {_shown(saved, 'max_log_lift')}, smallest {_shown(saved, 'min_log_lift')} nats, "
-            f"share of information kept {_shown(saved, 'normalized_utility')}",
-            f"These figures hold under {DISTRIBUTION}; they are what the saved text says.",
-            f"The channel that was applied keeps {self.kept:.4g} of the information of the new rows.",
-        ]
-        if audience == "internal":
-            lines.insert(2, f"new rows: {self.n_rows}")
-            lines.append(f"The saved text holds {saved.contents}.")
-        lines += [f"! {note}" for note in self._warnings(audience)]
-        if self.held_out is None:
-            lines += ["The new rows have no sensitive columns, so nothing is known of their own distribution.", ALONE]
-        else:
-            lines += ["", "Held out: the same channel under the frequencies of the new rows", ""]
-            lines.append(self.held_out.to_text(audience=audience))
-        return "\n".join(lines)
+        values = {"warnings": self._warnings(audience), "distribution": DISTRIBUTION, "alone": ALONE}
+        held_out = None if self.held_out is None else self.held_out.to_text(audience=audience)
+        return rendered("saved/appended.txt.jinja", report=self, audience=audience, held_out=held_out, **values)
 
     def _warnings(self, audience: Audience) -> list[str]:
         """Notes on the new rows hold counts, so the public learns only that there are some."""
@@ -358,11 +341,6 @@ class AppendedReport:
 
     def __repr__(self) -> str:
         return f"AppendedReport({self.saved.mechanism}, {self.n_rows} rows, held out: {self.held_out!r})"
-
-
-def _shown(saved: SavedRelease, name: str) -> str:
-    value = saved.summary.get(name)
-    return "-" if value is None else f"{value:.4g}"
 
 
 def footer_of(report: AppendedReport, order: RowOrder) -> bytes:
