@@ -269,16 +269,6 @@ class JointDistribution:
         """Margin of X (or Y), shape (n_x,)."""
         return _frozen(self.pmf.sum(axis=0))
 
-    @property
-    def prior(self) -> NDArray[np.float64]:
-        """Prior of S, shape (n_s,); another name of `p_s`."""
-        return self.p_s
-
-    @property
-    def marginal(self) -> NDArray[np.float64]:
-        """Margin of X (or Y), shape (n_x,); another name of `p_x`."""
-        return self.p_x
-
     @cached_property
     def posterior(self) -> NDArray[np.float64]:
         """P(s|x), shape (n_s, n_x); columns sum to 1."""
