@@ -19,7 +19,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from sanitize.errors import InvalidParameter, ReleaseWarning
 
@@ -30,11 +30,8 @@ _BLOCK_BYTES = 16
 class RandomWords(Protocol):
     """A source of uniform random words, in lanes."""
 
-    def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:
-        """Words ``start`` to ``start + count`` of a lane."""
-
-    def halfwords(self, lane: int, start: int, count: int) -> NDArray[np.uint16]:
-        """16-bit words ``start`` to ``start + count`` of a lane."""
+    def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
+        """Words ``start`` to ``start + count`` of a lane, of 32 bits or of 16."""
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
         """A 64-bit word for each of some positions of a lane."""
@@ -113,13 +110,9 @@ class NoiseKey:
         """Key of one release, by HKDF (RFC 5869), which says nothing of this one: for a receipt."""
         return NoiseKey(HKDF(SHA256(), KEY_BYTES, salt=None, info=about.encode()).derive(self.key))
 
-    def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:
-        """Words ``start`` to ``start + count`` of a lane."""
-        return _KeyStream(self, lane, start, np.dtype(np.uint32))(count)
-
-    def halfwords(self, lane: int, start: int, count: int) -> NDArray[np.uint16]:
-        """16-bit words ``start`` to ``start + count`` of a lane: the halves of its words."""
-        return _KeyStream(self, lane, start, np.dtype(np.uint16))(count)
+    def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
+        """Words ``start`` to ``start + count`` of a lane; those of 16 bits are the halves of the others."""
+        return _KeyStream(self, lane, start, np.dtype(dtype))(count)
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
         """A 64-bit word for each of some positions: half of the lane's block with that number."""
@@ -166,13 +159,12 @@ def sequential_words(source: RandomWords, lane: int, start: int, dtype: np.dtype
     """
     if isinstance(source, NoiseKey):
         return _KeyStream(source, lane, start, dtype)
-    give = source.words if dtype == np.uint32 else source.halfwords
     position = start
 
     def following(count: int) -> NDArray[Any]:
         nonlocal position
         position += count
-        return give(lane, position - count, count)
+        return source.words(lane, position - count, count, dtype)
 
     return following
 
@@ -205,13 +197,9 @@ class GeneratorWords:
 
     generator: np.random.Generator
 
-    def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:
+    def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
         """Next ``count`` words."""
-        return self.generator.integers(0, 1 << 32, size=count, dtype=np.uint32)
-
-    def halfwords(self, lane: int, start: int, count: int) -> NDArray[np.uint16]:
-        """Next ``count`` 16-bit words."""
-        return self.generator.integers(0, 1 << 16, size=count, dtype=np.uint16)
+        return self.generator.integers(0, np.iinfo(dtype).max, size=count, dtype=dtype, endpoint=True)
 
     def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Next 64-bit words, one a position."""

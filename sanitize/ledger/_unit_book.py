@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from sanitize._checks import Codes, Vector
 from sanitize._files.declared import Count, Declared, Digest, Finite, Number, Positive, Version1, plain, require, said
@@ -78,13 +78,10 @@ class PairWords:
         of_lane: NDArray[Any] = np.frombuffer(b"".join(digests), np.uint8).reshape(len(digests), -1)
         return self.key.words_of(self.units[positions] ^ of_lane[self.value[positions], :DIGEST_BYTES])
 
-    def words(self, lane: int, start: int, count: int) -> NDArray[np.uint32]:
-        """A word for each of the pairs ``start`` to ``start + count``."""
-        return (self.words_at(lane, np.arange(start, start + count)) >> np.uint64(32)).astype(np.uint32)
-
-    def halfwords(self, lane: int, start: int, count: int) -> NDArray[np.uint16]:
-        """A 16-bit word for each of the pairs ``start`` to ``start + count``."""
-        return (self.words_at(lane, np.arange(start, start + count)) >> np.uint64(48)).astype(np.uint16)
+    def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
+        """A word of 32 bits, or of 16, for each of the pairs ``start`` to ``start + count``."""
+        words = self.words_at(lane, np.arange(start, start + count))
+        return (words >> np.uint64(64 - 8 * np.dtype(dtype).itemsize)).astype(dtype)
 
 
 class _EntryForm(Declared, frozen=True):

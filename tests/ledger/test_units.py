@@ -361,7 +361,7 @@ def test_words_of_a_pair_are_its_own():
     assert pairs.words(2, 1, 2).tolist() == pairs.words(2, 0, 4)[1:3].tolist()
     drawn = [tuple(pairs.words_at(lane, np.arange(4)).tolist()) for lane in range(3)]
     assert len({word for words in drawn for word in words}) == 12
-    assert (pairs.halfwords(1, 0, 4) == pairs.words(1, 0, 4) >> 16).all()
+    assert (pairs.words(1, 0, 4, np.uint16) == pairs.words(1, 0, 4) >> 16).all()
     other = PairWords(NoiseKey.from_seed(4), pairs.units, pairs.values, pairs.value)
     assert not set(other.words(0, 0, 4)) & set(pairs.words(0, 0, 4))
 

@@ -68,9 +68,9 @@ def test_keyed_words_are_random_access(key, lane, start, count):
 @given(st.binary(min_size=32, max_size=32), st.integers(0, 5), st.integers(0, 2**40), st.integers(0, 50))
 def test_other_sizes_of_keyed_words_are_random_access_too(key, lane, start, count):
     source = NoiseKey(key)
-    halves = source.halfwords(lane, start, count)
+    halves = source.words(lane, start, count, np.uint16)
     assert (halves.dtype, len(halves)) == (np.uint16, count)
-    one_by_one = [source.halfwords(lane, start + i, 1)[0] for i in range(count)]
+    one_by_one = [source.words(lane, start + i, 1, np.uint16)[0] for i in range(count)]
     assert_array_equal(np.array(one_by_one, np.uint16), halves)
     positions = np.arange(start, start + count)[::-1]
     leaps = source.words_at(lane, positions)

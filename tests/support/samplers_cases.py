@@ -15,12 +15,9 @@ class GivenWords:
         self.second = None if second is None else np.asarray(second, np.uint64)
         self.ties = 0
 
-    def words(self, lane, start, count):
+    def words(self, lane, start, count, dtype=np.uint32):
         assert lane % 2 == 0
-        return self.given[start : start + count]
-
-    def halfwords(self, lane, start, count):
-        return (self.words(lane, start, count) >> 16).astype(np.uint16)
+        return (self.given[start : start + count] >> (32 - 8 * np.dtype(dtype).itemsize)).astype(dtype)
 
     def words_at(self, lane, positions):
         assert lane % 2 == 1
