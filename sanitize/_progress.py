@@ -13,9 +13,15 @@ from contextvars import ContextVar
 from typing import Any
 
 Listener = Callable[[int], object]
-_LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
-_STARTER: ContextVar[Callable[[int | None], object] | None] = ContextVar("starter", default=None)
+Starter = Callable[[int | None], object]
 _ROWS = "{desc}: {percentage:.0f} % of {total_fmt}, {elapsed} gone, about {remaining} left"
+
+
+def _unheard(n_rows: int | None) -> None:
+    """Nobody listens."""
+
+
+_HEARD: ContextVar[tuple[Listener, Starter]] = ContextVar("heard", default=(_unheard, _unheard))
 
 
 @contextmanager
@@ -54,28 +60,23 @@ def shown() -> Iterator[None]:
 
 
 @contextmanager
-def told(listener: Listener, starter: Callable[[int | None], object] | None = None) -> Iterator[None]:
+def told(listener: Listener, starter: Starter = _unheard) -> Iterator[None]:
     """Call ``listener`` with the rows of every batch inside the block, ``starter`` with those of a pass, if known."""
-    tokens = _LISTENER.set(listener), _STARTER.set(starter)
+    token = _HEARD.set((listener, starter))
     try:
         yield
     finally:
-        _LISTENER.reset(tokens[0])
-        _STARTER.reset(tokens[1])
+        _HEARD.reset(token)
 
 
 def begin(n_rows: int | None) -> None:
     """A pass over so many rows begins; None where nobody knows before the end."""
-    starter = _STARTER.get()
-    if starter is not None:
-        starter(n_rows)
+    _HEARD.get()[1](n_rows)
 
 
 def advance(n_rows: int) -> None:
     """Some rows are dealt with."""
-    listener = _LISTENER.get()
-    if listener is not None:
-        listener(n_rows)
+    _HEARD.get()[0](n_rows)
 
 
 @contextmanager
