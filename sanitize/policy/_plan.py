@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING
 
@@ -86,27 +87,18 @@ class Plan:
 
     def to_text(self, *, full: bool = True) -> str:
         """What is recommended, the report or its first lines, curves of all mechanisms, and the lines proposed."""
-        recommended = [fill(sentence, 80, subsequent_indent="  ") for sentence in self._recommended]
-        parts = ["\n".join(recommended)] if recommended else []
-        parts += [] if self.report is None else [self.report.to_text(full=full)]
-        if self.curves and self.report is not None:
-            kept = ", ".join(f"{one.column} {percent(one.share)}" for one in self.report.kept)
-            found = ", ".join(f"{share:g} {who}" for who, share in self.report.guesses.rows)
-            told = [f"Kept of each column: {kept}."] if kept else []
-            told.append(f"Of two people the one with the secret is found, of 100 times, {found}; 50 is guessing.")
-            parts.append("\n".join(fill(clip(words, 800), 80, subsequent_indent="  ") for words in told))
-            own = self.curves[0]
-            parts.append(own.to_text(chosen=None if self._chosen is None else own[self._chosen]))
-        if len(self.curves) > 1:
-            section = _budgets_section(self.curves)
-            (_, *mechanisms), (labels, *shares) = section.columns, zip(*section.rows, strict=True)
-            lines = [f"{'kept, in %, within times':<25}" + "".join(f"{label[:10]:>11}" for label in labels)]
-            for mechanism, kept_of_it in zip(mechanisms, shares, strict=True):
-                figures = ("-" if one is None else f"{100 * one:.1f}" for one in kept_of_it)
-                lines.append(f"{mechanism:<25}" + "".join(f"{figure:>11}" for figure in figures))
-            parts.append("\n".join(lines))
-        parts += [f"{title}:\n\n{proposals_text(lines)}" for _, title, lines in self._lines]
-        return "\n\n".join(parts)
+        own = self.curves[0] if self.curves and self.report is not None else None
+        return rendered(
+            "policy/plan.txt.jinja",
+            plan=self,
+            report=None if self.report is None else self.report.to_text(full=full),
+            curve=own and own.to_text(chosen=None if self._chosen is None else own[self._chosen]),
+            budgets=_budgets_section(self.curves) if len(self.curves) > 1 else None,
+            lines=[(title, proposals_text(lines)) for _, title, lines in self._lines],
+            fill=partial(fill, width=80, subsequent_indent="  "),
+            clip=clip,
+            percent=percent,
+        ).rstrip("\n")
 
     def to_json(self) -> str:
         """The report's JSON; without a report the proposals alone."""
