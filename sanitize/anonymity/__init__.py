@@ -7,29 +7,10 @@ compare. None of these limits what
 a randomized release leaks to somebody who knows how it was made: that is what budgets are for.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from sanitize.anonymity._closeness import beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
-from sanitize.anonymity._diversity import AlphaK as AlphaK
-from sanitize.anonymity._diversity import (
-    alpha_k_anonymity,
-    entropy_l_diversity,
-    k_anonymity,
-    l_diversity,
-    recursive_l_diversity,
-)
-from sanitize.anonymity._profile import AnonymityProfile as AnonymityProfile
-from sanitize.anonymity._profile import anonymity_profile
+# Files are loaded when a name of theirs is first used.
+__getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
-__all__ = [
-    "alpha_k_anonymity",
-    "anonymity_profile",
-    "beta_likeness",
-    "delta_disclosure",
-    "enhanced_beta_likeness",
-    "entropy_l_diversity",
-    "k_anonymity",
-    "l_diversity",
-    "recursive_l_diversity",
-    "t_closeness",
-]
+# All but what is for other rooms, or what a call returns.
+__all__ = sorted(set(_names) - {"AlphaK", "AnonymityProfile"})
