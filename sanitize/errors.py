@@ -12,30 +12,6 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = [
-    "BudgetExceeded",
-    "ColumnError",
-    "InfeasibleTarget",
-    "InvalidBudget",
-    "InvalidChannel",
-    "InvalidDistribution",
-    "InvalidParameter",
-    "LedgerError",
-    "LedgerExceeded",
-    "PolicyError",
-    "ReleaseRefuted",
-    "ReleaseWarning",
-    "RowOrderLeak",
-    "SanitizeError",
-    "SourceChanged",
-    "SourceError",
-    "TargetError",
-    "TargetExists",
-    "UnknownSymbol",
-    "UnseenSymbolWarning",
-    "VerificationFailed",
-]
-
 # Names that a sentence lists: a table may have 20,000.
 _MOST_NAMED = 10
 
@@ -329,3 +305,11 @@ class UnseenSymbolWarning(UserWarning):
 
 class ReleaseWarning(UserWarning):
     """What is released is less private than it looks, and the report says why."""
+
+
+# All errors and warnings are for users, and nothing else here is.
+__all__ = [
+    name
+    for name, kind in list(globals().items())
+    if isinstance(kind, type) and issubclass(kind, (SanitizeError, Warning))
+]
