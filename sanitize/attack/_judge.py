@@ -18,7 +18,8 @@ from sanitize.attack._nearest import search
 from sanitize.attack._people import PEOPLE, Beside
 from sanitize.confidence import check_confidence, clopper_pearson
 from sanitize.errors import InvalidParameter
-from sanitize.report import Judgement, Pair
+from sanitize.report import Judgement as Judgement
+from sanitize.report import Pair as Pair
 
 # Shares of the rows that a group may be, and the fewest rows of one.
 _GROUPS, _FEWEST = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01), 20
