@@ -1,24 +1,8 @@
 """Tables to try the library on: bundled with it, generated, or fetched and checked against a digest."""
 
-from sanitize.datasets._bundled import (
-    load_berkeley,
-    load_framingham,
-    load_hair_eye,
-    load_titanic,
-    make_joint,
-    make_table,
-)
-from sanitize.datasets._fetch import fetch
-from sanitize.datasets._registry import SOURCES as SOURCES
-from sanitize.datasets._survey import load_survey
+import lazy_loader
 
-__all__ = [
-    "fetch",
-    "load_berkeley",
-    "load_framingham",
-    "load_hair_eye",
-    "load_survey",
-    "load_titanic",
-    "make_joint",
-    "make_table",
-]
+# Files are loaded when a name of theirs is first used: nothing that is bundled needs what fetches.
+__getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
+
+__all__ = sorted(set(_names) - {"SOURCES"})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sanitize import datasets
 
-_LOADERS = {name.removeprefix("load_"): name for name in datasets.__all__ if name.startswith("load_")}
+_LOADERS = {name.removeprefix("load_"): name for name in dir(datasets) if name.startswith("load_")}
 
 
 def main() -> None:

@@ -35,7 +35,18 @@ LOOSE = {"_version", "_tolerances", "_limits", "_checks", "_formatting", "_progr
 # Where a library comes in; a name that ends in / is a folder.
 TABLES = ("sanitize/_tables/", "sanitize/_files/", "sanitize/_release/", "sanitize/alphabet.py", "sanitize/binning/")
 # Rooms whose files are loaded when a name of theirs is first used.
-LAZY = ("accounting", "anonymity", "attack", "bounds", "capacity", "mechanisms", "parquet", "policy", "tradeoff")
+LAZY = (
+    "accounting",
+    "anonymity",
+    "attack",
+    "bounds",
+    "capacity",
+    "datasets",
+    "mechanisms",
+    "parquet",
+    "policy",
+    "tradeoff",
+)
 DOORS = {
     "cryptography": ("sanitize/_sampling/noise.py",),
     "jinja2": ("sanitize/report/",),
