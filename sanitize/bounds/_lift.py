@@ -16,7 +16,7 @@ import numpy as np
 from sanitize._checks import exp, expm1, number
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize._tolerances import SAME
-from sanitize.budgets import LDPBudget, LiftBudget, loosest
+from sanitize.budgets import LDPBudget, LiftBudget, MeanBudget, loosest
 
 if TYPE_CHECKING:
     from sanitize.budgets import Budget
@@ -306,7 +306,8 @@ def implied_bounds(budget: Budget | None) -> dict[str, float]:
     Parameters
     ----------
     budget : Budget or None
-        Bounds are known for `LiftBudget` and `LDPBudget`; other budgets give an empty mapping.
+        Bounds are known for `LiftBudget` and `LDPBudget`; a budget on a mean bounds what it is named for, and other
+        budgets give an empty mapping.
 
     Returns
     -------
@@ -323,6 +324,8 @@ def implied_bounds(budget: Budget | None) -> dict[str, float]:
     budget = loosest(budget)
     if isinstance(budget, LDPBudget):
         return {"ldp_sensitive": budget.eps, "max_log_lift": budget.eps, "min_log_lift": -budget.eps}
+    if isinstance(budget, MeanBudget):
+        return {budget.measure: budget.upper}
     if not isinstance(budget, LiftBudget):
         return {}
     lower, upper = budget.lower, budget.upper

@@ -20,8 +20,16 @@ from sanitize.budgets._budgets import limits_for as limits_for
 from sanitize.budgets._budgets import limits_seen as limits_seen
 from sanitize.budgets._budgets import loosest as loosest
 from sanitize.budgets._budgets import tightest as tightest
-from sanitize.budgets._capacity import CapacityBudget, CVaRLiftBudget, PMLEnvelopeBudget
+from sanitize.budgets._capacity import (
+    CapacityBudget,
+    CVaRLiftBudget,
+    MaximalLeakageBudget,
+    MutualInformationBudget,
+    PMLEnvelopeBudget,
+    TotalVariationBudget,
+)
 from sanitize.budgets._capacity import ChannelBudget as ChannelBudget
+from sanitize.budgets._capacity import MeanBudget as MeanBudget
 from sanitize.budgets._conditional import ReferredBudget as ReferredBudget
 from sanitize.budgets._conditional import conditional_budget as conditional_budget
 from sanitize.budgets._plain import BUDGETS as BUDGETS
@@ -47,5 +55,8 @@ __all__ = [
     "L1LiftBudget",
     "LDPBudget",
     "LiftBudget",
+    "MaximalLeakageBudget",
+    "MutualInformationBudget",
     "PMLEnvelopeBudget",
+    "TotalVariationBudget",
 ]

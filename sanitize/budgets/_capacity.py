@@ -1,17 +1,18 @@
-"""Budgets on a release as a whole: the capacity of its channel, and the mean lift over its most telling part."""
+"""Budgets on a release as a whole: the capacity of its channel, and means over its symbols or the most telling."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import xlogy
 
 from sanitize._checks import Vector, exp, nats, non_negative, number
-from sanitize._tolerances import BUDGET
-from sanitize.budgets._budgets import above, checking, forgiven
+from sanitize._tolerances import BUDGET, SMALLEST_POSITIVE
+from sanitize.budgets._budgets import OfLifts, above, checking, forgiven
 from sanitize.capacity import channel_capacity
 from sanitize.channel import Channel
 from sanitize.lifts import envelope_of, lift, logs
@@ -172,6 +173,134 @@ class PMLEnvelopeBudget(CVaRLiftBudget):
     def thresholds_of(self, lifts: Vector, p_y: Vector) -> Vector:
         """Of each s the t that the mass of a release is attained at, shape (n_s,)."""
         return envelope_of(lifts, p_y, exp(self.upper))[1]
+
+
+@dataclass(frozen=True)
+class MeanBudget(OfLifts):
+    """Budgets on the mean over released symbols of a convex function of their lifts, which is the same for each symbol.
+
+    The function is the largest of some linear ones: ``slope`` tells which, at given lifts. Means of lifts do not raise
+    it, so these budgets survive post-processing; a symbol that is within one by itself may stand in any release.
+
+    Attributes
+    ----------
+    measure : str
+        Name of the line of a report that it bounds.
+    """
+
+    upper: float
+    measure: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        with checking(type(self).__name__):
+            object.__setattr__(self, "upper", non_negative("upper", self.upper))
+
+    @property
+    def limit(self) -> float:
+        """Largest mean allowed."""
+        return self.upper
+
+    @abstractmethod
+    def slope(self, lifts: Vector, p_s: Vector) -> Vector:
+        """Slopes of the function at columns of lifts, both of shape (n_s, k): slope · l is at most what l tells."""
+
+    def excess(self, released: JointDistribution) -> Vector:
+        """The mean above the budget, shape (n_y,): one figure for the whole release, the same for each symbol."""
+        mean = self.risk_of(lift(released), released.p_s) @ released.p_x
+        return self._over(np.full(len(released.public), mean))
+
+    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
+        """What each symbol tells above the budget, shape (k,): where none has any, the release is within it."""
+        return self._over(self.risk_of(lifts, p_s))
+
+    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
+        """The function of each column of lifts, shape (k,): what one symbol tells."""
+        return np.asarray((lifts * self.slope(lifts, p_s)).sum(axis=0))
+
+    def _over(self, told: Vector) -> Vector:
+        return forgiven(above(told, self.upper))
+
+
+class MutualInformationBudget(MeanBudget):
+    """I(S;Y) at most ``upper``: the budget of the privacy funnel, on the mean of KL(P_S|y || P_S).
+
+    Parameters
+    ----------
+    upper : float
+        In nats, >= 0; inf for no bound.
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> MutualInformationBudget(0.05).excess(JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])).round(4)
+    array([0.0363, 0.0363])
+    """
+
+    measure = "mutual_information"
+
+    def slope(self, lifts: Vector, p_s: Vector) -> Vector:
+        """P(s) log l."""
+        return p_s[:, None] * np.log(np.maximum(lifts, SMALLEST_POSITIVE))
+
+
+class TotalVariationBudget(MeanBudget):
+    """T(S;Y) at most ``upper``: distance of P_SY from independence, the mean of Σ_s P(s) |l - 1| / 2.
+
+    A guess of any event of S from Y is right at most so much oftener than without it.
+
+    Parameters
+    ----------
+    upper : float
+        A probability; from 1 on there is no bound.
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> TotalVariationBudget(0.1).excess(JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])).round(4)
+    array([0.1, 0.1])
+    """
+
+    measure = "total_variation"
+
+    def slope(self, lifts: Vector, p_s: Vector) -> Vector:
+        """Half of P(s) sign(l - 1), but for what makes it 0 at independence."""
+        sides = np.sign(lifts - 1)
+        return p_s[:, None] * (sides - p_s @ sides) / 2
+
+
+class MaximalLeakageBudget(MeanBudget):
+    """Maximal leakage L(S→Y), the log of the mean max-lift, at most ``upper``.
+
+    No guess of any function of S, from Y, is right more than e**upper times as often as without it.
+
+    Parameters
+    ----------
+    upper : float
+        In nats, >= 0; inf for no bound.
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> MaximalLeakageBudget(0.3).excess(JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])).round(4)
+    array([0.0365, 0.0365])
+    """
+
+    measure = "maximal_leakage"
+
+    @property
+    def limit(self) -> float:
+        """e**upper."""
+        return exp(self.upper)
+
+    def slope(self, lifts: Vector, p_s: Vector) -> Vector:
+        """1 at the largest lift."""
+        return np.eye(len(lifts))[:, lifts.argmax(axis=0)]
+
+    def _over(self, told: Vector) -> Vector:
+        return forgiven(above(logs(told), self.upper))
+
+
+MEAN_BUDGETS = MutualInformationBudget, TotalVariationBudget, MaximalLeakageBudget
 
 
 def tail_means(lifts: Vector, p_y: Vector, delta: float) -> Vector:

@@ -30,7 +30,14 @@ from sanitize.budgets._budgets import (
     loosest,
     per_value,
 )
-from sanitize.budgets._capacity import CapacityBudget, ChannelBudget, CVaRLiftBudget, PMLEnvelopeBudget
+from sanitize.budgets._capacity import (
+    MEAN_BUDGETS,
+    CapacityBudget,
+    ChannelBudget,
+    CVaRLiftBudget,
+    MeanBudget,
+    PMLEnvelopeBudget,
+)
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution, check_distribution
 
@@ -40,7 +47,7 @@ SYMBOL_BUDGETS: dict[str, type[Any]] = {
 }
 BUDGETS: dict[str, type[Any]] = {
     **SYMBOL_BUDGETS,
-    **{kind.__name__: kind for kind in (CapacityBudget, CVaRLiftBudget, PMLEnvelopeBudget)},
+    **{kind.__name__: kind for kind in (CapacityBudget, CVaRLiftBudget, PMLEnvelopeBudget, *MEAN_BUDGETS)},
 }
 
 
@@ -198,6 +205,8 @@ def budget_words(budget: Budget | None) -> str:
                 f"log of the mean lift over the most telling {delta:.4g} of the release at most {upper:.4g} nats: "
                 f"there, no single sensitive value becomes more than {times(upper)} times as likely on average"
             )
+        case MeanBudget(upper=upper, measure=measure):
+            return f"{measure.replace('_', ' ')} of the sensitive columns and the whole release at most {upper:.4g}"
     owner = "the whole channel" if isinstance(budget, ChannelBudget) else "every released value"
     return f"{owner} meets the limits of {type(budget).__name__}"
 

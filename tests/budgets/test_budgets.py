@@ -17,7 +17,19 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sanitize.budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.bounds import implied_bounds
+from sanitize.budgets import (
+    AlphaLiftBudget,
+    Budget,
+    Chi2LiftBudget,
+    L1LiftBudget,
+    LDPBudget,
+    LiftBudget,
+    MaximalLeakageBudget,
+    MutualInformationBudget,
+    TotalVariationBudget,
+    budget_words,
+)
 from sanitize.errors import InvalidBudget
 from sanitize.joint import JointDistribution
 from sanitize.lifts import lift
@@ -267,3 +279,37 @@ def test_zds_section_6b_budgets_as_the_table_has_them(budget, high, low):
             assert (budget.excess_of(lifts[:, None], p)[0] > 0) == (over > 0)
             crossed[over > 0] += 1
     assert min(crossed.values()) > 20
+
+
+MEANS = {
+    MutualInformationBudget: oracles.mutual_information,
+    TotalVariationBudget: oracles.total_variation,
+    MaximalLeakageBudget: oracles.maximal_leakage,
+}
+
+
+@pytest.mark.parametrize("kind", MEANS)
+@given(pair=strategies.joints_and_channels(), upper=st.sampled_from([0.0, 0.1, 0.7, math.inf]))
+def test_a_budget_on_a_mean_is_what_the_measure_is_and_survives_post_processing(kind, pair, upper):
+    joint, channel = pair
+    budget, lifts = kind(upper), lift(joint)
+    excess = budget.excess(joint)
+    assert excess.shape == joint.p_x.shape
+    if upper < math.inf:
+        # Excess up to 1e-12 counts as none.
+        assert_allclose(excess, float(MEANS[kind](oracles.exact(joint.pmf))) - upper, atol=1e-11)
+    else:
+        assert (excess == -math.inf).all()
+    assert budget.excess(joint.push(channel)).max() <= excess[0] + 1e-11
+    # A symbol within it may stand in any release, and slopes are those of a convex function.
+    assert excess[0] <= budget.excess_of(lifts, joint.p_s).max() + 1e-11
+    linear = lifts.T @ budget.slope(lifts, joint.p_s)
+    assert (linear <= budget.risk_of(lifts, joint.p_s)[:, None] + 1e-11).all()
+    assert implied_bounds(budget) == {kind.measure: upper}
+
+
+def test_budgets_on_a_mean_in_words_and_what_they_refuse():
+    words = "total variation of the sensitive columns and the whole release at most 0.1"
+    assert budget_words(TotalVariationBudget(0.1)) == words
+    with pytest.raises(InvalidBudget, match="MutualInformationBudget: upper must be a number >= 0"):
+        MutualInformationBudget(-0.1)

@@ -13,7 +13,10 @@ from sanitize.budgets import (
     SYMBOL_BUDGETS,
     CapacityBudget,
     CVaRLiftBudget,
+    MaximalLeakageBudget,
+    MutualInformationBudget,
     PMLEnvelopeBudget,
+    TotalVariationBudget,
     budget_from_dict,
     budget_to_dict,
 )
@@ -28,12 +31,16 @@ CASES = [
     CapacityBudget(0.25),
     CVaRLiftBudget(0.5, 0.05),
     PMLEnvelopeBudget(0.5, 0.05),
+    MutualInformationBudget(0.1),
+    TotalVariationBudget(0.25),
+    MaximalLeakageBudget(0.5),
 ]
 
 
 def test_every_budget_of_the_library_has_a_case():
     assert [type(budget).__name__ for budget in CASES] == list(BUDGETS)
-    assert set(BUDGETS) - set(SYMBOL_BUDGETS) == {"CapacityBudget", "CVaRLiftBudget", "PMLEnvelopeBudget"}
+    whole = [type(budget).__name__ for budget in CASES[len(SYMBOL_BUDGETS) :]]
+    assert whole == [name for name in BUDGETS if name not in SYMBOL_BUDGETS]
 
 
 @pytest.mark.parametrize("budget", CASES, ids=repr)

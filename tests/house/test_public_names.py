@@ -39,7 +39,7 @@ NAMES = {
     """,
     "budgets": """
         AlphaLiftBudget Budget CVaRLiftBudget CapacityBudget Chi2LiftBudget L1LiftBudget LDPBudget LiftBudget
-        PMLEnvelopeBudget
+        MaximalLeakageBudget MutualInformationBudget PMLEnvelopeBudget TotalVariationBudget
     """,
     "capacity": """
         amplitude_capacity awgn_capacity channel_capacity dp_information_bound
