@@ -13,7 +13,7 @@ from scipy.special import xlogy
 
 from sanitize._checks import Codes, Vector
 from sanitize._progress import progress
-from sanitize.budgets import as_budget
+from sanitize.budgets import CapacityBudget, CVaRLiftBudget, MeanBudget, as_budget
 from sanitize.channel import HEURISTIC, Optimality
 from sanitize.joint import check_distribution
 from sanitize.mechanisms._effort import effort_of
@@ -111,7 +111,7 @@ def subset_merging(
     budget = as_budget(budget, joint)
     account = _account(check_distribution(joint), effort)
     labels = found_partition(joint, budget, confidence, account)
-    return merged_by_labels(joint, labels, _optimality(joint, account))
+    return merged_by_labels(joint, labels, _optimality(joint, budget, account))
 
 
 def best_subset_merging(
@@ -177,7 +177,7 @@ def best_subset_merging(
         with progress("subset merging") as show:
             search = LocalSearch(set_risks(joint, budget, confidence), joint.p_x, _WINDOW, account, show)
             labels = search.improved(labels)
-    return merged_by_labels(joint, labels, _optimality(joint, account))
+    return merged_by_labels(joint, labels, _optimality(joint, budget, account))
 
 
 def found_partition(
@@ -200,10 +200,16 @@ def _account(joint: JointDistribution, effort: float | None = None) -> Effort:
     return effort_of(effort, max(_EFFORT * (_SEARCHES if n <= _EVENED else 1), _EFFORT_PER_SYMBOL * n))
 
 
-def _optimality(joint: JointDistribution, account: Effort) -> Optimality:
-    """What the search proves: the best of all partitions of a few symbols, and nothing above."""
+def _optimality(joint: JointDistribution, budget: Budget, account: Effort) -> Optimality:
+    """What the search proves: the best of all partitions of a few symbols, and nothing above.
+
+    A merging may be within a budget on the whole release where not every symbol is; the search sees none of these.
+    """
     if len(joint.p_x) <= EXACT:
-        return Optimality("optimal", 0.0, "mergings")
+        is_whole = isinstance(budget, (CapacityBudget, CVaRLiftBudget, MeanBudget))
+        return Optimality(
+            "optimal", 0.0, "mergings whose every symbol is within the budget" if is_whole else "mergings"
+        )
     return Optimality("cut short") if account.is_used() else HEURISTIC
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sanitize.budgets import CVaRLiftBudget
+from sanitize.budgets import CVaRLiftBudget, MeanBudget
 from sanitize.channel import HEURISTIC
 from sanitize.errors import InvalidBudget
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._effort import effort_of
+from sanitize.mechanisms._random_response.funnel import funnel_response
 from sanitize.mechanisms._random_response.robust import robust_random_response
 from sanitize.mechanisms._random_response.tail import tail_random_response
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, RandomResponse, respond_in
@@ -51,9 +52,10 @@ def optimal_random_response(
     ----------
     joint : JointDistribution
         Distribution of (S, X).
-    budget : LiftBudget, LDPBudget, CVaRLiftBudget or float
+    budget : LiftBudget, LDPBudget, CVaRLiftBudget, a budget on a mean, or float
         A number is symmetric local information privacy (LIP) in nats. For a `CVaRLiftBudget`, which couples released
-        symbols, it is `tail_random_response`, and no gap is known.
+        symbols, it is `tail_random_response`, and no gap is known. For a `MutualInformationBudget`,
+        `TotalVariationBudget` or `MaximalLeakageBudget` it is the privacy funnel [MSFM14], with its gap.
     gap : float
         Distance from the optimum that is good enough, in nats, > 0.
     effort : float, optional
@@ -135,7 +137,7 @@ def solve_optimal_random_response(
     ----------
     joint : JointDistribution
         Distribution of (S, X).
-    budget : LiftBudget, LDPBudget or float
+    budget : LiftBudget, LDPBudget, MutualInformationBudget, TotalVariationBudget, MaximalLeakageBudget or float
         A number is symmetric local information privacy (LIP) in nats.
     gap : float
         Distance from the optimum that is good enough, in nats, > 0. Below about 1e-9 rounding decides.
@@ -159,7 +161,7 @@ def solve_optimal_random_response(
     Raises
     ------
     InvalidBudget
-        If there is no budget or it is of another kind.
+        If there is no budget or it is of another kind, or has too many vertices to list.
     InvalidParameter
         If gap, effort or time_limit is not a positive number.
 
@@ -170,8 +172,16 @@ def solve_optimal_random_response(
     >>> response = solve_optimal_random_response(joint, sz.LDPBudget(0.5))
     >>> response.status, response.gap < 1e-7, round(response.normalized_utility, 4)
     ('optimal', True, 0.7793)
+    >>> response = solve_optimal_random_response(joint, sz.budgets.MutualInformationBudget(0.02))
+    >>> response.status, response.gap < 1e-7, round(response.normalized_utility, 4)
+    ('optimal', True, 0.8004)
     """
-    problem, account = Problem.of(joint, budget, gap, target), effort_of(effort, RESPONSE_EFFORT, time_limit)
+    account = effort_of(effort, RESPONSE_EFFORT, time_limit)
+    if isinstance(budget, MeanBudget):
+        if not (confidence is None and target is None):
+            raise InvalidBudget(f"a {type(budget).__name__} takes no confidence or target; give LiftBudget for these")
+        return funnel_response(joint, budget, gap, account)
+    problem = Problem.of(joint, budget, gap, target)
     if confidence is not None:
         return robust_random_response(problem, confidence, account)
     return respond_in(problem, None, account)

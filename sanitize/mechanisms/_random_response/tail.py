@@ -89,7 +89,7 @@ class _Search:
         self.joint, self.budget, self.lifts, self.tried = joint, budget, lift(joint), 0
         self.bound = 1 + math.expm1(min(budget.upper, LARGEST_EXPONENT)) * (1 - _INSIDE)
         self.merged = tail_merging(joint, budget)
-        self.points = _posteriors(joint.p_x, self.merged)
+        self.points = posteriors_of(joint.p_x, self.merged)
         self.weights = self.merged.push(joint.p_x[None, :])[0]
         self.thresholds = np.full(len(joint.p_s), self.bound)
         self.value = self._open(self.points, self.weights)
@@ -103,7 +103,7 @@ class _Search:
             account = effort_of(0.1 * RESPONSE_EFFORT if effort is None else effort, RESPONSE_EFFORT)
             limit = LiftBudget(lower=math.inf, upper=self.budget.upper + more)
             response = respond_in(Problem(self.joint, limit, 1e-4, Loss()), None, account)
-            found.append(_posteriors(p_x, response.released()))
+            found.append(posteriors_of(p_x, response.released()))
         return np.concatenate(found)
 
     def improve(self, pool: Vector) -> None:
@@ -189,7 +189,7 @@ class _Search:
         return self.merged
 
 
-def _posteriors(p_x: Vector, channel: Channel) -> Vector:
+def posteriors_of(p_x: Vector, channel: Channel) -> Vector:
     """P(x|y) of a channel, shape (n_y, n_x)."""
     masses = channel.matrix * p_x[:, None]
     return np.asarray((masses / masses.sum(axis=0)).T)
