@@ -2,12 +2,13 @@
 
 [WYZ] and [ZB] on privacy against distortion, [WXH] on capacities, [CY] on conversions. The papers print sketches, or
 curves without values, so what stands beside each curve is a closed form or a linear program. Each function draws one
-figure and returns what it found; a test holds that.
+figure and returns what it found; a test holds that. The last is of no paper: the privacy funnel.
 """
 
 from __future__ import annotations
 
 import math
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +173,46 @@ def cy_conversions() -> Drawn:
     }
 
 
-FIGURES = (wyz_figure_2, zb_figure_3, zb_figure_4, wxh_corollary_6, cy_conversions)
+def privacy_funnel() -> Drawn:
+    """What is kept of X against what is told of S: the funnel, two heuristics, and budgets on every lift."""
+    heuristics = runpy.run_path(str(HERE.parents[1] / "benchmarks" / "funnel.py"))
+    joint = sz.datasets.make_joint(8, 5, random_state=0)
+    leak = sz.measures.mutual_information(joint) * np.linspace(0, 1, 25) ** 2
+    budgets = [sz.budgets.MutualInformationBudget(limit) for limit in leak]
+    made = [mechanisms.solve_optimal_random_response(joint, budget, gap=1e-4) for budget in budgets]
+    kept = np.array([one.utility for one in made])
+    path, cloud = heuristics["merged"](joint), heuristics["alternated"](joint)[-480:]
+    figure, axes = plt.subplots(figsize=(7, 4))
+    axes.plot(leak, kept, "k", label="funnel, certified to 1e-4")
+    axes.plot(*path.T, "C1s", markersize=4, label="greedy merging")
+    axes.plot(*cloud.T, "C0.", markersize=3, label="difference of convex functions")
+    shares = {}
+    for name, budget, marker in (
+        ("every lift and its inverse ≤ e^ε", sz.LiftBudget.symmetric, "C2o-"),
+        ("every lift ≤ e^ε", lambda eps: sz.LiftBudget(lower=math.inf, upper=eps), "C3^-"),
+    ):
+        channels = [sz.optimal_random_response(joint, budget(eps)) for eps in (0.01, 0.05, 0.1, 0.2, 0.4, 0.8)]
+        points = heuristics["points_of"](
+            joint, np.array([np.pad(c.matrix, ((0, 0), (0, 9 - c.n_outputs))) for c in channels])
+        )
+        axes.plot(*points.T, marker, markersize=4, linewidth=0.8, label=f"optimal response, {name}")
+        shares[f"{name}: share of the funnel at ε = 0.2"] = round(
+            float(points[3, 1] / np.interp(points[3, 0], leak, kept)), 2
+        )
+    axes.set(xlabel="I(S;Y) (nats)", ylabel="I(X;Y) (nats)", title="|S| = 5, |X| = 8")
+    axes.legend(fontsize=8)
+    above = [
+        heuristics["within"](points, limit) - most
+        for points in (path, cloud)
+        for limit, most in zip(leak, kept, strict=True)
+    ]
+    return figure, {
+        "a heuristic keeps more": bool(max(above) > 1e-4),
+        "largest gap": round(max(one.gap for one in made), 4),
+    } | shares
+
+
+FIGURES = (wyz_figure_2, zb_figure_3, zb_figure_4, wxh_corollary_6, cy_conversions, privacy_funnel)
 
 
 def main() -> None:

@@ -18,6 +18,12 @@ FOUND = {
         "least gap of I": pytest.approx(8.422e-4, rel=1e-3),
         "KL - bound": pytest.approx(0.0, abs=1e-12),
     },
+    "privacy_funnel": {
+        "a heuristic keeps more": False,
+        "largest gap": pytest.approx(1e-4, rel=0.2),
+        "every lift and its inverse ≤ e^ε: share of the funnel at ε = 0.2": 0.93,
+        "every lift ≤ e^ε: share of the funnel at ε = 0.2": 0.9,
+    },
 }
 
 
@@ -30,7 +36,9 @@ def script():
     return module
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "privacy_funnel")) for name in FOUND]
+)
 def test_a_figure_finds_what_it_should(script, name):
     assert {draw.__name__ for draw in script.FIGURES} == set(FOUND)
     figure, found = getattr(script, name)()
