@@ -243,6 +243,19 @@ def test_a_search_that_is_cut_short_says_so_and_its_bound_holds():
     assert short.released().optimality.gap == short.gap > 1e-4
 
 
+def test_a_search_that_is_interrupted_gives_what_it_has(monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sanitize.mechanisms._random_response.funnel.lowest", stop)
+    joint, budget = sz.datasets.make_joint(5, 3, random_state=0), MutualInformationBudget(0.01)
+    made = solve_optimal_random_response(joint, budget)
+    assert made.status == "interrupted"
+    assert budget.excess(joint.push(made.channel)).max() <= 0 < made.utility < made.bound
+    with pytest.raises(KeyboardInterrupt):
+        sz.optimal_random_response(joint, budget)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_five_secrets_and_eight_symbols_are_closed_to_a_thousandth_and_no_heuristic_keeps_more(seed, monkeypatch):

@@ -67,7 +67,10 @@ def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, ef
     with contextlib.suppress(RoundingStops):
         funnel.take(np.concatenate([np.eye(len(joint.p_x)), joint.p_x[None], posteriors_of(joint.p_x, sealed.channel)]))
         if isinstance(budget, MutualInformationBudget):
-            funnel.generate()
+            try:
+                funnel.generate()
+            except KeyboardInterrupt:
+                funnel.status = "interrupted"
         else:
             funnel.list_all()
         found = funnel.released(free)
@@ -82,7 +85,7 @@ class Funnel:
         self.joint, self.budget, self.gap, self.effort = joint, budget, gap, effort
         self.lifts, self.least, self.rng = lift(joint), 0.0, np.random.default_rng(0)
         self.at = self.limit = max(budget.limit, _LEAST_LIMIT)
-        self.points = np.empty((0, len(joint.p_x)))
+        self.points, self.status = np.empty((0, len(joint.p_x))), "stalled"
 
     def take(self, points: Vector) -> bool:
         """Take in points, each once, and price all by their best mixture; whether there were new ones."""
@@ -163,6 +166,8 @@ class Funnel:
                 below = below[np.argsort(self.price.of(below)[0])[:_STARTS]]
                 if not (len(below) and self.take(self.price.descended(below))):
                     break
+        if self.effort.is_used():
+            self.status = "time_limit" if self.effort.is_late() else "effort"
 
     def _improved(self, gap: float) -> bool:
         """Descend from posteriors in use, from these a little off, and from random ones; whether some were worth it."""
@@ -182,8 +187,7 @@ class Funnel:
             self.mix(self.budget.limit - slack)
             used = np.flatnonzero(self.weights > _POSITIVE * self.joint.p_x.min())
             columns, weights = sparse.csc_array(self.points[used].T), self.weights[used]
-            status = "time_limit" if self.effort.is_late() else "effort" if self.effort.is_used() else "stalled"
-            response = Response(columns, weights, 0.0, self.least, len(self.points), status)
+            response = Response(columns, weights, 0.0, self.least, len(self.points), self.status)
             made = free.measured([response], self.least)
             over = self.budget.excess(self.joint.push(made.channel)).max()
             if over <= 0:
