@@ -63,7 +63,7 @@ def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, ef
     if budget.upper == 0:
         return sealed
     funnel = Funnel(joint, budget, gap, effort)
-    made = free.bounded(replace(sealed, status="stalled"), 0.0)
+    made = replace(sealed, status="stalled")
     with contextlib.suppress(RoundingStops):
         funnel.take(np.concatenate([np.eye(len(joint.p_x)), joint.p_x[None], posteriors_of(joint.p_x, sealed.channel)]))
         if isinstance(budget, MutualInformationBudget):
@@ -73,9 +73,8 @@ def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, ef
                 funnel.status = "interrupted"
         else:
             funnel.list_all()
-        found = funnel.released(free)
-        made = free.bounded(max(made, found, key=lambda one: one.utility), funnel.least)
-    return made
+        made = max(made, funnel.released(free), key=lambda one: one.utility)
+    return free.bounded(made, funnel.least)
 
 
 class Funnel:
