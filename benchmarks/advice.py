@@ -8,8 +8,9 @@ begin it: merging of tuples, or a tree where combinations of values have fewer t
 mechanism is fitted to the same rows by itself. An analyst trains gradient boosting on each release, once for every
 column that may be predicted (four at most), and is scored on the raw rows apart: the mean AUC, which is 50 where all
 rows are merged. A table is split four times, forty times if it has few rows. "Same" is behind the best by less than
-half a point, which two seeds of a release differ by, or than two standard errors over the splits. Set
-OMP_NUM_THREADS=1.
+half a point, which two seeds of a release differ by, or than two standard errors over the splits: they speak of this
+table, since its splits share rows. Of people like those in it speaks the second ±, two standard errors of a variance of
+1/J + n_apart/n_released times that of J splits in place of 1/J (Nadeau and Bengio 2003). Set OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -115,8 +116,9 @@ def line(name: str, folder: Path, confidence: float | None) -> str:
     means = {one: float(np.mean([each[one] for each in found])) for one in found[0]}
     best = max(means, key=means.__getitem__)
     behind = [each[best] - each.get(said, 0.5) for each in found]
-    room = max(SAME, 2 * np.std(behind) / np.sqrt(max(1, len(behind) - 1)))
-    verdict = "same" if np.mean(behind) < room else f"{best}, by {100 * np.mean(behind):.1f} (±{100 * room:.1f})"
+    here, people = (2 * np.std(behind, ddof=1) * np.sqrt(1 / splits + shared) for shared in (0, len(apart) / len(df)))
+    verdict = "same" if np.mean(behind) < max(SAME, here) else best
+    verdict += f" | {100 * np.mean(behind):.1f} (±{100 * here:.1f}; ±{100 * people:.1f})"
     figures = ", ".join(f"{one} {100 * score:.1f}" for one, score in means.items())
     sure = "rows only" if confidence is None else f"{100 * confidence:g} %"
     return f"| {name} | {sure} | {said} | {verdict} | {figures} | {seconds:.0f} |"
@@ -128,8 +130,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--tables", default="")
     args = parser.parse_args()
-    print("| table | claim | recommended | the analyst's best | all, AUC in % | CPU s of plan |")
-    print("|---" * 6 + "|")
+    print("| table | claim | recommended | the analyst's best | behind (± here; ± people) | all, AUC in % | CPU s |")
+    print("|---" * 7 + "|")
     for name in (name for name in TABLES if args.tables in name):
         for confidence in (None, 0.95):
             print(line(name, args.data, confidence), flush=True)

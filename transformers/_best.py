@@ -10,13 +10,14 @@ from sanitize.transformers._sanitizer import Sanitizer
 class BestSanitizer(TupleParameters, Sanitizer):
     """The mechanism that keeps most of what is printed, of those that fit the table and the budget.
 
-    Watchdog, subset merging, trees, and for lift and LDP budgets the random responses are designed for the same budget;
-    equals to a millionth go to the simplest. What is compared is what they keep of each column, in the mean; where no
-    tree is among them, of the tuples. There is none of fewer than 1,000 rows unless labels are printed, of weights,
-    smoothing and batches. Tuples of fewer than five rows on average are left out where there is a tree. With
-    ``confidence`` all certificates hold together, by the union bound: each tree has one and all tuples share one, so of
-    three each holds at 98.33 % where 95 % are asked for. The report names the one that was chosen as its mechanism, and
-    lists the others inside.
+    Watchdog, subset merging, trees, and for lift and LDP budgets the random responses are designed for the same budget.
+    What differs by less than 1/√n, about two standard errors, is as good as equal: of such the one is taken that leaves
+    out fewest rows (tuples never print what fewer than ``min_count`` rows have), and then the simplest. What is
+    compared is what they keep of each column, in the mean; where no tree is among them, of the tuples. There is none of
+    fewer than 1,000 rows unless labels are printed, of weights, smoothing and batches. Tuples of fewer than five rows
+    on average are left out where there is a tree. With ``confidence`` all certificates hold together, by the union
+    bound: each tree has one and all tuples share one, so of three each holds at 98.33 % where 95 % are asked for. The
+    report names the one that was chosen as its mechanism, and lists the others inside.
 
     Parameters
     ----------

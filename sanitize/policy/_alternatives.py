@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,17 @@ from sanitize.errors import SanitizeError
 from sanitize.policy._declaration import AUTO, MECHANISMS, OWNERS, TREES
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.report import TradeoffCurve
-from sanitize.suggestion import KINDS, comparison_section, kinds_for, most_useful, most_useful_so_far, point_of
+from sanitize.suggestion import (
+    KINDS,
+    PRINTED,
+    comparison_section,
+    kinds_for,
+    most_useful,
+    most_useful_so_far,
+    point_of,
+    preferred,
+    reason,
+)
 
 if TYPE_CHECKING:
     from sanitize._release.first_pass import FirstPass
@@ -76,7 +87,7 @@ class Drafts:
 
     def rank(self, name: str) -> int:
         """Place of a mechanism among all, the simplest first."""
-        simple = [kind.name.replace(" ", "-") for kind in KINDS]
+        simple = [*(kind.name.replace(" ", "-") for kind in KINDS), *TREES]
         return simple.index(name) if name in simple else len(simple)
 
     @property
@@ -133,8 +144,10 @@ class Drafts:
                         table, self.policy.rows, is_draft=True
                     )
             yield place
-        if self.most(self.within) != self.own:
-            self._choose(table)
+        if self.is_certified_tree and not self.compared:
+            kept_by_best, kept = (self.kept((name, 1.0)) for name in (self.most(self.within), self.own))
+            if kept_by_best > kept:
+                self._choose(table)
 
     def policy_at(self, name: str, multiple: float) -> Policy:
         """The policy with another mechanism, with those of its settings that it has, and another budget."""
@@ -165,8 +178,7 @@ class Drafts:
 
     def better(self) -> Place | None:
         """Where more is kept within the budget than the policy's own design keeps; None where it is not."""
-        is_proved_otherwise = self.is_certified_tree and self.within[self.own] is not self.report
-        if self.pick != self.own or is_proved_otherwise:
+        if self.pick != self.own or (self.is_certified_tree and self._is_proved_otherwise):
             return self.pick, 1.0
         if self.is_certified_tree:
             return None
@@ -177,7 +189,7 @@ class Drafts:
 
     @property
     def within(self) -> dict[str, LeakageReport]:
-        """Designs within the budget: those that "auto" chose among, or else of the policy's family; its own first."""
+        """Designs within the budget, the simplest first: those that "auto" chose among, or else of the family."""
         found = {name: report for (name, multiple), report in self.found.items() if multiple == 1}
         if self.compared:
             best, share = self.compared[self.most(self.compared)], self._share_of(self.compared)
@@ -185,14 +197,20 @@ class Drafts:
             # What the policy is certified for by itself is compared with the choice, where it is not the worse.
             is_own = share in now and now[share] >= best.summary[share]
             found = self.compared | ({self.own: self.report} if is_own else {})
-        return dict(sorted(found.items(), key=lambda item: (item[0] != self.own, self.rank(item[0]))))
+        return dict(sorted(found.items(), key=lambda item: self.rank(item[0])))
 
     @property
     def pick(self) -> str:
-        """The mechanism that keeps most within the budget; of certified trees nobody chose among the policy's own."""
-        if self.is_certified_tree and not self.compared:
-            return self.own
-        return self.most(self.within)
+        """The preferred mechanism; the policy's own where that keeps the same, or is certified and no choice more."""
+        reports = self.within
+        best, kept = self.most(reports), {name: one.summary[self._share_of(reports)] for name, one in reports.items()}
+        is_same = abs(kept.get(self.own, math.inf) - kept[best]) <= 1e-6
+        return self.own if is_same or (self.is_certified_tree and not self._is_proved_otherwise) else best
+
+    @property
+    def _is_proved_otherwise(self) -> bool:
+        """Whether "auto" chose what keeps more than the policy's own."""
+        return bool(self.compared) and self.within.get(self.own) is not self.report
 
     @property
     def is_certified_tree(self) -> bool:
@@ -200,9 +218,8 @@ class Drafts:
         return self.own in TREES and self._is_robust
 
     def most(self, reports: Mapping[str, LeakageReport]) -> str:
-        """The one that keeps most, the first of equals."""
-        share = self._share_of(reports)
-        return list(reports)[most_useful([report.summary[share] for report in reports.values()])]
+        """The one that is preferred, of some in order, the simplest first."""
+        return list(reports)[preferred(list(reports.values()), self._share_of(reports))]
 
     def recommended(self) -> tuple[str, str]:
         """The mechanism to take, what it keeps and what the next best does, in two sentences."""
@@ -211,9 +228,18 @@ class Drafts:
         told = f"It keeps {self._kept(pick)} {self._of_what}"
         if not rest:
             return f"Recommended: {best}; no other mechanism fits the policy.", f"{told}."
-        second = self.most(rest)
-        told += f"; the next best, {second.replace('-', ' ')}, {self._kept(second)}."
-        return f"Recommended: {best}, which keeps most within the budget.", told
+        share = self._share_of(reports)
+        second = max(rest, key=lambda name: float(rest[name].summary[share]))
+        taken, more, kept = reports[pick], rest[second].summary, f"{second.replace('-', ' ')}, {self._kept(second)}"
+        why, printed = reason(taken, list(reports.values()), share), more.get(PRINTED, 1.0)
+        if more[share] <= taken.summary[share] + 1e-6:
+            return f"Recommended: {best}, which {why}.", f"{told}; the next best, {kept}."
+        but = "it is less simple"
+        if self.is_certified_tree and not self.compared:
+            why, but = "is certified by itself", "no choice of the two is"
+        elif printed < taken.summary.get(PRINTED, 1.0):
+            but = f"it never prints the combinations of {percent(1 - printed)} of the rows"
+        return f"Recommended: {best}, which {why}.", f"{told}; {kept}, but {but}."
 
     @property
     def line(self) -> tuple[str, str]:
@@ -222,6 +248,8 @@ class Drafts:
         share = self._share_of(self.within)
         own = self.report if share in self.report.summary else self.within.get(self.own)
         now = "" if own is None else f", in place of {percent(own.summary[share])}"
+        if own is not None and own.summary[share] > self.within[self.pick].summary[share] + 1e-6:
+            now += f", and is as good as far as {own.n_rows:,} rows tell"
         if self._is_robust and self.compared:
             return AUTO, f"it takes {self.pick.replace('-', ' ')}, certifies the choice and {why}{now}"
         return self.pick, f"{why}{now}"

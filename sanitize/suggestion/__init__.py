@@ -9,6 +9,7 @@ from sanitize.suggestion._budget import suggest_budget
 from sanitize.suggestion._curve import point_of as point_of
 from sanitize.suggestion._curve import tradeoff_curve
 from sanitize.suggestion._mechanism import KINDS as KINDS
+from sanitize.suggestion._mechanism import PRINTED as PRINTED
 from sanitize.suggestion._mechanism import Compared as Compared
 from sanitize.suggestion._mechanism import Comparison as Comparison
 from sanitize.suggestion._mechanism import compare
@@ -16,6 +17,8 @@ from sanitize.suggestion._mechanism import comparison_section as comparison_sect
 from sanitize.suggestion._mechanism import kinds_for as kinds_for
 from sanitize.suggestion._mechanism import most_useful as most_useful
 from sanitize.suggestion._mechanism import most_useful_so_far as most_useful_so_far
+from sanitize.suggestion._mechanism import preferred as preferred
+from sanitize.suggestion._mechanism import reason as reason
 
 __all__ = [
     "compare",

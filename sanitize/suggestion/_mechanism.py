@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
+
+# Measure of the rows whose combination of values may be printed; where a report has none, of all.
+PRINTED = "printed_rows"
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,8 @@ class Comparison:
 
     @property
     def recommended(self) -> Compared:
-        """The one that keeps most; the simplest of those that keep the same to a millionth."""
-        return self.compared[most_useful([one.normalized_utility for one in self.compared])]
+        """The one that keeps most; the simplest of those that keep the same, as far as so many rows tell."""
+        return self.compared[preferred([one.report for one in self.compared], "normalized_utility")]
 
     @property
     def summary(self) -> dict[str, dict[str, Any]]:
@@ -110,7 +114,9 @@ class Comparison:
         for one in self.compared:
             most = times(one.report.summary["max_log_lift"])
             rows.append((one.mechanism, percent(one.normalized_utility), most))
-        return box(f"Take {self.recommended.mechanism}: it keeps most", (repr(self.budget),), rows)
+        taken = self.recommended
+        words = reason(taken.report, [one.report for one in self.compared], "normalized_utility")
+        return box(f"Take {taken.mechanism}: it {words}", (repr(self.budget),), rows)
 
 
 def compare(
@@ -125,7 +131,8 @@ def compare(
     """Design with every mechanism that fits the distribution, and say which one keeps most within the budget.
 
     Merging always fits; random responses fit lift and LDP budgets and up to some thousand combinations of public
-    values. The same data, budget and effort give the same recommendation.
+    values. What n rows do not tell apart, shares that differ by less than 1/√n, goes to the simplest. The same data,
+    budget and effort give the same recommendation.
 
     Parameters
     ----------
@@ -158,7 +165,7 @@ def compare(
     >>> df = sz.datasets.load_titanic()
     >>> found = sz.compare(df, 0.3, sensitive="survived", public=["class", "sex"])
     >>> found.recommended.mechanism
-    'optimal random response'
+    'subset merging'
     >>> {name: round(told["normalized_utility"], 3) for name, told in found.summary.items()}
     {'watchdog': 0.166, 'subset merging': 0.76, 'optimal random response': 0.766}
     """
@@ -192,10 +199,28 @@ def kinds_for(n_x: int, budget: Budget) -> list[Kind]:
     return [kind for kind in KINDS if kind.least <= n_x <= kind.most and (fits_response or not kind.is_response)]
 
 
+def preferred(reports: Sequence[LeakageReport], share: str) -> int:
+    """Position of the report to take, of mechanisms in order, the simplest first; every choice is made by it.
+
+    It is the simplest of those that leave out fewest rows, of those that keep most of the measure named ``share``, as
+    far as n rows tell: shares that differ by less than 1/√n, about two standard errors, are as good as equal.
+    """
+    kept, printed = (np.array([one.summary.get(name, 1.0) for one in reports]) for name in (share, PRINTED))
+    # Where the distribution is known, shares that are equal differ by rounding alone.
+    room = 1 / math.sqrt(reports[0].n_rows) if reports[0].n_rows else 1e-6
+    return int(np.argmax(np.where(kept >= kept.max() - room, printed, -1.0)))
+
+
+def reason(taken: LeakageReport, reports: Sequence[LeakageReport], share: str) -> str:
+    """What the preferred one of some reports does, after its name."""
+    if taken.summary[share] >= max(report.summary[share] for report in reports) - 1e-6:
+        return "keeps most within the budget"
+    return f"keeps as much within the budget as any, as far as {taken.n_rows:,} rows tell"
+
+
 def most_useful(shares: Sequence[float]) -> int:
-    """Position of the first share that is the largest, to a millionth: everything that is chosen is chosen by it."""
+    """Position of the first share that is the largest, to a millionth."""
     kept = np.asarray(shares)
-    # Shares that differ by less are equal, and then the simplest mechanism wins.
     return int(np.argmax(kept >= kept.max() - 1e-6))
 
 

@@ -154,7 +154,7 @@ def test_a_plan_is_the_report_and_the_curve_and_writes_nothing(place, run):
     assert rest.startswith(f"{same.to_text()}\n\nKept of each column: town ")
     assert f"guessing.\n\n{curve.to_text(chosen=curve[2])}\n\nkept, in %, within " in rest
     best = sz.compare(sanitizer._joint, sz.LiftBudget(lower=1.5, upper=0.5)).recommended
-    assert recommended.startswith(f"Recommended: {best.mechanism}, which keeps most within the budget.\nIt keeps ")
+    assert recommended.startswith(f"Recommended: {best.mechanism}, which keeps as much within the budget as any, as\n")
     assert run("plan", "raw.parquet", "-p", "policy.toml", "--full") == (code, out, err)
     assert left_in(place) == START
 

@@ -53,7 +53,7 @@ def test_a_whole_table_is_planned_released_and_verified(place, run, mechanism):
     # Each run draws a model of its own, whose size is all that may differ.
     alike = [re.sub(r"about\s+\d+%", "about so many %", " ".join(text.split())) for text in (planned, out)]
     assert alike[1][: alike[1].index(" Keeps")] in alike[0]
-    assert planned.startswith("Recommended: tree random response, which keeps most within the budget.\nIt keeps ")
+    assert planned.startswith("Recommended: tree merging, which keeps as much within the budget as any, as far\n")
     assert f"{mechanism.replace('-', ' ')}  " in planned[len(out) - 1 :]  # its curve, of trees of their own
     assert out.startswith(f"HOLDS FOR THESE ROWS ONLY | {mechanism.replace('-', ' ')}, model")
     assert pq.read_schema("out.parquet").names == COLUMNS
@@ -131,13 +131,13 @@ def test_plan_advises_a_tree_where_tuples_are_too_many(place, run):
     asked += ["--min-count", "2"]
     code, out, _ = run("plan", *asked)
     assert code == 0
-    tree = sz.TreeRandomResponse(
+    tree = sz.TreeMerging(
         sz.LiftBudget(lower=1.0, upper=0.5), sensitive="illness", public=["age", "town", "smokes", "floor"]
     ).fit(people().to_pandas())
-    assert out.startswith("Recommended: tree random response, which keeps most within the budget.\nIt keeps ")
+    assert out.startswith("Recommended: tree merging, which keeps as much within the budget as any, as far\n")
     kept = percent(tree.report_.summary["mean_column_utility"])
     assert f"It keeps {kept} of each column" in out
-    assert f'mechanism = "tree-random-response"  # keeps {kept} of each column' in out
+    assert f'mechanism = "tree-merging"  # keeps {kept} of each column' in out
     # A looser limit, by which pooled tuples happen to keep less, is no way to keep more.
     assert "a looser limit" not in out
     # Others than the owner learn nothing of it.

@@ -14,13 +14,14 @@ import pytest
 import sanitize as sz
 from sanitize import mechanisms
 from sanitize._files.open import open_source
+from sanitize._formatting import percent
 from sanitize._release.first_pass import FirstPass
 from sanitize.cli import main
 from sanitize.errors import InvalidBudget, InvalidParameter, PolicyError
 from sanitize.parquet import release_file
 from sanitize.policy import make_plan
 from sanitize.policy._alternatives import Drafts
-from sanitize.suggestion import KINDS, compare, most_useful
+from sanitize.suggestion import KINDS, compare, most_useful, preferred
 from sanitize.transformers import (
     BestSanitizer,
     JointRelease,
@@ -49,8 +50,8 @@ def distribution(n_x: int) -> sz.JointDistribution:
 @pytest.mark.parametrize("output", ["resample", "label"])
 @pytest.mark.parametrize("budget", [LIFT, sz.LDPBudget(0.8), sz.L1LiftBudget(lower=0.5, upper=0.3)])
 def test_each_line_is_what_its_estimator_releases_and_the_best_is_recommended(df, budget, output):
-    found = compare(df, budget, **ROLES, output=output)
-    assert found.recommended.normalized_utility >= max(one.normalized_utility for one in found.compared) - 1e-6
+    found, room = compare(df, budget, **ROLES, output=output), len(df) ** -0.5
+    assert found.recommended.normalized_utility >= max(one.normalized_utility for one in found.compared) - room
     made = {"watchdog": Watchdog, "subset merging": SubsetMerging, "optimal random response": OptimalRandomResponse}
     for one in found.compared:
         fitted = made[one.mechanism](budget, **ROLES, output=output).fit(df)
@@ -64,7 +65,7 @@ def test_each_line_is_what_its_estimator_releases_and_the_best_is_recommended(df
     kept = {name: report.summary["mean_column_utility"] for name, report in chosen.compared_.items()}
     assert (trees.keys() <= kept.keys()) == isinstance(budget, (sz.LiftBudget, sz.LDPBudget))
     name = chosen.report_.facts.mechanism
-    assert kept[name] >= max(kept.values()) - 1e-6
+    assert kept[name] >= max(kept.values()) - room
     printed = "model" if name in trees and output == "resample" else output
     assert chosen.channel_ == (made | trees)[name](budget, **ROLES, output=printed).fit(df).channel_
 
@@ -84,6 +85,68 @@ def test_responses_are_compared_for_their_budgets_and_alphabets_only():
 def test_the_simplest_of_equals_is_recommended():
     assert most_useful([0.5, 0.8, 0.8 + 1e-9]) == 1
     assert compare(distribution(6), 50.0).recommended.mechanism == "watchdog"
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "kept", "printed", "taken"),
+    [
+        (100, [0.41, 0.45, 0.5], [1, 1, 1], 0),
+        (100, [0.39, 0.45, 0.5], [1, 1, 1], 1),
+        (None, [0.41, 0.5 - 1e-7, 0.5], [1, 1, 1], 1),
+        (100, [0.45, 0.5, 0.41], [0.98, 0.98, 1], 2),
+        (100, [0.45, 0.5, 0.39], [0.98, 0.98, 1], 0),
+        (10_000, [0.45, 0.5, 0.41], [0.98, 0.98, 1], 1),
+    ],
+)
+def test_what_so_many_rows_do_not_tell_apart_goes_to_what_leaves_out_fewest_and_is_simplest(
+    n_rows, kept, printed, taken
+):
+    told = [
+        {"kept": one} | ({"printed_rows": all_of} if all_of < 1 else {})
+        for one, all_of in zip(kept, printed, strict=True)
+    ]
+    assert preferred([SimpleNamespace(n_rows=n_rows, summary=one) for one in told], "kept") == taken
+
+
+@pytest.mark.parametrize(
+    ("sensitive", "lower", "n_rows", "better", "words"),
+    [
+        # Children are few, and rows of tuples keep more of what each says.
+        (
+            "age",
+            1.0,
+            1500,
+            "tree random response",
+            "subset merging, {}, but it never prints the combinations of ",
+        ),
+        ("sex", 1.5, 2201, "subset merging", "optimal random response, {}, but it is less simple."),
+    ],
+)
+def test_of_mechanisms_that_tie_a_plan_takes_what_leaves_out_nothing_or_is_simpler(
+    df, tmp_path, sensitive, lower, n_rows, better, words
+):
+    rows = df.sample(frac=1, random_state=100, ignore_index=True)[:n_rows]
+    rows.to_parquet(tmp_path / "raw.parquet")
+    policy = {
+        "version": 1,
+        "columns": {"sensitive": [sensitive], "public": [name for name in rows if name != sensitive]},
+        "budget": {"lower": lower, "upper": 0.5},
+        "channel": {"mechanism": "watchdog"},
+    }
+    plan = make_plan(sz.Policy.from_dict(policy), tmp_path / "raw.parquet")
+    best = BestSanitizer(sz.LiftBudget(lower=lower, upper=0.5), sensitive=sensitive).fit(rows)
+    assert best.report_.facts.mechanism == better
+    kept = {name: report.summary["mean_column_utility"] for name, report in best.compared_.items()}
+    most = max(kept, key=kept.__getitem__)
+    assert most != better
+    assert kept[most] - kept[better] < n_rows**-0.5
+    first, second = plan.to_text().split("\n\n")[0].replace("\n  ", " ").split("\n")
+    assert first == (
+        f"Recommended: {better}, which keeps as much within the budget as any, as far as {n_rows:,} rows tell."
+    )
+    assert second.startswith(f"It keeps {percent(kept[better])} of each column, in the mean; ")
+    assert words.format(percent(kept[most])) in second
+    assert [one.value for one in plan.proposals if one.key == "mechanism"] == [json.dumps(better.replace(" ", "-"))]
 
 
 def test_a_distribution_and_a_table_are_compared_alike_in_every_view(df):
@@ -312,7 +375,7 @@ def test_of_equal_designs_a_plan_takes_the_policys_own_and_then_the_simplest():
         for name, share in shares.items():
             for multiple in (0.5, 1.0):
                 kept = {"normalized_utility": share - (multiple < 1) / 10}
-                made.found[name, multiple] = SimpleNamespace(summary=kept)
+                made.found[name, multiple] = SimpleNamespace(summary=kept, n_rows=None)
         return made
 
     assert drafts().better() == ("optimal-random-response", 1.0)

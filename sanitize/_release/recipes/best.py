@@ -16,9 +16,10 @@ from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.confidence import check_confidence
 from sanitize.errors import SanitizeError
 from sanitize.joint import sparse_counts
+from sanitize.measures import Measure
 from sanitize.printing import MODELLED_ROWS
 from sanitize.report import kept_of_columns
-from sanitize.suggestion import comparison_section, kinds_for, most_useful
+from sanitize.suggestion import PRINTED, comparison_section, kinds_for, preferred, reason
 from sanitize.trees import grouped, is_ordered
 
 if TYPE_CHECKING:
@@ -133,12 +134,14 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         share = "mean_column_utility" if grown else "normalized_utility"
         found = list(self._tuples(spec, layout, counted, is_alone=not grown))
         if grown and found:
-            rows = list(column_counts(found[0].joint))
-            found = [_with_columns(one, rows) for one in found]
+            columns, rows = list(column_counts(found[0].joint)), spec.rows_of(counted.table).sum(axis=0)
+            # Labels name all that is behind them.
+            never = rows[rows < self.min_count].sum() / rows.sum() if self.output == "resample" else 0.0
+            found = [_with_columns(one, columns, float(never)) for one in found]
         candidates = [*((one, counted.table) for one in found), *grown]
         reports = [one.report for one, _ in candidates]
-        place = most_useful([report.summary[share] for report in reports])
-        told = f"{reports[place].facts.mechanism} was chosen, because it keeps most."
+        place = preferred(reports, share)
+        told = f"{reports[place].facts.mechanism} was chosen, because it {reason(reports[place], reports, share)}."
         if self.confidence is not None:
             told += f" Each certificate holds at {100 * self.confidence:.6g} %, so that whichever is chosen may be."
         best, table = candidates[place]
@@ -162,10 +165,12 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
                 yield recipe.design(replace(recipe.specification(), is_priced=False), layout, unordered)
 
 
-def _with_columns(fitted: Release, rows: Sequence[tuple[str, sparse.csr_array]]) -> Release:
-    """A release of tuples whose report says what it keeps of columns, as that of a tree does."""
-    line = kept_of_columns(rows, fitted.channel)[1]
-    return replace(fitted, report=replace(fitted.report, measures=(*fitted.report.measures, line)))
+def _with_columns(fitted: Release, rows: Sequence[tuple[str, sparse.csr_array]], never: float) -> Release:
+    """A release of tuples whose report says what it keeps of columns, as that of a tree does, and leaves out."""
+    lines = [kept_of_columns(rows, fitted.channel)[1]]
+    if never:
+        lines.append(Measure(PRINTED, "rows whose values may be printed", "1", "exact", 1.0, 1 - never))
+    return replace(fitted, report=replace(fitted.report, measures=(*fitted.report.measures, *lines)))
 
 
 def column_counts(joint: JointDistribution) -> Iterator[tuple[str, sparse.csr_array]]:
