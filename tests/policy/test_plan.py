@@ -395,10 +395,21 @@ def test_of_certified_trees_none_is_proposed_because_it_keeps_more(source, polic
     assert drafts.better() == better
 
 
-def with_mean(report):
-    """The report, with the share that trees are compared by."""
+@pytest.mark.parametrize(("sure", "better"), [("", ("tree-merging", 1.0)), ("confidence = 0.9\n", None)])
+def test_of_trees_that_tie_the_simpler_is_proposed_unless_the_policys_own_is_certified(source, policy, sure, better):
+    own = plan_file(source, policy.sanitizer())
+    drafts = Drafts(sz.Policy.from_toml(f'{HEAD}mechanism = "tree-random-response"\n{sure}'), with_mean(own), 9)
+    drafts.found["tree-merging", 1.0] = with_mean(own, less=0.5 / math.sqrt(own.n_rows))
+    assert drafts.better() == better
+    drafts.found["tree-merging", 1.0] = with_mean(own, less=2 / math.sqrt(own.n_rows))
+    assert drafts.better() is None
+
+
+def with_mean(report, less=0.0):
+    """The report, with the share that trees are compared by, or less."""
     share = next(line for line in report.measures if line.name == "normalized_utility")
-    return replace(report, measures=(*report.measures, replace(share, name="mean_column_utility")))
+    mean = replace(share, name="mean_column_utility", after=share.after - less)
+    return replace(report, measures=(*report.measures, mean))
 
 
 @pytest.mark.parametrize(("unit", "n_symbols"), [("year", 2), ("month", 14), ("day", 400)])
