@@ -7,7 +7,8 @@ A third of the rows (of at most 12,000) is kept apart. `plan` reads the rest fro
 begin it: merging of tuples, or a tree where combinations of values have fewer than five rows each. Beside it every
 mechanism is fitted to the same rows by itself. An analyst trains gradient boosting on each release, once for every
 column that may be predicted (four at most), and is scored on the raw rows apart: the mean AUC, which is 50 where all
-rows are merged. A table is split four times, forty times if it has few rows. "Same" is behind the best by less than
+rows are merged. A table is split four times, forty times if it has few rows, each time with other
+noise. "Same" is behind the best by less than
 half a point, which two seeds of a release differ by, or than two standard errors over the splits: they speak of this
 table, since its splits share rows. Of people like those in it speaks the second ±, two standard errors of a variance of
 1/J + n_apart/n_released times that of J splits in place of 1/J (Nadeau and Bengio 2003). Set OMP_NUM_THREADS=1.
@@ -83,22 +84,23 @@ def _may_be_predicted(column: pd.Series) -> bool:
     return column.nunique() > 1 and (pd.api.types.is_numeric_dtype(column) or column.nunique() <= 32)
 
 
-def scores(df: pd.DataFrame, apart: pd.DataFrame, secret: str, confidence: float | None) -> dict[str, float]:
-    """Figure of the analyst for each mechanism; 0.5 where all is merged, which is printed as a label."""
+def scores(name: str, folder: Path, seed: int, confidence: float | None) -> dict[str, float]:
+    """Figure of the analyst for each mechanism of one split; 0.5 where all is merged, which is printed as a label."""
+    df, apart, secret = table(name, folder, seed)
     found, few = {}, len(df.drop(columns=secret).drop_duplicates())
     for mechanism in (*(() if few * 5 > len(df) else MECHANISMS), *TREES):
         if confidence is not None and few > 60 and mechanism in MECHANISMS[2:]:  # they take minutes
             continue
         if few <= 32 and mechanism == MECHANISMS[3]:  # the same as the optimal one
             continue
-        fitted = policy_of(df, secret, mechanism, confidence).sanitizer().set_params(random_state=0)
+        fitted = policy_of(df, secret, mechanism, confidence).sanitizer().set_params(random_state=seed)
         if mechanism in TREES:
             fitted.set_params(output="model")
-        name = mechanism.replace("-", " ")
+        words = mechanism.replace("-", " ")
         try:
-            found[name] = analyst(df, fitted.fit(df).transform(df), apart, secret)
+            found[words] = analyst(df, fitted.fit(df).transform(df), apart, secret)
         except SanitizeError:
-            found[name] = 0.5
+            found[words] = 0.5
     return found
 
 
@@ -112,9 +114,8 @@ def line(name: str, folder: Path, confidence: float | None) -> str:
         plan = make_plan(policy_of(df, secret, TREES[1] if is_wide else "subset-merging", confidence), file)
         seconds = time.process_time() - begun
     said = plan.to_text().partition("Recommended: ")[2].partition(",")[0].partition(";")[0]
-    found = [scores(df, apart, secret, confidence)]
     splits = 40 if len(df) < FEW_ROWS else 4  # fewer rows apart say less
-    found += [scores(*table(name, folder, seed), confidence) for seed in range(1, splits)]
+    found = [scores(name, folder, seed, confidence) for seed in range(splits)]
     means = {one: float(np.mean([each[one] for each in found])) for one in found[0]}
     best = max(means, key=means.__getitem__)
     behind = [each[best] - each.get(said, 0.5) for each in found]
