@@ -7,11 +7,11 @@ A third of the rows (of at most 12,000) is kept apart. `plan` reads the rest fro
 begin it: merging of tuples, or a tree where combinations of values have fewer than five rows each. Beside it every
 mechanism is fitted to the same rows by itself. An analyst trains gradient boosting on each release, once for every
 column that may be predicted (four at most), and is scored on the raw rows apart: the mean AUC, which is 50 where all
-rows are merged. A table is split four times, forty times if it has few rows, each time with other
-noise. "Same" is behind the best by less than
-half a point, which two seeds of a release differ by, or than two standard errors over the splits: they speak of this
-table, since its splits share rows. Of people like those in it speaks the second ±, two standard errors of a variance of
-1/J + n_apart/n_released times that of J splits in place of 1/J (Nadeau and Bengio 2003). Set OMP_NUM_THREADS=1.
+rows are merged. A table is split four times, forty times if it has few rows, each time with other noise. "Same" is
+behind the best by less than half a point, which two seeds of a release differ by, or than two standard errors over the
+splits: they speak of this table, since its splits share rows. Of people like those in it speaks the second ±, two
+standard errors of a variance of 1/J + n_apart/n_released times that of J splits in place of 1/J (Nadeau and Bengio
+2003). Set OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
