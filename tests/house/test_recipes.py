@@ -54,6 +54,7 @@ def raw_rows_under_the_name_of_a_release(folder: Path) -> None:
     shutil.copy(folder / "people.parquet", folder / "released.parquet")
 
 
+@pytest.mark.slow
 def test_make_releases_verifies_and_judges_and_then_has_nothing_to_do(folder):
     if shutil.which("make") is None:
         pytest.skip("there is no make on this machine")
@@ -66,6 +67,7 @@ def test_make_releases_verifies_and_judges_and_then_has_nothing_to_do(folder):
     assert run([*make, "--question"], folder) == 1
 
 
+@pytest.mark.slow
 def test_make_keeps_nothing_that_is_over_its_budget(folder):
     """Rows in their order, which is that of the secret."""
     if shutil.which("make") is None:
@@ -80,6 +82,7 @@ def test_make_keeps_nothing_that_is_over_its_budget(folder):
     assert not (folder / "released.parquet").exists()
 
 
+@pytest.mark.slow
 def test_the_gate_opens_for_a_release_and_not_for_raw_rows(folder):
     text = (RECIPES / "gate.yml").read_text(encoding="utf-8")
     loop = text[text.index("for file") :]

@@ -55,6 +55,7 @@ def test_levels_add_up_to_the_total_and_not_beyond(tmp_path: Path) -> None:
     assert ledger.path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whom", ["rows", "secrets"])
 def test_many_small_levels_add_up_by_their_squares(whom: str, tmp_path: Path) -> None:
     """ρ = k ε²/2, and ε = ρ + 2 √(ρ log 1/δ); of secrets a row in place of another counts 2 ε [BunSteinke]."""

@@ -382,6 +382,7 @@ def audited(runs):
         )
 
 
+@pytest.mark.slow
 def test_an_audit_finds_no_more_than_is_promised():
     assert audited(24) <= 2 * AUDITED
 
@@ -398,6 +399,7 @@ def test_an_audit_finds_each_fault():
             assert audited(60) > 2 * AUDITED, fault.__name__
 
 
+@pytest.mark.slow
 def test_an_audit_finds_rows_that_are_told():
     with raw_figures():
         assert audited(24) > 2 * AUDITED

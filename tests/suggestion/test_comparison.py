@@ -211,6 +211,7 @@ def test_a_choice_under_a_confidence_holds_though_the_best_of_several_was_taken(
     assert read.to_text() == best.report_.to_text()
 
 
+@pytest.mark.slow
 def test_a_certificate_that_is_not_made_after_all_counts(df):
     """How many there are may not hang on what the rows are like, nor on which way they came."""
     rows = many_columns()  # tuples would have a row or two each, and are not designed
