@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sanitize._files.declared import Count, Declared, plain, read, require
+from sanitize._limits import DENSE_CELLS
 from sanitize._tables.columns import (
     UNSEEN,
     ArrowColumn,
@@ -252,6 +254,40 @@ class Alphabet:
     def take(self, codes: NDArray[np.integer[Any]]) -> Alphabet:
         """Alphabet of some of the symbols; ``codes`` ascending."""
         return Alphabet._of(self.columns, self.levels, np.ascontiguousarray(self.codes[codes]))
+
+    def alike(self, columns: Sequence[str]) -> NDArray[np.bool_]:
+        """Sets of two or more symbols that are alike in some of these columns, each once, shape (n_sets, n).
+
+        Raises
+        ------
+        ColumnError
+            If one is not a column of the symbols.
+        InvalidParameter
+            If the sets are too many to hold.
+
+        Examples
+        --------
+        >>> letters = Alphabet(("class", "sex"), [("1st", "f"), ("1st", "m"), ("2nd", "f")])
+        >>> letters.alike(["class"]).tolist()
+        [[True, True, False]]
+        >>> letters.alike(["class", "sex"]).tolist()
+        [[True, True, False], [True, False, True]]
+        """
+        for name in columns:
+            if name not in self.columns:
+                raise ColumnError(f"known column {name!r} is not public; choose among {', '.join(self.columns)}", name)
+        places = [self.columns.index(name) for name in dict.fromkeys(columns)]
+        found: dict[bytes, NDArray[np.bool_]] = {}
+        for part in chain.from_iterable(combinations(places, size + 1) for size in range(len(places))):
+            value = np.unique(self.codes[:, part], axis=0, return_inverse=True)[1].ravel()
+            for number in np.flatnonzero(np.bincount(value) > 1).tolist():
+                found[(value == number).tobytes()] = value == number
+            if len(found) * len(self) > DENSE_CELLS:
+                raise InvalidParameter(
+                    f"there are more than {DENSE_CELLS // len(self):,} cases of what may be known of a row: name fewer "
+                    f"of {', '.join(columns)}, or cut their values into bins"
+                )
+        return np.array([*found.values()], np.bool_).reshape(len(found), len(self))
 
     def union(self, other: Alphabet) -> tuple[Alphabet, NDArray[np.int32], NDArray[np.int32]]:
         """Alphabet of both, and where the symbols of each now stand."""

@@ -1,4 +1,7 @@
-"""What a released symbol tells those who know columns of a row: counted in fractions, and never beyond the promised."""
+"""What a released symbol tells those who know columns of a row: counted in fractions, and never beyond the promised.
+
+The best response within a budget for them, too, is compared with all mixtures of all vertices, listed in fractions.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,16 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import sanitize as sz
-from sanitize.errors import ColumnError
+from sanitize.budgets import CVaRLiftBudget, MutualInformationBudget
+from sanitize.errors import ColumnError, InvalidBudget, InvalidParameter
 from sanitize.measures import side_knowledge
+from sanitize.mechanisms import solve_optimal_random_response
+from sanitize.mechanisms._response_solver import mixture
+from sanitize.mechanisms._response_solver.repair import response_channel
+from sanitize.mechanisms._response_solver.side_knowledge import SideKnowledge
 
 RNG = np.random.default_rng(11)
 COLUMNS = ["a", "b", "c"]
@@ -126,3 +135,215 @@ def test_who_knows_a_column_can_learn_more_than_the_limit_and_the_owner_reads_it
 def test_a_column_that_is_not_public_is_refused():
     with pytest.raises(ColumnError, match="'ill' is not public"):
         side_knowledge(JOINT, CHANNELS["merging"], ["ill"])
+
+
+# ------------------------------------------------------------------------------ a budget for those who know columns
+
+
+@pytest.fixture(params=["all vertices", "column generation"])
+def route(request, monkeypatch):
+    """Each way to the optimum, whatever the size."""
+    monkeypatch.setattr(mixture, "_MOST_LETTERS", -1 if request.param == "column generation" else math.inf)
+
+
+def small(seed):
+    """Counts of two secrets and two columns of two values, shape (2, 2, 2), none of them 0."""
+    return np.random.default_rng(seed).integers(1, 40, (2, 2, 2))
+
+
+def joint_of(counts):
+    """Distribution of such a table."""
+    rows = [(s, a, b) for (s, a, b), n in np.ndenumerate(counts) for _ in range(n)]
+    return sz.JointDistribution.from_frame(pd.DataFrame(rows, columns=["s", "a", "b"]), "s", ["a", "b"])
+
+
+def cases_of(known):
+    """Sets of letters (a, b) that whoever knows a part of these columns tells apart."""
+    letters = list(np.ndindex(2, 2))
+    for t in range(len(known) + 1):
+        for part in combinations(known, t):
+            places = ["ab".index(name) for name in part]
+            for w in {tuple(letter[place] for place in places) for letter in letters}:
+                yield [letter for letter in letters if tuple(letter[place] for place in places) == w]
+
+
+def solved(rows):
+    """The point where rows a·v = 0 meet Σ v = 1, by elimination in fractions; None where it is not one."""
+    n = len(rows) + 1
+    table = [[*row, Fraction(0)] for row in rows] + [[Fraction(1)] * (n + 1)]
+    for i in range(n):
+        pivot = next((k for k in range(i, n) if table[k][i]), None)
+        if pivot is None:
+            return None
+        table[i], table[pivot] = table[pivot], table[i]
+        table[i] = [entry / table[i][i] for entry in table[i]]
+        for k in range(n):
+            if k != i and table[k][i]:
+                table[k] = [a - table[k][i] * b for a, b in zip(table[k], table[i], strict=True)]
+    return tuple(row[n] for row in table)
+
+
+def best_by_listing(counts, known, low, high):
+    """Largest I(X;Y) within [low, high] times for those who know any part: all mixtures of all vertices."""
+    letters, total = list(np.ndindex(2, 2)), int(counts.sum())
+    p_x = [Fraction(int(counts[:, a, b].sum()), total) for a, b in letters]
+    cuts = [[Fraction(int(i == j)) for j in range(4)] for i in range(4)]
+    for case in cases_of(known):
+        inside = [Fraction(int(letter in case)) for letter in letters]
+        of_w = sum(int(counts[:, a, b].sum()) for a, b in case)
+        for s in range(2):
+            before = Fraction(sum(int(counts[s, a, b]) for a, b in case), of_w)
+            after = [Fraction(int(counts[s, a, b]), int(counts[:, a, b].sum())) for a, b in letters]
+            cuts.append([i * (p - low * before) for i, p in zip(inside, after, strict=True)])
+            cuts.append([i * (high * before - p) for i, p in zip(inside, after, strict=True)])
+    met = {solved(rows) for rows in combinations(cuts, 3)} - {None}
+    met = [v for v in met if all(sum(a * x for a, x in zip(row, v, strict=True)) >= 0 for row in cuts)]
+    points, p = np.array(met, float), np.array(p_x, float)
+    cost = np.array([-sum(x * math.log(x) for x in v if x > 0) for v in points])
+    chosen = np.array(list(combinations(range(len(points)), 4)))
+    squares = points[chosen].transpose(0, 2, 1)
+    regular = np.abs(np.linalg.det(squares)) > 1e-12
+    shares = np.linalg.solve(squares[regular], np.broadcast_to(p[:, None], (regular.sum(), 4, 1)))[..., 0]
+    is_mixture = (shares > -1e-12).all(axis=1)
+    # Where vertices are fewer than letters, P_X is a mixture of fewer of them; none of these tables is such a one.
+    return float(-(p * np.log(p)).sum() - (shares * cost[chosen[regular]]).sum(axis=1)[is_mixture].min())
+
+
+@pytest.mark.usefixtures("route")
+@pytest.mark.parametrize("known", [[], ["a"], ["b"], ["a", "b"]], ids="+".join)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_response_for_those_who_know_columns_is_the_best_of_all_mixtures(seed, known):
+    joint, budget = joint_of(counts := small(seed)), sz.LiftBudget(at_most=1.25, at_least=0.75)
+    found = solve_optimal_random_response(joint, budget, gap=1e-9, known=known)
+    best = best_by_listing(counts, known, Fraction(3, 4), Fraction(5, 4))
+    assert found.utility == pytest.approx(best, abs=2e-9)
+    assert (found.status, found.utility - 1e-12 <= best <= found.bound + 1e-9) == ("optimal", True)
+
+
+@pytest.mark.parametrize("known", [["a"], ["b", "c"], COLUMNS], ids="+".join)
+def test_every_part_that_may_be_known_is_within_the_budget_in_fractions(known):
+    least, most = Fraction(1, 2), Fraction(3, 2)
+    channel = sz.optimal_random_response(JOINT, BUDGET, known=known, effort=20_000_000)
+    kept = sz.normalized_utility(JOINT, channel)
+    for t in range(len(known) + 1):
+        for part in combinations(known, t):
+            low, high = by_counting(channel, part)
+            assert least - Fraction(1, 10**11) <= low
+            assert high <= most + Fraction(1, 10**11)
+    assert 0.05 < kept < sz.normalized_utility(JOINT, sz.optimal_random_response(JOINT, BUDGET, gap=1e-3))
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        sz.LDPBudget(0.7),
+        sz.LiftBudget(at_most=1.3, at_least=0),
+        sz.LiftBudget(lower=0.2, upper=0),
+        sz.LiftBudget(at_most={"True": 1.2, "*": 1.4}, at_least={"True": 0.5, "*": 0.7}),
+    ],
+    ids=["LDP", "one-sided", "equal", "by value"],
+)
+def test_every_budget_on_lifts_holds_for_those_who_know(budget):
+    known = SideKnowledge.of(JOINT, ["a", "c"])
+    limits = sz.budgets.limits_for(budget, JOINT.sensitive)
+    plain, channel = (
+        sz.optimal_random_response(JOINT, budget, known=one, effort=5_000_000) for one in ((), ["a", "c"])
+    )
+    assert known.excess(limits, plain).max() > 0.01
+    assert known.excess(limits, channel).max() <= 1e-12
+    assert limits.excess(JOINT.push(channel)).max() <= 1e-12
+
+
+def test_whoever_may_know_more_leaves_less_to_keep():
+    kept = [
+        solve_optimal_random_response(joint_of(small(7)), 0.2, gap=1e-9, known=known).utility
+        for known in ([], ["a"], ["a", "b"])
+    ]
+    assert kept[0] > kept[1] + 1e-3
+    assert kept[1] > kept[2] - 1e-9
+
+
+def test_letters_that_are_within_the_budget_may_not_be_so_for_those_who_know():
+    # The first secret is a half of all, a fifth where b is 0, and a half again where a is 0, too: 2.5 times as likely.
+    joint, budget = (
+        joint_of(np.array([[[10, 60], [10, 40]], [[10, 20], [70, 20]]])),
+        sz.LiftBudget(at_most=1.8, at_least=0),
+    )
+    assert sz.normalized_utility(joint, sz.optimal_random_response(joint, budget)) == pytest.approx(1)
+    channel = sz.optimal_random_response(joint, budget, known=["b"])
+    assert math.exp(side_knowledge(joint, channel, ["b"])[1]) == pytest.approx(1.8)
+
+
+def test_what_is_known_may_be_no_column():
+    joint, rng = joint_of(small(3)), np.random.default_rng(5)
+    of_w = rng.dirichlet([1.0, 1.0, 1.0], joint.pmf.shape).transpose(2, 0, 1)  # P(w|s,x), which goes by the secret, too
+    channel = sz.optimal_random_response(joint, 0.2, known=of_w * joint.pmf)
+    matrix = np.asarray(channel.sparse_matrix().todense())
+    for case in of_w * joint.pmf:
+        after = case @ matrix
+        lifts = after / after.sum(axis=0) / (case.sum(axis=1) / case.sum())[:, None]
+        assert np.abs(np.log(lifts)).max() <= 0.2 + 1e-11
+    plain = sz.optimal_random_response(joint, 0.2)
+    assert sz.normalized_utility(joint, channel) < sz.normalized_utility(joint, plain)
+
+
+def test_columns_are_the_cases_that_they_tell_apart():
+    joint = joint_of(small(1))
+    is_case = [joint.public.codes[:, 0] == code for code in (0, 1)]
+    as_array = sz.optimal_random_response(joint, 0.1, known=[joint.pmf * case for case in is_case])
+    by_name = sz.optimal_random_response(joint, 0.1, known=["a"])
+    assert np.array_equal(as_array.sparse_matrix().todense(), by_name.sparse_matrix().todense())
+
+
+def test_a_channel_beyond_what_somebody_knows_is_repaired():
+    joint, loose = joint_of(small(2)), sz.LiftBudget(at_most=100, at_least=0)
+    budget, known = sz.LiftBudget(at_most=1.1, at_least=0.9), SideKnowledge.of(joint, ["a"])
+    every = sparse.eye_array(4, format="csc")
+    assert response_channel(joint, loose, every, joint.p_x).n_outputs == 4
+    repaired = response_channel(joint, budget, every, joint.p_x, known=known)
+    assert known.excess(budget, repaired).max() <= 1e-12
+
+
+@pytest.mark.parametrize(("most", "least", "gap"), [(1.4, 0.7, 0.5), (3.2, 0.0, 1e-6)])
+def test_more_letters_than_vertices_can_be_listed_of(most, least, gap):
+    rng = np.random.default_rng(8)
+    s, n = rng.integers(0, 3, 20_000), 20_000
+    df = pd.DataFrame({"s": s, "a": (rng.integers(0, 6, n) + s) % 8, "b": rng.integers(0, 10, n) + s})
+    joint, budget = sz.JointDistribution.from_frame(df, "s", ["a", "b"]), sz.LiftBudget(at_most=most, at_least=least)
+    found = solve_optimal_random_response(joint, budget, known=["a", "b"], effort=10_000_000)
+    assert len(joint.public) > 64
+    assert found.bound - found.utility == pytest.approx(found.gap)
+    assert found.gap < gap
+    assert found.normalized_utility > 0.9
+    for known in ([], ["a"], ["b"], ["a", "b"]):
+        low, high = np.exp(side_knowledge(joint, found.channel, known))
+        assert (low, high) == (max(low, least - 1e-9), min(high, most + 1e-9))
+
+
+def test_an_estimator_keeps_it_for_those_who_know_columns_of_the_table_though_rare_rows_are_pooled():
+    settings = {"sensitive": "ill", "public": COLUMNS, "effort": 20_000_000}
+    plain = sz.OptimalRandomResponse(BUDGET, **settings).fit(DF)
+    fitted = sz.OptimalRandomResponse(BUDGET, **settings, known=["a", "c"]).fit(DF)
+    assert fitted.report_.ok
+    assert math.exp(side_knowledge(JOINT, plain.channel_, ["a"])[1]) > 1.6
+    for known in (["a"], ["c"], ["a", "c"]):
+        least, most = by_counting(fitted.channel_, known)
+        assert Fraction(1, 2) - Fraction(1, 10**11) <= least <= most <= Fraction(3, 2) + Fraction(1, 10**11)
+    with pytest.raises(InvalidParameter, match="known is under the frequencies"):
+        sz.OptimalRandomResponse(BUDGET, **settings, known="a", confidence=0.95).fit(DF)
+    with pytest.raises(ColumnError, match="known column 'ill' is not public"):
+        sz.OptimalRandomResponse(BUDGET, **settings, known="ill").fit(DF)
+
+
+def test_what_cannot_be_known_is_refused():
+    joint = joint_of(small(0))
+    with pytest.raises(ColumnError, match="known column 's' is not public; choose among a, b"):
+        sz.optimal_random_response(joint, 0.1, known=["a", "s"])
+    for wrong in (np.ones((2, 4)), np.full((1, 2, 4), 0.6), -joint.pmf[None], [["a"]], [3]):
+        with pytest.raises(InvalidParameter, match="known must be"):
+            sz.optimal_random_response(joint, 0.1, known=wrong)
+    with pytest.raises(InvalidParameter, match="known is under the frequencies"):
+        sz.optimal_random_response(joint, 0.1, known=["a"], confidence=0.95)
+    for budget in (CVaRLiftBudget(0.1, 0.1), MutualInformationBudget(0.1)):
+        with pytest.raises(InvalidBudget, match="takes no confidence, target"):
+            sz.optimal_random_response(joint, budget, known=["a"])

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from sanitize._release.recipes.tuples import OptimalRandomResponseRecipe, ResponseParameters, SubsetRandomResponseRecipe
+from sanitize._release.recipes.tuples import (
+    OptimalRandomResponseRecipe,
+    OptimalResponseParameters,
+    ResponseParameters,
+    SubsetRandomResponseRecipe,
+)
 from sanitize.transformers._sanitizer import Sanitizer
 
 
-class OptimalRandomResponse(ResponseParameters, Sanitizer):
+class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
     """The most useful channel within a lift or LDP budget [ZDS §III-A2].
 
     Parameters
@@ -46,6 +51,9 @@ class OptimalRandomResponse(ResponseParameters, Sanitizer):
         buy.
     target : str, optional
         Public column T that matters: the channel keeps most of I(T;Y), in place of all public columns alike.
+    known : str or list of str
+        Public columns that whoever reads a row may know of it, any part of them: the budget then holds for P(s|y,w) /
+        P(s|w), too, for whatever w that is. Not with a confidence; for labels it is still the best channel.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey
@@ -70,6 +78,15 @@ class OptimalRandomResponse(ResponseParameters, Sanitizer):
     >>> sanitizer = OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"]).fit(df)
     >>> sanitizer.report_.ok
     True
+
+    Whoever knows the class of a passenger learns more than 0.5 nats, unless the channel is designed for that:
+
+    >>> joint = sz.JointDistribution.from_frame(df, "survived", ["class", "sex"])
+    >>> round(sz.measures.side_knowledge(joint, sanitizer.channel_, ["class"])[1], 3)
+    1.289
+    >>> sanitizer = sanitizer.set_params(known=["class"]).fit(df)
+    >>> round(sz.measures.side_knowledge(joint, sanitizer.channel_, ["class"])[1], 3)
+    0.5
     """
 
     recipe_type = OptimalRandomResponseRecipe

@@ -68,6 +68,9 @@ class Specification:
     target : str, optional
         Public column that the mechanism shall keep, whose distribution given each public symbol it then gets as
         ``target``.
+    known : sequence of str
+        Public columns that may be known of a row; the mechanism then gets P(w, s, x) of each case of a part of them as
+        ``known``.
     prints : bool
         What the mechanism releases is still to be printed (a joint release is made of parts that are).
     given : Channel, optional
@@ -92,6 +95,7 @@ class Specification:
     min_count: int = 0
     confidence: float | None = None
     target: str | None = None
+    known: Sequence[str] = ()
     prints: bool = True
     given: Channel | None = None
     facts: ReleaseFacts = field(default_factory=ReleaseFacts)
@@ -166,7 +170,7 @@ def design(
             people = "Of people nothing is promised: combinations of values that few rows have are printed as they are."
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare)
     facts = replace(facts, mechanism=spec.name, output=spec.output, binned=layout.binned_public)
-    facts = replace(facts, warnings=warnings, people=people, shortage=shortage)
+    facts = replace(facts, warnings=warnings, people=people, shortage=shortage, known=tuple(spec.known))
     report = LeakageReport.measure(joint, channel, spec.budget, facts=facts, confidence=among)
     risk = limits_for(spec.budget, joint.sensitive).risk_of(lift(joint), joint.p_s)
     return Design(joint, channel, report, int(np.argmax(risk)))
@@ -195,9 +199,12 @@ def channels_of(
     if spec.given is not None:
         return (given_channel(spec.given, joint, pooled, labels=spec.output == "label"),)
     distribution = joint if given is None else given
+    settings: dict[str, Any] = {}
+    if spec.known:
+        masses = distribution.pmf * joint.public.alike(spec.known)[:, None]
+        settings["known"] = masses if pooled is None else [pooled.push(mass) for mass in masses]
     if pooled is not None:
         distribution = distribution.push(pooled)
-    settings: dict[str, Any] = {}
     if spec.target is not None:
         of_columns = column_distributions(joint)
         if spec.target not in of_columns:

@@ -68,6 +68,8 @@ class ReleaseFacts:
     recorded : int or None
         Releases of the same rows in a ledger, this one among them, which are within its budget together.
     shortage : Shortage
+    known : tuple of str
+        Public columns that may be known of a row: the limit holds for those who know some of them, too.
     """
 
     mechanism: str = "none"
@@ -84,6 +86,7 @@ class ReleaseFacts:
     people: str = ""
     recorded: int | None = None
     shortage: Shortage = None
+    known: tuple[str, ...] = ()
 
     @property
     def promise(self) -> str | None:

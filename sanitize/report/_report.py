@@ -137,9 +137,10 @@ class LeakageReport(Verdict, ReportViews):
         if not known or len(known) * joint.pmf.size * ReducedChannel.of(channel).most_symbols > _SIDE_CELLS:
             return self
         told = [(", ".join(columns), *np.exp(side_knowledge(joint, channel, columns)).tolist()) for columns in known]
+        whose = " or ".join(("none of them", *self.facts.known))
         words = (
             "How many times as likely a secret becomes for those who know these columns of a row beforehand. The limit "
-            "is for those who know none of them, so these figures may be beyond it."
+            f"is for those who know {whose}, so these figures may be beyond it."
         )
         worst = tuple(sorted(told, key=lambda row: -row[2])[:MOST_PAIRS])
         return self.with_section(Section("side", "Who knows more", words, ("Knows", "at least", "at most"), worst))

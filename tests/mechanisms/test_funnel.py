@@ -276,7 +276,7 @@ def test_what_it_cannot_do_is_refused():
     with pytest.raises(InvalidBudget, match="TotalVariationBudget: too many posteriors to list"):
         sz.optimal_random_response(joint, TotalVariationBudget(0.05))
     for more in ({"confidence": 0.95}, {"target": np.eye(30)}):
-        with pytest.raises(InvalidBudget, match="takes no confidence or target"):
+        with pytest.raises(InvalidBudget, match="takes no confidence, target or known"):
             sz.optimal_random_response(joint, MutualInformationBudget(0.1), **more)
     with pytest.raises(InvalidBudget, match="random response takes a LiftBudget"):
         sz.subset_random_response(joint, MaximalLeakageBudget(0.1))

@@ -18,7 +18,7 @@ from sanitize.budgets import LDPBudget, as_budget, as_capacity_budget, nats_of
 from sanitize.errors import InvalidBudget, InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from sanitize._release.design import Specification
     from sanitize.channel import Channel
@@ -74,12 +74,20 @@ class _Searching(ResponseParameters, Recipe):
         return replace(self._specified(name, partial(mechanism, budget=budget, **limits), budget), target=self.target)
 
 
-class OptimalRandomResponseRecipe(_Searching):
+@dataclass(eq=False, repr=False, kw_only=True)
+class OptimalResponseParameters(ResponseParameters):
+    """Of the best channel: those of a search, and public columns that may be known of a row."""
+
+    known: str | Sequence[str] = ()
+
+
+class OptimalRandomResponseRecipe(OptimalResponseParameters, _Searching):
     """The most useful channel within a lift or LDP budget [ZDS §III-A2]."""
 
     def specification(self) -> Specification:
         """Budget and mechanism."""
-        return self._searched("optimal random response", mechanisms.optimal_random_response)
+        found = self._searched("optimal random response", mechanisms.optimal_random_response)
+        return replace(found, known=[self.known] if isinstance(self.known, str) else list(self.known))
 
 
 class SubsetRandomResponseRecipe(_Searching):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sanitize.budgets import CVaRLiftBudget, MeanBudget
 from sanitize.channel import HEURISTIC
-from sanitize.errors import InvalidBudget
+from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._random_response.funnel import funnel_response
@@ -15,6 +15,8 @@ from sanitize.mechanisms._random_response.tail import tail_random_response
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, RandomResponse, respond_in
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
     from sanitize.budgets import Budget
@@ -31,6 +33,7 @@ def optimal_random_response(
     time_limit: float | None = None,
     confidence: float | ConfidenceSet | None = None,
     target: ArrayLike | None = None,
+    known: str | Sequence[str] | ArrayLike = (),
     keep_margin: bool = False,
 ) -> Channel:
     """Channel of the largest I(X;Y) within a lift or LDP budget [ZDS §III-A2].
@@ -69,6 +72,10 @@ def optimal_random_response(
         the gap is not certified.
     target : array-like of shape (n_t, n_x), optional
         P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
+    known : str, sequence of str, or array-like of shape (n_w, n_s, n_x)
+        Public columns that whoever reads a row may know of it, any part of them: P(s|y,w) / P(s|w) is then within the
+        budget, too, for whatever w a part of them says. Or P(w, s, x) of anything else that may be known, with
+        (S, W) - X - Y.
     keep_margin : bool
         Print each released symbol as a symbol of X, drawn anew given it: released shares are then those of X,
         P_Y = P_X, with no more leakage and less utility, both by data processing. Estimators do so by
@@ -85,12 +92,15 @@ def optimal_random_response(
     InvalidBudget
         If there is no budget or it is of another kind.
     InvalidParameter
-        If gap, effort or time_limit is not a positive number.
+        If gap, effort or time_limit is not a positive number, or ``known`` stands beside a confidence.
+    ColumnError
+        If a known column is not public.
     KeyboardInterrupt
         When interrupted; `solve_optimal_random_response` then returns the best so far instead.
 
     Examples
     --------
+    >>> import numpy as np
     >>> import sanitize as sz
     >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
     >>> channel = optimal_random_response(joint, 0.3)
@@ -100,14 +110,34 @@ def optimal_random_response(
     0.7482
     >>> joint.push(optimal_random_response(joint, 0.3, keep_margin=True)).p_x.round(12)
     array([0.25, 0.25, 0.3 , 0.2 ])
+
+    Whoever knows the class of a passenger learns more, or as little as anybody else:
+
+    >>> joint = sz.JointDistribution.from_frame(sz.datasets.load_titanic(), "survived", ["class", "sex"])
+    >>> budget = sz.LiftBudget(at_most=1.65, at_least=0.37)
+    >>> channels = [optimal_random_response(joint, budget, known=known) for known in ([], ["class"])]
+    >>> [float(round(np.exp(sz.measures.side_knowledge(joint, channel, ["class"])[1]), 2)) for channel in channels]
+    [3.63, 1.65]
+    >>> [round(sz.normalized_utility(joint, channel), 3) for channel in channels]
+    [0.897, 0.842]
     """
+    knows = len(known) > 0  # type: ignore[arg-type]
     if isinstance(budget, CVaRLiftBudget):
-        if not (confidence is None and target is None and time_limit is None):
-            raise InvalidBudget("a CVaRLiftBudget takes no confidence, target or time_limit; give LiftBudget for these")
+        if not (confidence is None and target is None and time_limit is None and not knows):
+            raise InvalidBudget(
+                "a CVaRLiftBudget takes no confidence, target, known or time_limit; give LiftBudget for these"
+            )
         channel = tail_random_response(joint, budget, effort=effort)
     else:
         response = solve_optimal_random_response(
-            joint, budget, gap=gap, effort=effort, time_limit=time_limit, target=target, confidence=confidence
+            joint,
+            budget,
+            gap=gap,
+            effort=effort,
+            time_limit=time_limit,
+            target=target,
+            known=known,
+            confidence=confidence,
         )
         channel = response.released()
         if confidence is not None and target is not None:
@@ -123,6 +153,7 @@ def solve_optimal_random_response(
     effort: float | None = None,
     time_limit: float | None = None,
     target: ArrayLike | None = None,
+    known: str | Sequence[str] | ArrayLike = (),
     confidence: float | ConfidenceSet | None = None,
 ) -> RandomResponse:
     """Optimal random response with its utility, its bound and the certified gap [ZDS §III-A2].
@@ -149,6 +180,9 @@ def solve_optimal_random_response(
         Seconds after which the best so far is returned; the bound needs a first pass whatever the limit.
     target : array-like of shape (n_t, n_x), optional
         P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
+    known : str, sequence of str, or array-like of shape (n_w, n_s, n_x)
+        Public columns, any part of which may be known of a row, or P(w, s, x); the bound is on channels that are within
+        the budget for those who know it.
     confidence : float or ConfidenceSet, optional
         Meet the budget under every distribution that the counts allow at this confidence. The bound is then on I(X;Y)
         under the frequencies of every channel that does. With ``target`` it is the
@@ -178,10 +212,14 @@ def solve_optimal_random_response(
     """
     account = effort_of(effort, RESPONSE_EFFORT, time_limit)
     if isinstance(budget, MeanBudget):
-        if not (confidence is None and target is None):
-            raise InvalidBudget(f"a {type(budget).__name__} takes no confidence or target; give LiftBudget for these")
+        if not (confidence is None and target is None and not len(known)):  # type: ignore[arg-type]
+            raise InvalidBudget(
+                f"a {type(budget).__name__} takes no confidence, target or known; give LiftBudget for these"
+            )
         return funnel_response(joint, budget, gap, account)
-    problem = Problem.of(joint, budget, gap, target)
+    problem = Problem.of(joint, budget, gap, target, known)
     if confidence is not None:
+        if problem.known is not None:
+            raise InvalidParameter("known is under the frequencies of the rows: give it without a confidence")
         return robust_random_response(problem, confidence, account)
     return respond_in(problem, None, account)

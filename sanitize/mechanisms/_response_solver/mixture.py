@@ -21,6 +21,7 @@ from sanitize.mechanisms._response_solver.column_generation import Search
 from sanitize.mechanisms._response_solver.columns import Loss, RoundingStops
 from sanitize.mechanisms._response_solver.polytope import EQUALITY, LiftBounds, least_side
 from sanitize.mechanisms._response_solver.repair import response_channel
+from sanitize.mechanisms._response_solver.side_knowledge import SideKnowledge
 from sanitize.mechanisms._response_solver.vertices import mix_all_vertices
 
 if TYPE_CHECKING:
@@ -137,28 +138,36 @@ class Problem:
         Distance from the optimum that is good enough, in nats of each block, > 0.
     loss : Loss
         What is to be kept.
+    known : SideKnowledge, optional
+        What may be known of a row besides; blocks are then one of all letters.
     """
 
     joint: JointDistribution
     budget: LiftBudget | LDPBudget
     gap: float
     loss: Loss
+    known: SideKnowledge | None = None
 
     @classmethod
     def of(
-        cls, joint: JointDistribution, budget: Budget | float, gap: float, target: ArrayLike | None = None
+        cls,
+        joint: JointDistribution,
+        budget: Budget | float,
+        gap: float,
+        target: ArrayLike | None = None,
+        known: str | Sequence[str] | ArrayLike = (),
     ) -> Problem:
         """What a user asks, checked."""
         loss = Loss.towards(target, len(check_distribution(joint).public))
         positive("gap", gap)
-        return cls(joint, check_kind(as_budget(budget, joint)), gap, loss)
+        return cls(joint, check_kind(as_budget(budget, joint)), gap, loss, SideKnowledge.of(joint, known))
 
     def measured(
         self, found: Sequence[Response], least: float, distributions: ConfidenceSet | None = None
     ) -> RandomResponse:
         """The channel, measured; repairs may leave more than the gap asked for, and then the status says so."""
         columns, weights = sparse.hstack([one.columns for one in found], "csc"), [one.weights for one in found]
-        channel = response_channel(self.joint, self.budget, columns, np.concatenate(weights), distributions)
+        channel = response_channel(self.joint, self.budget, columns, np.concatenate(weights), distributions, self.known)
         kept = self.loss.kept(self.joint, channel)
         share, n_columns = self.loss.share(kept, self.joint.p_x), sum(one.n_columns for one in found)
         status = min({one.status for one in found} - {"optimal"}, default="stalled")
@@ -225,13 +234,20 @@ class Block:
     def found_alone(self, budget: LiftBudget | LDPBudget, effort: Effort) -> _Found:
         """Letters as they are where that is allowed, else by all vertices, else by column generation."""
         joint, letters, loss = self.problem.joint, self.letters, self.problem.loss.on(self.letters)
+        known = self.problem.known
         p_x, alone, lifts = joint.p_x[letters], loss.alone(len(letters)), lift(joint)[:, letters]
         own = p_x / p_x.sum()
         inner = LiftBounds.inner(lifts, budget, own)
         outer = LiftBounds.outer(lifts, budget, lifts @ own) if least_side(budget) else inner
+        if known is not None:
+            inner, outer = (
+                replace(one, sides=known.cuts(budget, own, is_inner=is_inner))
+                for one, is_inner in ((inner, True), (outer, outer is inner))
+            )
         cuts = outer.cuts() if len(letters) <= _MOST_LETTERS else None
         # A letter well outside one of few cuts is over the budget; where there is none, the budget itself is asked.
         is_over = cuts is not None and cuts.min(initial=0.0) < -_BESIDE * lifts.max()
+        is_over = is_over or bool(outer.sides is not None and len(outer.sides))
         if not is_over and not (budget.excess_of(lifts, joint.p_s) > 0).any():
             every = sparse.eye_array(len(letters), format="csc")
             return every, own, alone, float(alone @ own), "optimal", len(letters)
@@ -243,7 +259,7 @@ class Block:
                 bound += float(alone @ own)
                 return chosen.T, mixture.weights, loss.of(chosen), bound, "optimal", n_vertices
         # P_X restricted to safe sets, shape (k, n): those given, or the groups of subset merging.
-        atoms = groups_of(subset_merging(joint, budget)) if self.atoms is None else self.atoms
+        atoms = self.atoms or ([letters] if known is not None else groups_of(subset_merging(joint, budget)))
         seeds = np.array([np.bincount(atom, joint.p_x[atom], len(joint.p_x)) for atom in atoms])[:, letters]
         seeds /= seeds.sum(axis=1, keepdims=True)
         try:

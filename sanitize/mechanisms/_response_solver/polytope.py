@@ -30,7 +30,7 @@ _OVERHEAD, _INVERSE = 2000, 400
 
 @dataclass(frozen=True, eq=False)
 class LiftBounds:
-    """What a budget asks of the lifts l of a posterior: low <= l <= high, or max l <= (1 + span) min l.
+    """What a budget asks of the lifts l of a posterior v: low <= l <= high, or max l <= (1 + span) min l.
 
     Attributes
     ----------
@@ -40,12 +40,15 @@ class LiftBounds:
         Never beyond what the letters reach.
     span : float, optional
         Where it is given, it is what binds.
+    sides : ndarray of shape (k, n), optional
+        Rows a with a·v >= 0: what is asked for those who know more.
     """
 
     lifts: Vector
     low: Vector
     high: Vector
     span: float | None = None
+    sides: Vector | None = None
 
     @classmethod
     def _of(cls, lifts: Vector, low: Vector | float, high: Vector | float, span: float | None = None) -> LiftBounds:
@@ -83,15 +86,21 @@ class LiftBounds:
         """Whether only the margin of `inner` stands between two bounds."""
         if (self.span is None) != (other.span is None):
             return False
-        pairs = ((self.low, other.low), (self.high, other.high), (1 + (self.span or 0), 1 + (other.span or 0)))
+        pairs = [(self.low, other.low), (self.high, other.high), (1 + (self.span or 0), 1 + (other.span or 0))]
+        if self.sides is not None and other.sides is not None:
+            if len(self.sides) != len(other.sides):
+                return False
+            pairs.append((1 + np.abs(self.sides), 1 + np.abs(other.sides)))
         return all(bool(np.all(np.abs(a - b) <= _SAME * b)) for a, b in pairs)
 
     def cuts(self) -> Vector:
         """Rows a with a·v >= 0 for every posterior v within the bounds, shape (k, n)."""
         if self.span is None:
-            return np.concatenate([self.lifts - self.low[:, None], self.high[:, None] - self.lifts])
-        i, j = np.nonzero(~np.eye(len(self.lifts), dtype=bool))
-        return self.span * self.lifts[i] + (self.lifts[i] - self.lifts[j])
+            rows = [self.lifts - self.low[:, None], self.high[:, None] - self.lifts]
+        else:
+            i, j = np.nonzero(~np.eye(len(self.lifts), dtype=bool))
+            rows = [self.span * self.lifts[i] + (self.lifts[i] - self.lifts[j])]
+        return np.concatenate(rows if self.sides is None else [*rows, self.sides])
 
     def contains(self, v: Vector) -> Mask:
         """Which points v, shape (K, n), are within up to 1e-11 of lift; the channel repairs what is left."""
@@ -99,6 +108,8 @@ class LiftBounds:
         outside = np.maximum(self.low - lifts, lifts - self.high).max(axis=1)
         if self.span is not None:
             outside = lifts.max(axis=1) / (1 + self.span) - lifts.min(axis=1)
+        if self.sides is not None:
+            outside = np.maximum(outside, -(v @ self.sides.T).min(axis=1, initial=0.0))
         return (outside < _NEAR) & (np.abs(v.sum(axis=1) - 1) < _NEAR)
 
     def rows(self) -> tuple[Vector, Vector, Vector]:
@@ -109,10 +120,16 @@ class LiftBounds:
         bottom, top = self.lifts.min(axis=1), self.lifts.max(axis=1)
         if self.span is None:
             binding = (bottom < self.low) | (top > self.high)
-            return self.lifts[binding], self.low[binding], self.high[binding]
-        one, scale = np.ones((len(self.lifts), 1)), max(self.span, 1.0)
-        rows = np.block([[self.lifts, -one], [-self.lifts / scale, (1 + self.span) / scale * one]])
-        return rows, np.zeros(len(rows)), np.append(top, (1 + self.span) / scale * one)
+            rows, low, high = self.lifts[binding], self.low[binding], self.high[binding]
+        else:
+            one, scale = np.ones((len(self.lifts), 1)), max(self.span, 1.0)
+            rows = np.block([[self.lifts, -one], [-self.lifts / scale, (1 + self.span) / scale * one]])
+            low, high = np.zeros(len(rows)), np.append(top, (1 + self.span) / scale * one)
+        if self.sides is None:
+            return rows, low, high
+        sides = np.pad(self.sides, ((0, 0), (0, rows.shape[1] - self.sides.shape[1])))
+        highest = np.append(high, np.maximum(sides.max(axis=1), 0.0))
+        return np.concatenate([rows, sides]), np.append(low, np.zeros(len(sides))), highest
 
     def polytope(self, distribution: Vector | None = None) -> Polytope:
         """Π; with a target's P(t|x) of shape (n_t, n), P(t|y) are further variables, which nothing binds."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
+    from sanitize.mechanisms._response_solver.side_knowledge import SideKnowledge
 
 _SHOWN = 3
 _CORRECTIONS, _BALANCED, _EXACT = 4, 1e-14, 1e-15
@@ -32,6 +33,7 @@ def response_channel(
     columns: sparse.csc_array,
     weights: Vector,
     distributions: ConfidenceSet | None = None,
+    known: SideKnowledge | None = None,
 ) -> Channel:
     """P(y|x) = weight(y) v_y(x) / P(x), rows made to sum to 1.
 
@@ -51,6 +53,8 @@ def response_channel(
         P(y).
     distributions : ConfidenceSet, optional
         Repair until the budget holds under all of these distributions.
+    known : SideKnowledge, optional
+        Repair until it holds for those who know this, too.
     """
     mass = _balanced(columns, weights, joint.p_x)
     share = np.zeros(len(weights))
@@ -62,6 +66,8 @@ def response_channel(
         channel = Channel((stage,), joint.public, names)
         released = joint.push(channel)
         excess = budget.excess(released) if distributions is None else distributions.worst_case(channel).excess(budget)
+        if known is not None:
+            excess = np.maximum(excess, known.excess(budget, channel))
         is_over = excess > BUDGET
         if not is_over.any():
             return channel
@@ -73,7 +79,8 @@ def response_channel(
         if len(hopeless):
             mass, share = _merge(mass, share, int(hopeless[np.argmin(released.p_x[hopeless])]), released.p_x)
         else:
-            mass = _lend(mass, budget, released, over, share[over], None if distributions is None else excess)
+            worst = None if distributions is None and known is None else excess
+            mass = _lend(mass, budget, released, over, share[over], worst)
 
 
 def _balanced(columns: sparse.csc_array, weights: Vector, p_x: Vector) -> sparse.csc_array:
@@ -106,8 +113,8 @@ def _lend(
 ) -> sparse.csc_array:
     """Masses after each symbol that is over has got, for its share, a part of the symbol that helps it most.
 
-    Under a set of distributions that is the one furthest inside in its own ``worst`` case: posteriors within the budget
-    under all of them form a cone.
+    Under a set of distributions, or beside what may be known, that is the one furthest inside in its own ``worst``
+    case: posteriors within the budget in all of them form a cone.
     """
     lifts, p_y = lift(released), released.p_x
     givers = np.setdiff1d(np.arange(len(p_y)), over)

@@ -1,0 +1,83 @@
+"""What a reader may know of a row besides: cuts of posteriors, and the excess of a channel, in each case of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._checks import Vector, doubles
+from sanitize._tolerances import PROBABILITY_SUM
+from sanitize.errors import InvalidParameter
+from sanitize.mechanisms._response_solver.polytope import LiftBounds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from sanitize.budgets import Budget, LDPBudget, LiftBudget
+    from sanitize.channel import Channel
+    from sanitize.joint import JointDistribution
+
+# A cut by no more than this is rounding: who knows the case learns nothing, whatever is released.
+_NOTHING_TO_LEARN = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class SideKnowledge:
+    """Cases w of what may be known, with (S, W) - X - Y: in each, the lift is P(s|y,w) / P(s|w).
+
+    P(s,w|y) is the mean of P(s,w|x) over the posterior v of a released symbol y, so that a budget in the case w is
+    linear in v, as it is where nothing is known: Σ_x v(x) P(w|x) (l_w(s,x) - low) >= 0, and the same for what is high,
+    where l_w(s,x) is P(s|x,w) / P(s|w).
+
+    Attributes
+    ----------
+    masses : ndarray of shape (n_w, n_s, n_x)
+        P(w, s, x). Cases of one set of columns sum to P(s, x); there may be those of several.
+    """
+
+    masses: Vector
+
+    @classmethod
+    def of(cls, joint: JointDistribution, known: str | Sequence[str] | ArrayLike) -> SideKnowledge | None:
+        """From public columns, any part of which may be known, or from P(w, s, x); None where nothing is known."""
+        if isinstance(known, str):
+            known = [known]
+        if isinstance(known, list | tuple) and all(isinstance(name, str) for name in known):
+            masses = joint.pmf * joint.public.alike(known)[:, None]
+        else:
+            error = InvalidParameter("known must be public columns, or an array of P(w, s, x), each at most P(s, x)")
+            masses = doubles(known, error)
+            is_part = masses.ndim == 3 and masses.shape[1:] == joint.pmf.shape and bool((masses >= 0).all())
+            if not is_part or (masses > joint.pmf + PROBABILITY_SUM).any():
+                raise error
+        masses = masses[masses.any(axis=(1, 2))]
+        return cls(masses) if len(masses) else None
+
+    def cuts(self, budget: LiftBudget | LDPBudget, p_x: Vector, *, is_inner: bool) -> Vector:
+        """Rows a with a·v >= 0 for posteriors that are within the budget in every case, shape (k, n_x)."""
+        rows = [np.zeros((0, len(p_x)))]
+        for lifts, mass in zip(self._lifts(self.masses)[0], self.masses.sum(axis=1), strict=True):
+            own = mass / mass.sum()
+            bounds = LiftBounds.inner(lifts, budget, own) if is_inner else LiftBounds.outer(lifts, budget, lifts @ own)
+            rows.append(bounds.cuts() * (mass / p_x))
+        every = np.concatenate(rows)
+        return every[every.min(axis=1) < -_NOTHING_TO_LEARN]
+
+    def excess(self, budget: Budget, channel: Channel) -> Vector:
+        """Leakage above the budget of each released symbol in its worst case, shape (n_y,)."""
+        n_w, n_s, n_x = self.masses.shape
+        lifts, p_s = self._lifts(channel.push(self.masses.reshape(-1, n_x)).reshape(n_w, n_s, -1))
+        found = [budget.excess_of(*case) for case in zip(lifts, p_s, strict=True)]
+        return np.max(found, axis=0)
+
+    def _lifts(self, masses: Vector) -> tuple[Vector, Vector]:
+        """Lifts of each case, shape (n_w, n_s, n), and P(s|w); 1 where a case has no s, or no symbol."""
+        total, p_s = masses.sum(axis=1, keepdims=True), self.masses.sum(axis=2)
+        p_s /= p_s.sum(axis=1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lifts = masses / total / p_s[..., None]
+        return np.where(np.isfinite(lifts), lifts, 1.0), p_s
