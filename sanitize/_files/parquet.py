@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -39,6 +39,7 @@ class ParquetSource(Source):
     """Files of one table: a Parquet file, or all ``*.parquet`` files under a folder, with one schema."""
 
     n_rows: int = field(kw_only=True)
+    reads_on_demand: ClassVar[bool] = True
 
     @classmethod
     def open(cls, root: str | os.PathLike[str]) -> ParquetSource:

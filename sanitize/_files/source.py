@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import unquote
 
 import numpy as np
@@ -88,6 +89,7 @@ class Source(ABC):
     _stamps: tuple[tuple[int, int, int], ...] = ()
     partitions: tuple[str, ...] = ()
     n_rows: int = field(init=False, repr=False, compare=False)
+    reads_on_demand: ClassVar[bool] = False  # whether a load is read when its batches are, and again each time
 
     @property
     def is_on_disk(self) -> bool:

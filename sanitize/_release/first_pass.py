@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import one_of
-from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.system import in_turn
 from sanitize._limits import KEPT_BYTES
@@ -170,7 +169,7 @@ class FirstPass:
         """Loads of some files, and how many rows of the table are before each."""
         for file in files:
             for load in self.source.loads(file, names, self.batch_rows):
-                if self.keeps and isinstance(self.source, ParquetSource):  # loads of others are read already
+                if self.keeps and self.source.reads_on_demand:
                     load = replace(load, batches=partial(self._batches, (file, load.first), load, set(names)))
                 yield before, load
                 before += load.n_rows
