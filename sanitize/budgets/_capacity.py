@@ -111,6 +111,7 @@ class CVaRLiftBudget:
 
     upper: float
     delta: float
+    apart: ClassVar[float] = 0.0  # what thresholds of a release must be below the bound
 
     def __post_init__(self) -> None:
         with checking(type(self).__name__):
@@ -128,6 +129,13 @@ class CVaRLiftBudget:
     def thresholds_of(self, lifts: Vector, p_y: Vector) -> Vector:
         """Of each s the t that the mean of a release is attained at, shape (n_s,)."""
         return worst_threshold(lifts.T, p_y, self.delta)
+
+    def beyond(self, lifts: Vector, thresholds: Vector, bound: float) -> tuple[Vector, Vector]:
+        """What lifts (k, n_s) are beyond thresholds, shape (k, m), and the most that its means may be, shape (m,).
+
+        A release whose means are within that, for any thresholds, is within the budget, where the bound is e**upper.
+        """
+        return np.maximum(lifts - thresholds, 0.0), self.delta * (bound - thresholds)
 
     def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
         """Max-log-lift above the budget, shape (k,): where no symbol has any, the release is within it."""
@@ -164,6 +172,8 @@ class PMLEnvelopeBudget(CVaRLiftBudget):
     array([0.1022, 0.1022, 0.1022])
     """
 
+    apart: ClassVar[float] = 1e-4
+
     def excess_of_release(self, lifts: Vector, p_y: Vector) -> float:
         """The mass beyond δ, from all lifts (n_s, n_y) of a release and the masses of its symbols."""
         # What is on the bound by rounding is within it.
@@ -173,6 +183,11 @@ class PMLEnvelopeBudget(CVaRLiftBudget):
     def thresholds_of(self, lifts: Vector, p_y: Vector) -> Vector:
         """Of each s the t that the mass of a release is attained at, shape (n_s,)."""
         return envelope_of(lifts, p_y, exp(self.upper))[1]
+
+    def beyond(self, lifts: Vector, thresholds: Vector, bound: float) -> tuple[Vector, Vector]:
+        """What lifts (k, n_s) are beyond thresholds, of the secret of which it is most, and δ."""
+        over = np.maximum(lifts - thresholds, 0.0) / (bound - thresholds)
+        return over.max(axis=1, keepdims=True), np.full(1, self.delta)
 
 
 @dataclass(frozen=True)

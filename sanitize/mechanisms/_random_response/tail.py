@@ -11,7 +11,7 @@ from scipy.special import entr
 from sanitize._checks import Vector
 from sanitize._limits import LARGEST_EXPONENT
 from sanitize._tolerances import TIGHT
-from sanitize.budgets import CVaRLiftBudget, LiftBudget, PMLEnvelopeBudget
+from sanitize.budgets import CVaRLiftBudget, LiftBudget
 from sanitize.channel import HEURISTIC, Channel
 from sanitize.errors import InvalidBudget
 from sanitize.joint import JointDistribution, check_distribution
@@ -26,7 +26,7 @@ from sanitize.mechanisms._response_solver.vertices import listed
 _FIRST_STEP, _LAST_STEP, _LEAST_GAIN, _LOWEST = 0.2, 0.02, 1e-7, 0.7
 # Distributions small enough to list every vertex of the arrangement of {l_s = t_s}.
 _FEW_LETTERS, _FEW_SECRETS = 20, 5
-_INSIDE, _POSITIVE, _APART = 1e-9, 1e-12, 1e-4
+_INSIDE, _POSITIVE = 1e-9, 1e-12
 
 
 def tail_random_response(joint: JointDistribution, budget: CVaRLiftBudget, *, effort: float | None = None) -> Channel:
@@ -127,20 +127,18 @@ class _Search:
         """Take the best mixture for these thresholds if it keeps more; whether it does."""
         from scipy.optimize import linprog
 
-        thresholds = np.minimum(thresholds, self.bound - (_APART if isinstance(self.budget, PMLEnvelopeBudget) else 0))
+        thresholds = np.minimum(thresholds, self.bound - self.budget.apart)
         points = np.concatenate([pool, self.points, *self._cells(thresholds)])
         points = np.unique(np.round(points, 15), axis=0)
         points /= points.sum(axis=1, keepdims=True)
         self.tried += len(points)
-        over, room = np.maximum(points @ self.lifts.T - thresholds, 0.0), self.bound - thresholds
-        if isinstance(self.budget, PMLEnvelopeBudget):
-            over, room = (over / room).max(axis=1, keepdims=True), np.ones(1)
+        over, most = self.budget.beyond(points @ self.lifts.T, thresholds, self.bound)
         found = linprog(
             entr(points).sum(axis=1),
             A_eq=points.T,
             b_eq=self.joint.p_x,
             A_ub=over.T,
-            b_ub=self.budget.delta * room,
+            b_ub=most,
             method="highs-ds",
             options=TIGHT,
         )
