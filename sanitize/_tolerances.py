@@ -6,6 +6,8 @@ PROBABILITY_SUM = 1e-9
 BUDGET = 1e-12
 # Numbers of the size of 1, found in two ways, are the same when they differ by no more.
 SAME = 1e-12
+# Shares that designs keep are the same up to this, since what is near enough to the best may be so far from it.
+SAME_SHARE = 1e-6
 # In place of a divisor that rounding makes 0.
 SMALLEST_POSITIVE = 1e-300
 # Relative precision of a root: SciPy's smallest.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sanitize._formatting import percent
+from sanitize._tolerances import SAME_SHARE
 from sanitize.errors import SanitizeError
 from sanitize.policy._declaration import AUTO, MECHANISMS, OWNERS, TREES
 from sanitize.policy._policy import designer_of, is_joint
@@ -204,7 +205,7 @@ class Drafts:
         """The preferred mechanism; the policy's own where that keeps the same, or is certified and no choice more."""
         reports = self.within
         best, kept = self.most(reports), {name: one.summary[self._share_of(reports)] for name, one in reports.items()}
-        is_same = abs(kept.get(self.own, math.inf) - kept[best]) <= 1e-6
+        is_same = abs(kept.get(self.own, math.inf) - kept[best]) <= SAME_SHARE
         return self.own if is_same or (self.is_certified_tree and not self._is_proved_otherwise) else best
 
     @property
@@ -232,7 +233,7 @@ class Drafts:
         second = max(rest, key=lambda name: float(rest[name].summary[share]))
         taken, more, kept = reports[pick], rest[second].summary, f"{second.replace('-', ' ')}, {self._kept(second)}"
         why, printed = reason(taken, list(reports.values()), share), more.get(PRINTED, 1.0)
-        if more[share] <= taken.summary[share] + 1e-6:
+        if more[share] <= taken.summary[share] + SAME_SHARE:
             return f"Recommended: {best}, which {why}.", f"{told}; the next best, {kept}."
         but = "it is less simple"
         if self.is_certified_tree and not self.compared:
@@ -248,7 +249,7 @@ class Drafts:
         share = self._share_of(self.within)
         own = self.report if share in self.report.summary else self.within.get(self.own)
         now = "" if own is None else f", in place of {percent(own.summary[share])}"
-        if own is not None and own.summary[share] > self.within[self.pick].summary[share] + 1e-6:
+        if own is not None and own.summary[share] > self.within[self.pick].summary[share] + SAME_SHARE:
             now += f", and is as good as far as {own.n_rows:,} rows tell"
         if self._is_robust and self.compared:
             return AUTO, f"it takes {self.pick.replace('-', ' ')}, certifies the choice and {why}{now}"

@@ -12,7 +12,7 @@ import numpy as np
 
 from sanitize._checks import one_of
 from sanitize._formatting import box, percent, times, times_down, times_up
-from sanitize._tolerances import BUDGET
+from sanitize._tolerances import BUDGET, SAME_SHARE
 from sanitize.budgets import LDPBudget, LiftBudget, as_budget
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution, check_distribution
@@ -58,8 +58,8 @@ class Kind:
 KINDS = (
     Kind("watchdog", watchdog, 20_000),
     Kind("subset merging", subset_merging, 1 << 31),
-    Kind("optimal random response", partial(optimal_random_response, gap=1e-6), 200, is_response=True),
-    Kind("subset random response", partial(subset_random_response, gap=1e-6), 5_000, least=33, is_response=True),
+    Kind("optimal random response", partial(optimal_random_response, gap=SAME_SHARE), 200, is_response=True),
+    Kind("subset random response", partial(subset_random_response, gap=SAME_SHARE), 5_000, least=33, is_response=True),
 )
 
 
@@ -207,13 +207,13 @@ def preferred(reports: Sequence[LeakageReport], share: str) -> int:
     """
     kept, printed = (np.array([one.summary.get(name, 1.0) for one in reports]) for name in (share, PRINTED))
     # Where the distribution is known, shares that are equal differ by rounding alone.
-    room = 1 / math.sqrt(reports[0].n_rows) if reports[0].n_rows else 1e-6
+    room = 1 / math.sqrt(reports[0].n_rows) if reports[0].n_rows else SAME_SHARE
     return int(np.argmax(np.where(kept >= kept.max() - room, printed, -1.0)))
 
 
 def reason(taken: LeakageReport, reports: Sequence[LeakageReport], share: str) -> str:
     """What the preferred one of some reports does, after its name."""
-    if taken.summary[share] >= max(report.summary[share] for report in reports) - 1e-6:
+    if taken.summary[share] >= max(report.summary[share] for report in reports) - SAME_SHARE:
         return "keeps most within the budget"
     return f"keeps as much within the budget as any, as far as {taken.n_rows:,} rows tell"
 
@@ -221,7 +221,7 @@ def reason(taken: LeakageReport, reports: Sequence[LeakageReport], share: str) -
 def most_useful(shares: Sequence[float]) -> int:
     """Position of the first share that is the largest, to a millionth."""
     kept = np.asarray(shares)
-    return int(np.argmax(kept >= kept.max() - 1e-6))
+    return int(np.argmax(kept >= kept.max() - SAME_SHARE))
 
 
 def most_useful_so_far(shares: Sequence[float]) -> list[int]:
