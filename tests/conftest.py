@@ -50,8 +50,8 @@ def _function(item):
 
 
 def _not_sampled(cases):
-    """Cases that are left out: all of a test without any, and of the others those that the names draw."""
-    if not hasattr(cases[0], "callspec"):
+    """Cases that are left out: all of a test without any or with long ones, of the others those that the names draw."""
+    if not hasattr(cases[0], "callspec") or not cases[0].get_closest_marker("slow").kwargs.get("sampled", True):
         return cases
     drawn = sorted(cases, key=lambda item: crc32(item.nodeid.encode()))
     return [item for item in drawn[1:] if crc32(item.nodeid.encode()) % _SAMPLED]

@@ -69,7 +69,7 @@ def entropy(values):
     return -(shares * np.log(shares)).sum()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sampled=False)
 @pytest.mark.parametrize("half", [None, ["x0", "x1", "c"]])
 def test_the_nearest_row_is_what_loops_over_rows_find(half):
     rng = np.random.default_rng(8)

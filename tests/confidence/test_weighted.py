@@ -200,6 +200,7 @@ def test_stakes_never_lose_all():
     assert (_near(10.0, np.array([[4.0], [9.0]])) > 0).all()
 
 
+@pytest.mark.slow
 def test_refused_ends_have_their_probability_over_all_samples():
     """Every sample of two strata with its probability: rows of (s, x), (s, not x) and not s."""
     n, weights, level = (4, 3), (1.0, 0.3), 0.3

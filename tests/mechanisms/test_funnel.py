@@ -151,6 +151,7 @@ def test_more_is_kept_the_looser_the_budget_and_ever_less_for_it(kind):
     assert made[-1].gap == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(strategies.joints(max_s=3, max_x=4), st.sampled_from([*MEASURES]), st.floats(0.0, 1.2))
 def test_the_release_is_within_the_budget_and_its_bound_is_one(joint, kind, share):

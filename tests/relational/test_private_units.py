@@ -161,8 +161,8 @@ def test_all_that_is_published_depends_on_noisy_counts_alone(place):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(60))
-def test_so_it_does_of_sixty_pairs(seed):
+@pytest.mark.parametrize("seed", range(30))
+def test_so_it_does_of_thirty_pairs(seed):
     rng = np.random.default_rng(seed)
     differs, looks = compare(int(rng.integers(N)), seed=seed, rows=int(rng.choice([0, 1, 2, 100, 5000])))
     assert differs == []
@@ -384,12 +384,7 @@ def audited(runs):
 
 @pytest.mark.slow
 def test_an_audit_finds_no_more_than_is_promised():
-    assert audited(24) <= 2 * AUDITED
-
-
-@pytest.mark.slow
-def test_a_long_audit_finds_no_more_than_is_promised():
-    assert audited(500) <= 2 * AUDITED
+    assert audited(120) <= 2 * AUDITED
 
 
 @pytest.mark.slow
@@ -491,6 +486,7 @@ def test_a_table_of_keys_alone():
     assert list(released["visits"].columns) == ["patient"]
 
 
+@pytest.mark.slow
 def test_values_that_are_found_are_those_of_the_root():
     assert compare(IN_DESIGN, promise=FOUND)[0] == []
     released = units_of(FOUND).fit(tables_of()).release()

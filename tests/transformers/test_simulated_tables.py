@@ -38,7 +38,7 @@ def test_the_distribution_of_cells_is_that_of_many_rows(simulated):
     assert np.abs(scores[n * distribution > 20]).max() < 5
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sampled=False)
 @pytest.mark.parametrize("estimator", [TreeMerging, TreeRandomResponse])
 def test_with_confidence_few_samples_of_twelve_columns_are_over_the_budget(simulated, estimator):
     """At most 5 % may be; more than the 99.9 % quantile of 12 samples is one chance in 1,000."""

@@ -26,7 +26,7 @@ def drawn(n: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame({"s": s, **dict(zip(NAMES, rows.T, strict=True))})
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sampled=False)
 @pytest.mark.parametrize("kind", [TreeMerging, TreeRandomResponse])
 def test_certified_estimators_hold_under_the_distribution_of_the_rows(kind: type) -> None:
     """At most 5 % may fail; more than the 99.9 % quantile of 60 samples is one chance in 1,000."""
