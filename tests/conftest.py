@@ -18,7 +18,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS
 threadpool_limits(1, user_api="blas")
 
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
-settings.register_profile("ci", derandomize=True, max_examples=60, deadline=None, suppress_health_check=_QUIET)
+settings.register_profile("ci", derandomize=True, max_examples=40, deadline=None, suppress_health_check=_QUIET)
 settings.register_profile("nightly", max_examples=2000, deadline=None, suppress_health_check=_QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
