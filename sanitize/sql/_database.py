@@ -198,8 +198,8 @@ class Database:
         shown = [exp.column(head, "outputs").as_(name, quoted=True) for head, name in zip(heads, columns, strict=True)]
         query = exp.select(*shown).from_(rows).join("outputs", on=f"outputs.state = {rows}.state")
         for name, made in queries.items():  # each once: a hash that is part of a join would be computed for every line
-            query = query.with_(name, as_=made, materialized=True, dialect=self.dialect)
-        return query.order_by(f"{rows}.a", f"{rows}.b").sql(self.dialect)
+            query = query.with_(name, as_=made, materialized=True, dialect=self.dialect, copy=False)
+        return query.order_by(f"{rows}.a", f"{rows}.b", copy=False).sql(self.dialect, copy=False)
 
     @staticmethod
     def register(connection: sqlite3.Connection) -> None:
