@@ -84,7 +84,9 @@ class Scale:
         return self.values.dtype.type(min(max(int(exact), limits.min), limits.max))
 
     def roundest(self, low: Any, high: Any) -> Any:
-        """The roundest number above ``low`` and at most ``high``."""
+        """The roundest number above ``low`` and at most ``high``; ``high`` where none is."""
+        if not low < high:
+            return high
         if self.kind != "number":
             code = "M8" if self.kind == "instant" else "m8"
             for unit in _DATE_UNITS if self.kind == "instant" else _DATE_UNITS[2:]:
@@ -154,7 +156,7 @@ def edges_of(
             for cut in range(1, n_bins):  # round numbers that cut the run into bins of about equal rows
                 middle, reach = cut * rows // n_bins, max(rows // (4 * n_bins), LEAST_ROWS // 2)
                 low, high = run[np.searchsorted(until, [middle - reach, middle + reach - 1], side="right")]
-                found.add(scale.roundest(low, high) if low < high else high)
+                found.add(scale.roundest(low, high))
         if after < len(values):
             found.add(values[after])
     inside = sorted(edge for edge in found if first < edge <= last)
