@@ -50,11 +50,18 @@ def _function(item):
 
 
 def _not_sampled(cases):
-    """Cases that are left out: all of a test without any or with long ones, of the others those that the names draw."""
-    if not hasattr(cases[0], "callspec") or not cases[0].get_closest_marker("slow").kwargs.get("sampled", True):
-        return cases
-    drawn = sorted(cases, key=lambda item: crc32(item.nodeid.encode()))
-    return [item for item in drawn[1:] if crc32(item.nodeid.encode()) % _SAMPLED]
+    """Cases that are left out: of a test without any all, then long ones, and of the others those that names draw."""
+    short = {item for item in cases if hasattr(item, "callspec") and all(map(_sampled, item.iter_markers("slow")))}
+    drawn = sorted(short, key=_place)
+    return [item for item in cases if item not in drawn[:1] and (item not in short or _place(item) % _SAMPLED)]
+
+
+def _sampled(mark):
+    return mark.kwargs.get("sampled", True)
+
+
+def _place(item):
+    return crc32(item.nodeid.encode())
 
 
 def pytest_terminal_summary(terminalreporter):

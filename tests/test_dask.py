@@ -113,7 +113,7 @@ def test_a_killed_worker_changes_nothing(rows, source, alone, client, tmp_path, 
     assert left_in(tmp_path) == [f"failed-{last}", "out"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sampled=False)
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_tasks_that_fail_once_change_nothing(rows, source, alone, client, tmp_path, monkeypatch):
     with_faults(monkeypatch, _Tasks, tmp_path, "raise", {"count", "rewrite", "write"})

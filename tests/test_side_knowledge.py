@@ -196,6 +196,9 @@ def best_by_listing(counts, known, low, high):
             after = [Fraction(int(counts[s, a, b]), int(counts[:, a, b].sum())) for a, b in letters]
             cuts.append([i * (p - low * before) for i, p in zip(inside, after, strict=True)])
             cuts.append([i * (high * before - p) for i, p in zip(inside, after, strict=True)])
+    # Of one letter alone each cut is that it has no mass below 0: one of several that are multiples is enough.
+    lengths = [max(map(abs, row)) for row in cuts]
+    cuts = {tuple(a / length for a in row) for row, length in zip(cuts, lengths, strict=True) if length}
     met = {solved(rows) for rows in combinations(cuts, 3)} - {None}
     met = [v for v in met if all(sum(a * x for a, x in zip(row, v, strict=True)) >= 0 for row in cuts)]
     points, p = np.array(met, float), np.array(p_x, float)

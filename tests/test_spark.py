@@ -120,7 +120,10 @@ def small(source):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rows", "fault"), [("shuffle", "raise"), ("keep", "kill")])
+@pytest.mark.parametrize(
+    ("rows", "fault"),
+    [("shuffle", "raise"), pytest.param("keep", "kill", marks=pytest.mark.slow(sampled=False))],
+)
 def test_spark_releases_what_one_machine_releases_though_tasks_fail(
     rows, fault, source, alone, spark, tmp_path, monkeypatch
 ):

@@ -104,9 +104,11 @@ def test_every_notebook_has_expected_numbers():
     assert {path.stem for path in NOTEBOOKS.glob("*.ipynb")} == set(EXPECTED)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", sorted(EXPECTED))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow(sampled=False)] * (name != "first_release")) for name in EXPECTED],
+)
 def test_notebook_runs_and_finds_its_numbers(name, monkeypatch):
     # The kernel of this very environment, without frozen-module chatter from its debugger.
     monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")

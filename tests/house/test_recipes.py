@@ -96,7 +96,7 @@ def test_the_gate_opens_for_a_release_and_not_for_raw_rows(folder):
     assert run(loop, folder, **environment) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow(sampled=False)
 @pytest.mark.parametrize("recipe", ["airflow_dag.py", "dagster_assets.py"])
 def test_commands_of_a_recipe_succeed_for_a_release_and_fail_for_raw_rows(recipe, folder):
     steps = commands(recipe)

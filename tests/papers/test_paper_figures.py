@@ -37,7 +37,7 @@ def script():
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "privacy_funnel")) for name in FOUND]
+    "name", [pytest.param(name, marks=[pytest.mark.slow(sampled=False)] * (name == "privacy_funnel")) for name in FOUND]
 )
 def test_a_figure_finds_what_it_should(script, name):
     assert {draw.__name__ for draw in script.FIGURES} == set(FOUND)
