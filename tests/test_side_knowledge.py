@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -42,12 +43,17 @@ def table(n=400):
 
 DF = table()
 JOINT = sz.JointDistribution.from_frame(DF, "ill", COLUMNS)
-CHANNELS = {
-    "merging": sz.subset_merging(JOINT, BUDGET),
-    "response": sz.subset_random_response(JOINT, BUDGET),
-    "randomized": sz.randomized_response(len(JOINT.public), 1.0),
-    "watchdog": sz.watchdog(JOINT, BUDGET),
+DESIGNS = {
+    "merging": lambda: sz.subset_merging(JOINT, BUDGET),
+    "response": lambda: sz.subset_random_response(JOINT, BUDGET),
+    "randomized": lambda: sz.randomized_response(len(JOINT.public), 1.0),
+    "watchdog": lambda: sz.watchdog(JOINT, BUDGET),
 }
+
+
+@cache
+def made(name):
+    return DESIGNS[name]()
 
 
 def by_counting(channel, known):
@@ -89,26 +95,26 @@ def by_counting(channel, known):
 
 
 @pytest.mark.parametrize("t", [0, 1, 2, 3])
-@pytest.mark.parametrize("name", CHANNELS)
+@pytest.mark.parametrize("name", DESIGNS)
 def test_it_is_what_counting_in_fractions_gives(name, t):
     for known in combinations(COLUMNS, t):
-        least, most = by_counting(CHANNELS[name], known)
-        found = side_knowledge(JOINT, CHANNELS[name], known)
+        least, most = by_counting(made(name), known)
+        found = side_knowledge(JOINT, made(name), known)
         assert math.exp(found[0]) == pytest.approx(float(least), abs=1e-12)
         assert math.exp(found[1]) == pytest.approx(float(most), rel=1e-12)
 
 
-@pytest.mark.parametrize("name", CHANNELS)
+@pytest.mark.parametrize("name", DESIGNS)
 def test_knowing_nothing_is_the_lift_and_knowing_all_leaves_nothing_to_learn(name):
-    lifts = sz.lifts.max_log_lift(JOINT.push(CHANNELS[name])).max()
-    assert side_knowledge(JOINT, CHANNELS[name], [])[1] == pytest.approx(lifts, abs=1e-12)
-    assert side_knowledge(JOINT, CHANNELS[name], COLUMNS) == pytest.approx((0, 0), abs=1e-12)
+    lifts = sz.lifts.max_log_lift(JOINT.push(made(name))).max()
+    assert side_knowledge(JOINT, made(name), [])[1] == pytest.approx(lifts, abs=1e-12)
+    assert side_knowledge(JOINT, made(name), COLUMNS) == pytest.approx((0, 0), abs=1e-12)
 
 
 def test_local_differential_privacy_holds_whatever_is_known():
     for t in range(4):
         for known in combinations(COLUMNS, t):
-            low, high = side_knowledge(JOINT, CHANNELS["randomized"], known)
+            low, high = side_knowledge(JOINT, made("randomized"), known)
             assert max(-low, high) <= 1.0 + 1e-9
 
 
@@ -134,7 +140,7 @@ def test_who_knows_a_column_can_learn_more_than_the_limit_and_the_owner_reads_it
 
 def test_a_column_that_is_not_public_is_refused():
     with pytest.raises(ColumnError, match="'ill' is not public"):
-        side_knowledge(JOINT, CHANNELS["merging"], ["ill"])
+        side_knowledge(JOINT, made("merging"), ["ill"])
 
 
 # ------------------------------------------------------------------------------ a budget for those who know columns

@@ -3,9 +3,7 @@
 import json
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
@@ -110,6 +108,9 @@ def test_every_notebook_has_expected_numbers():
     [pytest.param(name, marks=[pytest.mark.slow(sampled=False)] * (name != "first_release")) for name in EXPECTED],
 )
 def test_notebook_runs_and_finds_its_numbers(name, monkeypatch):
+    import nbformat  # here, since every worker loads this file, and one runs it
+    from nbclient import NotebookClient
+
     # The kernel of this very environment, without frozen-module chatter from its debugger.
     monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
