@@ -17,16 +17,34 @@ from scipy import sparse
 
 import sanitize as sz
 from sanitize.budgets import CVaRLiftBudget, MutualInformationBudget
-from sanitize.errors import ColumnError, InvalidBudget, InvalidParameter
+from sanitize.errors import BudgetExceeded, ColumnError, InvalidBudget, InvalidParameter, PolicyError
+from sanitize.ledger import UnitLedger
 from sanitize.measures import side_knowledge
 from sanitize.mechanisms import solve_optimal_random_response
 from sanitize.mechanisms._response_solver import mixture
 from sanitize.mechanisms._response_solver.repair import response_channel
 from sanitize.mechanisms._response_solver.side_knowledge import SideKnowledge
+from sanitize.policy import make_plan
+from sanitize.report import ReleaseFacts
 
 RNG = np.random.default_rng(11)
 COLUMNS = ["a", "b", "c"]
 BUDGET = sz.LiftBudget(at_most=1.5, at_least=0.5)
+
+
+POLICY = """
+version = 1
+[columns]
+sensitive = ["ill"]
+public = ["a", "b", "c"]
+[budget]
+at_most = 1.5
+at_least = 0.5
+[channel]
+mechanism = "optimal-random-response"
+effort = 5e6
+known = ["a", "c"]
+"""
 
 
 def table(n=400):
@@ -342,6 +360,62 @@ def test_an_estimator_keeps_it_for_those_who_know_columns_of_the_table_though_ra
         sz.OptimalRandomResponse(BUDGET, **settings, known="a", confidence=0.95).fit(DF)
     with pytest.raises(ColumnError, match="known column 'ill' is not public"):
         sz.OptimalRandomResponse(BUDGET, **settings, known="ill").fit(DF)
+
+
+def test_a_report_that_says_for_whom_the_limit_holds_has_measured_it():
+    budget = sz.LiftBudget(at_most=1.5, at_least=0)
+    plain = sz.optimal_random_response(JOINT, budget, gap=1e-3)
+    for known in (["a"], COLUMNS):
+        channel = sz.optimal_random_response(JOINT, budget, known=known, effort=5_000_000)
+        facts = ReleaseFacts(known=tuple(known))
+        assert sz.LeakageReport.measure(JOINT, plain, budget).ok
+        assert sz.LeakageReport.measure(JOINT, channel, budget, facts=facts).require().ok
+        worst = max(by_counting(plain, part)[1] for t in (1, 2, 3) for part in combinations(known, t))
+        with pytest.raises(BudgetExceeded, match=f"{math.log(worst) - math.log(1.5):.3g}"):
+            sz.LeakageReport.measure(JOINT, plain, budget, facts=facts).require()
+
+
+@pytest.mark.parametrize("known", [(), ("a",)])
+def test_of_a_sample_nothing_is_said_for_those_who_know_more(known):
+    joint = sz.JointDistribution.from_frame(pd.concat([DF] * 200), "ill", COLUMNS)
+    channel = sz.optimal_random_response(joint, sz.LiftBudget(at_most=1.5, at_least=0), gap=1e-3)
+    budget, facts = sz.LiftBudget(at_most=4, at_least=0), ReleaseFacts(known=known)
+    report = sz.LeakageReport.measure(joint, channel, budget, facts=facts).require()
+    text = " ".join(report.to_text().split())
+    assert ("and also if they are a sample" in text) is (not known)
+    assert ("how far it may be off is not known" in text) is bool(known)
+
+
+def test_what_others_are_told_beside_one_channel_is_no_matter_of_its_limit():
+    one = sz.OptimalRandomResponse(BUDGET, sensitive="ill", public=["a", "b"], known="a")
+    with pytest.raises(InvalidParameter, match="part 'ab': leave known out"):
+        sz.JointRelease([("ab", one)], BUDGET, sensitive="ill").fit(DF)
+
+
+def test_units_that_are_told_of_several_releases_have_no_such_limit(tmp_path):
+    rows = DF.assign(person=range(len(DF)))
+    units = UnitLedger(tmp_path / "people.units", BUDGET, unit="person")
+    with pytest.raises(InvalidParameter, match="units are told of several"):
+        units.release(rows, sz.OptimalRandomResponse(BUDGET, sensitive="ill", public=["a", "b"], known="a").fit(rows))
+
+
+def test_a_policy_says_what_may_be_known(tmp_path):
+    DF.to_parquet(tmp_path / "raw.parquet", index=False)
+    policy = sz.Policy.from_toml(POLICY)
+    report = sz.release_file(tmp_path / "raw.parquet", tmp_path / "released.parquet", policy)
+    for words in (report.to_text(), report.to_text(audience="public"), report.to_html()):
+        assert "the same for those who know any of a, c of a row" in " ".join(words.split())
+    assert sz.verify_file(tmp_path / "released.parquet", tmp_path / "raw.parquet", policy).ok
+    plan = make_plan(policy, tmp_path / "raw.parquet")
+    assert "optimal random response; no other mechanism fits" in " ".join(plan.to_text().split())
+    assert "subset-merging" not in plan.to_text()
+    plain = sz.Policy.from_toml(POLICY.replace("known", "# known"))
+    assert "subset merging" in make_plan(plain, tmp_path / "raw.parquet").to_text()
+    assert not sz.verify_file(tmp_path / "released.parquet", tmp_path / "raw.parquet", plain).ok
+    with pytest.raises(PolicyError, match="'ill' is not a public column"):
+        sz.Policy.from_toml(POLICY.replace('["a", "c"]', '["a", "ill"]'))
+    with pytest.raises(PolicyError, match="subset-merging does not have it"):
+        sz.Policy.from_toml(POLICY.replace("optimal-random-response", "subset-merging"))
 
 
 def test_what_cannot_be_known_is_refused():

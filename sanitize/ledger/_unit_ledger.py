@@ -263,6 +263,11 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
     if not hasattr(sanitizer, "fitted_release"):
         raise InvalidParameter(f"a unit ledger takes a fitted sanitizer, got {type(sanitizer).__name__}")
     recipe, release = sanitizer.recipe(), sanitizer.fitted_release()
+    if getattr(recipe, "known", ()):
+        raise InvalidParameter(
+            "known limits what one release tells those who know columns of a row, and units are told of several: leave "
+            "it out here"
+        )
     words = random_words(recipe.random_state)
     if isinstance(words, NoiseKey):
         words = words.derive(f"release {len(book.releases) + 1} by unit")

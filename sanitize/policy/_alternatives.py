@@ -76,8 +76,11 @@ class Drafts:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """Mechanisms that the same columns could be released by within the same budget, the simplest first."""
-        if is_joint(self.policy):
+        """Mechanisms that the same columns could be released by within the same budget, the simplest first.
+
+        A limit for those who know columns of a row is kept by the policy's own alone.
+        """
+        if is_joint(self.policy) or "known" in self.policy.channels[0].settings:
             return ()
         notion = self.policy.budget.notion
         kinds = kinds_for(self.n_symbols, self.policy.budget.build())

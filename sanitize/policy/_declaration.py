@@ -187,6 +187,11 @@ _SETTINGS = {
         "Units of work of the search; the same effort is the same work on every machine.",
         *("subset-merging", *_SEARCHES),
     ),
+    "known": _maybe(
+        _SOME_NAMES,
+        "Public columns that whoever reads a row may know of it: the limit holds for those who know any of them, too.",
+        "optimal-random-response",
+    ),
     "time_limit": _maybe(
         _POSITIVE,
         "Seconds; what a time limit cut off cannot be designed again, as verify does without a receipt.",
@@ -402,7 +407,7 @@ def _check_settings(where: str, channel: Any, sensitive: tuple[str, ...], tables
             raise misplaced(f"{where}.{key}", reason)
     if channel.output == MODEL and mechanism not in TREES:
         raise refused(f"{where}.output", f"can be {MODEL!r} only with {' or '.join(TREES)}, not {mechanism}")
-    for key in ("bounds", "step", "weights", "hierarchies"):
+    for key in ("bounds", "known", "step", "weights", "hierarchies"):
         for column in getattr(channel, key) or ():
             if column not in public:
                 raise misplaced(f"{where}.{key}.{column}", f"{column!r} is not a public column of this channel")

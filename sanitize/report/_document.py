@@ -16,11 +16,11 @@ from sanitize._checks import one_of
 from sanitize._files.declared import Declared, NonNegative, plain, require
 from sanitize._formatting import exact, rounded
 from sanitize._version import __version__
-from sanitize.budgets import budget_to_dict, budget_words, nameless
+from sanitize.budgets import budget_to_dict, nameless
 from sanitize.channel import Optimality, Status
 from sanitize.lifts import log_lift
 from sanitize.report._facts import SEEDED_NOTE, Section
-from sanitize.report._headline import USELESS_BELOW, VERDICT_TOLERANCE, Lack, synthetic, with_headline
+from sanitize.report._headline import USELESS_BELOW, VERDICT_TOLERANCE, Lack, allowed_words, synthetic, with_headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -284,7 +284,9 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             # Whether there are rows behind the distribution, which may then be a sample.
             "counted": report.n_rows is not None,
             "budget": None if report.budget is None else budget_to_dict(report.budget),
-            "allowed": budget_words(report.budget),
+            "allowed": allowed_words(report.budget, facts.known),
+            # Columns of a row that a reader may know: the limit is for those who know any of them, too.
+            "known": list(facts.known),
             "worst_excess": None if report.budget is None else exact(report.worst_excess),
             "tolerance": VERDICT_TOLERANCE,
             "mechanism": facts.mechanism,

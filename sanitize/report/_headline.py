@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._files.declared import Count, Declared
 from sanitize._formatting import times, times_down, times_up
+from sanitize.budgets import budget_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from sanitize.budgets import Budget
 
 State = Literal["source", "rows", "refused", "audit"]
 
@@ -209,6 +212,12 @@ def excess_of(measure: dict[str, Any]) -> float:
     return bound - after if measure["name"].endswith("min_log_lift") else after - bound
 
 
+def allowed_words(budget: Budget | None, known: Sequence[str]) -> str:
+    """What a budget allows, and for whom but those who know nothing of a row."""
+    which = f"any of {', '.join(known)}" if len(known) > 1 else "".join(known)
+    return budget_words(budget) + (f"; the same for those who know {which} of a row" if known else "")
+
+
 def _source(document: dict[str, Any]) -> str:
     share = 100 * float(document["verdict"]["confidence"])
     # What is certified symbol by symbol needs no set of distributions, which knows no other values.
@@ -224,7 +233,9 @@ def _rows(document: dict[str, Any]) -> str:
     # Of other budgets, and of limits by value, the extremes of the lifts and their ratio have implied bounds alone.
     limits = document["verdict"]["budget"]
     is_plain = not any(isinstance(side, dict) for side in limits.values())
-    if not worst or not (beyond or (limits["type"] in ("LiftBudget", "LDPBudget") and is_plain)):
+    # The worst case of a sample is for those who know nothing of a row.
+    is_judged = limits["type"] in ("LiftBudget", "LDPBudget") and is_plain and not document["verdict"]["known"]
+    if not worst or not (beyond or is_judged):
         what = "how far it" if is_plain else "which limit"
         return f"{words}; if they are a sample, {what} may be off is not known."
     sure = f"{_level(worst)} sure"

@@ -29,6 +29,7 @@ from sanitize.report._headline import short
 from sanitize.report._saved import SavedReport
 from sanitize.report._verdict import (
     Verdict,
+    excess_for_those_who_know,
     kept_columns,
     measure_all,
     measure_worst_case,
@@ -102,11 +103,13 @@ class LeakageReport(Verdict, ReportViews):
             the rows are everybody.
         """
         after, facts = check_distribution(joint).push(channel), facts or ReleaseFacts()
-        lines, over = measure_all(joint, after, channel, budget), -math.inf
+        lines, over = measure_all(joint, after, channel, budget), np.full(len(after.public), -math.inf)
+        if budget is not None and facts.known:
+            over = excess_for_those_who_know(joint, channel, facts.known, budget)
         if isinstance(budget, ChannelBudget):
             whole = budget.measure_channel(channel)
             lines = (*lines, whole)
-            over = math.inf if whole.after is None or whole.bound is None else whole.after - whole.bound
+            over[:] = math.inf if whole.after is None or whole.bound is None else whole.after - whole.bound
         worst = worst_case_of(joint, channel, confidence, budget)
         if worst is not None:
             lines = (*lines, *measure_worst_case(worst, budget))
@@ -120,7 +123,7 @@ class LeakageReport(Verdict, ReportViews):
             n_rows=joint.n,
             _before=joint,
             _after=after,
-            _channel_excess=over,
+            _least_excess=over,
             confidence=None if worst is None or confidence is None else worst.distributions.confidence,
             _worst=worst,
             kept=kept_columns(joint, channel, after),

@@ -23,7 +23,7 @@ from sanitize._files.declared import (
 )
 from sanitize._files.sealed_text import NotStrict, strict_json
 from sanitize._formatting import exact
-from sanitize.budgets import BUDGETS, budget_from_dict, budget_words
+from sanitize.budgets import BUDGETS, budget_from_dict
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
 from sanitize.measures import Kind, Measure
 from sanitize.report._document import SCHEMA, VERSION, Audience, OptimalityForm, publish, warnings_of_facts
@@ -31,6 +31,7 @@ from sanitize.report._headline import (
     VERDICT_TOLERANCE,
     Lack,
     State,
+    allowed_words,
     excess_of,
     is_useless,
     of_source,
@@ -105,6 +106,7 @@ _VERDICT = form(
     **dict.fromkeys(("headline", "sentence", "allowed", "mechanism", "output", "people", "alone"), str),
     state=State,
     lack=Lack | None,
+    known=list[str],
     budget=dict[str, Finite | str | dict[str, Finite | str]] | None,
     worst_excess=_FIGURE,
     tolerance=Number,
@@ -284,7 +286,9 @@ def _check_sense(document: dict[str, Any]) -> None:
             made = None if budget is None else budget_from_dict(budget)
         except (SanitizeError, TypeError, ValueError):
             raise SourceError("the report's budget is not one") from None
-        _refuse(verdict["allowed"] != budget_words(made), "the report's words on its budget contradict the budget")
+        words = allowed_words(made, verdict["known"])
+        _refuse(verdict["allowed"] != words, "the report's words on its budget contradict the budget")
+    _refuse(set(verdict["known"]) - set(columns["released"]), "a column that may be known is not released")
     over = verdict["worst_excess"] is not None and float(verdict["worst_excess"]) > VERDICT_TOLERANCE
     exposed = bool(set(columns["kept"]) & set(columns["sensitive"]))
     _refuse(verdict["ok"] is (over or exposed or verdict["refuted"]), "the report's verdict contradicts its figures")

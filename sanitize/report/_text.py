@@ -168,7 +168,7 @@ def _head(document: dict[str, Any]) -> list[str]:
         lines += _paragraph(f"kept as they are: {names(columns['kept'], most=4)}", most=1)
     if document.get("n_rows") is not None:
         lines.append(f"rows: {document['n_rows']}")
-    lines += _paragraph(f"budget: {verdict['allowed']}{margin_words(document)}", most=2)
+    lines += _paragraph(f"budget: {verdict['allowed']}{margin_words(document)}", most=3)
     lines += [f"design: {clip(verdict['optimality']['words'], 70)}"] if verdict["optimality"] else []
     return lines + _paragraph(clip(verdict["alone"], 200), most=2)
 

@@ -21,7 +21,7 @@ from sanitize.report._facts import Section
 from sanitize.report._headline import LEDGER, USELESS_BELOW, VERDICT_TOLERANCE, Lack, is_useless, state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
     from scipy import sparse
@@ -99,6 +99,22 @@ def worst_case_of(
     except (InvalidDistribution, InvalidParameter):  # no rows to speak of: a distribution known by itself, or weighted
         return None
     return distributions.worst_case(channel) if distributions.work(channel) <= 1 << 23 else None
+
+
+def excess_for_those_who_know(
+    joint: JointDistribution, channel: Channel, known: Sequence[str], budget: Budget
+) -> NDArray[np.float64]:
+    """Nats above the budget of each released symbol for whoever knows any of these columns of a row, at worst."""
+    limits, found = limits_for(budget, joint.sensitive), np.full(channel.n_outputs, -math.inf)
+    for case in joint.public.alike(known):
+        mass = joint.pmf * case
+        after, prior = channel.push(mass), mass.sum(axis=1)
+        prior /= prior.sum()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lifts = after / after.sum(axis=0) / prior[:, None]
+        # Of a secret, or a released symbol, that the case has not nothing is learned.
+        found = np.maximum(found, limits.excess_of(np.where(np.isfinite(lifts), lifts, 1.0), prior))
+    return found[channel.push(joint.pmf).any(axis=0)]  # of those that can occur
 
 
 def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure, ...]:
@@ -204,7 +220,7 @@ class Verdict:
     n_rows: int | None
     _before: JointDistribution = field(repr=False)
     _after: JointDistribution = field(repr=False)
-    _channel_excess: float = field(default=-math.inf, repr=False)
+    _least_excess: NDArray[np.float64] | float = field(default=-math.inf, repr=False)
     sections: tuple[Section, ...] = ()
     curve: TradeoffCurve | None = field(default=None, repr=False)
     findings: tuple[Finding, ...] = ()
@@ -219,10 +235,11 @@ class Verdict:
     def excess(self) -> NDArray[np.float64]:
         """Nats above the budget of each released symbol, shape (n_y,); -inf without a budget.
 
-        Where the budget limits a figure of the whole channel, every symbol carries at least its excess.
+        Where the budget limits a figure of the whole channel, every symbol carries at least its excess; where it is
+        for those who know columns of a row, too, a symbol carries what is too much for any of them.
         """
         n_y = len(self._after.public)
-        excess = np.full(n_y, self._channel_excess)
+        excess = np.full(n_y, self._least_excess)
         if self.budget is not None:
             excess = np.maximum(excess, self.budget.excess(self._after))
             if self._worst is not None and self.confidence is not None:

@@ -174,7 +174,7 @@ def test_document_has_a_versioned_schema() -> None:
     assert set(public["verdict"]) == {
         "ok", "budget", "allowed", "worst_excess", "tolerance", "mechanism", "output", "seeded", "refuted",
         "confidence", "state", "useless", "lack", "counted", "headline", "sentence", "people", "optimality",
-        "recorded", "alone",
+        "recorded", "alone", "known",
     }  # fmt: skip
     assert set(public["measures"][0]) == {"name", "label", "unit", "kind", "before", "after", "bound", "low", "high"}
     assert set(internal["symbols"][0]) == {"symbol", "probability", "max_log_lift", "min_log_lift", "excess"}
