@@ -78,11 +78,14 @@ class SymbolOrder:
         """Add the rows from one on, given the number of each, and the key of every number."""
         if not len(numbers):
             return
-        there = occurring(numbers, len(keys))
-        known = _known(keys[there])
-        places = np.zeros(len(keys), np.uint8)
-        places[there] = _place(known, keys[there])
-        blocks = self.counts(first, spread(places, numbers), len(known))
+        if len(keys) > MOST_SYMBOLS:  # counts of few numbers say which of them occur, in less time than a look at all
+            known, places = _placed(keys, occurring(numbers, len(keys)))
+            numbers, keys = spread(places, numbers), known
+        counted = self.counts(first, numbers, len(keys))
+        there = counted.sum(axis=1) > 0
+        known, places = _placed(keys, there)
+        blocks = np.zeros((len(known), counted.shape[1]), np.int64)
+        np.add.at(blocks, places[there], counted[there])
         # All rows of a small table, and evenly spread segments of a large one, are looked at.
         end, every = first + len(numbers), SEGMENT_ROWS * max(1, self.n_rows // _LOOKED_AT)
         starts = [start for start in range(first // every * every, end, every) if first < start + SEGMENT_ROWS]
@@ -190,6 +193,13 @@ def _known(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     known = np.unique(keys)
     is_few = len(known) <= MOST_SYMBOLS and known.max(initial=0) < _CLASS
     return known if is_few else np.unique(_CLASS + known % MOST_SYMBOLS)
+
+
+def _placed(keys: NDArray[np.int64], there: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The different keys of those that are there, and the place of each among them; 0 of the others."""
+    known, places = _known(keys[there]), np.zeros(len(keys), np.uint8)
+    places[there] = _place(known, keys[there])
+    return known, places
 
 
 def _place(known: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.uint8]:
