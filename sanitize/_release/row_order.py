@@ -82,10 +82,9 @@ class SymbolOrder:
             known, places = _placed(keys, occurring(numbers, len(keys)))
             numbers, keys = spread(places, numbers), known
         counted = self.counts(first, numbers, len(keys))
-        there = counted.sum(axis=1) > 0
-        known, places = _placed(keys, there)
+        known, places = _placed(keys, counted.sum(axis=1) > 0)
         blocks = np.zeros((len(known), counted.shape[1]), np.int64)
-        np.add.at(blocks, places[there], counted[there])
+        np.add.at(blocks, places, counted)
         # All rows of a small table, and evenly spread segments of a large one, are looked at.
         end, every = first + len(numbers), SEGMENT_ROWS * max(1, self.n_rows // _LOOKED_AT)
         starts = [start for start in range(first // every * every, end, every) if first < start + SEGMENT_ROWS]

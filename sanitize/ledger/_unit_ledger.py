@@ -263,7 +263,7 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
     if not hasattr(sanitizer, "fitted_release"):
         raise InvalidParameter(f"a unit ledger takes a fitted sanitizer, got {type(sanitizer).__name__}")
     recipe, release = sanitizer.recipe(), sanitizer.fitted_release()
-    if getattr(recipe, "known", ()):
+    if recipe.known:
         raise InvalidParameter(
             "known limits what one release tells those who know columns of a row, and units are told of several: leave "
             "it out here"

@@ -214,8 +214,10 @@ def excess_of(measure: dict[str, Any]) -> float:
 
 def allowed_words(budget: Budget | None, known: Sequence[str]) -> str:
     """What a budget allows, and for whom but those who know nothing of a row."""
-    which = f"any of {', '.join(known)}" if len(known) > 1 else "".join(known)
-    return budget_words(budget) + (f"; the same for those who know {which} of a row" if known else "")
+    if not known:
+        return budget_words(budget)
+    which = known[0] if len(known) == 1 else f"any of {', '.join(known)}"
+    return f"{budget_words(budget)}; the same for those who know {which} of a row"
 
 
 def _source(document: dict[str, Any]) -> str:

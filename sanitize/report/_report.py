@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
@@ -103,13 +104,14 @@ class LeakageReport(Verdict, ReportViews):
             the rows are everybody.
         """
         after, facts = check_distribution(joint).push(channel), facts or ReleaseFacts()
-        lines, over = measure_all(joint, after, channel, budget), np.full(len(after.public), -math.inf)
+        lines = measure_all(joint, after, channel, budget)
+        over: NDArray[np.float64] | float = -math.inf
         if budget is not None and facts.known:
             over = excess_for_those_who_know(joint, channel, facts.known, budget)
         if isinstance(budget, ChannelBudget):
             whole = budget.measure_channel(channel)
             lines = (*lines, whole)
-            over[:] = math.inf if whole.after is None or whole.bound is None else whole.after - whole.bound
+            over = math.inf if whole.after is None or whole.bound is None else whole.after - whole.bound
         worst = worst_case_of(joint, channel, confidence, budget)
         if worst is not None:
             lines = (*lines, *measure_worst_case(worst, budget))

@@ -114,7 +114,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
                 f"part {name!r}: leave confidence out; a joint release is designed and judged for the "
                 "frequencies of its table, and its report adds the worst case of a sample"
             )
-        if getattr(part, "known", ()):
+        if part.known:
             raise InvalidParameter(
                 f"part {name!r}: leave known out; its limit for those who know columns of a row is on one channel, and "
                 "a joint release prints others beside it: release these columns alone"
