@@ -1,0 +1,253 @@
+"""Latent classes of rows of public columns, and generated rows of each class."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sanitize._checks import Codes, Vector
+from sanitize._files.declared import Count, Declared, require
+from sanitize._files.system import in_turn
+from sanitize._tables.columns import as_arrow
+from sanitize.classes._column import ClassColumn
+from sanitize.classes._integers import (
+    LEAST_LOG,
+    UNIT,
+    apportion,
+    draw_states,
+    fixed_point,
+    powers_of_two,
+)
+from sanitize.classes._mixture import Mixture
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sanitize._sampling.noise import RandomWords
+
+# Lanes of the random source: of starts, of classes, and of what each column is written as.
+_LANE = 1 << 21
+_START_LANE, _CLASS_LANE, _COLUMN_LANE = _LANE, _LANE + 1, _LANE + 16
+_LANES = 4  # of each column
+# Rows that are worked on together.
+_BLOCK = 1 << 14
+# Rows that columns and classes are learned from, drawn by position.
+_COLUMN_ROWS, _CLASS_ROWS = 200_000, 16_000
+_LOW = np.uint64((1 << 32) - 1)
+
+
+class Writer(Declared, frozen=True, eq=False):
+    """How the group of one column is drawn, given the class and the groups of earlier columns.
+
+    Attributes
+    ----------
+    column : ClassColumn
+    chances : ndarray of int, shape (n_groups, n_classes)
+        Logarithms of P(group | class), by which a class is found.
+    base : ndarray of int, shape (n_classes, n_groups)
+        Logarithms by which a group is drawn in each class.
+    """
+
+    column: ClassColumn
+    chances: NDArray[np.int32]
+    base: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        require(self.chances.ndim == 2 and len(self.chances) == self.column.n_groups)
+        require(self.base.shape == self.chances.shape[::-1] and self.chances.shape[1] > 0)
+        for logs in (self.chances, self.base):
+            require((logs >= LEAST_LOG).all() and (logs <= -LEAST_LOG).all())
+
+
+class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag="classes"):
+    """Classes of rows [Lazarsfeld], each a distribution of rows; all that is drawn from is whole numbers.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Public columns in their order.
+    writers : tuple of Writer
+        One for each column, in the order in which they are drawn.
+    log_sizes : ndarray of int, shape (n_classes,)
+    n_parameters, n_rows : int
+        Effective number of parameters, and the rows that they were learned from.
+    settled : bool
+        Whether the likelihood had stopped to rise.
+    """
+
+    names: tuple[str, ...]
+    writers: tuple[Writer, ...]
+    log_sizes: NDArray[np.int32]
+    n_parameters: Count
+    n_rows: Count
+    settled: bool
+
+    def __post_init__(self) -> None:
+        require(sorted(writer.column.name for writer in self.writers) == sorted(set(self.names)))
+        require(len(self.names) == len(self.writers) > 0 and self.log_sizes.ndim == 1)
+        require({writer.chances.shape[1] for writer in self.writers} == {len(self.log_sizes)})
+        require((self.log_sizes >= LEAST_LOG).all() and (self.log_sizes <= 0).all())
+
+    @classmethod
+    def fit(
+        cls,
+        table: Mapping[str, Any],
+        words: RandomWords,
+        *,
+        n_classes: int | None = None,
+        weights: NDArray[Any] | None = None,
+        edges: Mapping[str, Sequence[Any]] | None = None,
+        rows: NDArray[np.bool_] | None = None,
+        above: Mapping[str, Mapping[str, tuple[str, ...]]] | None = None,
+    ) -> Self:
+        """Learn classes of the public columns of a table.
+
+        Parameters
+        ----------
+        table : mapping of name to column
+        words : RandomWords
+            For where the search for classes starts, and which rows of many are learned from.
+        n_classes : int, optional
+            By default a number that grows with the rows.
+        weights : ndarray, shape (n,), optional
+            People that each row stands for.
+        edges : mapping of name to numbers, optional
+            Of the groups of ordered columns, in place of learned ones.
+        rows : ndarray of bool, shape (n,), optional
+            Rows to learn from; all by default.
+        above : mapping of name to ancestors by value, optional
+            Declared for text, where rare values are written as an ancestor.
+        """
+        arrows = {name: as_arrow(column, name) for name, column in table.items()}
+        n = len(next(iter(arrows.values())))
+        taken = np.arange(n) if rows is None else np.flatnonzero(rows)
+        n_rows = len(taken)
+        chosen = _sample(taken, _COLUMN_ROWS)
+        if len(chosen) < n:
+            arrows = {name: column.take(pa.array(chosen)) for name, column in arrows.items()}
+        mass = np.ones(len(chosen)) if weights is None else np.asarray(weights, float)[chosen]
+        mass = mass / mass.mean() if mass.sum() > 0 else mass
+        columns = [
+            ClassColumn.fit(
+                arrow, name, _n_groups(len(chosen)), mass, (edges or {}).get(name, ()), (above or {}).get(name)
+            )
+            for name, arrow in arrows.items()
+        ]
+        few = _sample(np.arange(len(chosen)), _CLASS_ROWS)
+        codes = np.stack(
+            [column.encode(arrows[column.name].take(pa.array(few))) for column in columns], axis=1
+        )
+        sizes = [column.n_groups for column in columns]
+        k = n_classes or _n_classes(n_rows)
+        noise = np.stack([_uniform(words, start, len(few) * k).reshape(-1, k) for start in range(2)])
+        mixture = Mixture.fit(codes, sizes, k, mass[few], noise)
+        parts = np.split(mixture.log_chances, np.cumsum(sizes)[:-1])
+        logs = [fixed_point(part) for part in parts]
+        writers = tuple(Writer(column, log, log.T.copy()) for column, log in zip(columns, logs, strict=True))
+        n_parameters = k * (sum(sizes) - len(sizes))
+        return cls(tuple(arrows), writers, fixed_point(mixture.log_sizes), n_parameters, n_rows, mixture.settled)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.log_sizes)
+
+    @property
+    def columns(self) -> list[ClassColumn]:
+        """Columns in the order of the table."""
+        found = {writer.column.name: writer.column for writer in self.writers}
+        return [found[name] for name in self.names]
+
+    @property
+    def values(self) -> dict[str, pa.Array]:
+        """Values that each column is written as; of numbers and dates any between edges are written too."""
+        return {column.name: column.values for column in self.columns}
+
+    @property
+    def membership(self) -> float:
+        """AUC, about, of somebody who knows all rows but one and asks whether a person's is among them."""
+        return NormalDist().cdf((self.n_parameters / (2 * max(self.n_rows, 1))) ** 0.5)
+
+    def memberships(self, table: Mapping[str, Any], workers: int = 1) -> NDArray[np.int64]:
+        """Return P(class | row) in whole numbers that sum to `UNIT` in each row, shape (n, n_classes)."""
+        return np.diff(self._totals(table, workers), axis=1, prepend=0)
+
+    def assign(
+        self, table: Mapping[str, Any], words: RandomWords, start: int = 0, workers: int = 1
+    ) -> NDArray[np.int32]:
+        """Draw a class of each row from exactly its `memberships`; row i draws by its number alone."""
+        totals = self._totals(table, workers)
+        drawn = words.words_at(_CLASS_LANE, start + np.arange(len(totals))) & np.uint64(UNIT - 1)
+        return (totals <= drawn.astype(np.int64)[:, None]).sum(axis=1).astype(np.int32)
+
+    def _totals(self, table: Mapping[str, Any], workers: int) -> NDArray[np.int64]:
+        codes = [writer.column.encode(table[writer.column.name]) for writer in self.writers]
+        totals = np.empty((len(codes[0]), self.n_classes), np.int64)
+
+        def fill(part: slice) -> None:
+            logs = np.repeat(self.log_sizes[None], len(codes[0][part]), axis=0)
+            for writer, own in zip(self.writers, codes, strict=True):
+                logs += writer.chances[own[part]]
+            totals[part] = apportion(powers_of_two(logs))
+
+        for _ in in_turn(fill, _blocks(len(totals)), workers):
+            pass
+        return totals
+
+    def decode(
+        self, classes: NDArray[np.integer[Any]], words: RandomWords, start: int = 0, workers: int = 1
+    ) -> dict[str, pa.Array]:
+        """Generated rows of some classes; row i of a table draws the same in any batch."""
+        outcomes = np.empty((len(self.writers), len(classes)), np.int32)
+
+        def draw(part: slice) -> None:
+            positions = np.arange(part.start, min(part.stop, len(classes)))
+            for number, writer in enumerate(self.writers):
+                word = words.words_at(_COLUMN_LANE + _LANES * number, start + positions)
+                group = draw_states(powers_of_two(writer.base[classes[part]]), word >> np.uint64(32))
+                outcomes[number, part] = writer.column.draw_outcomes(group, word & _LOW)
+
+        for _ in in_turn(draw, _blocks(len(classes)), workers):
+            pass
+        every = start + np.arange(len(classes))
+
+        def write(entry: tuple[int, Writer]) -> pa.Array:
+            number, writer = entry
+            is_listed = not writer.column.is_ordered
+            word = np.empty(0, np.uint64) if is_listed else words.words_at(_COLUMN_LANE + _LANES * number + 1, every)
+            return writer.column.write(outcomes[number], word)
+
+        arrays = in_turn(write, enumerate(self.writers), workers)
+        made = {writer.column.name: array for writer, array in zip(self.writers, arrays, strict=True)}
+        return {name: made[name] for name in self.names}
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(at, at + _BLOCK) for at in range(0, n, _BLOCK)]
+
+
+def _sample(rows: Codes, most: int) -> Codes:
+    """Rows spread evenly over their positions, at most so many."""
+    if len(rows) <= most:
+        return rows
+    return np.asarray(rows[(np.arange(most) * len(rows)) // most])
+
+
+def _uniform(words: RandomWords, lane: int, n: int) -> Vector:
+    drawn = words.words_at(_START_LANE + (lane << 32), np.arange(n))
+    return np.asarray((drawn >> np.uint64(11)).astype(float) * 2.0**-53)
+
+
+def _n_groups(n_rows: int) -> int:
+    """Groups of a column, at most about, by the rows there are."""
+    return max(4, round(2 * n_rows**0.25))
+
+
+def _n_classes(n_rows: int) -> int:
+    """Classes by the rows there are."""
+    return max(2, min(80, round(0.4 * n_rows**0.5)))
