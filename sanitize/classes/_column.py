@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sanitize._checks import Codes, Vector
 from sanitize._files.declared import Declared, require
 from sanitize._tables.columns import ArrowColumn, as_arrow, ascending, factorize, in_type, look_up
-from sanitize.classes._integers import draw_listed, whole_weights
+from sanitize.classes._integers import draw_below, draw_listed, whole_weights
 from sanitize.classes._numbers import (
     LEAST_ROWS,
     REAL,
@@ -38,6 +38,8 @@ OTHER = "(other)"
 MISSING, BETWEEN = -1, -2  # in place of a value
 # Values that are all written as themselves; of twice as many only those that more rows have than their neighbours.
 _LISTED = 64
+# Bins of a number that are written for each group that the model speaks of.
+_FINER = 2
 
 
 class ClassColumn(Declared, frozen=True, eq=False, dict=True):
@@ -48,11 +50,15 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
     name : str
     is_ordered : bool
     edges : Arrow array
-        First value of each group of text; of numbers the least number of each group and the largest of the last.
+        First value of each bin of text; of numbers the least number of each bin and the one after the last.
     values : Arrow array
         Values that are written as they are.
+    groups : ndarray of int, shape (n_bins,)
+        Group of each bin between two edges, ascending.
     first : ndarray of int, shape (n_groups + 1,)
         Where the outcomes of each group begin; the last group is missing.
+    bins : ndarray of int, shape (n_outcomes,)
+        Bin of each outcome.
     places : ndarray of int, shape (n_outcomes,)
         Value of each outcome; -1 for missing, -2 for any number between two edges.
     weights : ndarray of int, shape (n_outcomes,)
@@ -69,7 +75,9 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
     is_ordered: bool
     edges: pa.Array
     values: pa.Array
+    groups: NDArray[np.int32]
     first: NDArray[np.int64]
+    bins: NDArray[np.int32]
     places: NDArray[np.int32]
     weights: NDArray[np.int64]
     units: tuple[Fraction, ...]
@@ -78,9 +86,12 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
     pool: pa.Array
 
     def __post_init__(self) -> None:
-        n_groups = len(self.first) - 1
-        require(n_groups == max(len(self.edges) - self.is_ordered, 0) + 1 and self.first[0] == 0)
+        n_bins = max(len(self.edges) - self.is_ordered, 0)
+        require(self.groups.shape == (n_bins,) and self.first[0] == 0 and len(self.first) > 1)
+        require(np.isin(np.diff(self.groups, prepend=-1, append=self.n_groups - 1), (0, 1)).all())
         require((np.diff(self.first) > 0).all() and self.first[-1] == len(self.places) == len(self.weights))
+        require(self.bins.shape == self.places.shape and ((self.bins >= 0) & (self.bins <= n_bins)).all())
+        require((np.append(self.groups, self.n_groups - 1)[self.bins] == self.group_of_outcome).all())
         require((self.places >= BETWEEN).all() and (self.places < len(self.values)).all())
         require((self.weights >= 0).all() and (np.add.reduceat(self.weights, self.first[:-1]) > 0).all())
         require((np.add.reduceat(self.weights, self.first[:-1]) < 1 << 31).all())
@@ -115,15 +126,16 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
     def encode(self, column: Any) -> NDArray[np.int32]:
         """Group of each row of any column of this name."""
         values, codes = factorize(as_arrow(column, self.name), self.name)
-        return np.append(self._groups(values), self.n_groups - 1).astype(np.int32)[codes]
+        found = np.append(self.groups, self.n_groups - 1)[np.append(self._bins(values), -1)]
+        return found.astype(np.int32)[codes]
 
     def outcomes(self, values: pa.Array) -> Codes:
         """Outcome that each of some values is written as, or that stands for values like it."""
-        groups, places = self._groups(values), look_up(self._pool(values), self.values)
-        rest = self.first[1:] - 1
+        bins, places = self._bins(values), look_up(self._pool(values), self.values)
+        rest = np.searchsorted(self.bins, np.arange(len(self.groups)), side="right") - 1
         listed = np.full(len(self.values) + 1, -1)
         listed[self.places[self.places >= 0]] = np.flatnonzero(self.places >= 0)
-        return np.where(places >= 0, listed[np.maximum(places, 0)], rest[groups])
+        return np.where(places >= 0, listed[np.maximum(places, 0)], rest[bins])
 
     def _pool(self, values: pa.Array) -> pa.Array:
         if not len(self.pooled):
@@ -132,9 +144,9 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         both = pa.concat_arrays([values, self.pool.cast(values.type)])
         return both.take(pa.array(np.where(place >= 0, len(values) + place, np.arange(len(values)))))
 
-    def _groups(self, values: pa.Array) -> Codes:
-        """Group of each of some distinct values."""
-        if not len(values) or self.n_groups == 1:
+    def _bins(self, values: pa.Array) -> Codes:
+        """Bin of each of some distinct values."""
+        if not len(values) or not len(self.groups):
             return np.zeros(len(values), np.intp)
         if is_ordered_type(values.type, self.name) != self.is_ordered:
             kind = self.values.type
@@ -161,38 +173,38 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         between = np.flatnonzero(places == BETWEEN)
         if not self.is_ordered:
             return _dictionary(self.values, places)
-        numbers = self._between(self.group_of_outcome[outcomes[between]], words[between])
+        numbers = self._between(self.bins[outcomes[between]], words[between])
         places[between] = len(self.values) + np.arange(len(between))
         drawn = pa.concat_arrays([self.values, from_numbers(numbers, self.values.type)])
         return drawn.take(pa.array(places, mask=places < 0))
 
     @cached_property
     def _steps(self) -> tuple[NDArray[Any], NDArray[np.uint64], NDArray[np.int64]]:
-        """First multiple, how many, and weight of each unit in each group, shape (n_units, n_groups)."""
-        edges, n = self.edges.to_numpy(), self.n_groups - 1
+        """First multiple, how many, and weight of each unit in each bin, shape (n_units, n_bins)."""
+        edges, n = self.edges.to_numpy(), len(self.groups)
         kind = np.uint64 if edges.dtype == np.uint64 else np.int64
-        first, spans = np.zeros((len(self.units), n + 1), kind), np.zeros((len(self.units), n + 1), np.uint64)
+        first, spans = np.zeros((len(self.units), n), kind), np.zeros((len(self.units), n), np.uint64)
         for place, unit in enumerate(self.units):
-            for group in range(n):
-                low, high, is_last = edges[group], edges[group + 1], group == n - 1
-                start, span = (0, 1) if unit == REAL else step_range(low, high, unit, is_last=is_last)
+            for bin_ in range(n):
+                low, high = edges[bin_], edges[bin_ + 1]
+                start, span = (0, 1) if unit == REAL else step_range(low, high, unit)
                 if span and abs(start) < 1 << 63 + (kind is np.uint64):
-                    first[place, group], spans[place, group] = start, min(span, (1 << 63) - 1)
+                    first[place, bin_], spans[place, bin_] = start, min(span, (1 << 63) - 1)
         return first, spans, np.where(spans > 0, self.unit_weights[:, None], 0)
 
-    def _between(self, groups: Codes, words: NDArray[np.uint64]) -> NDArray[Any]:
-        """Numbers within groups: a unit is drawn, then one of its multiples."""
+    def _between(self, bins: Codes, words: NDArray[np.uint64]) -> NDArray[Any]:
+        """Numbers within bins: a unit is drawn, then one of its multiples."""
         first, spans, weights = self._steps
         edges, is_real = self.edges.to_numpy(), self.edges.type == pa.float64()
-        totals = np.cumsum(weights, axis=0)[:, groups]
-        drawn = ((words >> np.uint64(32)) * totals[-1].astype(np.uint64)) >> np.uint64(32)
-        unit = (totals <= drawn.astype(np.int64)).sum(axis=0)
-        numbers = edges[groups]  # where a group holds no multiple of any unit
+        totals = np.cumsum(weights, axis=0)[:, bins]
+        drawn = draw_below(totals[-1], words >> np.uint64(32))
+        unit = (totals <= drawn).sum(axis=0)
+        numbers = edges[bins]  # where a bin holds no multiple of any unit
         mixed = words * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(31)
         for place, step in enumerate(self.units):
             rows = np.flatnonzero(unit == place)
-            low = groups[rows]
+            low = bins[rows]
             if step == REAL:
                 share = (mixed[rows] >> np.uint64(11)) * 2.0**-53
                 numbers[rows] = edges[low] + (edges[low + 1] - edges[low]) * share
@@ -272,7 +284,8 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
             False,
             pa.array([names[start] for start in starts], values.type),
             pa.array(written, values.type),
-            *_listed(entries, len(starts)),
+            np.arange(len(starts), dtype=np.int32),
+            *_listed(entries, np.arange(len(starts))),
             (),
             np.empty(0, np.int64),
             pa.array([*pooled], values.type),
@@ -298,19 +311,23 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
             single=pa.types.is_float32(values.type) or pa.types.is_float16(values.type),
         )
         finest = _finest(np.bincount(coarsest, counts, len(units) + 1), units)
-        edges = _edges(numbers, counts, heavy, most, finest, units) if len(numbers) else numbers
+        edges = coarse = numbers[:0]
         if len(declared) > 1:
-            edges = np.unique(np.array(declared, numbers.dtype))
-        group = np.searchsorted(edges[1:-1], numbers, side="right") if len(numbers) else np.empty(0, np.intp)
-        n_groups = max(len(edges) - 1, 0)
-        usual = np.zeros(n_groups) if lists_all else _usual(counts, group, edges, finest)
+            edges = coarse = np.unique(np.array(declared, numbers.dtype))
+        elif len(numbers):
+            coarse = _edges(numbers, counts, heavy, most, finest, units)
+            fine = _edges(numbers, counts, heavy, _FINER * most, finest, units)
+            edges = np.unique(np.concatenate([coarse, fine]))
+        groups = np.searchsorted(coarse[1:-1], edges[:-1], side="right")
+        place_of = np.searchsorted(edges[1:-1], numbers, side="right")
+        usual = np.zeros(len(groups)) if lists_all else _usual(counts, place_of, edges, finest)
         n_heavy = np.count_nonzero(counts >= LEAST_ROWS)
-        beyond = counts - usual[group] * np.clip((n_heavy - _LISTED) / _LISTED, 0, 1)
+        beyond = counts - usual[place_of] * np.clip((n_heavy - _LISTED) / _LISTED, 0, 1)
         shares = threshold_counts(np.maximum(beyond, 0)) / np.maximum(counts, 1)
         listed = np.flatnonzero(shares > 0)
-        entries = [(int(group[p]), k, heavy[p] * shares[p]) for k, p in enumerate(listed)]
+        entries = [(int(place_of[p]), k, heavy[p] * shares[p]) for k, p in enumerate(listed)]
         left = heavy * (1 - shares)
-        rest = np.bincount(group, left, n_groups)
+        rest = np.bincount(place_of, left, len(groups))
         entries += [(place, BETWEEN, float(amount)) for place, amount in enumerate(rest)]
         chosen = (numbers != 0) & np.isfinite(numbers)
         by_unit = threshold_counts(np.bincount(coarsest[chosen], (counts * (1 - shares))[chosen], len(units) + 1))
@@ -321,7 +338,8 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
             True,
             pa.array(edges),
             values.take(pa.array(listed)),
-            *_listed(entries, n_groups),
+            groups.astype(np.int32),
+            *_listed(entries, groups),
             tuple((*units, REAL)[place] for place in used),
             whole_weights(by_unit[used], np.array([0, len(used)])),
             values[:0],
@@ -337,14 +355,16 @@ def _same_scale(values: pa.Array, dtype: pa.DataType) -> NDArray[Any]:
 
 
 def _listed(
-    entries: list[tuple[int, int, float]], n_groups: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Outcomes of all groups one after another, the rest of each group last, and missing."""
-    entries = [*entries, (n_groups, MISSING, 1.0)]
-    group, place, mass = (np.array(part) for part in zip(*entries, strict=True))
-    order = np.lexsort((np.arange(len(group)), group))
-    first = np.searchsorted(group[order], np.arange(n_groups + 2)).astype(np.int64)
-    return first, place[order].astype(np.int32), whole_weights(mass[order].astype(float), first)
+    entries: list[tuple[int, int, float]], groups: Codes
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """Outcomes of all bins one after another, the rest of each bin last, and missing; where each group begins."""
+    entries = [*entries, (len(groups), MISSING, 1.0)]
+    of_bin, place, mass = (np.array(part) for part in zip(*entries, strict=True))
+    order = np.argsort(of_bin, kind="stable")
+    group = np.append(groups, groups[-1:].sum() + min(len(groups), 1))[of_bin[order]]
+    first = np.searchsorted(group, np.arange(group[-1] + 2)).astype(np.int64)
+    weights = whole_weights(mass[order].astype(float), first)
+    return first, of_bin[order].astype(np.int32), place[order].astype(np.int32), weights
 
 
 def _runs(mass: NDArray[Any], most: int, is_start: NDArray[np.bool_]) -> Codes:
@@ -395,7 +415,7 @@ def _edges(
     finest: Fraction,
     units: tuple[Fraction, ...],
 ) -> NDArray[Any]:
-    """Least number of each group and the largest of the last: round, with many rows on both sides."""
+    """Least number of each bin and the one after the last: round, with many rows on both sides."""
     finite = np.isfinite(numbers) if numbers.dtype.kind == "f" else np.ones(len(numbers), bool)
     if not finite.any():
         return np.array([0.0, 1.0])
@@ -410,7 +430,7 @@ def _edges(
     often = np.flatnonzero(counts >= LEAST_ROWS)
     if len(often):
         first, last = min(first, numbers[often[0]]), max(last, numbers[often[-1]])
-    last = max(first, last)
+    end = next_number(max(first, last), finest)
     heavy = (counts >= LEAST_ROWS) & (mass >= mass.sum() / (2 * most))
     found = {edge for place in np.flatnonzero(heavy) for edge in (numbers[place], next_number(numbers[place], finest))}
     share = mass * ~heavy
@@ -424,9 +444,9 @@ def _edges(
     before = np.append(0, until)
     for edge in sorted(found):
         rows = before[np.searchsorted(numbers, [inside[-1], edge])]
-        if first < edge < last and min(rows[1] - rows[0], n - rows[1]) >= LEAST_ROWS:
+        if first < edge < end and min(rows[1] - rows[0], n - rows[1]) >= LEAST_ROWS:
             inside.append(edge)
-    return np.array([*inside, last if last > inside[-1] else next_number(last, finest)], numbers.dtype)
+    return np.array([*inside, end] if end > inside[-1] else [*inside[:-1], end], numbers.dtype)
 
 
 def _usual(counts: NDArray[np.int64], group: Codes, edges: NDArray[Any], finest: Fraction) -> Vector:
@@ -435,7 +455,7 @@ def _usual(counts: NDArray[np.int64], group: Codes, edges: NDArray[Any], finest:
     if finest == REAL:
         return usual
     for place in range(len(usual)):
-        width = step_range(edges[place], edges[place + 1], finest, is_last=place == len(usual) - 1)[1]
+        width = step_range(edges[place], edges[place + 1], finest)[1]
         here = np.sort(counts[group == place])
         middle = (width - 1) // 2 - (width - len(here))
         usual[place] = here[min(middle, len(here) - 1)] if width > 1 and middle >= 0 else 0

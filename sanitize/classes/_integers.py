@@ -40,7 +40,7 @@ _POWERS = _powers()
 
 def fixed_point(logs: NDArray[Any]) -> NDArray[np.int32]:
     """Natural logarithms as whole steps of logarithms to base two."""
-    return np.maximum(np.rint(logs * (STEPS / np.log(2))), LEAST_LOG).astype(np.int32)
+    return np.clip(np.rint(logs * (STEPS / np.log(2))), LEAST_LOG, -LEAST_LOG).astype(np.int32)
 
 
 def powers_of_two(logs: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -23,7 +23,8 @@ from sanitize.classes._integers import (
     fixed_point,
     powers_of_two,
 )
-from sanitize.classes._mixture import Mixture
+from sanitize.classes._mixture import Mixture, indicators
+from sanitize.classes._regression import Design, Variable, penalty_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,16 +52,24 @@ class Writer(Declared, frozen=True, eq=False):
         Logarithms of P(group | class), by which a class is found.
     base : ndarray of int, shape (n_classes, n_groups)
         Logarithms by which a group is drawn in each class.
+    given : tuple of int
+        Earlier columns, in the order in which they are drawn.
+    slopes : tuple of ndarray of int
+        What each group of each of them adds to the logarithms, shape (its groups, n_groups).
     """
 
     column: ClassColumn
     chances: NDArray[np.int32]
     base: NDArray[np.int32]
+    given: tuple[Count, ...] = ()
+    slopes: tuple[NDArray[np.int32], ...] = ()
 
     def __post_init__(self) -> None:
         require(self.chances.ndim == 2 and len(self.chances) == self.column.n_groups)
         require(self.base.shape == self.chances.shape[::-1] and self.chances.shape[1] > 0)
-        for logs in (self.chances, self.base):
+        require(len(self.given) == len(self.slopes))
+        require(all(slope.ndim == 2 and slope.shape[1] == self.column.n_groups for slope in self.slopes))
+        for logs in (self.chances, self.base, *self.slopes):
             require((logs >= LEAST_LOG).all() and (logs <= -LEAST_LOG).all())
 
 
@@ -91,6 +100,10 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         require(sorted(writer.column.name for writer in self.writers) == sorted(set(self.names)))
         require(len(self.names) == len(self.writers) > 0 and self.log_sizes.ndim == 1)
         require({writer.chances.shape[1] for writer in self.writers} == {len(self.log_sizes)})
+        sizes = [writer.column.n_groups for writer in self.writers]
+        for number, writer in enumerate(self.writers):
+            require(all(given < number for given in writer.given))
+            require([len(slope) for slope in writer.slopes] == [sizes[given] for given in writer.given])
         require((self.log_sizes >= LEAST_LOG).all() and (self.log_sizes <= 0).all())
 
     @classmethod
@@ -146,11 +159,24 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         k = n_classes or _n_classes(n_rows)
         noise = np.stack([_uniform(words, start, len(few) * k).reshape(-1, k) for start in range(2)])
         mixture = Mixture.fit(codes, sizes, k, mass[few], noise)
-        parts = np.split(mixture.log_chances, np.cumsum(sizes)[:-1])
-        logs = [fixed_point(part) for part in parts]
-        writers = tuple(Writer(column, log, log.T.copy()) for column, log in zip(columns, logs, strict=True))
-        n_parameters = k * (sum(sizes) - len(sizes))
-        return cls(tuple(arrows), writers, fixed_point(mixture.log_sizes), n_parameters, n_rows, mixture.settled)
+        classes = _draw_classes(mixture.memberships(indicators(codes, sizes))[0], words)
+        parts = [fixed_point(part) for part in np.split(mixture.log_chances, np.cumsum(sizes)[:-1])]
+        variables = [
+            Variable.of(code, size, mass[few], is_ordered=column.is_ordered)
+            for code, size, column in zip(codes.T, sizes, columns, strict=True)
+        ]
+        of_class = Variable(classes, k, np.zeros(k))
+        designs = [
+            Design.of([of_class, *variables[:number]], variables[number], mass[few]) for number in range(len(columns))
+        ]
+        penalty = penalty_of(designs, _n_degrees(len(few)))
+        writers = []
+        for number, (design, column, part) in enumerate(zip(designs, columns, parts, strict=True)):
+            logs = fixed_point(design.fit(penalty))
+            base, *slopes = np.split(logs[1:], np.cumsum([k, *sizes[:number]])[:-1])
+            writers.append(Writer(column, part, base + logs[0], tuple(range(number)), tuple(slopes)))
+        n_parameters = round(sum(design.degrees(penalty) for design in designs))
+        return cls(tuple(arrows), tuple(writers), fixed_point(mixture.log_sizes), n_parameters, n_rows, mixture.settled)
 
     @property
     def n_classes(self) -> int:
@@ -207,10 +233,14 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
 
         def draw(part: slice) -> None:
             positions = np.arange(part.start, min(part.stop, len(classes)))
+            groups: list[Codes] = []
             for number, writer in enumerate(self.writers):
                 word = words.words_at(_COLUMN_LANE + _LANES * number, start + positions)
-                group = draw_states(powers_of_two(writer.base[classes[part]]), word >> np.uint64(32))
-                outcomes[number, part] = writer.column.draw_outcomes(group, word & _LOW)
+                logs = writer.base[classes[part]]
+                for given, slope in zip(writer.given, writer.slopes, strict=True):
+                    logs += slope[groups[given]]
+                groups.append(draw_states(powers_of_two(logs), word >> np.uint64(32)))
+                outcomes[number, part] = writer.column.draw_outcomes(groups[-1], word & _LOW)
 
         for _ in in_turn(draw, _blocks(len(classes)), workers):
             pass
@@ -238,6 +268,12 @@ def _sample(rows: Codes, most: int) -> Codes:
     return np.asarray(rows[(np.arange(most) * len(rows)) // most])
 
 
+def _draw_classes(memberships: Vector, words: RandomWords) -> NDArray[np.int32]:
+    drawn = _uniform(words, 3, len(memberships))
+    totals = np.cumsum(memberships, axis=1)
+    return (totals[:, :-1] <= drawn[:, None]).sum(axis=1).astype(np.int32)
+
+
 def _uniform(words: RandomWords, lane: int, n: int) -> Vector:
     drawn = words.words_at(_START_LANE + (lane << 32), np.arange(n))
     return np.asarray((drawn >> np.uint64(11)).astype(float) * 2.0**-53)
@@ -245,9 +281,14 @@ def _uniform(words: RandomWords, lane: int, n: int) -> Vector:
 
 def _n_groups(n_rows: int) -> int:
     """Groups of a column, at most about, by the rows there are."""
-    return max(4, round(2 * n_rows**0.25))
+    return max(4, round(1.2 * n_rows**0.25))
 
 
 def _n_classes(n_rows: int) -> int:
     """Classes by the rows there are."""
     return max(2, min(80, round(0.4 * n_rows**0.5)))
+
+
+def _n_degrees(n_rows: int) -> float:
+    """Effective parameters of the regressions by the rows there are: 0.3 for each of 2,000."""
+    return float(0.25 * n_rows * (n_rows / 1000) ** 0.25)

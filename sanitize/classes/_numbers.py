@@ -109,8 +109,8 @@ def _is_multiple(numbers: NDArray[Any], unit: Fraction, tolerance: float) -> Mas
     if numbers.dtype.kind in "iu":
         return np.asarray(numbers % numbers.dtype.type(int(unit)) == 0)
     multiples = numbers / float(unit) if unit >= 1 else numbers * float(1 / unit)
-    slack = tolerance * np.maximum(np.abs(multiples), 1.0)
-    return np.asarray((np.abs(multiples - np.rint(multiples)) <= slack) & (slack <= 0.01))
+    nearest, slack = np.rint(multiples), tolerance * np.abs(multiples)
+    return np.asarray((np.abs(multiples - nearest) <= slack) & (slack <= 0.01) & (nearest != 0))
 
 
 def roundest(low: Any, high: Any, units: tuple[Fraction, ...]) -> Any:
@@ -151,10 +151,7 @@ def multiples(steps: NDArray[Any], unit: Fraction, *, is_real: bool) -> NDArray[
     return np.asarray(steps * steps.dtype.type(int(unit)))
 
 
-def step_range(low: Any, high: Any, unit: Fraction, *, is_last: bool) -> tuple[int, int]:
-    """First multiple of a unit that is not below an edge, and how many lie before the next edge (the last included)."""
-    first = -((-Fraction(low.item())) // unit)
-    last = Fraction(high.item()) // unit
-    if not is_last and last * unit == Fraction(high.item()):
-        last -= 1
-    return int(first), max(int(last - first) + 1, 0)
+def step_range(low: Any, high: Any, unit: Fraction) -> tuple[int, int]:
+    """First multiple of a unit that is not below an edge, and how many lie before the next edge."""
+    first, last = (-(-Fraction(edge.item()) // unit) for edge in (low, high))
+    return int(first), int(last - first)
