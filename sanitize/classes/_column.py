@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sanitize._checks import Codes, Vector
 from sanitize._files.declared import Declared, require
-from sanitize._tables.columns import ArrowColumn, as_arrow, ascending, factorize, in_type, look_up
+from sanitize._tables.columns import ArrowColumn, as_arrow, factorize, in_type, look_up
 from sanitize.classes._integers import draw_below, draw_listed, whole_weights
 from sanitize.classes._numbers import (
     LEAST_ROWS,
@@ -120,19 +120,34 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return np.repeat(np.arange(self.n_groups), np.diff(self.first))
 
     @cached_property
+    def _rest(self) -> Codes:
+        """Outcome of each bin that stands for its other values."""
+        return np.searchsorted(self.bins, np.arange(len(self.groups)), side="right") - 1
+
+    @cached_property
+    def is_value(self) -> NDArray[np.bool_]:
+        """Which outcomes are one value, or missing."""
+        found = np.ones(len(self.places), bool)
+        found[self._rest] = False
+        return found
+
+    @cached_property
     def _cumulative(self) -> NDArray[np.int64]:
         return np.append(0, np.cumsum(self.weights))
 
     def encode(self, column: Any) -> NDArray[np.int32]:
         """Group of each row of any column of this name."""
         values, codes = factorize(as_arrow(column, self.name), self.name)
-        found = np.append(self.groups, self.n_groups - 1)[np.append(self._bins(values), -1)]
-        return found.astype(np.int32)[codes]
+        return self.groups_of(values)[codes]
+
+    def groups_of(self, values: pa.Array) -> NDArray[np.int32]:
+        """Group of each of some distinct values, and of missing last."""
+        return np.append(self.groups, self.n_groups - 1)[np.append(self._bins(values), -1)].astype(np.int32)
 
     def outcomes(self, values: pa.Array) -> Codes:
         """Outcome that each of some values is written as, or that stands for values like it."""
         bins, places = self._bins(values), look_up(self._pool(values), self.values)
-        rest = np.searchsorted(self.bins, np.arange(len(self.groups)), side="right") - 1
+        rest = self._rest
         listed = np.full(len(self.values) + 1, -1)
         listed[self.places[self.places >= 0]] = np.flatnonzero(self.places >= 0)
         return np.where(places >= 0, listed[np.maximum(places, 0)], rest[bins])
@@ -218,6 +233,8 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         cls,
         column: ArrowColumn,
         name: str,
+        values: pa.Array,
+        codes: Codes,
         most: int,
         weights: Vector | None = None,
         edges: Sequence[Any] = (),
@@ -231,6 +248,10 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         ----------
         column : Arrow array
         name : str
+        values : Arrow array
+            Distinct values, ascending.
+        codes : ndarray of int, shape (n,)
+            Place of each row's value among them; their number for missing.
         most : int
         weights : ndarray of float, shape (n,), optional
             Of rows, 1 on average.
@@ -241,10 +262,8 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         lists_all : bool, optional
             Write every value that is not rare as itself.
         """
-        values, codes = ascending(column, name)
-        seen = codes[codes >= 0]
-        counts = np.bincount(seen, minlength=len(values))
-        heavy = counts if weights is None else np.bincount(seen, weights[codes >= 0], len(values))
+        counts = np.bincount(codes, minlength=len(values) + 1)[:-1]
+        heavy = counts if weights is None else np.bincount(codes, weights, len(values) + 1)[:-1]
         if is_ordered_type(column.type, name):
             values = in_type(values, storage_type(column))
             return cls._of_numbers(name, values, counts, heavy, most, edges, lists_all=lists_all)

@@ -15,15 +15,19 @@ from sanitize._files.declared import Count, Declared, require
 from sanitize._files.system import in_turn
 from sanitize._tables.columns import as_arrow
 from sanitize.classes._column import ClassColumn
+from sanitize.classes._dependence import FREE, PRESENT, order_of
 from sanitize.classes._integers import (
     LEAST_LOG,
     UNIT,
     apportion,
+    draw_listed,
     draw_states,
     fixed_point,
     powers_of_two,
+    whole_weights,
 )
 from sanitize.classes._mixture import Mixture, indicators
+from sanitize.classes._fit import FittedColumns
 from sanitize.classes._regression import Design, Variable, penalty_of
 
 if TYPE_CHECKING:
@@ -39,7 +43,42 @@ _LANES = 4  # of each column
 _BLOCK = 1 << 14
 # Rows that columns and classes are learned from, drawn by position.
 _COLUMN_ROWS, _CLASS_ROWS = 200_000, 16_000
-_LOW = np.uint64((1 << 32) - 1)
+_LOW, _HALF = np.uint64((1 << 32) - 1), np.uint64(32)
+
+
+class LookUp(Declared, frozen=True, eq=False, dict=True):
+    """Outcomes that values of an earlier column leave.
+
+    Attributes
+    ----------
+    determiner : int
+        The earlier column, in the order in which they are drawn.
+    first : ndarray of int
+        Where the outcomes of each of its outcomes begin.
+    outcomes : ndarray of int
+        -1 for drawing as if there were no rule, -2 for the same but not missing.
+    weights : ndarray of int
+    """
+
+    determiner: Count
+    first: NDArray[np.int64]
+    outcomes: NDArray[np.int32]
+    weights: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        require(self.first.ndim == self.outcomes.ndim == 1 and len(self.first) > 1 and self.first[0] == 0)
+        require((np.diff(self.first) > 0).all() and self.first[-1] == len(self.outcomes))
+        require(self.weights.shape == self.outcomes.shape and (self.weights >= 0).all())
+        totals = np.add.reduceat(self.weights, self.first[:-1])
+        require(((totals > 0) & (totals < 1 << 31)).all() and (self.outcomes >= PRESENT).all())
+
+    @cached_property
+    def _cumulative(self) -> NDArray[np.int64]:
+        return np.append(0, np.cumsum(self.weights))
+
+    def draw(self, given: Codes, words: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """Outcome of rows given that of the earlier column, from words of 32 bits."""
+        return self.outcomes[draw_listed(self._cumulative, self.first[given], self.first[given + 1], words)]
 
 
 class Writer(Declared, frozen=True, eq=False):
@@ -56,6 +95,8 @@ class Writer(Declared, frozen=True, eq=False):
         Earlier columns, in the order in which they are drawn.
     slopes : tuple of ndarray of int
         What each group of each of them adds to the logarithms, shape (its groups, n_groups).
+    rule : LookUp, optional
+        What an earlier column leaves of this one.
     """
 
     column: ClassColumn
@@ -63,6 +104,7 @@ class Writer(Declared, frozen=True, eq=False):
     base: NDArray[np.int32]
     given: tuple[Count, ...] = ()
     slopes: tuple[NDArray[np.int32], ...] = ()
+    rule: LookUp | None = None
 
     def __post_init__(self) -> None:
         require(self.chances.ndim == 2 and len(self.chances) == self.column.n_groups)
@@ -104,6 +146,10 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         for number, writer in enumerate(self.writers):
             require(all(given < number for given in writer.given))
             require([len(slope) for slope in writer.slopes] == [sizes[given] for given in writer.given])
+            if writer.rule is not None:
+                require(writer.rule.determiner < number)
+                require(len(writer.rule.first) == len(self.writers[writer.rule.determiner].column.places) + 1)
+                require((writer.rule.outcomes < len(writer.column.places)).all())
         require((self.log_sizes >= LEAST_LOG).all() and (self.log_sizes <= 0).all())
 
     @classmethod
@@ -145,38 +191,15 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
             arrows = {name: column.take(pa.array(chosen)) for name, column in arrows.items()}
         mass = np.ones(len(chosen)) if weights is None else np.asarray(weights, float)[chosen]
         mass = mass / mass.mean() if mass.sum() > 0 else mass
-        columns = [
-            ClassColumn.fit(
-                arrow, name, _n_groups(len(chosen)), mass, (edges or {}).get(name, ()), (above or {}).get(name)
-            )
-            for name, arrow in arrows.items()
-        ]
+        fitted = FittedColumns.of(arrows, mass, _n_groups(len(chosen)), edges or {}, above or {})
         few = _sample(np.arange(len(chosen)), _CLASS_ROWS)
-        codes = np.stack(
-            [column.encode(arrows[column.name].take(pa.array(few))) for column in columns], axis=1
-        )
-        sizes = [column.n_groups for column in columns]
-        k = n_classes or _n_classes(n_rows)
+        codes, mass, k = fitted.codes[few], mass[few], n_classes or _n_classes(n_rows)
+        sizes = [column.n_groups for column in fitted.columns]
         noise = np.stack([_uniform(words, start, len(few) * k).reshape(-1, k) for start in range(2)])
-        mixture = Mixture.fit(codes, sizes, k, mass[few], noise)
+        mixture = Mixture.fit(codes, sizes, k, mass, noise)
         classes = _draw_classes(mixture.memberships(indicators(codes, sizes))[0], words)
-        parts = [fixed_point(part) for part in np.split(mixture.log_chances, np.cumsum(sizes)[:-1])]
-        variables = [
-            Variable.of(code, size, mass[few], is_ordered=column.is_ordered)
-            for code, size, column in zip(codes.T, sizes, columns, strict=True)
-        ]
-        of_class = Variable(classes, k, np.zeros(k))
-        designs = [
-            Design.of([of_class, *variables[:number]], variables[number], mass[few]) for number in range(len(columns))
-        ]
-        penalty = penalty_of(designs, _n_degrees(len(few)))
-        writers = []
-        for number, (design, column, part) in enumerate(zip(designs, columns, parts, strict=True)):
-            logs = fixed_point(design.fit(penalty))
-            base, *slopes = np.split(logs[1:], np.cumsum([k, *sizes[:number]])[:-1])
-            writers.append(Writer(column, part, base + logs[0], tuple(range(number)), tuple(slopes)))
-        n_parameters = round(sum(design.degrees(penalty) for design in designs))
-        return cls(tuple(arrows), tuple(writers), fixed_point(mixture.log_sizes), n_parameters, n_rows, mixture.settled)
+        writers, n_parameters = _writers(fitted, codes, mass, mixture, classes)
+        return cls(tuple(arrows), writers, fixed_point(mixture.log_sizes), n_parameters, n_rows, mixture.settled)
 
     @property
     def n_classes(self) -> int:
@@ -235,12 +258,20 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
             positions = np.arange(part.start, min(part.stop, len(classes)))
             groups: list[Codes] = []
             for number, writer in enumerate(self.writers):
-                word = words.words_at(_COLUMN_LANE + _LANES * number, start + positions)
+                lane = _COLUMN_LANE + _LANES * number
+                word = words.words_at(lane, start + positions)
                 logs = writer.base[classes[part]]
                 for given, slope in zip(writer.given, writer.slopes, strict=True):
                     logs += slope[groups[given]]
-                groups.append(draw_states(powers_of_two(logs), word >> np.uint64(32)))
-                outcomes[number, part] = writer.column.draw_outcomes(groups[-1], word & _LOW)
+                ruled = np.full(len(positions), FREE, np.int32)
+                if writer.rule is not None:
+                    more = words.words_at(lane + 2, start + positions)
+                    ruled = writer.rule.draw(outcomes[writer.rule.determiner, part], more >> _HALF)
+                    logs[ruled == PRESENT, -1] = 4 * LEAST_LOG
+                own = draw_states(powers_of_two(logs), word >> _HALF)
+                drawn = writer.column.draw_outcomes(own, word & _LOW)
+                outcomes[number, part] = np.where(ruled < 0, drawn, ruled)
+                groups.append(writer.column.group_of_outcome[outcomes[number, part]])
 
         for _ in in_turn(draw, _blocks(len(classes)), workers):
             pass
@@ -255,6 +286,40 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         arrays = in_turn(write, enumerate(self.writers), workers)
         made = {writer.column.name: array for writer, array in zip(self.writers, arrays, strict=True)}
         return {name: made[name] for name in self.names}
+
+
+def _writers(
+    fitted: FittedColumns, codes: NDArray[np.int32], weights: Vector, mixture: Mixture, classes: NDArray[np.int32]
+) -> tuple[tuple[Writer, ...], int]:
+    """How each column is drawn, and the effective number of parameters of all."""
+    columns, n_classes = fitted.columns, len(mixture.log_sizes)
+    sizes = [column.n_groups for column in columns]
+    variables = [
+        Variable.of(code, column.n_groups, weights, is_ordered=column.is_ordered)
+        for code, column in zip(codes.T, columns, strict=True)
+    ]
+    of_class, order = Variable(classes, n_classes, np.zeros(n_classes)), order_of(len(columns), fitted.rules)
+    of_all = fitted.class_information(codes, classes, n_classes)
+    designs, given = [], []
+    for number, place in enumerate(order):
+        near = fitted.nearest(place, order[:number])
+        given.append(near)
+        shared = [of_all[place], *(fitted.shared[place, one] for one in near)]
+        designs.append(Design.of([of_class, *(variables[one] for one in near)], shared, variables[place], weights))
+    penalty = penalty_of(designs, _n_degrees(len(codes)))
+    chances = np.split(mixture.log_chances, np.cumsum(sizes)[:-1])
+    writers = []
+    for place, near, design in zip(order, given, designs, strict=True):
+        logs = fixed_point(design.fit(penalty))
+        base, *slopes = np.split(logs[1:], np.cumsum([n_classes, *(sizes[one] for one in near)])[:-1])
+        found, rule = fitted.look_up(place), None
+        if found is not None:
+            determiner, first, outcomes, shares = found
+            rule = LookUp(order.index(determiner), first, outcomes, whole_weights(shares, first))
+        earlier = tuple(order.index(one) for one in near)
+        base = np.clip(base + logs[0], LEAST_LOG, -LEAST_LOG)
+        writers.append(Writer(columns[place], fixed_point(chances[place]), base, earlier, tuple(slopes), rule))
+    return tuple(writers), round(sum(design.degrees(penalty) for design in designs))
 
 
 def _blocks(n: int) -> list[slice]:

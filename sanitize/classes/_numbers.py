@@ -15,6 +15,8 @@ from sanitize.errors import ColumnError
 
 # Rows that share what may be written.
 LEAST_ROWS = 10
+# The square root of what counts grows by 1 / sqrt(_FADE) a row, and by about half of that a count of people varies.
+_FADE = 16.0
 # Beyond this a difference of two numbers is no double.
 _LARGEST = 2.0**1022
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -26,8 +28,8 @@ REAL = Fraction(0)
 
 
 def threshold_counts(counts: NDArray[Any]) -> Vector:
-    """T - k²/t of counts above k = 10, else 0: a count fades in, so that no row is the one that makes it appear."""
-    return np.maximum(counts - LEAST_ROWS**2 / np.maximum(counts, 1e-9), 0.0)
+    """Rows that count of some: none of ten, all of 33, and so many between that one more row shows everywhere as little."""
+    return np.minimum(counts, np.maximum(counts - LEAST_ROWS, 0.0) ** 2 / _FADE)
 
 
 def storage_type(column: ArrowColumn) -> pa.DataType:

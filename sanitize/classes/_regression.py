@@ -19,7 +19,7 @@ _TREND = 10.0
 # Weight of the constant, which is hardly shrunk.
 _CONSTANT = 30.0
 # Information, in nats, that is not shrunk below: an effect is shrunk by what two columns say of one another.
-_FAINT, _POWER = 0.01, 0.5
+_FAINT = 0.01
 _ROUNDS = 25
 
 
@@ -79,13 +79,13 @@ class Design:
     margin: Vector
 
     @classmethod
-    def of(cls, inputs: Sequence[Variable], output: Variable, weights: Vector) -> Design:
-        """Prepare the regression of one variable on others."""
+    def of(cls, inputs: Sequence[Variable], shared: Sequence[float], output: Variable, weights: Vector) -> Design:
+        """Prepare the regression of one variable on others, with which it shares so much information in nats."""
         n = len(output.codes)
         sizes = [1, *(one.n_groups for one in inputs)]
         codes = np.stack([np.zeros(n, np.int32), *(one.codes for one in inputs)], axis=1)
         rows = _indicators(codes, sizes)
-        strengths = [(_FAINT + _information(one, output, weights)) ** _POWER for one in inputs]
+        strengths = [(_FAINT + one) ** 0.5 for one in shared]
         blocks = [one.basis * strength for one, strength in zip(inputs, strengths, strict=True)]
         basis = _block_diagonal([np.full((1, 1), _CONSTANT), *blocks])
         weighted = rows.multiply(weights[:, None]).tocsr() if (weights != 1).any() else rows
@@ -134,18 +134,6 @@ class Design:
         logs = turn @ (found.x.reshape(scale.shape) * scale) @ back.T
         logs[0] += start
         return np.asarray(logs)
-
-
-def _information(one: Variable, another: Variable, weights: Vector) -> float:
-    """Mutual information of two variables in nats, less what independent ones show by chance."""
-    shape = one.n_groups, another.n_groups
-    counts = np.bincount(one.codes * shape[1] + another.codes, weights, shape[0] * shape[1]).reshape(shape)
-    table = counts / counts.sum()
-    rows, columns = table.sum(axis=1), table.sum(axis=0)
-    seen = table > 0
-    found = float((table[seen] * np.log(table[seen] / np.outer(rows, columns)[seen])).sum())
-    chance = (np.count_nonzero(rows) - 1) * (np.count_nonzero(columns) - 1) / (2 * len(weights))
-    return max(found - chance, 0.0)
 
 
 def penalty_of(designs: Sequence[Design], degrees: float) -> float:
