@@ -10,6 +10,7 @@ from . import (
     budgets as budgets,
     capacity as capacity,
     channel as channel,
+    classes as classes,
     cli as cli,
     confidence as confidence,
     conversions as conversions,
@@ -88,7 +89,7 @@ from .notions import (
     identifiability as identifiability,
     renyi_dp as renyi_dp,
 )
-from .parquet import privatize_parquet as privatize_parquet, release_file as release_file
+from .parquet import release_file as release_file
 from .policy import Policy as Policy
 from .report import LeakageReport as LeakageReport
 from .saved import SavedRelease as SavedRelease
@@ -98,6 +99,7 @@ from .transformers import (
     ExponentialChannel as ExponentialChannel,
     GaussianChannel as GaussianChannel,
     JointRelease as JointRelease,
+    LatentClassRelease as LatentClassRelease,
     OptimalRandomResponse as OptimalRandomResponse,
     RandomizedResponse as RandomizedResponse,
     SubsetMerging as SubsetMerging,

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from sanitize._release.layout import Layout
     from sanitize.budgets import Budget
+    from sanitize.classes import ClassPartition
     from sanitize.joint import ContingencyTable, JointDistribution
 
 ReleaseMode = Literal["resample", "label"]
@@ -75,6 +76,8 @@ class Specification:
         What the mechanism releases is still to be printed (a joint release is made of parts that are).
     given : Channel, optional
         What was released through, printing included, where it is only to be measured; nothing is designed then.
+    partition : ClassPartition, optional
+        Latent classes in place of a fit, where a release is drawn again.
     facts : ReleaseFacts
         What the report says beyond its numbers.
     confidence : float, optional
@@ -98,6 +101,7 @@ class Specification:
     known: Sequence[str] = ()
     prints: bool = True
     given: Channel | None = None
+    partition: ClassPartition | None = None
     facts: ReleaseFacts = field(default_factory=ReleaseFacts)
     is_priced: bool = True
     is_draft: bool = False

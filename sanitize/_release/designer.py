@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sanitize._release.release import Release
     from sanitize._sampling.noise import RandomWords
     from sanitize.channel import Channel
+    from sanitize.classes import ClassPartition
     from sanitize.joint import JointDistribution
     from sanitize.report import LeakageReport
 
@@ -131,7 +132,13 @@ class Designer(ABC):
         return self.recipe().numbers
 
     def prepare(
-        self, table: FirstPass, order: RowOrder, *, key: bytes | None = None, channel: Channel | None = None
+        self,
+        table: FirstPass,
+        order: RowOrder,
+        *,
+        key: bytes | None = None,
+        channel: Channel | None = None,
+        classes: ClassPartition | None = None,
     ) -> Prepared[LeakageReport]:
         """Fit on a table in files, and return what its second pass needs: for code that writes releases to files.
 
@@ -145,6 +152,8 @@ class Designer(ABC):
             Of the noise, in place of ``random_state``.
         channel : Channel, optional
             What to release through and to measure, in place of a design.
+        classes : ClassPartition, optional
+            Latent classes, in place of a fit.
 
         Returns
         -------
@@ -158,7 +167,7 @@ class Designer(ABC):
         recipe = self.recipe()
         words = random_words(recipe.random_state if key is None else key)
         self._look_at(table.empty())
-        fitted, counts = recipe.fit(recipe.for_files(given=channel), table, order, words)
+        fitted, counts = recipe.fit(recipe.for_files(given=channel, partition=classes), table, order, words)
         if key is not None:
             fitted = replace(fitted, report=fitted.report.with_key())
         elif fitted.report.facts.seeded:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from sanitize._files.source import Load, Source
     from sanitize._release.layout import Columns, Layout
     from sanitize.joint import ContingencyTable
@@ -36,6 +38,11 @@ RowOrder = Literal["shuffle", "keep"]
 def check_row_order(rows: str) -> None:
     """Refuse what is no order of released rows."""
     one_of("rows", rows, "shuffle", "keep")
+
+
+def sampled_rows(n: int, most: int) -> NDArray[np.int64]:
+    """Numbers of all rows, or of a uniform choice of ``most``, which does not depend on what they hold."""
+    return np.arange(n) if n <= most else np.sort(np.random.default_rng(13).permutation(n)[:most])
 
 
 @dataclass(frozen=True)
@@ -121,10 +128,8 @@ class FirstPass:
         n = self.source.n_rows
         if n == 0:
             raise InvalidDistribution("the table has no rows, so there is no distribution to learn")
-        chosen = np.full(n, n <= most)
-        if n > most:
-            # Which rows are chosen must not depend on what they hold.
-            chosen[np.random.default_rng(13).permutation(n)[:most]] = True
+        chosen = np.zeros(n, bool)
+        chosen[sampled_rows(n, most)] = True
         parts: dict[str, list[pa.Array]] = {name: [] for name in names}
         groups = list(self.source.apart(names))
         begin(n * len(groups))
@@ -155,7 +160,7 @@ class FirstPass:
             before, load = numbered
             found = total.without_rows()
             for batch in load.batches():
-                found.count(layout.columns(batch), before)
+                found.count(layout.columns(batch, first=before), before)
                 before += len(batch[names[0]])
             return found
 
@@ -231,8 +236,8 @@ class RememberedPass(FirstPass):
             if known == layout and kept == order:
                 return counted
         counted = super().count(layout, order)
-        from sanitize._release.layout import TreeLayout
+        from sanitize._release.layout import CellLayout
 
-        if not isinstance(layout, TreeLayout):  # every budget grows a tree of its own
+        if not isinstance(layout, CellLayout):  # every budget grows a tree of its own
             self._counted.append((layout, order, counted))
         return counted

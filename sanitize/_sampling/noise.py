@@ -234,6 +234,13 @@ def derived(words: RandomWords, label: str) -> RandomWords:
     return words.derive(label) if isinstance(words, NoiseKey) else words
 
 
+def key_from(words: RandomWords, label: str) -> NoiseKey:
+    """Key for one purpose: of the same key, or of the next words of a generator."""
+    if isinstance(words, NoiseKey):
+        return words.derive(label)
+    return NoiseKey(words.words(0, 0, KEY_BYTES // 4).astype("<u4").tobytes())
+
+
 def key_of(source: Randomness) -> bytes | None:
     """Key of the noise of one of several releases; None of the operating system's, which is never the same.
 

@@ -228,6 +228,17 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
                 numbers[rows] = multiples(steps, step, is_real=is_real)
         return numbers
 
+    def may_print(self, column: ArrowColumn) -> bool:
+        """Whether every value of a column is one that may be written."""
+        values, codes = factorize(column, self.name)
+        if (codes < 0).any() and not (self.places == MISSING).any():
+            return False
+        strange = values.filter(pa.array(look_up(values, self.values) < 0))
+        if not len(strange) or not self.is_ordered:
+            return not len(strange)
+        numbers, edges = to_numbers(in_type(strange, self.values.type)), self.edges.to_numpy()
+        return bool(((numbers >= edges[0]) & (numbers <= edges[-1])).all())
+
     @classmethod
     def fit(
         cls,

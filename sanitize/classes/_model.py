@@ -16,6 +16,7 @@ from sanitize._files.system import in_turn
 from sanitize._tables.columns import as_arrow
 from sanitize.classes._column import ClassColumn
 from sanitize.classes._dependence import FREE, PRESENT, order_of
+from sanitize.classes._fit import FittedColumns
 from sanitize.classes._integers import (
     LEAST_LOG,
     UNIT,
@@ -27,7 +28,6 @@ from sanitize.classes._integers import (
     whole_weights,
 )
 from sanitize.classes._mixture import Mixture, indicators
-from sanitize.classes._fit import FittedColumns
 from sanitize.classes._regression import Design, Variable, penalty_of
 
 if TYPE_CHECKING:

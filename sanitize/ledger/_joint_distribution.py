@@ -123,8 +123,8 @@ class Tally:
     whole: ContingencyTable | None
 
     @classmethod
-    def of(cls, entries: Sequence[Entry], rows: Any) -> Tally:
-        """Counts of the rows of a frame, of files, or of whoever counts them."""
+    def of(cls, entries: Sequence[Entry], rows: Any, first: int = 0) -> Tally:
+        """Counts of the rows of a frame, of files, or of whoever counts them, from some row of the table on."""
         if isinstance(rows, CountedElsewhere):
             return rows.tally(tuple(entries))
         runs = [_Run.of(number, entry) for number, entry in enumerate(entries, 1)]
@@ -138,7 +138,8 @@ class Tally:
         names = dict.fromkeys(name for layout in layouts for name in (*layout.sensitive, *layout.read))
         numbers = Numbers(frozenset[str]().union(*(layout.numeric for layout in layouts)))
         for batch in _batches(rows, list(names), numbers):
-            codes = {run.column: run.entry.encode(batch) for run in runs}
+            codes = {run.column: run.entry.encode(batch, first) for run in runs}
+            first += len(codes[runs[0].column])
             for run, single in zip(runs, singles, strict=True):
                 single.count(_beside(run, batch, {run.column: codes[run.column]}))
             if whole is not None:

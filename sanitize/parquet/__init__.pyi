@@ -17,7 +17,6 @@ from ._writers import (
 from ._privatize import (
     audit_file as audit_file,
     plan_file as plan_file,
-    privatize_parquet as privatize_parquet,
     release_file as release_file,
 )
 from ._second_pass import SecondPass as SecondPass

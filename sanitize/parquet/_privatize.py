@@ -50,7 +50,7 @@ def release_file(
 
     An estimator is fitted on the source. Nothing is written unless the designed channel is within its budget, and the
     target appears whole or not at all. The output holds the released columns and nothing else of the source: no other
-    column, metadata, index, unused dictionary value or statistics of raw values. `privatize_parquet` is the same.
+    column, metadata, index, unused dictionary value or statistics of raw values.
 
     Names ending in ``.csv``, ``.tsv`` or ``.csv.gz`` are read as CSV: UTF-8 with a header line and double quotes.
     Every column is text as it stands (01234 and NA stay what they are) but those with bins, which are numbers. An
@@ -155,9 +155,6 @@ def release_file(
     if isinstance(place, Target) and not place.is_csv:
         return report
     return report.with_notes(formula_note(prepared.release.printed_levels))
-
-
-privatize_parquet = release_file
 
 
 def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Callable[..., Any]:

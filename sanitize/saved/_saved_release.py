@@ -21,12 +21,13 @@ from sanitize._files.source import Numbers, bytes_of
 from sanitize._formatting import exact, rounded
 from sanitize._release.design import Specification
 from sanitize._release.designer import Designer, Prepared
-from sanitize._release.layout import bare_tree
+from sanitize._release.layout import CellLayout, bare_partition
 from sanitize._release.release import Release, bare_design, no_mechanism
 from sanitize._sampling.noise import NoiseKey
 from sanitize._version import __version__
 from sanitize.binning import AnyBins, is_numeric
 from sanitize.budgets import budget_from_dict, budget_to_dict, nameless
+from sanitize.classes import ClassPartition
 from sanitize.errors import InvalidParameter, SanitizeError
 from sanitize.report import ALONE, MeasureForm, OptimalityForm, rendered
 from sanitize.saved._form import Damaged, SavedForm, check_fit, contents_of, own_budget
@@ -96,7 +97,7 @@ class SavedRelease:
     secret_dp: tuple[float, float] | None = field(repr=False)
     record_dp: tuple[float, float] | None = field(repr=False)
     _layout: Layout = field(repr=False)
-    _printer: Printer | None = field(default=None, repr=False)
+    _printer: Printer | ClassPartition | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, sanitizer: Designer) -> SavedRelease:
@@ -175,20 +176,20 @@ class SavedRelease:
             form = unsealed(SavedForm, text)
             layout, optimality = form.layout(), None if form.optimality is None else form.optimality.optimality
             channel = form.channel.channel().with_optimality(optimality)
-            check_fit(layout, channel, form.printer, form.output)
+            check_fit(layout, channel, printer := form.writer(), form.output)
             design = budget_from_dict(form.budget), channel
             said = tuple(figure.measure() for figure in form.figures), form.warnings
-            promises, printing = (form.secret_dp, form.record_dp or None), (layout, form.printer)
+            promises, printing = (form.secret_dp, form.record_dp or None), (layout, printer)
             return cls(form.mechanism, form.output, *design, *said, *promises, *printing)
         except (Misfit, SanitizeError) as error:
             raise Damaged(error) from None
 
-    def bound(self) -> Release:
-        """The release that encodes, draws and prints rows."""
+    def bound(self, layout: Layout | None = None) -> Release:
+        """The release that encodes, draws and writes rows, perhaps with a layout of another key of classes."""
         # Whatever is drawn from cells is drawn by the printer.
         output: ReleaseMode = "label" if self.output == "label" else "resample"
         spec = Specification(self.mechanism, no_mechanism, self.budget, output=output)
-        return Release(**vars(bare_design(self.channel)), layout=self._layout, spec=spec, printer=self._printer)
+        return Release(**vars(bare_design(self.channel)), layout=layout or self._layout, spec=spec, printer=self._printer)
 
     @property
     def numbers(self) -> Numbers:
@@ -223,19 +224,26 @@ class SavedRelease:
             If rows hold a public value that was not there at fit.
         """
         looks = self.secret_dp is None and self.record_dp is None
-        rows = NewRows.read(table, order, self._layout, self.channel, secrets=looks)
+        whole = NoiseKey.from_system() if key is None else NoiseKey(key)
+        layout = self._layout
+        if isinstance(layout, CellLayout):
+            layout = layout.keyed(whole.derive("classes"))
+            if key is not None:  # other rows get other draws of classes, too
+                digest = NewRows.read(table, "shuffle", layout, self.channel, secrets=False).digest
+                layout = layout.keyed(whole.derive(f"classes {self.fingerprint} {digest}"))
+        rows = NewRows.read(table, order, layout, self.channel, secrets=looks)
         held_out, warnings = rows.held_out(self.mechanism, self.output, self.budget)
         report = AppendedReport(self, rows.n, held_out, rows.kept, (*self._layout.notes(rows.clipped), *warnings))
-        whole = NoiseKey.from_system() if key is None else NoiseKey(key)
         words = whole.derive(f"saved {self.fingerprint} {rows.digest}")
-        return Prepared(self.bound(), rows.seen, words, report, footer_of(report, order))
+        return Prepared(self.bound(layout), rows.seen, words, report, footer_of(report, order))
 
     def _form(self) -> SavedForm:
         layout, channel = self._layout, self.channel
         mechanism, output, record_dp = self.mechanism, self.output, self.record_dp or UNSET
         bins, labelled = tuple(bins for _, bins in sorted(layout.bins.items())), tuple(sorted(layout.labelled))
         columns = layout.sensitive, layout.read, layout.missing, bins, labelled
-        design = budget_to_dict(self.budget), channel.form(), bare_tree(layout), self._printer
+        printer = None if isinstance(self._printer, ClassPartition) else self._printer  # which the layout has
+        design = budget_to_dict(self.budget), channel.form(), bare_partition(layout), printer
         figures = tuple(map(MeasureForm.of, self.figures))
         said = OptimalityForm.of(channel.optimality), figures, self.warnings, self.secret_dp
         return SavedForm("sanitize/release", 1, __version__, mechanism, output, *columns, *design, *said, "", record_dp)

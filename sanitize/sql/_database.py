@@ -17,18 +17,20 @@ from sanitize._files.source import Numbers
 from sanitize._limits import SQL_LINES
 from sanitize._release.designer import Designer
 from sanitize._release.first_pass import Counted, FirstPass
-from sanitize._release.layout import TreeLayout
+from sanitize._release.layout import CellLayout
 from sanitize._sampling.alias_method import Buckets, bits_of
 from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.columns import as_arrow, value_type
 from sanitize._tables.frame import Table
 from sanitize.binning import DateBins, is_numeric, is_of_dates
 from sanitize.channel import SCALE_BITS
+from sanitize.classes import ClassPartition
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.policy import TREES
+from sanitize.policy import WHOLE
 from sanitize.printing import PrintTable
 from sanitize.report import rendered
 from sanitize.saved import SavedRelease
+from sanitize.trees import Tree
 
 try:
     from sqlglot import exp
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
     from sanitize.policy import Policy
     from sanitize.transformers import Sanitizer
-    from sanitize.trees import Levels, Tree
+    from sanitize.trees import Levels
 
 Frame = TypeVar("Frame")
 Arrays: TypeAlias = "tuple[NDArray[Any], ...]"
@@ -323,7 +325,9 @@ def bound_of(saved: SavedRelease | Designer, row_id: str) -> Release:
     bound = replace(whole.bound(), handle_unknown="error")
     if row_id in {*bound.layout.sensitive, *bound.layout.read, *bound.output_columns}:
         raise InvalidParameter(f"the row id {row_id!r} is sensitive or released; ids stay where they are")
-    if isinstance(bound.layout, TreeLayout) and whole.output != "label":
+    if isinstance(bound.printer, ClassPartition):
+        raise InvalidParameter("SQL generates no rows: release the result of a query with sanitize.release_file")
+    if isinstance(bound.layout, CellLayout) and whole.output != "label":
         raise InvalidParameter(f"SQL prints no rows of a tree with output={whole.output!r}: fit it with output='label'")
     for name, bins in bound.layout.bins.items():
         refuse_type(name, is_fit=name not in bound.layout.read or not isinstance(bins, DateBins))
@@ -355,7 +359,7 @@ def counted_columns(policy: Policy) -> tuple[str, ...]:
     InvalidParameter
         If counts are not enough, or a column has the name of the counts.
     """
-    if any(channel.mechanism in TREES for channel in policy.channels):
+    if any(channel.mechanism in WHOLE for channel in policy.channels):
         raise InvalidParameter("a tree is grown from rows, not from counts: fit one with output='label' on the table")
     if policy.unit is not None or policy.ledger is not None or policy.receipt is not None:
         raise InvalidParameter("a database books nothing: release by unit, ledger or receipt from Python")
@@ -384,8 +388,9 @@ class Coder:
     def codes(self, bound: Release) -> list[exp.Expression]:
         """Code of each column of a row, or level of each column of a tree; NULL for a value that was not seen."""
         layout, inputs = bound.layout, bound.channel.inputs
-        if isinstance(layout, TreeLayout):
-            tree = layout.tree
+        if isinstance(layout, CellLayout):
+            tree = layout.partition
+            assert isinstance(tree, Tree)
             return [self.level(levels) if j in tree.column else literal(0) for j, levels in enumerate(tree.columns)]
         return [
             self.interval(name, layout.bins[name].edges[1:-1], len(level))
@@ -442,8 +447,9 @@ class Coder:
 def symbol_of(bound: Release) -> tuple[str, list[tuple[Any, int]]]:
     """Number of a row's public symbol from its codes k0, k1, ..., and what code of the channel each number is."""
     inputs = bound.channel.inputs
-    if isinstance(bound.layout, TreeLayout):
-        return cell_of(bound.layout.tree, 0), [(cell, cell) for cell in range(len(inputs))]
+    if isinstance(bound.layout, CellLayout):
+        assert isinstance(bound.layout.partition, Tree)
+        return cell_of(bound.layout.partition, 0), [(cell, cell) for cell in range(len(inputs))]
     symbol, numbers = "CAST(0 AS BIGINT)", np.zeros(len(inputs), object)  # beyond 64 bits it is refused, not wrapped
     for i, level in enumerate(inputs.levels):
         size = len(level) + 1

@@ -15,6 +15,7 @@ from sanitize.trees._grown import DESIGN_SHARE as DESIGN_SHARE
 from sanitize.trees._grown import GrownTree as GrownTree
 from sanitize.trees._grown import Profiles as Profiles
 from sanitize.trees._grown import cell_counts as cell_counts
+from sanitize.trees._grown import chosen_pairs as chosen_pairs
 from sanitize.trees._grown import design_rows as design_rows
 from sanitize.trees._hierarchies import Hierarchy as Hierarchy
 from sanitize.trees._hierarchies import read_hierarchy as read_hierarchy

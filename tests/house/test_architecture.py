@@ -22,7 +22,7 @@ errors _version _tolerances _limits _checks _formatting _progress
 _sampling _tables _files
 alphabet binning channel joint
 lifts measures notions capacity individual budgets bounds conversions confidence
-tradeoff accounting anonymity trees printing mechanisms
+tradeoff accounting anonymity trees classes printing mechanisms
 report suggestion plots attack analyze
 _release transformers frame pandas polars
 saved ledger parquet relational policy dask spark verify sql cli __main__ datasets

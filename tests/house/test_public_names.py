@@ -47,6 +47,7 @@ NAMES = {
     "channel": """
         Channel
     """,
+    "classes": "",
     "cli": """
         main
     """,
@@ -103,7 +104,7 @@ NAMES = {
     """,
     "pandas": "",
     "parquet": """
-        audit_file plan_file privatize_parquet release_file release_units
+        audit_file plan_file release_file release_units
     """,
     "plots": """
         lift_histogram lift_map
@@ -137,9 +138,9 @@ NAMES = {
         UniformRenyiDP UniformSibson hamming_distances max_information_bound
     """,
     "transformers": """
-        BestSanitizer ExponentialChannel GaussianChannel JointRelease OptimalRandomResponse RandomizedResponse
-        RecordDP Sanitizer SecretDP SubsetMerging SubsetRandomResponse TreeMerging TreeRandomResponse Watchdog
-        leakage_scorer utility_scorer
+        BestSanitizer ExponentialChannel GaussianChannel JointRelease LatentClassRelease OptimalRandomResponse
+        RandomizedResponse RecordDP Sanitizer SecretDP SubsetMerging SubsetRandomResponse TreeMerging
+        TreeRandomResponse Watchdog leakage_scorer utility_scorer
     """,
     "trees": "",
     "verify": """

@@ -20,7 +20,7 @@ from sanitize.policy._declaration import (
     OWNERS,
     PAIRS,
     SEQUENTIAL,
-    TREES,
+    WHOLE,
     VERSION,
 )
 from sanitize.report import PROMISES
@@ -46,7 +46,7 @@ def policy_schema() -> Schema:
     forms["channel"]["allOf"] = [
         {"if": _where(mechanism={"const": GRID}), "then": {"required": ["bounds"]}},
         # Rows are printed by a model in whole tables only.
-        {"if": _where(output={"const": MODEL}), "then": _where(mechanism={"enum": list(TREES)})},
+        {"if": _where(output={"const": MODEL}), "then": _where(mechanism={"enum": list(WHOLE)})},
     ]
     document = forms.pop("policy")
     head = {
@@ -80,13 +80,13 @@ def _named() -> Schema:
     """One of several channels."""
     rules = []
     for every, notions in _families():
-        names = [name for name in every if name not in TREES]
+        names = [name for name in every if name not in WHOLE]
         needed: Schema = {} if set(names) <= set(SEQUENTIAL) else {"required": ["budget"]}
         rules.append({"if": _mechanism_in(names), "then": {"properties": {"budget": _notions(notions)}, **needed}})
     no_budget = {"if": {"not": {"required": ["budget"]}}, "then": {"properties": {"smoothing": {"const": 0}}}}
     return {
         "required": ["name", "public"],
-        "properties": {"mechanism": {"not": {"enum": [*TREES, AUTO]}}},
+        "properties": {"mechanism": {"not": {"enum": [*WHOLE, AUTO]}}},
         "allOf": [*rules, no_budget],
     }
 

@@ -110,7 +110,7 @@ class RecordDP(Promise):
         assert report.budget is not None
         budget, level = as_lift_budget(loosest(report.budget)), 2 * self.eps
         # One cell tells nothing of its rows.
-        upper, lower = (0.0, 0.0) if layout.tree.n_cells == 1 else (budget.upper, budget.lower)
+        upper, lower = (0.0, 0.0) if layout.partition.n_cells == 1 else (budget.upper, budget.lower)
         beyond = f", but for a probability of {self._beyond(upper)}" if self.delta else ""
         return upper + level, -lower - level, beyond
 
@@ -131,7 +131,7 @@ class RecordDP(Promise):
             f"computes of the file is at most {times_up(most)} times as likely, and at least {times_down(least)} "
             f"times, once a row's secret is known, whatever is known of all other rows{beyond}"
         )
-        if layout.tree.n_cells > 1:
+        if layout.partition.n_cells > 1:
             words += f", {'and' if beyond else 'but'} for a chance of {100 * (1 - report.confidence):.3g} % that the "
             words += "certificate is wrong"
         words += (
@@ -141,7 +141,7 @@ class RecordDP(Promise):
             "model."
         )
         figures = (("eps", self.eps), ("delta", self.delta), ("at most (nats)", most))
-        title = SYNTHETIC if layout.tree.n_cells == 1 else "Rows under differential privacy"
+        title = SYNTHETIC if layout.partition.n_cells == 1 else "Rows under differential privacy"
         return Section(self.keyword, title, words, ("", "figure"), figures, public=True)
 
     def rows_instead(
