@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from sanitize._formatting import exact, rounded
-from sanitize._sampling.noise import NoiseKey, random_words, warn_of_seed
+from sanitize._sampling.noise import NoiseKey, hidden, random_words, warn_of_seed
 from sanitize._version import __version__
 from sanitize.budgets import BUDGETS, by_value
 from sanitize.errors import InvalidParameter
@@ -164,7 +164,7 @@ class Designer(ABC):
         BudgetExceeded, RowOrderLeak
             If the designed channel exceeds the budget, or the order of the rows does.
         """
-        recipe = self.recipe()
+        key, recipe = hidden(key), self.recipe()
         words = random_words(recipe.random_state if key is None else key)
         self._look_at(table.empty())
         fitted, counts = recipe.fit(recipe.for_files(given=channel, partition=classes), table, order, words)

@@ -55,6 +55,10 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True, tag_field="kind
         require(self.classes.ndim == 1 and len(self.classes) > 0 and (np.diff(self.classes) > 0).all())
         require(self.classes[0] >= 0 and self.classes[-1] < self.model.n_classes)
 
+    def __repr__(self) -> str:
+        """Number of classes: a traceback shows no key."""
+        return f"ClassPartition({len(self.classes)} classes)"
+
     @classmethod
     def of(cls, model: LatentClassModel, key: NoiseKey, table: Mapping[str, Any]) -> Self:
         """All classes of a model, and the rows that it was fitted on."""

@@ -85,8 +85,9 @@ class DPLedger:
     delta : float
         Total probability of more.
     whom : {"rows", "secrets"}
-        What is private: whole rows, a row more or less, which ``secret_dp`` does not make private; or the secret of
-        each row, of which ``record_dp`` costs 2ε and δ(1 + e^ε), as the row with another secret is another row.
+        What is private: whole rows, which ``secret_dp`` does not make private, in levels as `RecordDP` takes them, so
+        that another row in place of one costs 2ε and δ(1 + e^ε) of all fits together; or the secret of each row, of
+        which ``record_dp`` costs that much, as the row with another secret is another row.
 
     Examples
     --------

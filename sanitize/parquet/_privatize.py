@@ -16,6 +16,7 @@ from sanitize._files.system import n_workers
 from sanitize._release.designer import Designer, Releases, Report, refuse_noisy
 from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._release.layout import Layout
+from sanitize._sampling.noise import hidden
 from sanitize.errors import InvalidParameter
 from sanitize.parquet._second_pass import SecondPass
 from sanitize.parquet._writers import formula_note
@@ -122,6 +123,7 @@ def release_file(
     >>> sz.release_file(folder / "raw.parquet", folder / "released.parquet", sanitizer)
     LeakageReport(subset merging, holds for these rows only)
     """
+    key = hidden(key)
     asked = _Asked.of(by, rows, workers, delimiter)
     sanitizer, rows, threads = asked.sanitizer, asked.rows, asked.threads
     ledger, receipt = asked.of_policy("ledger", ledger), asked.of_policy("receipt", receipt)

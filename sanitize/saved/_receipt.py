@@ -21,7 +21,7 @@ from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import bytes_of
 from sanitize._release.designer import Designer, refuse_noisy
 from sanitize._release.first_pass import RowOrder
-from sanitize._sampling.noise import NoiseKey, is_secure, random_words
+from sanitize._sampling.noise import HiddenText, NoiseKey, hidden, is_secure, random_words
 from sanitize._version import __version__
 from sanitize.channel import Channel, ChannelForm
 from sanitize.classes import ClassPartition
@@ -50,6 +50,9 @@ class _ReceiptForm(Declared, frozen=True, eq=False):
     channel: ChannelForm | None
     classes: ClassPartition | None
     sha256: str
+
+    def __repr__(self) -> str:
+        return "_ReceiptForm()"
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ class Receipt:
         InvalidParameter
             If such a release cannot be drawn again.
         """
+        key = hidden(key)
         refuse_noisy(sanitizer, _NO_SECRET_DP)
         known = sanitizer.recipe().random_state if key is None and isinstance(sanitizer, Designer) else key
         whole = random_words(known) if is_secure(known) else None
@@ -129,7 +133,7 @@ class Receipt:
         classes = release.printer if isinstance(release.printer, ClassPartition) else None
         channel = release.channel.form() if release.printer is None or classes else None
         made = self.made_with, self.rows, self.source, self.key.key.hex(), channel, classes
-        return sealed(_ReceiptForm("sanitize/receipt", 1, _WARNING, *made, ""))
+        return HiddenText(sealed(_ReceiptForm("sanitize/receipt", 1, _WARNING, *made, "")))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Receipt:
@@ -142,7 +146,7 @@ class Receipt:
         """
         file = path_of(path, SourceError)
         try:
-            content = bytes_of(file)
+            content = hidden(bytes_of(file))
             form = unsealed(_ReceiptForm, content)
             channel = None if form.channel is None else form.channel.channel()
             key, digest = NoiseKey(bytes.fromhex(form.key)), hashlib.sha256(content).hexdigest()

@@ -23,7 +23,7 @@ from sanitize._release.design import Specification
 from sanitize._release.designer import Designer, Prepared
 from sanitize._release.layout import CellLayout, bare_partition
 from sanitize._release.release import Release, bare_design, no_mechanism
-from sanitize._sampling.noise import NoiseKey
+from sanitize._sampling.noise import NoiseKey, hidden
 from sanitize._version import __version__
 from sanitize.binning import AnyBins, is_numeric
 from sanitize.budgets import budget_from_dict, budget_to_dict, nameless
@@ -223,6 +223,7 @@ class SavedRelease:
         UnknownSymbol
             If rows hold a public value that was not there at fit.
         """
+        key = hidden(key)
         looks = self.secret_dp is None and self.record_dp is None
         whole = NoiseKey.from_system() if key is None else NoiseKey(key)
         layout = self._layout
