@@ -315,7 +315,7 @@ def test_what_is_known_may_be_no_column():
 
 
 def test_knowing_that_one_of_several_cases_holds_is_a_case_of_its_own():
-    """Within the limit for each of three values, and 1.4 times the limit for two of them at once, unless they are given."""
+    """Within the limit for each of three values, and 1.4 times the limit for two at once, unless these are given."""
     masses = np.array(
         [
             [[0.046, 0.018, 0.0, 0.0], [0.038, 0.031, 0.0, 0.001]],
