@@ -197,7 +197,7 @@ def solve_optimal_random_response(
     Raises
     ------
     InvalidBudget
-        If there is no budget or it is of another kind, or has too many vertices to list.
+        If there is no budget or it is of another kind.
     InvalidParameter
         If gap, effort or time_limit is not a positive number.
 
