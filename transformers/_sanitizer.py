@@ -191,6 +191,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        largest_total: float | None = None,
     ) -> Self:
         """Learn the distribution of (S, X), design the channel and check it against the budget.
 
@@ -210,6 +211,10 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         groups : array-like of shape (n_rows,), optional
             With ``confidence``: what was drawn, as a household or school, whose rows need not be independent. Missing
             values are one group.
+        largest_total : float, optional
+            With ``confidence``: the largest total of weights (of rows, where there are none) that a group could have
+            had that was not drawn, or a row without groups. By default the largest of the sample, which the report
+            warns of where totals of groups differ: large groups that were not drawn are then not covered.
 
         Returns
         -------
@@ -224,7 +229,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         """
         _FITTED.pop(self, None)
         if isinstance(X, (str, os.PathLike)) or is_stream(X):
-            if any(given is not None for given in (sensitive_features, sample_weight, groups)):
+            if any(given is not None for given in (sensitive_features, sample_weight, groups, largest_total)):
                 raise InvalidParameter(
                     "files and streams carry their sensitive columns, and have no sample_weight or groups; name the "
                     "columns with sensitive="
@@ -241,9 +246,11 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         weights = None
         if sample_weight is not None or groups is not None:
             weights = _check_sample_weight(sample_weight, np.empty(table.n_rows), ensure_non_negative=True)
+        elif largest_total is not None:
+            raise InvalidParameter("largest_total is of groups or weights: give groups= or sample_weight=")
         layout, source = recipe.layout(table, sensitive_features, weights)
         rows = source if weights is None else None
-        recipe.design(spec, layout, Counted.of(layout, source, weights, groups), rows=rows).kept_by(self)
+        recipe.design(spec, layout, Counted.of(layout, source, weights, groups, largest_total), rows=rows).kept_by(self)
         public = next(_digests(table, self._release.layout.read), None)
         if public is not None and layout.sensitive != layout.public:
             _FITTED[self] = _FitRows(frozenset(_digests(source, layout.sensitive)), public)

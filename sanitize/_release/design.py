@@ -17,6 +17,7 @@ from sanitize.channel import Channel
 from sanitize.confidence import (
     REPEATED,
     ConfidenceSet,
+    assumptions_of,
     level_of_each,
     repeats_too_often,
     rows_to_tell_two,
@@ -349,10 +350,7 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
             f"they are: those are somebody's ({way_out})"
         )
     if spec.confidence is not None and table.rows is not None:
-        found.append(
-            "rows are weighted: figures of this file are of weighted rows, and its source is the population that they "
-            "stand for, from which rows (or groups) were drawn independently, or at random within strata"
-        )
+        found += assumptions_of(table)
     elif spec.confidence is not None and repeats_too_often(table.counts):
         found.append(REPEATED)
     if spec.smoothing:

@@ -64,15 +64,29 @@ class Counted:
     clipped: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, layout: Layout, source: Mapping[str, Any], weights: Any = None, clusters: Any = None) -> Counted:
-        """Counts of a table in memory, whose rows may have weights, and be of clusters."""
+    def of(
+        cls,
+        layout: Layout,
+        source: Mapping[str, Any],
+        weights: Any = None,
+        clusters: Any = None,
+        largest: float | None = None,
+    ) -> Counted:
+        """Counts of a table in memory, whose rows may have weights, and be of clusters of at most some total."""
         counted = cls(layout.empty_table())
-        counted.count(layout.columns(source), weights=weights, clusters=clusters)
+        counted.count(layout.columns(source), weights=weights, clusters=clusters, largest=largest)
         return counted
 
-    def count(self, columns: Columns, first: int = 0, weights: Any = None, clusters: Any = None) -> None:
+    def count(
+        self,
+        columns: Columns,
+        first: int = 0,
+        weights: Any = None,
+        clusters: Any = None,
+        largest: float | None = None,
+    ) -> None:
         """Add the rows of a batch, from number ``first`` on."""
-        self.table.count(columns, weights, clusters)
+        self.table.count(columns, weights, clusters, largest)
         if self.order is not None:
             self.order.count(columns, first)
         self.clipped.update(columns.clipped)

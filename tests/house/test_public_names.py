@@ -14,8 +14,8 @@ NAMES = {
     "accounting": """
         balance_function basic_composition compose computational_balance_function conditional_dependence
         cross_capacity general_composition group_capacity_bound group_privacy independent_release_budget
-        joint_release parallel_composition permanent_release private_mean_tail sensitive_ldp_composition
-        sequential_budget
+        joint_release parallel_composition permanent_release private_mean_tail repeated_information repeats_needed
+        sensitive_ldp_composition sequential_budget
     """,
     "alphabet": """
         Alphabet
@@ -88,7 +88,7 @@ NAMES = {
         log_lift max_lift max_log_lift min_lift min_log_lift pml_envelope
     """,
     "measures": """
-        arimoto_information chernoff_information chi2_divergence ldp_epsilon max_information maximal_leakage
+        arimoto_information chi2_divergence ldp_epsilon max_information maximal_leakage
         mutual_information normalized_utility sibson_information side_knowledge total_variation utility
     """,
     "mechanisms": """
@@ -166,4 +166,4 @@ def test_a_module_has_the_names_that_are_listed_and_no_others(module):
 
 def test_there_are_few_names():
     """Of what is called, or made; results are documented with what returns them, and nobody has to name them."""
-    assert 200 < sum(len(names.split()) for names in NAMES.values()) <= 230
+    assert 200 < sum(len(names.split()) for names in NAMES.values()) <= 240

@@ -49,7 +49,8 @@ def optimal_random_response(
     Guarantee
     ---------
     Every released symbol is within the budget under the distribution given (to 1e-12), or with a confidence under all
-    its distributions.
+    its distributions; with ``known``, also in each case that is given, and in no other. Knowing that one of two cases
+    holds is a case of its own, which can be beyond a limit that both keep: by half of it, with three values.
 
     Parameters
     ----------
@@ -75,7 +76,8 @@ def optimal_random_response(
     known : str, sequence of str, or array-like of shape (n_w, n_s, n_x)
         Public columns that whoever reads a row may know of it, any part of them: P(s|y,w) / P(s|w) is then within the
         budget, too, for whatever w a part of them says. Or P(w, s, x) of anything else that may be known, with
-        (S, W) - X - Y.
+        (S, W) - X - Y: cases may overlap, and the sum of some cases is the one of somebody who knows that one of them
+        holds. Coarser knowledge of a column, as of an age group, is such a sum: give it as a case, or as a column.
     keep_margin : bool
         Print each released symbol as a symbol of X, drawn anew given it: released shares are then those of X,
         P_Y = P_X, with no more leakage and less utility, both by data processing. Estimators do so by
@@ -195,7 +197,7 @@ def solve_optimal_random_response(
     Raises
     ------
     InvalidBudget
-        If there is no budget or it is of another kind, or has too many vertices to list.
+        If there is no budget or it is of another kind.
     InvalidParameter
         If gap, effort or time_limit is not a positive number.
 
