@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sanitize.budgets import CVaRLiftBudget, MeanBudget
+from sanitize._checks import positive
+from sanitize.budgets import AveragedBudget, CVaRLiftBudget, MeanBudget
 from sanitize.channel import HEURISTIC
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.joint import JointDistribution
+from sanitize.joint import JointDistribution, check_distribution
 from sanitize.mechanisms._effort import effort_of
+from sanitize.mechanisms._random_response.averaged import averaged_response
 from sanitize.mechanisms._random_response.funnel import funnel_response
 from sanitize.mechanisms._random_response.robust import robust_random_response
 from sanitize.mechanisms._random_response.tail import tail_random_response
+from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, RandomResponse, respond_in
 
 if TYPE_CHECKING:
@@ -219,6 +222,11 @@ def solve_optimal_random_response(
                 f"a {type(budget).__name__} takes no confidence, target or known; give LiftBudget for these"
             )
         return funnel_response(joint, budget, gap, account)
+    if isinstance(budget, AveragedBudget):
+        if not (confidence is None and not len(known)):  # type: ignore[arg-type]
+            raise InvalidBudget(f"a {type(budget).__name__} takes no confidence or known; give LiftBudget for these")
+        loss = Loss.towards(target, len(check_distribution(joint).public))
+        return averaged_response(joint, budget, positive("gap", gap), loss, account)
     problem = Problem.of(joint, budget, gap, target, known)
     if confidence is not None:
         if problem.known is not None:
