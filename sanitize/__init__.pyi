@@ -88,7 +88,11 @@ from .notions import (
     identifiability as identifiability,
     renyi_dp as renyi_dp,
 )
-from .parquet import privatize_parquet as privatize_parquet, release_file as release_file
+from .parquet import (
+    TableDescription as TableDescription,
+    privatize_parquet as privatize_parquet,
+    release_file as release_file,
+)
 from .policy import Policy as Policy
 from .report import LeakageReport as LeakageReport
 from .saved import SavedRelease as SavedRelease
