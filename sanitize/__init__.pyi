@@ -89,7 +89,7 @@ from .notions import (
     identifiability as identifiability,
     renyi_dp as renyi_dp,
 )
-from .parquet import release_file as release_file
+from .parquet import TableDescription as TableDescription, release_file as release_file
 from .policy import Policy as Policy
 from .report import LeakageReport as LeakageReport
 from .saved import SavedRelease as SavedRelease

@@ -1,29 +1,29 @@
-"""Reading CSV as untrusted input: one dialect, read strictly, errors without values.
+"""Reading text files as untrusted input: read strictly, errors without values.
 
-The dialect is RFC 4180 in UTF-8: commas, double quotes around what needs them (``""`` for a quote inside), a
-header line, any line ends. A byte order mark is skipped. An empty field is missing, ``""`` is the empty text.
-Every column is text as it stands in the file, so 01234, NA and 1.50 stay what they are; only columns with bins
-are numbers, and those of a whole table in which every value is written as one.
+The dialect is RFC 4180 in UTF-8: a sign between fields, double quotes around what needs them (``""`` for a quote
+inside), any line ends. A byte order mark is skipped. An empty field is missing, ``""`` is the empty text unless it is
+listed as missing. What a column is, its description says; it is inferred for columns with bins and for those of a
+whole table, and all others are text as it stands in the file, so that 01234, NA and 1.50 stay what they are.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gzip
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 
-from sanitize._files.csv_stream import CheckedBytes
+from sanitize._files.csv_stream import CheckedBytes, lacks_header
+from sanitize._files.description import DATES, NUMBERS, TableDescription, is_dated
+from sanitize._files.inference import ColumnReader, TextSurvey, as_date, date_order, signs_of, surveys_of
 from sanitize._files.source import (
     AS_STORED,
     BATCH_ROWS,
@@ -34,74 +34,190 @@ from sanitize._files.source import (
     reading,
     stamp_of,
 )
+from sanitize._files.spelling import ISO, Spelling, usual_marks
 from sanitize._files.streams import Spool
+from sanitize._files.unpack import unpacked
 from sanitize.errors import ColumnError, SourceError, in_words
 
-CSV_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+_PACKED = ("", ".gz", ".bz2", ".xz", ".zip")
+# A folder may hold other texts beside its table, so of its files only these are read.
+CSV_SUFFIXES = tuple(kind + packed for kind in (".csv", ".tsv") for packed in _PACKED)
+TEXT_SUFFIXES = (*(kind + packed for kind in (".txt", ".dat") for packed in _PACKED), ".zip")
 # Rows are parsed in pieces of this size, which a row must fit.
 BLOCK_BYTES = 1 << 23
 
 
 @dataclass(frozen=True)
 class CsvSource(Source):
-    """Files of one table: a CSV file, all CSV files under a folder with one header, or what a stream held.
+    """Files of one table: a text file, all of them under a folder with one header, or what a stream held.
 
     Attributes
     ----------
     spool : Spool or None
         Copy of a stream, in place of files.
-    delimiter : str or None
-        What stands between fields; None where the header tells.
+    description : TableDescription
+        How it is read; its delimiter and header are known.
+    readers : mapping of column to ColumnReader
+        Of the columns that are not text as it stands.
     """
 
     spool: Spool | None = None
-    delimiter: str | None = None
+    description: TableDescription = field(default_factory=TableDescription)
+    readers: Mapping[str, ColumnReader] = field(default_factory=dict)
 
     @classmethod
     def open(
-        cls, root: str | os.PathLike[str] | Spool, numbers: Numbers = AS_STORED, delimiter: str | None = None
+        cls,
+        root: str | os.PathLike[str] | Spool,
+        numbers: Numbers = AS_STORED,
+        description: TableDescription | None = None,
+        *,
+        infers_header: bool = False,
     ) -> CsvSource:
-        """Read the headers of a file or folder, and the columns that are to be numbers.
+        """Read the headers of a file or folder, and the columns that are to be numbers or dates.
 
         Parameters
         ----------
         root : path or Spool
         numbers : Numbers
             Columns that are numbers: whole ones where every value is one, doubles otherwise. They are read once.
-        delimiter : str, optional
-            What stands between fields; told by the header otherwise.
+        description : TableDescription, optional
+        infers_header : bool
+            Whether a first line that looks like a row is taken for one; it is refused otherwise.
 
         Raises
         ------
         SourceError
-            If there is no such file, it is not CSV, or the files of a folder have different headers.
+            If there is no such file, it is not CSV, the files of a folder have different headers, or its first line
+            looks like a row and nobody said what it is.
         ColumnError
-            If a column that must be numbers holds text.
+            If a column that must be numbers or dates holds text.
         """
         spool = root if isinstance(root, Spool) else None
         path = Path(root.name if isinstance(root, Spool) else root)
         files = files_under(path, CSV_SUFFIXES) if spool is None else (path,)
         stamps = tuple(map(stamp_of, files if spool is None else ()))
-        made = cls(path, files, pa.schema([]), stamps, (), spool, delimiter)
-        header = made._header(files[0])
+        made = cls(path, files, pa.schema([]), stamps, (), spool, TableDescription.of(description))
+        made = made._with_dialect(infers_header=infers_header)
+        header = made._names(files[0])
         for file in files[1:]:
-            if made._header(file) != header:
+            if made._names(file) != header:
                 raise SourceError(f"{file.name} has other columns than {files[0].name}; convert them first")
-        named = partition_schema(path, files)
+        named = partition_schema(path, files, header)
         fields = [pa.field(name, pa.string()) for name in header]
         made = replace(made, schema=pa.schema([*fields, *named]), partitions=tuple(named.names))
-        return made.with_numbers(numbers)
+        return made._described().with_numbers(numbers)
+
+    def _with_dialect(self, *, infers_header: bool) -> CsvSource:
+        """The same files with what stands between their fields, and whether they have a header."""
+        with self._bytes(self.files[0]) as raw:
+            delimiter, is_row = raw.delimiter, lacks_header(raw.sample)
+        header = self.description.header
+        if header is None and is_row and not infers_header:
+            raise SourceError(
+                f"the first line of {self.root.name} looks like a row, not like names of columns; say header = false "
+                "if it is one (the columns are then column_1, column_2, ...), or header = true if it names them, under "
+                "[source] in the policy, or with --header"
+            )
+        header = not is_row if header is None else header
+        return replace(self, description=self.description.changed(delimiter=delimiter, header=header))
+
+    def _described(self) -> CsvSource:
+        """The same files, columns read as their description says."""
+        types = self.description.types
+        if absent := [name for name in types if name not in self.schema.names]:
+            raise self.absent(absent)
+        numbers = [name for name, kind in types.items() if kind in NUMBERS]
+        made = self._read_as(dict.fromkeys(numbers), ()) if numbers else self
+        dates = {name: None if kind in DATES else kind for name, kind in types.items() if is_dated(kind)}
+        made = made._read_as((), dates) if dates else made
+        marks = self.description.missing or ()
+        trims = (self.description.delimiter or "").endswith(" ")
+        if marks or trims:
+            as_text = ColumnReader(pa.string(), Spelling(missing=marks, trims=trims))
+            rest = [field.name for field in made.schema if pa.types.is_string(field.type)]
+            made = made.reading({name: as_text for name in rest if name not in self.partitions})
+        return made
 
     def with_numbers(self, numbers: Numbers) -> CsvSource:
-        """The same files, with more of their columns as numbers."""
+        """The same files, with more of their columns as numbers or dates."""
         times = Counter(self.schema.names)
         once = [field for field in self.schema if times[field.name] == 1 and field.name not in self.partitions]
         texts = [field.name for field in once if pa.types.is_string(field.type)]
         made, named = self, [name for name in texts if name in numbers.named]
         if named:
-            made = made._with_named(named)
-        wanted = [name for name in texts if name not in named and numbers.found is not None and numbers.found(name)]
-        return made._typed(found_numbers(wanted, made._batches(wanted))) if wanted else made
+            made = made._read_as(named, ())
+        dated = {name: None for name in texts if name in numbers.dates}
+        if dated:
+            made = made._read_as((), dated, is_certain=False)
+        free = [name for name in texts if name not in (*named, *dated, *self.description.types)]
+        wanted = [name for name in free if numbers.found is not None and numbers.found(name)]
+        return made.reading(made.inferred(wanted)[1]) if wanted else made
+
+    def inferred(self, columns: Collection[str]) -> tuple[TableDescription, dict[str, ColumnReader]]:
+        """Signs and marks as all of some columns of text have them, and readers of their numbers and dates."""
+        surveys = self._surveys(columns)
+        given, delimiter = self.description, self.description.delimiter or ","
+        signs = signs_of(surveys.values(), delimiter, given.decimal, given.thousands)
+        order, readers, marks = date_order(surveys.values(), delimiter), {}, set(given.missing or ())
+        for name, survey in surveys.items():
+            own = usual_marks({*survey.marks, *(given.missing or ())})
+            reader = as_date(survey, order, own)
+            if reader is None and survey.may_be(signs):
+                reader = survey.as_number(signs, own)
+            if reader is not None:
+                readers[name] = reader
+                marks |= survey.marks
+        has_numbers = any(not reader.form for reader in readers.values())
+        told = {"decimal": signs[0], "thousands": signs[1]} if has_numbers else {}
+        return given.changed(missing=usual_marks(marks), **told), readers
+
+    def _surveys(self, columns: Collection[str]) -> dict[str, TextSurvey]:
+        return surveys_of(columns, self._batches(list(columns)), self.description.missing)
+
+    def _read_as(
+        self, numbers: Collection[str], dates: Mapping[str, str | None] | tuple[()], *, is_certain: bool = True
+    ) -> CsvSource:
+        """The same source with columns that must be numbers, and columns of dates in a form or any.
+
+        Dates that are not certain are left as they are where they are written as ISO 8601 has them, or are none.
+        """
+        given, delimiter = self.description, self.description.delimiter or ","
+        surveys, readers = self._surveys([*numbers, *dates]), {}
+        signs = signs_of([surveys[name] for name in numbers], delimiter, given.decimal, given.thousands)
+        order = date_order(surveys.values(), delimiter)
+        for name, survey in surveys.items():
+            marks = usual_marks({*survey.marks, *(given.missing or ())})
+            if name in numbers:
+                reader = survey.as_number(signs, marks)
+            else:
+                form = dict(dates)[name]
+                reader = as_date(survey, order if form is None else [form], marks)
+                if reader is None and form is not None:
+                    reader = self._in_form(name, form, marks)
+                if not is_certain and (reader is None or reader.form == ISO):
+                    continue
+            if reader is None:
+                raise _unfit(name, is_date=name not in numbers)
+            readers[name] = reader
+        return self.reading(readers)
+
+    def _in_form(self, name: str, form: str, marks: tuple[str, ...]) -> ColumnReader | None:
+        """Dates in a form that is not among the usual ones; None where a text is in another."""
+        survey = TextSurvey(
+            self.description.missing, dates=dict.fromkeys([form], pa.timestamp("us" if "%H" in form else "s"))
+        )
+        dtype = pa.timestamp("us") if "%H" in form else pa.date32()
+        survey.dates = {form: dtype}
+        for batch in self._batches([name]):
+            survey.add(batch[name].dictionary)
+        return ColumnReader(dtype, Spelling(missing=marks), form) if form in survey.dates else None
+
+    def reading(self, readers: Mapping[str, ColumnReader]) -> CsvSource:
+        """The same source with readers of more columns."""
+        types = {name: reader.dtype for name, reader in readers.items()}
+        fields = [pa.field(field.name, types.get(field.name, field.type)) for field in self.schema]
+        return replace(self, schema=pa.schema(fields), readers={**self.readers, **readers})
 
     @cached_property  # type: ignore[misc]
     def n_rows(self) -> int:
@@ -116,27 +232,6 @@ class CsvSource(Source):
             "semicolons or tabs between them",
             columns[0] if len(columns) == 1 else None,
             columns,
-        )
-
-    def _with_named(self, columns: Sequence[str]) -> CsvSource:
-        """The same source with the narrowest numeric types that hold every value of these columns."""
-        types: dict[str, pa.DataType] = dict.fromkeys(columns, pa.int64())
-        while True:
-            made = self._typed(types)
-            try:
-                for _ in made._batches(columns):
-                    pass
-            except ColumnError as error:
-                if error.column is None or types[error.column] == pa.float64():
-                    raise
-                types[error.column] = pa.float64()
-            else:
-                return made
-
-    def _typed(self, types: Mapping[str, pa.DataType]) -> CsvSource:
-        """The same source with other types of some columns."""
-        return replace(
-            self, schema=pa.schema([pa.field(field.name, types.get(field.name, field.type)) for field in self.schema])
         )
 
     def _batches(self, columns: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
@@ -157,8 +252,9 @@ class CsvSource(Source):
         first = {name: place for place, name in reversed(list(enumerate(stored)))}
         places = [first[name] for name in columns] or [0]
         names = [f"c{j}" for j in range(len(stored))]
-        text, stored_as = pa.dictionary(pa.int32(), pa.string()), {j: self.schema.field(j).type for j in places}
-        types = {f"c{j}": text if pa.types.is_string(dtype) else dtype for j, dtype in stored_as.items()}
+        readers = {j: self.readers[stored[j]] for j in places if stored[j] in self.readers}
+        native = {f"c{j}": reader.dtype for j, reader in readers.items() if reader.is_native}
+        types = {f"c{j}": native.get(f"c{j}", pa.dictionary(pa.int32(), pa.string())) for j in places}
         with self._bytes(file) as raw:
             if raw.at_end():
                 return
@@ -168,7 +264,7 @@ class CsvSource(Source):
                     read_options=pa.csv.ReadOptions(column_names=names, block_size=BLOCK_BYTES),
                     # A blank line is a row only where a row has one field.
                     parse_options=pa.csv.ParseOptions(
-                        delimiter=raw.delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1
+                        delimiter=raw.delimiter[0], newlines_in_values=True, ignore_empty_lines=len(names) > 1
                     ),
                     convert_options=pa.csv.ConvertOptions(
                         include_columns=[f"c{j}" for j in places],
@@ -184,28 +280,38 @@ class CsvSource(Source):
                         batch = next(reader, None)
                     if batch is None:
                         break
-                    yield batch if columns else batch.select([])
+                    yield self._values(batch, columns, readers, places) if columns else batch.select([])
             finally:
                 reader.close()
                 del reader  # or an error on its way up would keep what was lent to it
             raw.check()
             raw.check_quotes()
 
-    def _header(self, file: Path) -> list[str]:
+    def _values(
+        self, batch: pa.RecordBatch, columns: Sequence[str], readers: Mapping[int, ColumnReader], places: Sequence[int]
+    ) -> pa.RecordBatch:
+        """A batch of texts as values, in the order of the columns."""
+        found = []
+        for column, name, place in zip(batch.columns, columns, places, strict=True):
+            reader = readers.get(place)
+            try:
+                found.append(column if reader is None or reader.is_native else reader.read(column))
+            except pa.ArrowInvalid:
+                raise _unfit(name, is_date=bool(reader and reader.form)) from None
+        return pa.RecordBatch.from_arrays(found, list(columns))
+
+    def _names(self, file: Path) -> list[str]:
         """Names of the columns that a file holds."""
         with self._bytes(file) as raw:
-            return raw.header
+            return raw.names
 
     @contextlib.contextmanager
     def _bytes(self, file: Path) -> Iterator[CheckedBytes]:
         """The file after its header, unpacked."""
         with reading(file.name), contextlib.ExitStack() as stack:
             plain: BinaryIO = stack.enter_context(file.open("rb") if self.spool is None else self.spool.open())
-            head = plain.read(2)
-            plain.seek(0)
-            if head == b"\x1f\x8b":  # gzip
-                plain = stack.enter_context(gzip.GzipFile(fileobj=plain, mode="rb"))  # type: ignore[assignment]
-            yield stack.enter_context(CheckedBytes(plain, file.name, self.delimiter))
+            raw, said = stack.enter_context(unpacked(plain, file.name)), self.description
+            yield stack.enter_context(CheckedBytes(raw, file.name, said.delimiter, has_header=said.header is not False))
 
 
 @contextlib.contextmanager
@@ -228,11 +334,7 @@ def _parsing(file: Path, schema: pa.Schema, raw: CheckedBytes) -> Iterator[None]
     if name is not None and "UTF8" in said:
         raise ColumnError(f"column {name!r} holds text that is not valid UTF-8; convert the file to UTF-8 first", name)
     if name is not None:
-        raise ColumnError(
-            f"column {name!r} must be numbers, for its bins or because it was at fit, but not every field is one; "
-            "mend it, or leave it out of bins",
-            name,
-        )
+        raise _unfit(name)
     if "straddl" in said:
         raise SourceError(
             f"{file.name} has a row of more than {BLOCK_BYTES >> 20} MiB, or a quote that is never closed"
@@ -240,38 +342,17 @@ def _parsing(file: Path, schema: pa.Schema, raw: CheckedBytes) -> Iterator[None]
     raise SourceError(f"{file.name} cannot be read as CSV: it is damaged or not supported")
 
 
-def found_numbers(columns: Collection[str], batches: Iterable[Mapping[str, pa.Array]]) -> dict[str, pa.DataType]:
-    """Types of the columns of text in which every value that is not missing is written as a number.
-
-    Parameters
-    ----------
-    columns : collection of str
-    batches : iterable of mapping of name to dictionary array of text
-
-    Returns
-    -------
-    dict of str to DataType
-        Whole numbers of up to 18 digits, doubles where some value is a decimal; no column without any value.
-    """
-    # As a number is written and nothing else is: 01234 is a code, +1 and 1e3 may be names.
-    whole, longest = dict.fromkeys(columns, True), dict.fromkeys(columns, 0)
-    for batch in batches:
-        for name in list(whole):
-            values = batch[name].dictionary.drop_null()
-            if len(values) == 0:
-                continue
-            if not _all_match(values, r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"):
-                del whole[name], longest[name]
-                continue
-            longest[name] = max(longest[name], pc.max(pc.utf8_length(values)).as_py())
-            whole[name] = whole[name] and _all_match(values, r"^(0|-?[1-9][0-9]{0,17})$")
-        if not whole:
-            break
-    found = {name: pa.int64() for name, is_whole in whole.items() if is_whole and longest[name]}
-    return found | {
-        name: pa.float64() for name in whole if not whole[name] and longest[name] <= 16
-    }  # longer ones may have more digits than a double
+def is_text_file(name: str) -> bool:
+    """Whether a file of this name is read as CSV."""
+    return name.lower().endswith((*CSV_SUFFIXES, *TEXT_SUFFIXES))
 
 
-def _all_match(values: pa.Array, pattern: str) -> bool:
-    return bool(pc.all(pc.match_substring_regex(values, pattern)).as_py())
+def _unfit(name: str, *, is_date: bool = False) -> ColumnError:
+    """Error for a column that is not what it has to be."""
+    kind, way = ("dates", "its form under [types]") if is_date else ("numbers", "its signs (decimal, thousands)")
+    return ColumnError(
+        f"column {name!r} must be {kind}, for its bins, its type, or because it was at fit, but not every field is "
+        f"one; mend it, name marks of missing values (missing) or {way} in the policy, or leave it out of bins and "
+        "types",
+        name,
+    )

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
 import time
 import weakref
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from sanitize.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
 
 HEADER_BYTES = 1 << 22
+# What tells how fields are separated, and whether the first line names the columns.
+_SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 16, 100
+_DELIMITERS = (",", ";", "\t", "|")
+_LIKE_NUMBER = re.compile(
+    r"[-+]?[\d.,:/' T-]*\d[\d.,:/' TZ-]*([eE][-+]?\d+)?|[-+]?inf|\d{1,2}[- ]?[A-Za-z]{3}[- ]?\d{2,4}"
+)
+_LIKE_MARK = re.compile(r"(?i)|[-.?*]{1,4}|n\.?/?a\.?|nan|null|none|missing|unknown")
 
 
 class CheckedBytes(AbstractContextManager["CheckedBytes"]):
@@ -33,20 +41,19 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
     Attributes
     ----------
     delimiter : str
-        What stands between fields: what was named, or else told by the header, a comma where it has one, else a
-        semicolon or a tab.
-    header : list of str
-        Names of the columns.
+        What stands between fields: what was named, or else what the first rows have.
+    names : list of str
+        Names of the columns; ``column_1``, ``column_2``, ... without a header.
+    sample : list of list of str
+        The first rows, the header included.
     """
 
-    def __init__(self, plain: BinaryIO, name: str, delimiter: str | None = None) -> None:
+    def __init__(self, plain: BinaryIO, name: str, delimiter: str | None = None, *, has_header: bool = True) -> None:
         self._plain = plain
         self._name = name
         self._quotes = 0
         self._lent: list[weakref.ref[object]] = []
         self._problem: Exception | None = None
-        self.delimiter = delimiter or ","
-        self._is_named = delimiter is not None
         head = plain.read(1 << 16)
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise SourceError(f"{name} is UTF-16; convert it to UTF-8 first")
@@ -61,7 +68,12 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
             head += more
             if len(head) > HEADER_BYTES:
                 raise SourceError(f"{name} has no header line in its first {HEADER_BYTES >> 20} MiB")
-        self.header, self._pending = self._names(head[:end]), head[end:]
+        start = head[:_SAMPLE_BYTES].decode("utf-8", errors="replace")
+        self.delimiter = delimiter or delimiter_of(start)
+        first = self._first(head[:end])
+        self.sample = sample_of(start, self.delimiter)
+        self.names = first if has_header else [f"column_{place}" for place in range(1, len(first) + 1)]
+        self._pending = head[end:] if has_header else head
 
     def __exit__(self, *_: object) -> None:
         until = time.monotonic() + 10.0  # it lets go within the reading of a block or two
@@ -114,11 +126,10 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
             raise SourceError(f"{self._name} holds NUL bytes, so it is not CSV in UTF-8; convert it first")
         return got
 
-    def _names(self, line: bytes) -> list[str]:
+    def _first(self, line: bytes) -> list[str]:
         try:
-            text = line.decode("utf-8")
-            self.delimiter = self.delimiter if self._is_named else delimiter_of(text)
-            rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, strict=True))
+            text = io.StringIO(line.decode("utf-8"), newline="")
+            rows = list(csv.reader(text, strict=True, **_dialect(self.delimiter)))
         except UnicodeDecodeError:
             raise SourceError(f"{self._name} has a header that is not valid UTF-8; convert it first") from None
         except csv.Error:
@@ -145,11 +156,68 @@ def is_delimiter(text: str) -> bool:
     return len(text) == 1 and text.isascii() and not text.isalnum() and text not in '"\r\n\0'
 
 
-def delimiter_of(header: str) -> str:
-    """What stands between the names of a header: commas, or where there is none, the more frequent of ``;`` and tab."""
-    bare = re.sub('"[^"]*"', "", header)
-    other = max(";\t", key=bare.count)
-    return other if other in bare and "," not in bare else ","
+def sample_of(text: str, delimiter: str) -> list[list[str]]:
+    """The first rows of a text; the last one may be cut off, so it is left out where others stand before it."""
+    rows: list[list[str]] = []
+    with contextlib.suppress(csv.Error):
+        for row in csv.reader(io.StringIO(text, newline=""), **_dialect(delimiter)):
+            rows += [row] if row else []
+            if len(rows) > _SAMPLE_ROWS:
+                break
+    return rows[:-1] if len(rows) > 2 and not text.endswith(("\n", "\r")) else rows
+
+
+def _dialect(delimiter: str) -> dict[str, Any]:
+    return {"delimiter": delimiter[0], "skipinitialspace": delimiter.endswith(" ") and len(delimiter) > 1}
+
+
+def delimiter_of(text: str) -> str:
+    """What stands between the fields of the first rows: a sign that the first has, and as often in each of the others.
+
+    Of several such signs it is the comma, but for commas that stand inside of numbers alone.
+    """
+    first = re.sub('"[^"]*"', "", re.split("[\r\n]", text, maxsplit=1)[0])
+    there = [sign for sign in _DELIMITERS if sign in first]
+    samples = {sign: sample_of(text, sign) for sign in there}
+    even = [sign for sign in there if len({len(row) for row in samples[sign]}) == 1]
+    found = next(iter(even or there), ",")
+    others = [sign for sign in even if sign != found]
+    if found == "," and others and _has_decimal_commas(samples[others[0]]):
+        return others[0]
+    fields = [field for row in samples.get(found, ()) for field in row[1:]]
+    # Where every field but the first begins with a blank, the blank belongs to the sign.
+    blank = bool(fields) and all(row.startswith(" ") and row.strip() for row in fields)
+    return f"{found} " if blank and found != "\t" else found
+
+
+def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether commas stand between digits alone."""
+    fields = [field for row in rows for field in row if "," in field]
+    return all(re.fullmatch(r"\s*[-+]?[\d.\s]*,\d+\s*", field) for field in fields)
+
+
+def lacks_header(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first of some rows looks like those below it, so that it names no columns.
+
+    It does where it has a number or a date wherever all others have one, and where it has none, of text alone, where
+    half of its texts stand in the rows below, too.
+    """
+    if len(rows) < 2:
+        return False
+    named, alike, texts, repeated = 0, 0, 0, 0
+    for place, first in enumerate(rows[0]):
+        below = [row[place].strip() for row in rows[1:] if place < len(row)]
+        below = [field for field in below if field and not _LIKE_MARK.fullmatch(field)]
+        if not below or not first.strip():
+            continue
+        if all(_LIKE_NUMBER.fullmatch(field) for field in below):
+            is_value = _LIKE_NUMBER.fullmatch(first.strip()) or _LIKE_MARK.fullmatch(first.strip())
+            named, alike = named + (not is_value), alike + bool(is_value)
+        elif len(below) > 4 and len(set(below)) <= len(below) / 2:
+            texts, repeated = texts + 1, repeated + (first.strip() in below)
+    if named or not (alike or texts):
+        return False
+    return alike > 0 if not texts else alike > 0 or repeated * 2 >= texts
 
 
 def header_end(head: bytes) -> int | None:

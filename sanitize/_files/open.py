@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, TypeAlias, TypeGuard, cast
+from typing import Any, BinaryIO, TypeAlias, TypeGuard, cast
 
 import pyarrow as pa
 
-from sanitize._files.csv import CSV_SUFFIXES, CsvSource
-from sanitize._files.csv_stream import is_delimiter
+from sanitize._files.csv import CSV_SUFFIXES, CsvSource, is_text_file
+from sanitize._files.description import TableDescription
 from sanitize._files.outputs import NAME_CHARACTERS, Outputs, outputs, temporary_place, writing
 from sanitize._files.parquet import ParquetSource
 from sanitize._files.source import AS_STORED, Numbers, Source
@@ -27,7 +27,7 @@ from sanitize._files.system import HAS_LOCKS, take_lock
 from sanitize._progress import begin
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError, TargetExists
 
-SourceLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source | Delimited"
+SourceLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source | Described"
 TargetLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Among"
 
 
@@ -153,35 +153,42 @@ class Among:
 
 
 @dataclass(frozen=True)
-class Delimited:
-    """A CSV file, folder or stream with the name of what stands between its fields.
+class Described:
+    """A file, folder, stream or table with what its owner says of it.
 
     Attributes
     ----------
-    source : path or binary stream
-    delimiter : str
+    source : path, binary stream or table
+    description : TableDescription
+    infers_header : bool
+        Whether a first line that looks like a row is taken for one.
     """
 
-    source: str | os.PathLike[str] | BinaryIO
-    delimiter: str
+    source: Any
+    description: TableDescription
+    infers_header: bool = False
 
 
-def delimited(source: SourceLike, delimiter: str | None) -> SourceLike:
-    """A source, and what stands between its fields where that was named.
+def described(source: SourceLike, description: TableDescription | None) -> SourceLike:
+    """A source, and what was said of it.
 
     Raises
     ------
     InvalidParameter
-        If it is no sign that can stand there, or the source is open already.
+        If the source is open already.
     """
-    if delimiter is None:
+    said = TableDescription.of(description)
+    if said == TableDescription():
         return source
-    if not (isinstance(delimiter, str) and is_delimiter(delimiter)):
-        got = repr(delimiter[:10]) if isinstance(delimiter, str) else type(delimiter).__name__
-        raise InvalidParameter(f'delimiter must be one sign that stands between fields, as ";", got {got}')
-    if isinstance(source, (Source, Delimited)):
-        raise InvalidParameter("this source is open already, with a delimiter of its own; leave delimiter out")
-    return Delimited(source, delimiter)
+    if isinstance(source, (Source, Described)):
+        raise InvalidParameter("this source is open already, with a description of its own; leave description out")
+    return Described(source, said)
+
+
+def written_release(name: str | os.PathLike[str]) -> SourceLike:
+    """A file that a release wrote, whatever its first rows look like."""
+    plain = TableDescription(delimiter=",", header=True)
+    return Described(name, plain) if _is_csv(path_of(name, SourceError)) else name
 
 
 @contextlib.contextmanager
@@ -193,9 +200,10 @@ def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[So
     source : path, address, binary stream, frame, stream of Arrow's record batches, or Source
         A Source is open already.
     numbers : Numbers
-        Columns that are numbers, which a CSV file does not know.
+        Columns that are numbers or dates, which a text file does not know.
     """
-    source, delimiter = (source.source, source.delimiter) if isinstance(source, Delimited) else (source, None)
+    said = source if isinstance(source, Described) else Described(source, TableDescription())
+    source = said.source
     with contextlib.ExitStack() as stack:
         if isinstance(source, Source):
             table = source.with_numbers(numbers)
@@ -203,28 +211,35 @@ def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[So
             if isinstance(source.read(0), str):
                 raise InvalidParameter("a stream must be opened for bytes, for example sys.stdin.buffer")
             spool = stack.enter_context(Spool(partial(shutil.copyfileobj, cast(BinaryIO, source), length=COPY_BYTES)))
-            table = CsvSource.open(spool, numbers, delimiter)
+            table = CsvSource.open(spool, numbers, said.description, infers_header=said.infers_header)
         elif is_address(source):
-            table = _at(stack.enter_context(Remote.of(source, SourceError).fetched()), numbers, delimiter)
+            table = _at(stack.enter_context(Remote.of(source, SourceError).fetched()), numbers, said)
         elif isinstance(source, (str, os.PathLike)):
-            table = _at(path_of(source, SourceError), numbers, delimiter)
-        elif delimiter is None:
-            table = stack.enter_context(ArrowSource.open(source))
+            table = _at(path_of(source, SourceError), numbers, said)
         else:
-            raise InvalidParameter("a table that is no file has no delimiter; leave it out")
+            _refuse_of_text("a table that is no file", said.description, InvalidParameter)
+            table = stack.enter_context(ArrowSource.open(source)).described(said.description.types)
         yield table
 
 
-def _at(path: Path, numbers: Numbers, delimiter: str | None) -> Source:
+def _at(path: Path, numbers: Numbers, said: Described) -> Source:
     """The table of a path."""
-    if delimiter is not None and path.exists() and not _is_csv(path):
-        raise SourceError(f"{path.name} is no CSV file, so it has no delimiter; leave it out")
-    return CsvSource.open(path, numbers, delimiter) if _is_csv(path) else ParquetSource.open(path)
+    if _is_csv(path):
+        return CsvSource.open(path, numbers, said.description, infers_header=said.infers_header)
+    if path.exists():
+        _refuse_of_text(f"{path.name}, which is no text file,", said.description, SourceError)
+    return ParquetSource.open(path).described(said.description.types)
+
+
+def _refuse_of_text(what: str, description: TableDescription, error: type[SanitizeError]) -> None:
+    """Refuse what only a text file has."""
+    if names := description.of_text:
+        raise error(f"{what} has no {names[0]}; leave it out")
 
 
 def _is_csv(path: Path) -> bool:
     if not path.is_dir():
-        return path.name.lower().endswith(CSV_SUFFIXES)
+        return is_text_file(path.name)
     names = [file.name.lower() for file in path.rglob("*")]
     return not any(name.endswith(".parquet") for name in names) and any(name.endswith(CSV_SUFFIXES) for name in names)
 
@@ -287,7 +302,7 @@ def _in_store(remote: Remote, *, force: bool) -> tuple[Target, contextlib.Abstra
 
 def _root(source: SourceLike) -> Path | None:
     """File or folder of a source; None for a stream."""
-    source = source.source if isinstance(source, Delimited) else source
+    source = source.source if isinstance(source, Described) else source
     if isinstance(source, Source):
         return source.root if source.is_on_disk else None
     if is_address(source) or not isinstance(source, (str, os.PathLike)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 
 from sanitize._files.footer import REMEMBERED_BYTES, UNLESS, Footer, is_trusted
 from sanitize._files.source import BATCH_ROWS, Load, Source, files_under, partition_schema, reading, stamp_of
+from sanitize._tables.columns import value_type
 from sanitize.errors import SourceError
 
 MAGIC = b"PAR1"
@@ -23,6 +25,8 @@ MAGIC = b"PAR1"
 _ARROW = (b"ARROW1", b"FEA1")
 _ENCRYPTED = b"PARE"
 _MIN_BYTES = 12
+# Pages of text in these can be read into dictionaries.
+_IN_DICTIONARIES = frozenset(("PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"))
 # A footer describes columns and row groups; even thousands of both stay far below this.
 _FOOTER_BYTES = 1 << 28
 # Values of columns that need not be read together.
@@ -53,18 +57,16 @@ class ParquetSource(Source):
         """
         path = Path(root)
         files = files_under(path, [".parquet"])
-        schema: pa.Schema | None = None
+        schemas: list[pa.Schema] = []
         n_rows = 0
         for file in files:
             with reading(file.name):
                 n_rows += sum(read_footer(file).row_groups)
                 with _reader(file) as reader:
                     found = reader.schema_arrow.remove_metadata()
-            schema = found if schema is None else schema
-            if not schema.equals(found):
-                raise SourceError(f"{file.name} has other columns or types than {files[0].name}; convert them first")
-        assert schema is not None
-        named = partition_schema(path, files)
+            schemas.append(found)
+        schema = _joined_schema(files, schemas)
+        named = partition_schema(path, files, schema.names)
         stamps = tuple(stamp_of(file) for file in files)
         return cls(path, files, pa.schema([*schema, *named]), stamps, tuple(named.names), n_rows=n_rows)
 
@@ -108,6 +110,9 @@ class ParquetSource(Source):
                 known = _metadata(raw) if len(raw) <= REMEMBERED_BYTES else None
                 text = [name for name in columns if is_text(self.schema.field(name).type)]
                 reader = stack.enter_context(_reader(file, text, known))
+                if text and (plain := _without_dictionaries(reader.metadata, text, row_groups)):
+                    kept = [name for name in text if name not in plain]
+                    reader = stack.enter_context(_reader(file, kept, known))
             with reading(file.name):
                 batches = reader.iter_batches(
                     batch_size=batch_rows, row_groups=row_groups, columns=list(columns), use_threads=False
@@ -118,12 +123,91 @@ class ParquetSource(Source):
                 if batch is None:
                     return
                 # A name may also select nested fields that start with it, so pick by exact name.
-                yield batch.select([batch.schema.get_field_index(name) for name in columns])
+                yield self._alike(batch.select([batch.schema.get_field_index(name) for name in columns]), file)
+
+    def _alike(self, batch: pa.RecordBatch, file: Path) -> pa.RecordBatch:
+        """A batch in the types of the whole table, texts in dictionaries."""
+        if not batch.num_columns:
+            return batch
+        columns = []
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            dtype = self.schema.field(name).type
+            if value_type(column.type) != value_type(dtype):
+                with reading(file.name):
+                    column = column.cast(value_type(dtype))
+            columns.append(column.dictionary_encode() if is_text(column.type) else column)
+        return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _joined_schema(files: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Columns of all files, in types that hold the values of each.
+
+    Raises
+    ------
+    SourceError
+        If a file lacks a column, has another, or one with values of another kind.
+    """
+    first = schemas[0]
+    for file, schema in zip(files, schemas, strict=True):
+        if Counter(schema.names) != Counter(first.names):
+            lacking = [name for name in first.names if name not in schema.names]
+            more = [name for name in schema.names if name not in first.names]
+            what = f"no column {lacking[0]!r}" if lacking else f"a column {(more or schema.names)[0]!r} more"
+            raise SourceError(f"{file.name} has {what}, compared with {files[0].name}; give all files the same columns")
+    if len(set(first.names)) < len(first.names):
+        return first
+    return pa.schema([_joined_field(name, files, [schema.field(name) for schema in schemas]) for name in first.names])
+
+
+def _joined_field(name: str, files: Sequence[Path], fields: Sequence[pa.Field]) -> pa.Field:
+    """A column in the narrowest type that holds exactly the values that it may have in each file."""
+    kinds = list(dict.fromkeys(field.type for field in fields))
+    if len(kinds) == 1:
+        return fields[0].with_nullable(any(field.nullable for field in fields))
+    plain = [value_type(dtype) for dtype in kinds if not pa.types.is_null(value_type(dtype))]
+    joined = plain[0] if plain else pa.null()
+    for dtype in plain[1:]:
+        wide = _wider(joined, dtype)
+        if wide is None:
+            file = next(file for file, field in zip(files, fields, strict=True) if value_type(field.type) == dtype)
+            raise SourceError(
+                f"{file.name} has {dtype} in the column {name!r} where {files[0].name} has {joined}; convert one of "
+                "them"
+            )
+        joined = wide
+    return pa.field(name, joined)
+
+
+def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """A type that holds the values of two; None where they are of two kinds."""
+    try:
+        [field] = pa.unify_schemas([pa.schema([("x", one)]), pa.schema([("x", other)])], promote_options="permissive")
+    except pa.ArrowException:
+        return None
+    is_mixed = any(of(one) != of(other) for of in (pa.types.is_temporal, is_text, _is_bytes))
+    return None if is_mixed else field.type
+
+
+def _is_bytes(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype))
 
 
 def is_text(dtype: pa.DataType) -> bool:
     """Whether the reader can leave a column in dictionaries."""
     return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_binary(dtype))
+
+
+def _without_dictionaries(
+    metadata: pq.FileMetaData, names: Sequence[str], row_groups: Sequence[int] | None
+) -> set[str]:
+    """Columns of text with pages in an encoding that Arrow cannot leave in dictionaries."""
+    wanted, found = set(names), set()
+    places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in wanted]
+    for group in range(metadata.num_row_groups) if row_groups is None else row_groups:
+        for chunk in (metadata.row_group(group).column(place) for place in places):
+            if not _IN_DICTIONARIES.issuperset(chunk.encodings):
+                found.add(chunk.path_in_schema)
+    return found
 
 
 def consecutive(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], int]]:

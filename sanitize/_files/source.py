@@ -3,45 +3,52 @@
 from __future__ import annotations
 
 import contextlib
+import lzma
 import os
 import re
 import stat
+import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
 
+from sanitize._files.description import NUMBERS, is_dated
 from sanitize._progress import advance
-from sanitize._tables.columns import check_type
+from sanitize._tables.columns import check_type, is_number_type, value_type
 from sanitize.errors import ColumnError, SanitizeError, SourceChanged, SourceError
 
 # As many rows as writers commonly put into a row group, whose dictionaries are then looked at once.
 BATCH_ROWS = 1 << 20
 # Values in memory at a time, for each worker: batches of more than a few columns have fewer rows.
 _BATCH_VALUES = 1 << 23
+_UNPACKING = (zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Columns that are numbers.
+    """Columns of a text file that are numbers or dates.
 
     Attributes
     ----------
     named : collection of str
-        Columns that must be: those with bins, or that were numbers when a tree was grown.
+        Columns that must be numbers: those with bins, or that were numbers when a tree was grown.
+    dates : collection of str
+        Columns that are cut as dates, if they are written in another form than that of ISO 8601.
     found : callable, optional
-        Of other columns, by name, whether they are to be numbers if every value of them is written as one.
+        Of other columns, by name, whether they are to be what all of their values are written as.
     """
 
     named: Collection[str] = ()
+    dates: Collection[str] = ()
     found: Callable[[str], bool] | None = None
 
 
@@ -112,6 +119,19 @@ class Source(ABC):
                 raise ColumnError(f"{self.root.name} has {times[name]} columns named {name!r}; rename them first", name)
             check_type(self.schema.field(name).type, name)
 
+    def described(self, types: Mapping[str, str]) -> Source:
+        """The same table, in which numbers that are codes are values without an order.
+
+        Raises
+        ------
+        ColumnError
+            If a column is absent, or is stored as something else than it is said to be.
+        """
+        if absent := [name for name in types if name not in self.schema.names]:
+            raise self.absent(absent)
+        fields = [described_field(field, types.get(field.name)) for field in self.schema]
+        return self if fields == list(self.schema) else replace(self, schema=pa.schema(fields))
+
     def with_numbers(self, numbers: Numbers) -> Source:
         """The same table, with more columns as numbers where it knows text alone."""
         return self
@@ -132,10 +152,28 @@ class Source(ABC):
         batch_rows = min(batch_rows, max(1, _BATCH_VALUES // max(1, len(stored))))
         for batch in self._stored(file, stored, batch_rows, row_groups):
             found = {name: batch.column(j) for j, name in enumerate(stored)}
+            self._check_folders(file, found)
             if self.partitions:
                 found |= self._named(file, batch.num_rows)
-            yield {name: found[name] for name in columns}
+            yield {name: self._as_described(name, found[name]) for name in columns}
             advance(batch.num_rows)
+
+    def _check_folders(self, file: Path, found: Mapping[str, pa.Array]) -> None:
+        """Refuse a file with a column that its folder names, too, with another value."""
+        for name, text in _values(self.root, file) if self.root.is_dir() else ():
+            if name not in found:
+                continue
+            values = found[name].unique().drop_null().cast(value_type(found[name].type))
+            if any(str(value) != text and not _is_same_number(value, text) for value in values.to_pylist()):
+                raise ColumnError(
+                    f"column {name!r} has other values in {file.name} than the folder that it lies in names; move the "
+                    "file or rename the folder",
+                    name,
+                )
+
+    def _as_described(self, name: str, column: pa.Array) -> pa.Array:
+        is_code = pa.types.is_dictionary(self.schema.field(name).type) and not pa.types.is_dictionary(column.type)
+        return column.dictionary_encode() if is_code else column
 
     def _named(self, file: Path, n_rows: int) -> dict[str, pa.Array]:
         """The columns of one file that its folders name, as dictionaries of one value."""
@@ -172,6 +210,29 @@ class Source(ABC):
         for file, stamp in zip(self.files if self.is_on_disk else (), self._stamps, strict=True):
             if not file.exists() or stamp_of(file) != stamp:
                 raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
+
+
+def _is_same_number(value: Any, text: str | None) -> bool:
+    try:
+        return bool(float(value) == float(text or "nan"))
+    except (TypeError, ValueError):
+        return False
+
+
+def described_field(field: pa.Field, kind: str | None) -> pa.Field:
+    """A column of a table that knows its types, as it is said to be."""
+    dtype = value_type(field.type)
+    if (kind in NUMBERS and not is_number_type(dtype)) or (
+        kind is not None and is_dated(kind) and not pa.types.is_temporal(dtype)
+    ):
+        raise ColumnError(
+            f"column {field.name!r} is stored as {dtype}, not as the type {kind!r} that the description names; convert "
+            "the table, or name another type",
+            field.name,
+        )
+    if kind in ("code", "category") and is_number_type(dtype):
+        return pa.field(field.name, pa.dictionary(pa.int32(), dtype))
+    return field
 
 
 def files_under(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
@@ -257,18 +318,19 @@ def reading(name: str) -> Iterator[None]:
         raise SourceError(f"{name} may not be read; check its permissions") from None
     except (pa.ArrowMemoryError, MemoryError):
         raise SourceError(f"{name} needs more memory than there is to decode") from None
-    except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, zlib.error) as error:
+    except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, *_UNPACKING) as error:
         if isinstance(error, OSError) and error.errno:  # what the system says; Arrow's errors of content have no number
             raise SourceError(f"{name} cannot be read ({os.strerror(error.errno)})") from None
         reason = "a page fails its checksum" if "checksum" in str(error).lower() else "it is damaged or not supported"
         raise SourceError(f"{name} cannot be read: {reason} ({type(error).__name__})") from None
 
 
-def partition_schema(root: Path, files: Sequence[Path]) -> pa.Schema:
+def partition_schema(root: Path, files: Sequence[Path], held: Collection[str] = ()) -> pa.Schema:
     """Columns named by the folders of all files, as in ``year=2024/part.parquet``; none for a file or a flat folder.
 
     A column whose every value is a whole number written plainly is a number, any other is text; the name
-    ``__HIVE_DEFAULT_PARTITION__`` is a missing value. Values may be percent-encoded.
+    ``__HIVE_DEFAULT_PARTITION__`` is a missing value. Values may be percent-encoded. Columns that the files ``held``
+    themselves are read from them.
 
     Raises
     ------
@@ -285,6 +347,8 @@ def partition_schema(root: Path, files: Sequence[Path]) -> pa.Schema:
         raise SourceError(f"the folders under {root.name!r} name a column twice")
     fields = []
     for j, name in enumerate(names):
+        if name in held:
+            continue
         texts = {values[j][1] for values in found} - {None}
         whole = bool(texts) and all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text) for text in texts if text is not None)
         fields.append(pa.field(name, pa.int64() if whole else pa.string()))

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sanitize._tables.own_types import in_arrow
 from sanitize.errors import ColumnError
 
 ArrowColumn: TypeAlias = "pa.Array | pa.ChunkedArray"
@@ -39,6 +40,8 @@ def as_arrow(values: Any, name: str) -> ArrowColumn:
     """Any one-dimensional column as an Arrow array; missing values become nulls."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         # Arrow picks no rows from views.
+        if pa.types.is_run_end_encoded(values.type):
+            return pc.run_end_decode(values)
         return values.cast(_plain_type(values.type, name)) if is_view(values.type) else values
     dtype = getattr(values, "dtype", None)
     if str(dtype) == "Object":  # polars would hand over pointers
@@ -46,11 +49,13 @@ def as_arrow(values: Any, name: str) -> ArrowColumn:
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         values = values.astype(dtype.newbyteorder("="))
     try:
+        if (plain := in_arrow(values)) is not None:
+            return plain
         if type(values).__module__.partition(".")[0] in {"pandas", "numpy"} or not hasattr(values, "to_arrow"):
             array = pa.array(values, from_pandas=True)
         else:
             array = values.to_arrow()
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+    except (pa.ArrowException, TypeError, ValueError, ArithmeticError):
         # The cause quotes a value of the column, so it is left behind.
         array = None
     if array is None:
@@ -77,6 +82,11 @@ def value_type(dtype: pa.DataType) -> pa.DataType:
     return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
 
 
+def is_number_type(dtype: pa.DataType) -> bool:
+    """Whether values of a type are numbers."""
+    return _kind(dtype) == "number"
+
+
 def _mixed(name: str) -> ColumnError:
     return ColumnError(
         f"column {name!r} mixes kinds of values (for example text and numbers) or holds objects; "
@@ -91,6 +101,8 @@ def _plain_type(dtype: pa.DataType, name: str) -> pa.DataType:
     if isinstance(dtype, pa.BaseExtensionType):
         return _plain_type(dtype.storage_type, name)
     if types.is_dictionary(dtype):
+        return _plain_type(dtype.value_type, name)
+    if types.is_run_end_encoded(dtype):
         return _plain_type(dtype.value_type, name)
     if types.is_large_string(dtype) or types.is_string_view(dtype):
         return pa.string()

@@ -5,9 +5,10 @@ A released column is in the type of the column that it replaces.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sanitize._tables.columns import as_arrow, in_type, is_view
+from sanitize._tables.own_types import restored
 from sanitize.errors import ColumnError
 
 
@@ -179,7 +181,9 @@ class Table(Mapping[str, Any]):
         label_of = dict(zip(self.names, self.labels, strict=True)) if own else {}
         made = {
             label_of.get(name, name): pandas_like(
-                array, self._native_type(name, widest(array) if name in wide else None) if own else None
+                array,
+                self._native_type(name, widest(array) if name in wide else None) if own else None,
+                restored(self[name]) if own and name in self.names and name not in wide else None,
             )
             for name, array in columns.items()
         }
@@ -301,20 +305,29 @@ def widest(array: pa.Array) -> np.dtype[Any]:
     return np.dtype(np.uint64 if pa.types.is_unsigned_integer(_parts(array)[0].type) else np.int64)
 
 
-def pandas_like(array: pa.Array, dtype: Any) -> Any:
-    """Pandas column of a dtype; only the distinct values are converted, rows are taken from them."""
+def pandas_like(array: pa.Array, dtype: Any, own: Callable[[pa.Array], Any] | None = None) -> Any:
+    """Pandas column of a dtype; only the distinct values are converted, rows are taken from them.
+
+    ``own`` gives values of types that Arrow has not.
+    """
     import pandas as pd
 
     dictionary, indices = _parts(array)
     if isinstance(dtype, pd.ArrowDtype) and is_view(dtype.pyarrow_dtype) and indices is not None:
         dictionary, indices = dictionary.take(indices), None  # rows cannot be taken from views
     levels = pd.Series(pd.arrays.ArrowExtensionArray(dictionary))
-    if isinstance(dtype, pd.CategoricalDtype):
+    values: Any = None
+    if own is not None:
+        with contextlib.suppress(TypeError, ValueError):  # labels of several values stay texts
+            values = own(dictionary)
+    if values is not None:
+        pass
+    elif isinstance(dtype, pd.CategoricalDtype):
         released = set(dictionary.to_pylist())
         categories = [c for c in dtype.categories.tolist() if c in released]
         if len(categories) < len(released):
-            categories = dictionary.to_pylist()
-        values: Any = pd.Categorical(dictionary.to_pylist(), categories=categories, ordered=dtype.ordered)
+            categories = list(dict.fromkeys(dictionary.to_pylist()))  # two codes may print one value
+        values = pd.Categorical(dictionary.to_pylist(), categories=categories, ordered=dtype.ordered)
     elif dtype is None:
         values = levels.astype(object).array if pa.types.is_string(dictionary.type) else levels.array
     elif pa.types.is_string(dictionary.type) and pd.api.types.is_bool_dtype(dtype):
@@ -332,8 +345,8 @@ def pandas_like(array: pa.Array, dtype: Any) -> Any:
         return values
     codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
     fill = bool(indices.null_count)
-    if isinstance(dtype, np.dtype):
-        return pd.api.extensions.take(values.to_numpy(), codes, allow_fill=fill)
+    if isinstance(dtype, np.dtype) and not isinstance(values, pd.arrays.SparseArray):
+        return pd.api.extensions.take(np.asarray(values), codes, allow_fill=fill)
     return values.take(codes, allow_fill=fill)
 
 
@@ -376,6 +389,8 @@ def arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
         return made.cast(dtype) if fits else made
     # Rows are taken before the cast: views of text cannot be taken from.
     values = dictionary.take(indices) if indices is not None else dictionary
+    if pa.types.is_run_end_encoded(dtype):
+        return pc.run_end_encode(in_type(values, dtype.value_type), run_end_type=dtype.run_end_type)
     return in_type(values, dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype)
 
 

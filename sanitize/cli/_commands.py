@@ -7,14 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize._files.open import Among, delimited, is_address, path_of
+from sanitize._files.open import Among, described, is_address, path_of
 from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import bytes_of
 from sanitize._progress import shown
 from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit, release_tables
 from sanitize.cli._judge import judge as judge
 from sanitize.cli._judge import judged
-from sanitize.cli._settings import STREAM, check_output, check_records, policy_of, table_of
+from sanitize.cli._settings import STREAM, check_output, check_records, description_of, policy_of, table_of
 from sanitize.cli._standard import check_stdout, one_line, say
 from sanitize.errors import InvalidParameter, SourceError, TargetError, VerificationFailed
 from sanitize.policy import designer_of
@@ -125,7 +125,7 @@ def verify(args: argparse.Namespace) -> SanitizeError | None:
     with shown():
         settings: dict[str, Any] = {"rows": policy.rows, "against": args.against, "statement": args.statement}
         rewrite = None if args.rewrite is None else Among(args.rewrite, args.outputs)
-        settings |= {"delimiter": policy.delimiter, "receipt": policy.receipt, "rewrite": rewrite}
+        settings |= {"description": policy.description, "receipt": policy.receipt, "rewrite": rewrite}
         found = verify_file(args.input, args.source, sanitizer, **settings)
     say(found.to_json() if args.json else found.to_text() + "\n")
     return None if found.ok else VerificationFailed(found)  # what is written anew is mended, and stays
@@ -156,9 +156,9 @@ def init(args: argparse.Namespace) -> None:
 
     check_stdout(is_written=args.output is None)
     check_output(args.output, args, force=args.force)
-    source = delimited(sys.stdin.buffer if args.input == STREAM else args.input, args.delimiter)
+    source = sys.stdin.buffer if args.input == STREAM else args.input
     with shown():
-        content = skeleton(source)
+        content = skeleton(source, description_of(args))
     if args.output is None:
         say(content, is_file=True)
     else:
@@ -175,7 +175,7 @@ def sql(args: argparse.Namespace) -> None:
     if args.input is None:
         say(database.counts(policy) + "\n", is_file=True)
         return
-    counts = delimited(sys.stdin.buffer if args.input == STREAM else args.input, args.delimiter)
+    counts = described(sys.stdin.buffer if args.input == STREAM else args.input, description_of(args))
     with shown():
         sanitizer = database.fit(policy, counts)
     say(database.release(sanitizer) + "\n", is_file=True)

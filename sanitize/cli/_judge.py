@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sanitize._files.open import delimited, path_of, whole_table
+from sanitize._files.open import described, path_of, whole_table
 from sanitize._progress import shown
 from sanitize.cli._settings import STREAM, check_output
 from sanitize.cli._standard import say
@@ -66,6 +66,6 @@ def judged(args: argparse.Namespace, policy: Policy) -> Judgement | None:
 
     names = [*policy.sensitive, *policy.public, *policy.keep]
     with shown():
-        people = whole_table(delimited(args.input, policy.delimiter), names)
+        people = whole_table(described(args.input, policy.description), names)
         outsiders = whole_table(Path(args.judge), names) if args.judge else None
         return judge_table(policy.sanitizer(), people, outsiders=outsiders, sensitive=list(policy.sensitive)).require()

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sanitize._files.csv_stream import is_delimiter
+from sanitize._files.description import is_separator
 from sanitize._version import __version__
 from sanitize.binning import STEPS
 from sanitize.cli import _commands as commands
@@ -76,7 +76,7 @@ def day(text: str) -> str:
 def sign(text: str) -> str:
     """What stands between fields; a tab may be written as in TOML."""
     given = "\t" if text in ("\\t", "tab") else text
-    if not is_delimiter(given):
+    if not is_separator(given):
         raise argparse.ArgumentTypeError('takes one sign, as in --delimiter ";", or tab')
     return given
 

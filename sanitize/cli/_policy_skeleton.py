@@ -5,17 +5,23 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from sanitize._files.open import SourceLike, open_source
-from sanitize._files.source import Numbers, Source
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sanitize._files.csv import CsvSource
+from sanitize._files.description import TableDescription
+from sanitize._files.open import Described, SourceLike, open_source
+from sanitize._files.source import Source
 from sanitize._formatting import quoted
 from sanitize._limits import TUPLE_ROWS
 from sanitize._progress import begin
 from sanitize._release.survey import MANY_NUMBERS
 from sanitize._tables.columns import check_type, comparable, factorize
 from sanitize.binning import holds_dates, is_numeric
+from sanitize.cli._meanings import Traits, meaning_of
 from sanitize.errors import ColumnError
 from sanitize.policy import N_BINS
 from sanitize.report import rendered
@@ -30,6 +36,11 @@ _SENSITIVE = re.compile(
 )
 
 
+# Types of columns that name rows, and of those that are not offered for release.
+_ROWS = ("row number", "weight")
+_DROPPED = ("", "identifier", "free text", *_ROWS)
+
+
 @dataclass
 class _Survey:
     """One column: what it holds, and how many different values in the rows that were looked at."""
@@ -39,9 +50,14 @@ class _Survey:
     numeric: bool
     dated: bool
     nested: bool
+    dtype: Any = None
     n_values: int = 0
     n_rows: int = 0
     missing: bool = False
+    is_round: bool = True
+    traits: Traits = field(default_factory=Traits)
+    type: str = ""
+    reason: str = ""
 
     @property
     def distinct(self) -> bool:
@@ -49,16 +65,23 @@ class _Survey:
         return self.n_values > max(self.n_rows / 2, 1)
 
     @property
+    def n_told(self) -> str:
+        """How many different values it has, as far as they are told."""
+        return f"more than {_MOST_VALUES}" if self.n_values > _MOST_VALUES else f"{self.n_values}"
+
+    @property
     def needs_bins(self) -> bool:
         """Whether it has so many numbers or dates that no distribution of them can be learned."""
-        return (self.numeric or self.dated) and self.n_values > MANY_NUMBERS
+        return (self.type in ("quantity", "date")) and self.n_values > MANY_NUMBERS
 
     def look(self, column: Any, held: set[Any], most: int) -> None:
         """Take another batch into account; values are held until there are more than so many."""
+        values, codes = factorize(column, self.name)
+        self.traits.look(values, codes)
         if self.n_values > most:
             return
-        values, codes = factorize(column, self.name)
         self.n_rows += len(codes)
+        self.is_round = self.numeric and self.is_round and bool(pc.all(_ends_in_nought(values), min_count=0).as_py())
         self.missing = self.missing or bool((codes < 0).any())
         self.n_values = len(values)
         if self.n_values <= most:  # as values of Python a larger batch would take ten times the memory
@@ -68,22 +91,55 @@ class _Survey:
             held.clear()
 
 
-def skeleton(source: SourceLike) -> str:
+def skeleton(source: SourceLike, description: TableDescription | None = None) -> str:
     """Text of a policy that lists every column of a table."""
-    with open_source(source, Numbers(found=lambda _: True)) as table:
+    with open_source(Described(source, TableDescription.of(description), infers_header=True)) as raw:
+        table, readers, source_lines = _inferred(raw)
         surveys, n_rows = _survey(table)
     roles: dict[str, list[_Survey]] = {"sensitive": [], "public": [], "drop": []}
+    names = [survey.name for survey in surveys]
     for survey in surveys:
-        role = "public" if survey.numeric or survey.dated or not survey.distinct else "drop"
-        if not survey.nested and _SENSITIVE.search(survey.name):
+        if not survey.nested:
+            survey.type, survey.reason = meaning_of(survey, names)
+        role = "drop" if survey.type in _DROPPED else "public"
+        if not survey.nested and survey.type not in _ROWS and _SENSITIVE.search(survey.name):
             role = "sensitive"
         roles["drop" if survey.nested else role].append(survey)
     # Combinations of the public columns that would have too few rows each.
     sizes = (N_BINS if survey.needs_bins else survey.n_values + survey.missing for survey in roles["public"])
     is_whole = math.prod(sizes) * TUPLE_ROWS > n_rows and len(roles["public"]) > 1
     wide = [s for s in (*roles["sensitive"], *(() if is_whole else roles["public"])) if s.needs_bins]
-    told = {"n_rows": n_rows, "most": _MOST_VALUES, "tuple_rows": TUPLE_ROWS}
+    for survey in surveys:
+        survey.type = readers[survey.name] if survey.type == "date" and survey.name in readers else survey.type
+    told = {"n_rows": n_rows, "tuple_rows": TUPLE_ROWS, "source": source_lines}
+    told["types"] = [(quoted(survey.name), survey.type, survey.reason) for survey in surveys if not survey.nested]
     return rendered("cli/policy.toml.jinja", **roles, **told, is_whole=is_whole, wide=wide)
+
+
+def _inferred(table: Source) -> tuple[Source, dict[str, str], list[tuple[str, str, str]]]:
+    """A table whose texts are read as what they are, the forms of its dates, and lines on how its file is read."""
+    if not isinstance(table, CsvSource):
+        return table, {}, []
+    times = Counter(table.schema.names)
+    texts = [field.name for field in table.schema if pa.types.is_string(field.type) and times[field.name] == 1]
+    said, readers = table.inferred([name for name in texts if name not in table.partitions])
+    is_named = "the first line is unlike the rows below it"
+    is_row = "the first line looks like the rows below it, so columns are named by their places"
+    marks = [quoted(mark) for mark in said.missing or ()]
+    lines = [
+        ("delimiter", quoted(said.delimiter or ","), "between the fields of the first rows"),
+        ("header", "true" if said.header else "false", is_named if said.header else is_row),
+        ("missing", f"[{', '.join(marks)}]", "beside empty fields" if marks else "only empty fields; write marks here"),
+        ("decimal", quoted(said.decimal or "."), "before the decimals of numbers"),
+        ("thousands", quoted(said.thousands or ""), "between the thousands of numbers; empty for no sign"),
+    ]
+    return table.reading(readers), {name: reader.form for name, reader in readers.items() if reader.form}, lines
+
+
+def _ends_in_nought(values: Any) -> Any:
+    """Which numbers are multiples of ten, as rounded amounts are."""
+    numbers = values.cast(pa.float64())
+    return pc.equal(pc.subtract(pc.floor(pc.divide(numbers, 10.0)), pc.divide(numbers, 10.0)), 0.0)
 
 
 def _survey(table: Source) -> tuple[list[_Survey], int]:
@@ -100,7 +156,9 @@ def _survey(table: Source) -> tuple[list[_Survey], int]:
         except ColumnError:
             plain, numeric, dated, nested = str(column.type).partition("<")[0], False, False, True
         kind = quoted(str(plain))[1:-1]  # the name of a time zone may be any text
-        surveys[column.name] = _Survey(column.name, kind, numeric=numeric, dated=dated, nested=nested)
+        surveys[column.name] = _Survey(
+            column.name, kind, numeric=numeric, dated=dated, nested=nested, dtype=column.type
+        )
     names = [survey.name for survey in surveys.values() if not survey.nested]
     n_rows, groups = 0, list(table.apart(names))
     begin(None if table.known_rows is None else table.known_rows * len(groups))

@@ -10,7 +10,8 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from sanitize._files.open import SourceLike, delimited, open_source, path_of
+from sanitize._files.description import TableDescription
+from sanitize._files.open import SourceLike, described, open_source, path_of
 from sanitize._files.source import AS_STORED, Numbers
 from sanitize.errors import InvalidParameter, PolicyError, TargetError
 from sanitize.policy import DEFAULT_MECHANISM, OWNERS, PAIRS, WHOLE, Policy, PolicyBudget, PolicyChannel
@@ -19,7 +20,7 @@ from sanitize.policy import MECHANISMS as ALL
 STREAM = "-"
 # A grid needs bounds of every column, which a policy has room for.
 MECHANISMS = tuple(name for name in ALL if name != "gaussian-channel")
-_LONG = (*chain(*PAIRS), "bins", "min_count", "smoothing", "rows", "delimiter", "unit", "ledger")
+_LONG = (*chain(*PAIRS), "bins", "min_count", "smoothing", "rows", "delimiter", "header", "unit", "ledger")
 _SETTINGS = {"sensitive": "-s", "public": "-x", "keep": "-k", "eps": "-e", "mechanism": "-m"}
 _SETTINGS |= {name: f"--{name.replace('_', '-')}" for name in _LONG}
 
@@ -104,11 +105,17 @@ def policy_of(args: argparse.Namespace) -> Policy:
         _budget(args, mechanism) if "eps" in args else PolicyBudget("lift", {}),
         keep,
         rows=getattr(args, "rows", None) or "shuffle",
-        delimiter=getattr(args, "delimiter", None),
+        description=description_of(args),
         ledger=getattr(args, "ledger", None),
         unit=unit,
         **beside,
     )
+
+
+def description_of(args: argparse.Namespace) -> TableDescription:
+    """What the command line says of how the input is read."""
+    header = getattr(args, "header", None)
+    return TableDescription(getattr(args, "delimiter", None), None if header is None else header == "yes")
 
 
 def _sides(args: argparse.Namespace) -> dict[str, float]:
@@ -128,7 +135,7 @@ def table_of(args: argparse.Namespace, policy: Policy, numbers: Numbers = AS_STO
     """The input; under a policy that was named it is open already, because all of its columns must be listed."""
     if policy.tables:
         raise InvalidParameter("this policy is of tables of units, which `sanitize release --dry-run` measures")
-    source = delimited(sys.stdin.buffer if args.input == STREAM else args.input, policy.delimiter)
+    source = described(sys.stdin.buffer if args.input == STREAM else args.input, policy.description)
     if args.policy is None:
         yield source
         return

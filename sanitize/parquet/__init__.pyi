@@ -15,6 +15,7 @@ from ._writers import (
     typed as typed,
 )
 from ._privatize import (
+    TableDescription as TableDescription,
     audit_file as audit_file,
     plan_file as plan_file,
     release_file as release_file,

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._checks import whole_number
-from sanitize._files.open import Target, delimited, open_source, open_target
+from sanitize._files.description import TableDescription as TableDescription
+from sanitize._files.open import Target, described, open_source, open_target
 from sanitize._files.source import BATCH_ROWS
 from sanitize._files.system import n_workers
 from sanitize._release.designer import Designer, Releases, Report, refuse_noisy
@@ -44,7 +45,7 @@ def release_file(
     batch_rows: int = BATCH_ROWS,
     workers: int | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
-    delimiter: str | None = None,
+    description: TableDescription | None = None,
     receipt: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Release a Parquet or CSV file, data set or stream: count, design, check, draw, write.
@@ -53,9 +54,10 @@ def release_file(
     target appears whole or not at all. The output holds the released columns and nothing else of the source: no other
     column, metadata, index, unused dictionary value or statistics of raw values.
 
-    Names ending in ``.csv``, ``.tsv`` or ``.csv.gz`` are read as CSV: UTF-8 with a header line and double quotes.
-    Every column is text as it stands (01234 and NA stay what they are) but those with bins, which are numbers. An
-    empty field is missing, ``""`` is the empty text.
+    Names ending in ``.csv``, ``.tsv``, ``.txt`` or ``.dat``, perhaps compressed (``.gz``, ``.bz2``, ``.xz``, ``.zip``),
+    are read as CSV: UTF-8 with double quotes. Columns with bins are numbers or dates, and so are those of a whole table
+    whose every value is written as one; a `TableDescription` says of any column what it is. Others are text as it
+    stands (01234 and NA stay what they are). An empty field is missing, ``""`` is the empty text.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ def release_file(
         report warns of spreadsheets.
     by : Sanitizer, Policy or SavedRelease
         An estimator of `sanitize.transformers`, which is fitted in place; a policy, which must list every column of the
-        source, and says what is not said here (rows, workers, ledger, delimiter, receipt); or a saved release, which
+        source, and says what is not said here (rows, workers, ledger, description, receipt); or a saved release, which
         fits nothing and refuses values that were not there at fit.
     rows : {"shuffle", "keep"}, optional
         Row order can tell S (a file sorted by it), so rows are shuffled by default, and depend on the counts of the
@@ -91,9 +93,9 @@ def release_file(
     ledger : Ledger or path, optional
         Book of the releases of this table: the release is refused where it exceeds the ledger's budget together with
         all that are recorded there, and recorded otherwise.
-    delimiter : str, optional
-        What stands between the fields of a source in CSV; by default a comma, semicolon or tab, as its header has it.
-        What is written has commas.
+    description : TableDescription, optional
+        How a source is read: what a text file writes where, and what its columns are. By default a policy says it, or
+        it is inferred. What is written has commas between fields, and numbers and dates as ISO 8601 has them.
     receipt : path, optional
         File, outside the folder of the target and readable by its owner only, to write what `verify_file` draws the
         release again by. It holds a key derived for this release and this source alone: whoever has it undoes the
@@ -124,7 +126,7 @@ def release_file(
     LeakageReport(subset merging, holds for these rows only)
     """
     key = hidden(key)
-    asked = _Asked.of(by, rows, workers, delimiter)
+    asked = _Asked.of(by, rows, workers, description)
     sanitizer, rows, threads = asked.sanitizer, asked.rows, asked.threads
     ledger, receipt = asked.of_policy("ledger", ledger), asked.of_policy("receipt", receipt)
     whole_number("batch_rows", batch_rows, 1)
@@ -182,11 +184,11 @@ class _Asked:
     policy: Any
     rows: RowOrder
     threads: int
-    delimiter: str | None
+    description: TableDescription | None
     is_listed: bool
 
     @classmethod
-    def of(cls, by: Any, rows: RowOrder | None, workers: int | None, delimiter: str | None) -> Self:
+    def of(cls, by: Any, rows: RowOrder | None, workers: int | None, description: TableDescription | None) -> Self:
         """Settings that hold; arguments in another order are refused."""
         if not hasattr(by, "_releaser"):
             raise InvalidParameter(
@@ -202,10 +204,10 @@ class _Asked:
                     f"sanitize.{'relational.UnitRelease' if policy.tables else 'parquet.release_units'}"
                 )
             rows, workers = rows or policy.rows, workers or policy.workers
-            delimiter = delimiter or (policy.delimiter if is_listed else None)
+            description = description or (policy.description if is_listed else None)
         rows = rows or "shuffle"
         check_row_order(rows)
-        return cls(releaser, policy, rows, n_workers(workers), delimiter, is_listed)
+        return cls(releaser, policy, rows, n_workers(workers), description, is_listed)
 
     def of_policy(self, name: str, given: Any) -> Any:
         """A place of the policy, where none was given; levels of differential privacy are booked by themselves."""
@@ -216,7 +218,7 @@ class _Asked:
     @contextlib.contextmanager
     def opened(self, source: SourceLike) -> Iterator[Source]:
         """The table, whose columns are all in the policy."""
-        with open_source(delimited(source, self.delimiter), self.sanitizer.numbers) as table:
+        with open_source(described(source, self.description), self.sanitizer.numbers) as table:
             if self.is_listed:
                 self.policy.check(table.schema.names)
             yield table
@@ -229,7 +231,7 @@ def plan_file(
     rows: RowOrder | None = None,
     batch_rows: int = BATCH_ROWS,
     workers: int | None = None,
-    delimiter: str | None = None,
+    description: TableDescription | None = None,
 ) -> LeakageReport:
     """Design and measure what `release_file` would write, and write nothing.
 
@@ -244,7 +246,7 @@ def plan_file(
     batch_rows : int
     workers : int, optional
         Threads; all cores by default.
-    delimiter : str, optional
+    description : TableDescription, optional
         As `release_file` takes it.
 
     Returns
@@ -266,7 +268,7 @@ def plan_file(
     >>> plan_file(file, Watchdog(1.0, sensitive="survived", public=["class", "sex"]))
     LeakageReport(watchdog, holds for these rows only)
     """
-    asked = _Asked.of(by, rows, workers, delimiter)
+    asked = _Asked.of(by, rows, workers, description)
     refuse_noisy(asked.sanitizer, "a plan would be a fit of its own; release, and read the report, or plan without")
     with asked.opened(source) as table:
         report: LeakageReport = asked.sanitizer.prepare(
@@ -282,7 +284,7 @@ def audit_file(
     *,
     batch_rows: int = BATCH_ROWS,
     workers: int | None = None,
-    delimiter: str | None = None,
+    description: TableDescription | None = None,
 ) -> LeakageReport:
     """What the public columns of a Parquet file or data set tell about the sensitive ones as they are.
 
@@ -294,7 +296,7 @@ def audit_file(
     batch_rows : int
     workers : int, optional
         Threads; all cores by default.
-    delimiter : str, optional
+    description : TableDescription, optional
         As `release_file` takes it.
 
     Returns
@@ -311,7 +313,7 @@ def audit_file(
     >>> round(audit_file(file, ["survived"], ["class", "sex"]).summary["max_log_lift"], 3)
     1.102
     """
-    with open_source(delimited(source, delimiter)) as table:
+    with open_source(described(source, description)) as table:
         layout = Layout(tuple(sensitive), tuple(public))
         counted = FirstPass(table, batch_rows, workers=n_workers(workers)).count(layout, "shuffle")
     return layout.audit(counted.table)

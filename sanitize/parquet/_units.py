@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._files.open import Target, delimited, open_source, open_target
+from sanitize._files.open import Target, described, open_source, open_target
 from sanitize._files.system import n_workers
 from sanitize._release.designer import Prepared
 from sanitize._release.first_pass import FirstPass, check_row_order
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from sanitize._files.description import TableDescription
     from sanitize._files.open import SourceLike, TargetLike
     from sanitize._files.source import Source
     from sanitize._release.designer import Designer
@@ -37,7 +38,7 @@ def release_units(
     rows: RowOrder = "shuffle",
     force: bool = False,
     workers: int | None = None,
-    delimiter: str | None = None,
+    description: TableDescription | None = None,
 ) -> UnitReport:
     """Release a Parquet or CSV file whose rows belong to units, and record in a ledger what each unit was told.
 
@@ -55,7 +56,7 @@ def release_units(
     force : bool
         Replace a target that exists.
     workers : int, optional
-    delimiter : str, optional
+    description : TableDescription, optional
         As `release_file` takes it.
 
     Returns
@@ -90,7 +91,7 @@ def release_units(
     check_row_order(rows)
     threads = n_workers(workers)
     place, opened = open_target(target, source, force=force)
-    with opened as outputs, open_source(delimited(source, delimiter), sanitizer.numbers) as table:
+    with opened as outputs, open_source(described(source, description), sanitizer.numbers) as table:
         columns = _columns(table, sanitizer, ledger, rows, threads)
         written = place.path if isinstance(place, Target) else None
         spending = ledger.spending(columns, sanitizer, target=written)
@@ -108,7 +109,7 @@ def plan_units(
     *,
     rows: RowOrder = "shuffle",
     workers: int | None = None,
-    delimiter: str | None = None,
+    description: TableDescription | None = None,
 ) -> UnitReport:
     """What `release_units` would tell, together with all that the ledger knows; nothing is written or recorded.
 
@@ -121,7 +122,7 @@ def plan_units(
     ledger : UnitLedger
     rows : {"shuffle", "keep"}
     workers : int, optional
-    delimiter : str, optional
+    description : TableDescription, optional
         As `release_file` takes it.
 
     Returns
@@ -143,7 +144,7 @@ def plan_units(
     0
     """
     check_row_order(rows)
-    with open_source(delimited(source, delimiter), sanitizer.numbers) as table:
+    with open_source(described(source, description), sanitizer.numbers) as table:
         return ledger.check(_columns(table, sanitizer, ledger, rows, n_workers(workers)), sanitizer)
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Annotated, Any, Literal, Union
 
 from sanitize._files.declared import LARGEST, UNSET, Finite, Meta, NonNegative, Unset, form, listed, notes_of, said
+from sanitize._files.description import DECIMALS, THOUSANDS, TYPES
 from sanitize.binning import STEPS, date_edges
 from sanitize.errors import InvalidParameter, PolicyError
 from sanitize.policy._reader import fitting, misplaced, missing, refused, unlisted
@@ -63,6 +64,11 @@ def _maybe(of: Any, description: str, *owners: str) -> Any:
     return Annotated[of | Unset, Meta(description=description, extra={"owners": owners})], UNSET
 
 
+def _one_or_none(description: str, *words: str) -> Any:
+    """A key with a few words to choose from, which may be absent."""
+    return _maybe(Literal[words], description)
+
+
 def _one(description: str, *words: str) -> Any:
     """A key with a few words to choose from, the first of which is the default."""
     return Annotated[Literal[words], Meta(description=description)], words[0]
@@ -96,7 +102,19 @@ _OF_ROWS = {
     "additionalProperties": False,
 }
 _CUTS = Annotated[Any, said(extra_json_schema={"anyOf": [*_ARRAYS, {"enum": list(STEPS)}, _OF_ROWS]})]
-_DELIMITER = Annotated[str, said('one sign such as ";", "|" or "\\t"', max_length=1, pattern=r"^[\t -!#-/:-@\[-`{-~]$")]
+_DELIMITER = Annotated[
+    str, said('one sign such as ";", "|" or "\\t"', max_length=2, pattern=r"^[\t -!#-/:-@\[-`{-~] ?$")
+]
+_MARKS = Annotated[
+    tuple[str, ...], said("an array of texts", 'write for example ["NA", "."]', extra_json_schema={"uniqueItems": True})
+]
+_TYPE = Annotated[
+    str,
+    said(
+        f"one of {', '.join(TYPES)}, or how dates are written, as %d.%m.%Y",
+        extra_json_schema={"anyOf": [{"enum": list(TYPES)}, {"pattern": "%"}]},
+    ),
+]
 _ISO = {"pattern": r"^\d{4}-\d{2}-\d{2}$"}
 _DAY = Annotated[datetime.date, said("a date", "write it as 2026-01-31", extra_json_schema=_ISO)]
 _PLAIN = said("an array of texts, numbers or booleans", 'write for example ["low", "high"]', min_length=1)
@@ -250,6 +268,14 @@ _TABLE = form(
     id=_maybe(_TEXT, "Column that names its own rows, where others belong to them."),
     summaries=(_key(dict[str, _SUMMARIES], "What of a column is in the profile of a unit."), {}),
 )
+_SOURCE = form(
+    "source",
+    delimiter=_maybe(_DELIMITER, "Sign between fields, perhaps with a blank after it."),
+    header=_maybe(bool, "Whether the first line names the columns; they are column_1, column_2, ... otherwise."),
+    missing=_maybe(_MARKS, 'Texts that stand for a missing value, as ["NA", "."]; an empty field always does.'),
+    decimal=_one_or_none("Sign before the decimals.", *DECIMALS),
+    thousands=_one_or_none("Sign between thousands; empty for none.", *THOUSANDS),
+)
 DOCUMENT = form(
     "policy",
     version=_key(Annotated[Literal[VERSION], _VERSION], "Version of this format.", f"version = {VERSION}"),
@@ -263,7 +289,11 @@ DOCUMENT = form(
     workers=_maybe(
         _WHOLE[1], "Threads that read, count and draw; all cores by default. The output is the same for any."
     ),
-    delimiter=_maybe(_DELIMITER, "What stands between the fields of a CSV source; told by its header otherwise."),
+    source=_maybe(_SOURCE, "How a text file is read; what is left out is inferred from it."),
+    types=(
+        _key(dict[str, _TYPE], "What a column holds: one of the words, or how its dates are written, as %d.%m.%Y."),
+        {},
+    ),
     receipt=_maybe(
         _TEXT,
         "File for what verify draws the release again by; in a folder that is not handed out, relative to this file.",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._files.declared import UNSET, plain
+from sanitize._files.description import TableDescription
 from sanitize._files.open import path_of
 from sanitize._files.source import bytes_of
 from sanitize.binning import LearnedEdges
@@ -57,7 +58,7 @@ _BUDGETS: dict[str, Any] = {
     "capacity": CapacityBudget,
 }
 # Keys that a policy has as its text gives them.
-_AS_GIVEN = ("rows", "audience", "missing", "handle_unknown", "workers", "delimiter", "title", "reason")
+_AS_GIVEN = ("rows", "audience", "missing", "handle_unknown", "workers", "title", "reason")
 
 
 @dataclass(frozen=True)
@@ -139,8 +140,8 @@ class Policy:
     handle_unknown : {"high_risk", "error"}
     workers : int or None
         Threads that read, count and draw; None for all cores.
-    delimiter : str or None
-        What stands between the fields of a source in CSV; None where its header tells.
+    description : TableDescription
+        How the source is read: from the tables ``[source]`` and ``[types]``.
     ledger : Path or None
         File that records releases of the same rows, or of the same units; relative to the policy's folder.
     receipt : Path or None
@@ -193,7 +194,7 @@ class Policy:
     title: str | None = None
     date: str | None = None
     reason: str | None = None
-    delimiter: str | None = None
+    description: TableDescription = field(default_factory=TableDescription)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Policy:
@@ -265,6 +266,7 @@ class Policy:
             root=document.root or None,
             tables=tables,
             date=document.date.isoformat() if document.date else None,
+            description=_description(document),
             **given,
         )
 
@@ -366,6 +368,15 @@ def _with_notions(values: Any) -> Any:
             [_with_notions(one) for one in channel] if isinstance(channel, list) else _with_notions(channel)
         )
     return made
+
+
+def _description(document: Any) -> TableDescription:
+    source = {} if document.source is UNSET else plain(document.source)
+    try:
+        return TableDescription(**source, types=document.types)
+    except InvalidParameter as error:
+        key = "types" if "type of column" in str(error) else "source"
+        raise PolicyError(f"{key}: {error}", key) from None
 
 
 def _budget(budget: Any) -> PolicyBudget:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sanitize._checks import required
 from sanitize._files.csv import CsvSource
-from sanitize._files.open import Target, delimited, open_source, open_target
+from sanitize._files.open import Target, described, open_source, open_target, written_release
 from sanitize._files.outputs import outputs, temporary_place
 from sanitize._files.sealed_text import digest_of
 from sanitize._files.system import n_workers
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
+    from sanitize._files.description import TableDescription
     from sanitize._files.open import Among, SourceLike
     from sanitize._files.source import Source
     from sanitize._release.designer import Designer, Prepared
@@ -90,7 +91,7 @@ def drawn_again(
         same = f"all {table.n_rows} drawn again by the key of the receipt"
         if digest_of(place.path) == digest_of(path):
             return report, [*checks, Check.passed("rows", f"{same}, every byte as it is released")]
-        with open_source(place.path) as drawn:
+        with open_source(written_release(place.path)) as drawn:
             fault = _difference(drawn, released)
         return report, [*checks, *_other_bytes(fault, same, receipt.other_versions)]
 
@@ -199,7 +200,7 @@ def verify_file(
     statement: File | None = None,
     rewrite: File | Among | None = None,
     false_alarm: float = FALSE_ALARM,
-    delimiter: str | None = None,
+    description: TableDescription | None = None,
 ) -> Verification:
     """Check a released file or folder, Parquet or CSV, against its source and the policy it was released under.
 
@@ -231,8 +232,8 @@ def verify_file(
     rewrite : path, optional
         File or folder to write the rows of the release to in their canonical form, whatever else it holds.
     false_alarm : float
-    delimiter : str, optional
-        What stands between the fields of sources in CSV; by default what the policy says, or their headers.
+    description : TableDescription, optional
+        How the source is read, as `release_file` takes it; by default what the policy says.
 
     Returns
     -------
@@ -262,8 +263,7 @@ def verify_file(
     """
     required("false_alarm", false_alarm, "lie between 0 and 1", lambda given: 0 < given < 1)
     policy = sanitizer if isinstance(sanitizer, Policy) else None
-    given = (policy.delimiter if policy else None) if delimiter is None else delimiter
-    named = delimited(source, given)
+    named = described(source, (policy.description if policy else None) if description is None else description)
     kept_order: RowOrder = (policy.rows if policy else "shuffle") if rows is None else rows
     check_row_order(kept_order)
     if isinstance(sanitizer, SavedRelease) and (receipt is None or statement is not None):
@@ -275,7 +275,10 @@ def verify_file(
     if against and receipt is None:
         raise InvalidParameter("receipts of other releases are compared with the receipt of this one; give it, too")
     with contextlib.ExitStack() as stack:
-        written, table = stack.enter_context(open_source(released)), stack.enter_context(open_source(named))
+        written, table = (
+            stack.enter_context(open_source(written_release(released))),
+            stack.enter_context(open_source(named)),
+        )
         if rewrite is not None:
             place, opened = open_target(rewrite, released, force=False)
             assert isinstance(place, Target)
@@ -317,7 +320,7 @@ def _without_drawing(
             *form_checks(written, json.loads(footer_of(again.report_, rows))),
         ]
         if isinstance(release.printer, (RowModel, ClassPartition)):
-            with open_source(written.root, again.numbers) as typed:
+            with open_source(written_release(written.root), again.numbers) as typed:
                 strange = [
                     column.name
                     for column in release.printer.columns

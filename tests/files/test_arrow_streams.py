@@ -231,7 +231,7 @@ def test_a_stream_has_no_receipt_and_no_delimiter(file, tmp_path):
     receipt.parent.mkdir()
     for more, says in (
         ({"receipt": receipt}, "bytes of files"),
-        ({"delimiter": ";"}, "no delimiter"),
+        ({"description": sz.TableDescription(delimiter=";")}, "no delimiter"),
     ):
         with pytest.raises(InvalidParameter, match=says):
             sz.release_file(TABLE.to_reader(), tmp_path / "out.parquet", merging(), **more)

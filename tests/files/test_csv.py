@@ -23,8 +23,8 @@ from sanitize._files.source import Numbers
 from sanitize.alphabet import Alphabet
 from sanitize.cli import main
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError, SourceChanged, SourceError, TargetError
+from sanitize.parquet import TableDescription, audit_file, plan_file, release_file
 from sanitize.parquet import _writers as _csv_target
-from sanitize.parquet import audit_file, plan_file, release_file
 from sanitize.parquet._writers import CsvWriter, formula_note, quoted
 from sanitize.policy import Policy
 from sanitize.transformers import Sanitizer
@@ -120,9 +120,12 @@ def test_a_file_without_a_header_line_does_not_show_its_first_row(tmp_path):
         lambda: audit_file(path, ["s"], ["x"]),
         lambda: plan_file(path, merging()),
     ):
-        with pytest.raises(ColumnError, match="no columns 's', 'x' in the table; the first line") as caught:
+        with pytest.raises(SourceError, match=r"the first line of in\.csv looks like a row") as caught:
             call()
         assert "SECRET" not in str(caught.value)
+    with pytest.raises(ColumnError, match="no columns 's', 'x' in the table; the first line") as caught:
+        release_file(path, tmp_path / "out.csv", merging(), description=TableDescription(header=True))
+    assert "SECRET" not in str(caught.value)
 
 
 def test_a_column_named_twice_is_refused_when_it_is_asked_for_only(tmp_path):
@@ -403,8 +406,10 @@ def test_tabs_are_not_written(tmp_path):
         release_file(write(tmp_path / "in.tsv", "s\tx\np\ta\nn\tb\n"), tmp_path / "out.tsv", merging())
 
 
+PIPED = TableDescription(delimiter="|")
 PIPES = "s|town, region|age\n" + "p|Aa, north|20\nn|Bb, south|30\n" * 100
 DELIMITED = """version = 1
+[source]
 delimiter = "|"
 [columns]
 sensitive = ["s"]
@@ -444,7 +449,7 @@ def test_what_cannot_stand_between_fields_is_refused(mark, tmp_path, capsys):
     assert main(["init", str(raw), "--delimiter", mark]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
     with pytest.raises(PolicyError, match="delimiter must be one sign"):
-        Policy.from_dict({**tomllib.loads(DELIMITED), "delimiter": mark})
+        Policy.from_dict({**tomllib.loads(DELIMITED), "source": {"delimiter": mark}})
 
 
 def test_a_tab_may_be_spelt_out_and_parquet_has_no_delimiter(tmp_path, capsys):
@@ -460,15 +465,15 @@ def test_a_tab_may_be_spelt_out_and_parquet_has_no_delimiter(tmp_path, capsys):
 def test_functions_take_the_delimiter_that_the_command_takes(tmp_path):
     raw, out = write(tmp_path / "raw.csv", PIPES), tmp_path / "out.csv"
     sanitizer = Policy.from_dict(tomllib.loads(DELIMITED)).sanitizer()
-    release_file(raw, out, sanitizer, delimiter="|")
+    release_file(raw, out, sanitizer, description=PIPED)
     assert CsvSource.open(out).schema.names == ["town, region", "age"]
-    assert verify_file(out, raw, sanitizer, delimiter="|").ok
+    assert verify_file(out, raw, sanitizer, description=PIPED).ok
     stream = io.BytesIO()
-    release_file(io.BytesIO(raw.read_bytes()), stream, sanitizer, delimiter="|")
+    release_file(io.BytesIO(raw.read_bytes()), stream, sanitizer, description=PIPED)
     assert stream.getvalue().startswith(b'"town, region",age')
     for report in (
-        plan_file(raw, sanitizer, delimiter="|"),
-        audit_file(raw, ["s"], ["town, region"], delimiter="|"),
+        plan_file(raw, sanitizer, description=PIPED),
+        audit_file(raw, ["s"], ["town, region"], description=PIPED),
     ):
         assert "town, region" in report.public
     with pytest.raises(ColumnError, match="town, region"):
@@ -480,10 +485,10 @@ def test_functions_refuse_what_cannot_stand_between_fields(mark, tmp_path):
     raw = write(tmp_path / "raw.csv", PIPES)
     sanitizer = Policy.from_dict(tomllib.loads(DELIMITED)).sanitizer()
     for call in (
-        lambda: release_file(raw, tmp_path / "out.csv", sanitizer, delimiter=mark),
-        lambda: plan_file(raw, sanitizer, delimiter=mark),
-        lambda: audit_file(raw, ["s"], ["age"], delimiter=mark),
-        lambda: verify_file(raw, raw, sanitizer, delimiter=mark),
+        lambda: release_file(raw, tmp_path / "out.csv", sanitizer, description=TableDescription(delimiter=mark)),
+        lambda: plan_file(raw, sanitizer, description=TableDescription(delimiter=mark)),
+        lambda: audit_file(raw, ["s"], ["age"], description=TableDescription(delimiter=mark)),
+        lambda: verify_file(raw, raw, sanitizer, description=TableDescription(delimiter=mark)),
     ):
         with pytest.raises(InvalidParameter, match="delimiter must be one sign"):
             call()

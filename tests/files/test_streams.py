@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import io
 import os
@@ -15,6 +16,7 @@ from csv_cases import KEY, merging, sailors, write
 import sanitize as sz
 from sanitize._files import streams as _spool
 from sanitize._files.csv import CsvSource
+from sanitize._files.open import open_source
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, TargetError
 from sanitize.parquet import audit_file, release_file
 from sanitize.parquet._writers import CsvWriter
@@ -166,10 +168,24 @@ def test_folders_that_do_not_agree_are_refused(folders, message, tmp_path):
         audit_file(tmp_path / "in", ["s"], ["a"])
 
 
-def test_a_column_in_files_and_folders_is_ambiguous(tmp_path):
-    (tmp_path / "in" / "s=1").mkdir(parents=True)
-    pq.write_table(pa.table({"s": ["p", "n"], "x": ["a", "b"]}), tmp_path / "in" / "s=1" / "0.parquet")
-    with pytest.raises(ColumnError, match="2 columns named 's'"):
+@pytest.mark.parametrize(
+    ("folder", "values"),
+    [("1", [1, 1]), ("1", ["1", "1"]), ("p q", ["p q", "p q"]), ("2024-01-31", [datetime.date(2024, 1, 31)] * 2)],
+)
+def test_a_column_in_files_and_folders_is_that_of_the_files(folder, values, tmp_path):
+    (tmp_path / "in" / f"s={folder}").mkdir(parents=True)
+    pq.write_table(pa.table({"s": values, "x": ["a", "b"]}), tmp_path / "in" / f"s={folder}" / "0.parquet")
+    with open_source(tmp_path / "in") as table:
+        assert table.schema.names == ["s", "x"]
+        [batch] = table.batches(table.files[0], ["x", "s"])
+    assert batch["s"].to_pylist() == values
+
+
+@pytest.mark.parametrize(("folder", "values"), [("1", ["p", "n"]), ("1", [1, 2]), ("a", [1, 1]), ("1", ["1.5", "1"])])
+def test_a_column_that_folders_name_otherwise_is_refused(folder, values, tmp_path):
+    (tmp_path / "in" / f"s={folder}").mkdir(parents=True)
+    pq.write_table(pa.table({"s": values, "x": ["a", "b"]}), tmp_path / "in" / f"s={folder}" / "0.parquet")
+    with pytest.raises(ColumnError, match=r"column 's' has other values in 0\.parquet than the folder"):
         audit_file(tmp_path / "in", ["s"], ["x"])
 
 

@@ -155,7 +155,7 @@ def test_a_column_of_identifiers_is_told_by_the_rows_that_were_looked_at(kind, t
     else:
         pq.write_table(table, tmp_path / "raw.parquet")
     lines = skeleton(tmp_path / f"raw.{kind}").splitlines()
-    told = next(line for line in lines if '"id"' in line)
+    told = next(line for line in lines if '"id",' in line)
     assert "more than 50 different values, a different value in most of the first " in told
-    assert next(line for line in lines if '"town"' in line).endswith("# string, 40 different values")
+    assert next(line for line in lines if '"town",' in line).endswith("# string, 40 different values")
     assert lines.index(told) > lines.index("drop = [")

@@ -104,7 +104,7 @@ NAMES = {
     """,
     "pandas": "",
     "parquet": """
-        audit_file plan_file release_file release_units
+        TableDescription audit_file plan_file release_file release_units
     """,
     "plots": """
         lift_histogram lift_map

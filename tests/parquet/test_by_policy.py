@@ -14,13 +14,14 @@ KEY = bytes(range(32))
 POLICY = """
 version = 1
 rows = "keep"
-delimiter = ";"
 receipt = "private/released.receipt"
 [columns]
 sensitive = ["survived"]
 public = ["class", "sex"]
 keep = []
 drop = ["age"]
+[source]
+delimiter = ";"
 [budget]
 at_most = 2.0
 at_least = 0.4
@@ -46,7 +47,11 @@ def merging():
 def test_a_policy_says_what_a_call_does_not(raw, tmp_path):
     report = sz.release_file(raw, tmp_path / "a.parquet", policy(tmp_path), key=KEY)
     (tmp_path / "private" / "released.receipt").unlink()
-    settings = {"rows": "keep", "delimiter": ";", "receipt": tmp_path / "private" / "released.receipt"}
+    settings = {
+        "rows": "keep",
+        "description": sz.TableDescription(delimiter=";"),
+        "receipt": tmp_path / "private" / "released.receipt",
+    }
     assert sz.release_file(raw, tmp_path / "b.parquet", merging(), key=KEY, **settings).summary == report.summary
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
     assert sz.verify_file(tmp_path / "a.parquet", raw, policy(tmp_path)).ok

@@ -84,9 +84,9 @@ def test_a_folder_without_parquet_files_is_refused(tmp_path):
 def test_files_of_different_columns_or_types_are_refused(tmp_path):
     (tmp_path / "in").mkdir()
     pq.write_table(table(), tmp_path / "in" / "a.parquet")
-    for other in (table().drop_columns("age"), table().set_column(2, "floor", table()["floor"].cast(pa.int64()))):
+    for other in (table().drop_columns("age"), table().set_column(2, "floor", pa.array(["a"] * len(table())))):
         pq.write_table(other, tmp_path / "in" / "b.parquet")
-        with pytest.raises(SourceError, match=r"b\.parquet has other columns or types than a\.parquet"):
+        with pytest.raises(SourceError, match=r"b\.parquet has .* a\.parquet"):
             release_file(tmp_path / "in", tmp_path / "out", merging())
     assert left_in(tmp_path) == ["in"]
 

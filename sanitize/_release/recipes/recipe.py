@@ -181,10 +181,11 @@ class Recipe(ABC):
 
     @property
     def numbers(self) -> Numbers:
-        """Columns with bins of numbers, which a CSV file does not know to be numbers."""
+        """Columns with bins, which a CSV file does not know to be numbers or dates."""
         if not isinstance(self.bins, Mapping):
             return Numbers()
-        return Numbers(tuple(name for name, bins in self.bins.items() if not is_of_dates(bins)))
+        dates = tuple(name for name, bins in self.bins.items() if is_of_dates(bins))
+        return Numbers(tuple(name for name in self.bins if name not in dates), dates)
 
     @property
     def promise(self) -> Any:

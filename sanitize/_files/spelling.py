@@ -1,0 +1,195 @@
+"""How texts stand for numbers, for dates and for what is missing.
+
+Arrow casts texts to numbers and dates; what it does not know is rewritten first, text by text that differs: signs of
+decimals and thousands, blanks, and the order of day, month and year.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+# Words and signs that people write where a value is missing; others are named by whoever knows the table.
+_MARK = (
+    r"(?i)^\s*(|[-–—.?*/_]{1,4}|<?n\.?/?\s?a\.?>?|nat|nan|-?1\.#(ind|qnan)|#n/a|#(null|value|div/0|num)!|<?null>?|nil|none|"
+    r"missing|unknown|not (available|known|applicable)|no (data|answer)|refused|don'?t know|dk|\\n|k\.?\s?a\.?)\s*$"
+)
+_PARTS = {
+    "Y": r"[0-9]{4}",
+    "y": r"[0-9]{2}",
+    "m": r"[0-9]{1,2}",
+    "d": r"[0-9]{1,2}",
+    "b": r"[A-Za-z]{3}",
+    "B": r"[A-Za-z]{3,9}",
+    "H": r"[0-9]{1,2}",
+    "M": r"[0-9]{2}",
+    "S": r"[0-9]{2}",
+}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = (
+    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d"),
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%m-%d-%y"),
+    *("%d%b%Y", "%d-%b-%Y", "%d %b %Y", "%d. %B %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%y", "%d%b%y"),
+)
+ISO = "date"
+# Ways to write dates that are looked for; dates and times of ISO 8601 are read by Arrow.
+DATE_FORMATS = tuple(day + time for time in ("", " %H:%M", " %H:%M:%S") for day in _DAYS)
+_ISO_TYPES = (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
+
+
+def is_mark(texts: pa.Array) -> pa.Array:
+    """Which texts are a usual mark of a missing value, the empty text included."""
+    return pc.match_substring_regex(texts, _MARK)
+
+
+def is_date_format(text: str) -> bool:
+    """Whether it says how dates are written, in the letters of strftime: a year, a month and a day at least."""
+    letters = re.findall("%(.)", text)
+    has_day = {"d"} <= set(letters) and bool({"m", "b", "B"} & set(letters)) and bool({"Y", "y"} & set(letters))
+    return has_day and set(letters) <= set(_PARTS) and len(set(letters)) == len(letters) and len(text) <= 60
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """Signs inside of numbers, and texts that stand for a missing value.
+
+    Attributes
+    ----------
+    decimal : {".", ","}
+    thousands : str
+        Empty where no sign stands between thousands.
+    missing : tuple of str
+    trims : bool
+        Whether blanks before a text do not belong to it.
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+    missing: tuple[str, ...] = ()
+    trims: bool = False
+
+    def spells(self, texts: pa.Array) -> bool:
+        """Whether each of these texts is a number in it."""
+        return all_match(texts, _pattern(self.decimal, self.thousands))
+
+    def without_marks(self, texts: pa.Array) -> pa.Array:
+        """The texts, null where they stand for a missing value."""
+        texts = pc.utf8_ltrim_whitespace(texts) if self.trims else texts
+        if not self.missing:
+            return texts
+        marks = pa.array(self.missing, pa.string())
+        return pc.if_else(pc.is_in(texts, marks), pa.scalar(None, pa.string()), texts)
+
+    def numbers(self, texts: pa.Array, dtype: pa.DataType) -> pa.Array:
+        """The numbers that texts stand for; blank ones are missing.
+
+        Raises
+        ------
+        ArrowInvalid
+            If one stands for no number of this type.
+        """
+        plain = pc.utf8_trim_whitespace(self.without_marks(texts))
+        plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain)
+        if not self.spells(plain.drop_null()):  # Arrow would read 1,5 of another spelling as no number, but 0x1F as one
+            raise pa.ArrowInvalid("not a number")
+        if self.thousands:
+            plain = pc.replace_substring(plain, self.thousands, "")
+            plain = pc.replace_substring(plain, "\u00a0", "") if self.thousands == " " else plain
+        if self.decimal != ".":
+            plain = pc.replace_substring(plain, self.decimal, ".")
+        plain = pc.replace_substring_regex(plain, r"^\+", "")
+        if pa.types.is_integer(dtype) and not all_match(plain.drop_null(), r"^-?[0-9]+$"):
+            return plain.cast(pa.float64()).cast(dtype)
+        return plain.cast(dtype)
+
+
+def dates_of(texts: pa.Array, form: str, dtype: pa.DataType) -> pa.Array:
+    """The dates that texts stand for; blank ones are missing.
+
+    Raises
+    ------
+    ArrowInvalid
+        If one is no date of this form.
+    """
+    plain = pc.utf8_trim_whitespace(texts)
+    plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain)
+    if form == ISO:
+        if pa.types.is_date(dtype):  # with a time of midnight, as tables of dates have it
+            plain = pc.replace_substring_regex(plain, r"[ T]00:00(:00(\.0+)?)?$", "")
+        return plain.cast(dtype)
+    found = pc.extract_regex(plain, _date_pattern(form))
+    if found.null_count != plain.null_count:
+        raise pa.ArrowInvalid("not a date of this form")
+    part = {field.name: pc.struct_field(found, field.name) for field in found.type}
+    day = _joined([_year(part), pc.utf8_lpad(_month(part), 2, "0"), pc.utf8_lpad(part["d"], 2, "0")], "-")
+    if "H" in part:
+        times = [pc.utf8_lpad(part[name], 2, "0") if name in part else _like(day, "00") for name in "HMS"]
+        day = _joined([day, _joined(times, ":")], " ")
+    return day.cast(dtype)
+
+
+def date_type(texts: pa.Array, form: str, widest: pa.DataType | None = None) -> pa.DataType | None:
+    """The narrowest type, from one on, in which all texts are dates of a form; None where they are none."""
+    types = _ISO_TYPES if form == ISO else (pa.timestamp("us") if "%H" in form else pa.date32(),)
+    for dtype in types[types.index(widest) if widest is not None else 0 :]:
+        try:
+            dates_of(texts, form, dtype)
+        except pa.ArrowInvalid:
+            continue
+        return dtype
+    return None
+
+
+def all_match(texts: pa.Array, pattern: str) -> bool:
+    """Whether a pattern matches each text."""
+    return bool(pc.all(pc.match_substring_regex(texts, pattern), min_count=0).as_py())
+
+
+@cache
+def _pattern(decimal: str, thousands: str) -> str:
+    """Numbers with these signs; an exponent, a sign and blanks around them may stand with any."""
+    point, mark = re.escape(decimal), re.escape(thousands)
+    mark = "[ \u00a0\u202f]" if thousands == " " else mark
+    whole = rf"([0-9]+|[0-9]{{1,3}}({mark}[0-9]{{3}})+)" if thousands else "[0-9]+"
+    return rf"(?i)^\s*([-+]?({whole}({point}[0-9]*)?|{point}[0-9]+)(e[-+]?[0-9]+)?|[-+]?inf(inity)?|nan)\s*$"
+
+
+@cache
+def _date_pattern(form: str) -> str:
+    return (
+        "^" + re.sub("%([A-Za-z])", lambda m: f"(?P<{m[1]}>{_PARTS[m[1]]})", re.escape(form).replace(r"\%", "%")) + "$"
+    )
+
+
+def _year(part: dict[str, pa.Array]) -> pa.Array:
+    if "Y" in part:
+        return part["Y"]
+    # As POSIX has it: 69 to 99 are of the last century.
+    is_past = pc.greater_equal(part["y"], "69")
+    return _joined([pc.if_else(is_past, "19", "20"), part["y"]], "")
+
+
+def _month(part: dict[str, pa.Array]) -> pa.Array:
+    if "m" in part:
+        return part["m"]
+    names = part.get("b", part.get("B"))
+    found = pc.index_in(pc.utf8_slice_codeunits(pc.utf8_lower(names), 0, 3), value_set=pa.array(_MONTHS))
+    return pc.add(found.fill_null(98), 1).cast(pa.string())  # no month of that number: Arrow refuses it
+
+
+def _joined(parts: list[pa.Array], sign: str) -> pa.Array:
+    return pc.binary_join_element_wise(*parts, sign)
+
+
+def _like(texts: pa.Array, text: str) -> pa.Array:
+    return pa.array([text] * len(texts))
+
+
+def usual_marks(marks: Collection[str]) -> tuple[str, ...]:
+    """Marks in an order that does not depend on the rows."""
+    return tuple(sorted(marks))

@@ -1,0 +1,50 @@
+"""Compressed files as streams of the bytes in them; which way they were compressed, their first bytes say."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import lzma
+import zipfile
+from collections.abc import Iterator
+from typing import BinaryIO, cast
+
+from sanitize.errors import SourceError
+
+_HEAD_BYTES = 6
+
+
+@contextlib.contextmanager
+def unpacked(plain: BinaryIO, name: str) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked a piece at a time.
+
+    Raises
+    ------
+    SourceError
+        If it is an archive of several files, or one that needs a password.
+    """
+    head = plain.read(_HEAD_BYTES)
+    plain.seek(0)
+    with contextlib.ExitStack() as stack:
+        if head.startswith(b"\x1f\x8b"):
+            yield cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=plain, mode="rb")))
+        elif head.startswith(b"BZh"):
+            yield cast(BinaryIO, stack.enter_context(bz2.BZ2File(plain)))
+        elif head.startswith(b"\xfd7zXZ\x00"):
+            yield cast(BinaryIO, stack.enter_context(lzma.LZMAFile(plain)))
+        elif head.startswith(b"PK\x03\x04"):
+            yield cast(BinaryIO, stack.enter_context(_member(stack.enter_context(zipfile.ZipFile(plain)), name)))
+        else:
+            yield plain
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> contextlib.AbstractContextManager[object]:
+    """The one file of an archive."""
+    # Archives of a Mac hold notes about their files, too.
+    files = [info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX/")]
+    if len(files) != 1:
+        raise SourceError(f"{name} holds {len(files)} files; unpack it, and name the one that is the table")
+    if files[0].flag_bits & 1:
+        raise SourceError(f"{name} is encrypted; unpack it first")
+    return archive.open(files[0])

@@ -1,0 +1,153 @@
+"""Values of types that Arrow has not: as values that it has, and back in their own type.
+
+Intervals and UUIDs become texts, periods the day or moment when they begin, whole numbers beyond 64 bits decimals.
+"""
+
+from __future__ import annotations
+
+import decimal
+import re
+import sys
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_INTERVAL = re.compile(r"([\[(])(.+), (.+)([\])])")
+_MOST_DIGITS = 76
+
+
+def in_arrow(values: Any) -> Any:
+    """A column of a type that Arrow has not as one that it has; None where it needs no such help, or there is none.
+
+    Raises
+    ------
+    TypeError, ValueError, ArithmeticError, ArrowException
+        If its values do not fit into one type.
+    """
+    dtype, pd = getattr(values, "dtype", None), sys.modules.get("pandas")
+    if pd is not None and type(values).__module__.startswith("pandas"):
+        if isinstance(dtype, pd.CategoricalDtype):
+            return _categories_in_arrow(pd.Categorical(values))
+        if isinstance(dtype, pd.SparseDtype):
+            return pa.array(np.asarray(values), from_pandas=True)
+        if isinstance(dtype, (pd.IntervalDtype, pd.PeriodDtype)):
+            return _spans_in_arrow(pd.Series(values))
+    if str(dtype) in ("Int128", "UInt128"):
+        return pa.array([None if value is None else decimal.Decimal(value) for value in values])
+    kind = object_kind(values) if dtype in (None, object) else None
+    if kind is uuid.UUID:
+        return pa.array([None if _is_missing(value) else str(value) for value in values], pa.string())
+    if kind is int:
+        return pa.array([None if _is_missing(value) else _decimal(value) for value in values])
+    if kind is not None:  # periods or intervals as objects
+        dtype = _dtype_of(values) if kind is pd.Period else object
+        return _spans_in_arrow(pd.Series([None if _is_missing(value) else value for value in values], dtype=dtype))
+    return None
+
+
+def object_kind(values: Any) -> type | None:
+    """Class of all values that are not missing, where Arrow has no type for it; None otherwise."""
+    first = next((value for value in values if not _is_missing(value)), None)
+    pd = sys.modules.get("pandas")
+    spans = () if pd is None else (pd.Period, pd.Interval)
+    if isinstance(first, uuid.UUID):
+        kind: Any = uuid.UUID
+    elif type(first) is int and any(type(v) is int and not -(1 << 63) <= v < 1 << 64 for v in values):
+        kind = int
+    elif spans and isinstance(first, spans):
+        kind = type(first)
+    else:
+        return None
+    return kind if all(_is_missing(value) or type(value) is kind for value in values) else None
+
+
+def restored(column: Any) -> Callable[[pa.Array], Any] | None:
+    """What gives values of Arrow as those of a column of pandas; None where Arrow's are its own."""
+    pd, dtype = sys.modules["pandas"], column.dtype
+    if isinstance(dtype, pd.CategoricalDtype) and isinstance(
+        dtype.categories.dtype, (pd.IntervalDtype, pd.PeriodDtype)
+    ):
+        spans = dtype.categories.dtype
+        return lambda values: _category(_spans(values, spans), dtype)
+    if isinstance(dtype, pd.SparseDtype):
+        return lambda values: pd.arrays.SparseArray(pd.Series(values.to_pylist()).astype(dtype.subtype), dtype=dtype)
+    if isinstance(dtype, (pd.IntervalDtype, pd.PeriodDtype)):
+        return lambda values: _spans(values, dtype)
+    kind = object_kind(column) if dtype == np.dtype(object) else None
+    if kind in (uuid.UUID, int):
+        return lambda values: pd.array([_own(kind, value) for value in values.to_pylist()], dtype=object)
+    if kind is not None:
+        spans = _dtype_of(column)
+        return lambda values: _spans(values, spans).astype(object)
+    return None
+
+
+def _own(kind: Any, value: Any) -> Any:
+    return None if value is None else kind(value)
+
+
+def _dtype_of(values: Any) -> Any:
+    """Type of pandas of objects that are periods or intervals."""
+    return sys.modules["pandas"].array([value for value in values if not _is_missing(value)]).dtype
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is getattr(sys.modules.get("pandas"), "NA", None) or bool(np.all(value != value))
+
+
+def _decimal(value: Any) -> decimal.Decimal:
+    if len(str(abs(value))) > _MOST_DIGITS:
+        raise OverflowError
+    return decimal.Decimal(value)
+
+
+def _categories_in_arrow(values: Any) -> Any:
+    if str(values.categories.dtype).partition("[")[0] not in ("interval", "period"):
+        return None
+    codes = pa.array(values.codes, mask=np.asarray(values.codes) < 0)
+    levels = _spans_in_arrow(values.categories.to_series())
+    return pa.DictionaryArray.from_arrays(codes, levels, ordered=values.ordered)
+
+
+def _spans_in_arrow(values: Any) -> pa.Array:
+    pd = sys.modules["pandas"]
+    missing = np.asarray(pd.isna(values))
+    if isinstance(values.dtype, pd.PeriodDtype):
+        try:
+            begun = pa.array(values.dt.to_timestamp(), from_pandas=True).cast(pa.timestamp("us"))
+        except pd.errors.OutOfBoundsDatetime:
+            return pa.array(values.astype(str), mask=missing)
+        days = begun.cast(pa.date32(), safe=False)
+        return days if pc.all(pc.equal(days.cast(pa.timestamp("us")), begun), min_count=0).as_py() else begun
+    return pa.array([None if gone else str(value) for gone, value in zip(missing, values, strict=True)], pa.string())
+
+
+def _spans(values: pa.Array, dtype: Any) -> Any:
+    """Periods of moments or texts, or intervals of texts."""
+    pd = sys.modules["pandas"]
+    if isinstance(dtype, pd.PeriodDtype):
+        if pa.types.is_string(values.type):
+            return pd.PeriodIndex(values.to_pylist(), freq=dtype.freq).array
+        return pd.DatetimeIndex(values.cast(pa.timestamp("us")).to_pandas()).to_period(dtype.freq).array
+    return pd.arrays.IntervalArray(
+        [None if text is None else _interval(text, dtype) for text in values.to_pylist()], dtype=dtype
+    )
+
+
+def _interval(text: str, dtype: Any) -> Any:
+    pd, found = sys.modules["pandas"], _INTERVAL.fullmatch(text)
+    if found is None:  # a label of several
+        raise ValueError
+    left, right = (pd.Series([side]).astype(dtype.subtype)[0] for side in found.group(2, 3))
+    return pd.Interval(left, right, closed=dtype.closed)
+
+
+def _category(values: Any, dtype: Any) -> Any:
+    """Categories that were released, in the order of all."""
+    pd = sys.modules["pandas"]
+    there = dtype.categories[dtype.categories.isin(values)]
+    return pd.Categorical(values, categories=there, ordered=dtype.ordered)

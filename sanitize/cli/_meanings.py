@@ -1,0 +1,147 @@
+"""What a column means, told by its name and its values: a quantity, a code, a date, what names its rows, and so on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sanitize._tables.columns import value_type
+from sanitize.binning import is_numeric
+
+# Whole numbers of so many digits and more, all of one width, are codes rather than amounts.
+_CODE_DIGITS = 4
+# So many rows have each value of a code, on average, and codes leave gaps in their range.
+_CODE_ROWS, _CODE_SHARE = 2, 0.1
+_WEIGHT = re.compile(
+    r"(?i)^(.*[_. ])?(fnl|final|samp(le|ling)?|surv(ey)?|pers(on)?|hh|house(hold)?|asec|post|design|stud(ent)?|stat|w)?"
+    r"[_. ]?(w(ei)?gh?ts?|wgts?|wts?)(p|[_. ]?\d+)?$|^w$|^pwgtp?\d*$|^wt(finl|supp|s?a)?\d*$"
+)
+_BODY = re.compile(r"(?i)height|bmi|waist|body|(^|_)(kg|lbs?|cm)($|_)")
+_CODE = re.compile(
+    r"(?i)(^|[_. ])(zip|zcta|plz|post(al)?|fips|icd\d*|naics|sic|soc|isco|nace|atc|cpt|code|puma|tract)([_. ]|code|$)|"
+    r"(zip|post|area|country|region|state)_?code|postleitzahl"
+)
+_IDENTIFIER = re.compile(r"(?i)(^|[_. ])(id|uid|uuid|guid|ssn|nhs|mrn|iban|key)$|[a-z]ID$|(^|[_. ])(number|nr|no)$")
+_ROW = re.compile(
+    r"(?i)^(|\.?\.?\d*|unnamed.*|x|index|rownames?|row[_. ]?(id|n(umbe)?r?|no)?|obs|n|nr|no|id|_id|.*[_. ]id)$"
+)
+# Dates in the form of a year are amounts by which rows are ordered.
+_YEARS = (1500, 2200)
+_SENTENCE = 25
+
+
+@dataclass
+class Traits:
+    """What is told of the values of a column as its rows go by.
+
+    Attributes
+    ----------
+    low, high : float
+        Of numbers.
+    is_sequence, is_whole : bool
+        Whether numbers count the rows one by one; whether all are whole.
+    n_letters, n_texts : int
+        Of all rows.
+    has_blanks, has_digits : bool
+        Whether a text has a blank; whether each has a digit.
+    """
+
+    low: float = np.inf
+    high: float = -np.inf
+    is_sequence: bool = True
+    is_whole: bool = True
+    n_letters: int = 0
+    n_texts: int = 0
+    has_blanks: bool = False
+    has_digits: bool = True
+    _last: float | None = None
+
+    def look(self, values: Any, codes: Any) -> None:
+        """Take another batch into account: different values, and those of the rows by their places."""
+        if not len(values):
+            return
+        if is_numeric(values.type):
+            self._look_at_numbers(values.cast(pa.float64()).to_numpy(zero_copy_only=False), codes)
+        elif pa.types.is_string(values.type):
+            lengths = pc.utf8_length(values).to_numpy(zero_copy_only=False)
+            known = codes[codes >= 0]
+            self.n_letters, self.n_texts = self.n_letters + int(lengths[known].sum()), self.n_texts + len(known)
+            self.has_blanks = self.has_blanks or bool(pc.any(pc.match_substring(values, " ")).as_py())
+            self.has_digits = self.has_digits and bool(pc.all(pc.match_substring_regex(values, "[0-9]")).as_py())
+
+    def _look_at_numbers(self, numbers: Any, codes: Any) -> None:
+        known = numbers[np.isfinite(numbers)]
+        if len(known):
+            self.low, self.high = min(self.low, known.min()), max(self.high, known.max())
+            self.is_whole = self.is_whole and len(known) == len(numbers) and bool((known % 1 == 0).all())
+        if self.is_sequence:
+            rows = numbers[codes]
+            before = [] if self._last is None else [self._last]
+            self.is_sequence = bool((codes >= 0).all() and (np.diff([*before, *rows]) == 1).all())
+            self._last = float(rows[-1])
+
+
+def meaning_of(survey: Any, names: Collection[str]) -> tuple[str, str]:
+    """Type of a column, and the reason for it, which names no value.
+
+    Parameters
+    ----------
+    survey : survey of the column
+        With its name, type, numbers of rows and of different values, and `Traits`.
+    names : collection of str
+        Of all columns.
+    """
+    traits, dtype = survey.traits, value_type(survey.dtype)
+    many = f"{survey.n_told} different"
+    if survey.dated:
+        return "date", f"{many} dates{' or times' if pa.types.is_timestamp(dtype) else ''}"
+    if is_numeric(dtype):
+        return _of_numbers(survey, traits, many, names)
+    if not (pa.types.is_string(dtype) or pa.types.is_large_string(dtype)):
+        return "category", f"{many} values"
+    if survey.distinct:
+        is_long = traits.has_blanks and traits.n_letters > _SENTENCE * traits.n_texts
+        return ("free text", "sentences") if is_long else ("identifier", "a different text in most rows")
+    if traits.has_digits and not traits.has_blanks:
+        return "code", f"{many} texts with digits and without blanks"
+    return "category", f"{many} texts"
+
+
+def _of_numbers(survey: Any, traits: Traits, many: str, names: Collection[str]) -> tuple[str, str]:
+    name, is_whole = survey.name, traits.is_whole
+    if is_whole and traits.is_sequence and survey.n_rows > 2 and (_ROW.match(name) or survey.n_rows >= 50):
+        return "row number", "counts the rows one by one"
+    if _is_weight(name, names) and traits.low >= 0 and survey.n_values > 2:
+        return "weight", "named as weights of rows are"
+    n_digits = len(f"{abs(traits.high):.0f}")
+    is_even = traits.low > 0 and len(f"{traits.low:.0f}") == n_digits
+    if (
+        is_whole
+        and survey.distinct
+        and survey.n_rows >= 50
+        and (_IDENTIFIER.search(name) or (is_even and n_digits >= 6))
+    ):
+        return "identifier", "a different whole number in most rows"
+    if is_whole and survey.n_values == 2:
+        return "category", "two different whole numbers"
+    if is_whole and (_CODE.search(name) or (_IDENTIFIER.search(name) and not survey.distinct)):
+        return "code", "whole numbers, named as codes are"
+    is_year = _YEARS[0] <= traits.low and traits.high <= _YEARS[1]
+    has_gaps = survey.n_values < _CODE_SHARE * (traits.high - traits.low)
+    is_apart = has_gaps and not is_year and not survey.is_round and survey.n_values * _CODE_ROWS <= survey.n_rows
+    if is_whole and is_even and n_digits >= _CODE_DIGITS and is_apart:
+        return "code", "whole numbers of one width, which repeat and leave most of their range out"
+    return "quantity", f"{many} {'whole ' if is_whole else ''}numbers"
+
+
+def _is_weight(name: str, names: Collection[str]) -> bool:
+    """Whether it is named as weights are; a bare weight beside heights is that of a body."""
+    if name.lower() in ("weight", "wt", "w"):
+        return not any(_BODY.search(other) for other in names)
+    return _WEIGHT.search(name) is not None

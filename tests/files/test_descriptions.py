@@ -1,0 +1,316 @@
+"""What a text file means to its owner: inferred by `init`, written into a policy, and read so by a release."""
+
+from __future__ import annotations
+
+import bz2
+import datetime
+import gzip
+import io
+import lzma
+import tomllib
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import sanitize as sz
+from sanitize._files.csv import CsvSource
+from sanitize._files.open import described, open_source
+from sanitize.cli import main
+from sanitize.errors import ColumnError, InvalidParameter, PolicyError, SourceError
+
+N_ROWS = 240
+RNG = np.random.default_rng(7)
+DAYS = [datetime.date(1950, 1, 1) + datetime.timedelta(int(day)) for day in RNG.integers(0, 20_000, N_ROWS)]
+TABLE = {
+    "person": [f"P{number:05}x" for number in RNG.permutation(N_ROWS)],
+    "town": RNG.choice(["Ulm", "Bonn", "Köln"], N_ROWS).tolist(),
+    "zip": RNG.choice(["01067", "89073", "04109"], N_ROWS).tolist(),
+    "age": RNG.integers(18, 90, N_ROWS).tolist(),
+    "pay": RNG.integers(100_000, 900_000, N_ROWS).tolist(),  # cents
+    "born": DAYS,
+    "ill": RNG.choice(["yes", "no"], N_ROWS).tolist(),
+}
+TYPES = {"person": "identifier", "town": "category", "zip": "code", "age": "quantity", "pay": "quantity"}
+ABSENT = RNG.random(N_ROWS) < 0.1
+# Between fields; for missing ages and dates; of dates; before decimals; whether there is a header.
+FILES = [
+    (",", "", "%Y-%m-%d", ".", True),
+    (",", "NA", "%m/%d/%Y", ".", True),
+    (",", ".", "%d.%m.%Y", ".", False),
+    (",", "?", "%Y-%m-%d", ",", True),
+    (";", "NA", "%d.%m.%Y", ",", True),
+    (";", ".", "%Y-%m-%d", ",", False),
+    (";", "", "%d.%m.%Y", ".", True),
+    (";", "?", "%m/%d/%Y", ",", True),
+    ("\t", "?", "%d.%m.%Y", ".", False),
+    ("\t", "", "%m/%d/%Y", ",", True),
+    ("\t", "NA", "%Y-%m-%d", ".", True),
+    ("\t", ".", "%m/%d/%Y", ",", False),
+]
+
+
+def spelled(cents: int, decimal: str) -> str:
+    return f"{cents // 100}{decimal}{cents % 100:02}"
+
+
+def write_table(path, separator, mark, form, decimal, header):
+    """The table as its maker writes it."""
+    texts = {name: [str(value) for value in values] for name, values in TABLE.items()}
+    texts["pay"] = [spelled(cents, decimal) for cents in TABLE["pay"]]
+    texts["born"] = [day.strftime(form) for day in DAYS]
+    for name in ("age", "born"):
+        texts[name] = [mark if gone else text for gone, text in zip(ABSENT, texts[name], strict=True)]
+    rows = zip(*texts.values(), strict=True)
+    fields = [[f'"{text}"' if separator in text else text for text in row] for row in rows]
+    lines = [separator.join(row) for row in ([list(texts)] if header else []) + fields]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "kind", FILES, ids=lambda kind: " ".join(map(str, kind)).replace("\t", "tab").replace("/", "-")
+)
+def test_every_column_is_inferred_as_its_maker_means_it(kind, tmp_path, capsys):
+    separator, mark, form, decimal, header = kind
+    raw = write_table(tmp_path / "raw.csv", *kind)
+    assert main(["init", str(raw)]) == 0
+    text = capsys.readouterr().out
+    drafted = tomllib.loads(text)
+    names = list(TABLE) if header else [f"column_{place}" for place in range(1, len(TABLE) + 1)]
+    source = drafted["source"]
+    assert (source["delimiter"], source["header"], source["decimal"]) == (separator, header, decimal)
+    assert source["missing"] == ([mark] if mark else [])
+    expected = TYPES | {"born": "date" if form == "%Y-%m-%d" else form, "ill": "category"}
+    assert drafted["types"] == dict(zip(names, expected.values(), strict=True))
+    # One reason each, and no value of the table.
+    for name, kind_of in drafted["types"].items():
+        assert f'"{name}" = "{kind_of}"  # ' in text
+    assert not any(str(value) in text for name in ("person", "town", "zip") for value in TABLE[name])
+    # A release reads what was inferred.
+    policy = sz.Policy.from_dict(
+        {
+            **drafted,
+            "budget": {"at_most": 2.0, "at_least": 0.4},
+            "columns": {"sensitive": [names[-1]], "public": names[:-1]},
+        }
+    )
+    with open_source(described(raw, policy.description)) as table:
+        [batch] = table.batches(table.files[0], names)
+        read = dict(zip(TABLE, batch.values(), strict=True))
+    assert read["pay"].to_pylist() == [cents / 100 for cents in TABLE["pay"]]
+    assert read["age"].to_pylist() == [None if gone else age for gone, age in zip(ABSENT, TABLE["age"], strict=True)]
+    assert read["born"].to_pylist() == [None if gone else day for gone, day in zip(ABSENT, DAYS, strict=True)]
+    assert read["zip"].to_pylist() == TABLE["zip"]
+
+
+SPELLINGS = {
+    "plus signs": ["+1", "+2.5", "-3"],
+    "exponents": ["1e+05", "2E-3", "7"],
+    "blanks": [" 1", "2 ", "  3.5"],
+    "thousands": ['"1,234"', '"12,345,678.5"', "7"],
+    "Swiss thousands": ["1'234.5", "12'345", "7"],
+    "thousands of blanks": ["1 234.5", "12 345", "7"],
+    "decimal commas": ['"1,5"', '"2,25"', "7"],
+    "German": ['"1.234,5"', '"2,25"', '"12.345.678,00"'],
+    "all digits": ["0.12345678901234567", "7", "3.1415926535897931"],
+    "empty quotes": ["1", '""', "2.5"],
+    "words": ["1", "unknown", "2.5"],
+    "sheets": ["1", "#N/A", "2.5"],
+    "dashes": ["1", "--", "2.5"],
+    "infinite": ["1", "inf", "-Inf"],
+}
+NUMBERS = {
+    "plus signs": [1, 2.5, -3], "exponents": [1e5, 2e-3, 7], "blanks": [1, 2, 3.5], "thousands": [1234, 12345678.5, 7],
+    "Swiss thousands": [1234.5, 12345, 7], "thousands of blanks": [1234.5, 12345, 7], "decimal commas": [1.5, 2.25, 7],
+    "German": [1234.5, 2.25, 12345678], "all digits": [0.12345678901234567, 7, 3.1415926535897931],
+    "empty quotes": [1, None, 2.5], "words": [1, None, 2.5], "sheets": [1, None, 2.5], "dashes": [1, None, 2.5],
+    "infinite": [1, np.inf, -np.inf],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_numbers_are_read_however_they_are_spelled(name, tmp_path):
+    (tmp_path / "raw.csv").write_text("\n".join(["x,y", *(f"{text},a" for text in SPELLINGS[name])]) + "\n")
+    table = CsvSource.open(tmp_path / "raw.csv")
+    said, readers = table.inferred(["x", "y"])
+    [batch] = table.reading(readers).batches(table.files[0], ["x", "y"])
+    assert batch["x"].to_pylist() == NUMBERS[name]
+    assert list(readers) == ["x"]
+    # What is inferred is what a description reads.
+    again = CsvSource.open(tmp_path / "raw.csv", description=said.changed(types={"x": "quantity", "y": "category"}))
+    [batch] = again.batches(again.files[0], ["x"])
+    assert batch["x"].to_pylist() == NUMBERS[name]
+
+
+@pytest.mark.parametrize("text", ["0x1F", "1.2.3", "seven", "1,23,4", "12-", "90+", "1e", "--5"])
+def test_what_is_no_number_leaves_a_column_as_it_stands(text, tmp_path):
+    (tmp_path / "raw.csv").write_text(f'x,y\n1,a\n2,b\n"{text}",c\n')
+    table = CsvSource.open(tmp_path / "raw.csv")
+    assert "x" not in table.inferred(["x"])[1]
+    with pytest.raises(ColumnError, match="column 'x' must be numbers") as caught:
+        CsvSource.open(tmp_path / "raw.csv", description=sz.TableDescription(types={"x": "quantity"}))
+    assert text not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("texts", "form"),
+    [
+        (["2024-01-31", "0001-01-01", "9999-12-31"], "date"),
+        (["31DEC1999", "01jan2000"], "%d%b%Y"),
+        (["March 3, 2020", "May 12, 1650"], "%B %d, %Y"),
+        (["20240131", "19991231"], "%Y%m%d"),
+        (["3/2/2020", "31/12/1999"], "%d/%m/%Y"),
+        (["3/2/2020", "12/31/1999"], "%m/%d/%Y"),
+        (["31.12.1999 07:15", "1.1.2000 23:59"], "%d.%m.%Y %H:%M"),
+        (["2024-01-31T12:00:00Z", "2024-01-31T12:00:00.5+02:00"], "date"),
+        (["30.2.2020", "1.1.2020"], None),
+        (["99999999", "20240131"], None),
+        (["2024-13-01"], None),
+    ],
+)
+def test_dates_are_told_by_their_form(texts, form, tmp_path):
+    (tmp_path / "raw.csv").write_text("x\n" + "".join(f'"{text}"\n' for text in texts))
+    readers = CsvSource.open(tmp_path / "raw.csv").inferred(["x"])[1]
+    assert (readers["x"].form if "x" in readers else None) == form or (form is None and not readers["x"].form)
+
+
+HEADLESS = ["yes,01234,47", "no,90210,31", "yes,01234,52", "no,01234,47", "yes,90210,19", "no,90210,64"]
+
+
+@pytest.mark.parametrize(
+    "rows", [HEADLESS, [row.replace(",", ";") for row in HEADLESS], ["2020-01-01,a", "2021-05-03,b"], ["a,b"] * 9]
+)
+def test_a_row_is_never_taken_for_a_header(rows, tmp_path, capsys):
+    raw = tmp_path / "raw.csv"
+    raw.write_text("\n".join(rows) + "\n")
+    assert main(["init", str(raw)]) == 0
+    drafted = tomllib.loads(capsys.readouterr().out)
+    assert drafted["source"]["header"] is False
+    assert list(drafted["types"])[:2] == ["column_1", "column_2"]
+    first = rows[0].replace(";", ",").split(",")
+    asked = ["-s", first[0], "-x", first[1], "--at-most", "2", "--at-least", "0"]
+    assert main(["release", str(raw), "-o", str(tmp_path / "out.csv"), *asked]) == 3
+    said = capsys.readouterr().err
+    assert "looks like a row" in said
+    assert len(said.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["raw.csv"]
+
+
+@pytest.mark.parametrize("row", ["s,x,7", "1990,1991,1992"])
+def test_who_knows_the_header_says_so(row, tmp_path):
+    (tmp_path / "raw.csv").write_text("\n".join([row, *["1,2,3", "2,2,3"] * 4]) + "\n")
+    for header, names in ((True, row.split(",")), (False, ["column_1", "column_2", "column_3"])):
+        table = CsvSource.open(tmp_path / "raw.csv", description=sz.TableDescription(header=header))
+        assert (table.schema.names, table.n_rows) == (names, 9 - header)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".txt", ".dat", ".tsv"])
+@pytest.mark.parametrize("packed", ["", ".gz", ".bz2", ".xz", ".zip"])
+def test_text_is_read_under_its_usual_names_and_compressed(ending, packed, tmp_path):
+    content, path = b"s\tx\np\ta\nn\tb\n" * 1, tmp_path / f"raw{ending}{packed}"
+    if packed == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("raw.csv", content)
+            archive.writestr("__MACOSX/._raw.csv", b"notes")
+    else:
+        kinds = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+        path.write_bytes(kinds[packed](content))
+    with open_source(path) as table:
+        [batch] = table.batches(table.files[0], ["s", "x"])
+    assert {name: column.to_pylist() for name, column in batch.items()} == {"s": ["p", "n"], "x": ["a", "b"]}
+
+
+def archived(*names: str) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name in names:
+            archive.writestr(name, b"s,x\np,a\n")
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (archived("a.csv", "b.csv"), "holds 2 files"),
+        (archived(), "NUL"),
+        (archived("a.csv")[:40], "damaged"),
+        (bz2.compress(b"s,x\np,a\n" * 999)[:-9], "damaged"),
+        (lzma.compress(b"s,x\np,a\n" * 999)[:-9], "damaged"),
+    ],
+)
+def test_archives_that_hold_no_table_are_refused(content, says, tmp_path):
+    (tmp_path / "raw.csv.zip").write_bytes(content)
+    with pytest.raises((SourceError, ColumnError), match=says), open_source(tmp_path / "raw.csv.zip") as table:
+        list(table.batches(table.files[0], ["s"]))
+
+
+POLICY = {
+    "version": 1,
+    "columns": {"sensitive": ["s"], "public": ["x"]},
+    "budget": {"at_most": 2.0, "at_least": 0.4},
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"types": {"x": "quantiti"}}, "did you mean 'quantity'"),
+        ({"types": {"x": "%d"}}, "how its dates are written"),
+        ({"source": {"decimal": ",", "thousands": ","}}, "two different signs"),
+        ({"source": {"header": "no"}}, "source.header must be"),
+        ({"source": {"missing": "NA"}}, "source.missing must be"),
+        ({"source": {"decimals": ","}}, "did you mean 'decimal'"),
+    ],
+)
+def test_a_description_that_says_nothing_is_refused(more, says):
+    with pytest.raises(PolicyError, match=says):
+        sz.Policy.from_dict({**POLICY, **more})
+
+
+def test_functions_take_what_a_policy_says(tmp_path):
+    raw = tmp_path / "raw.csv"
+    raw.write_text("s;x\n" + "p;1,5\nn;2,5\nn;-\n" * 200)
+    said = sz.TableDescription(delimiter=";", missing=["-"], decimal=",", types={"x": "quantity"})
+    merging = sz.SubsetMerging(sz.LiftBudget(at_most=9, at_least=0), sensitive="s", public=["x"])
+    sz.release_file(raw, tmp_path / "out.parquet", merging, description=said)
+    assert pa.types.is_floating(pa.parquet.read_schema(tmp_path / "out.parquet").field("x").type)
+    policy = sz.Policy.from_dict(
+        {**POLICY, "source": {"delimiter": ";", "missing": ["-"], "decimal": ","}, "types": {"x": "quantity"}}
+    )
+    assert policy.description == said
+    with pytest.raises(InvalidParameter, match="must be a TableDescription"):
+        sz.release_file(raw, tmp_path / "b.csv", merging, description=";")
+
+
+def test_a_policy_may_make_a_code_of_a_number_and_a_mark_of_a_text(tmp_path):
+    raw = tmp_path / "raw.csv"
+    raw.write_text("s,zip,note\n" + "p,1234,n.b.\nn,1235,a\n" * 20)
+    said = sz.TableDescription(missing=["n.b."], types={"zip": "code", "note": "category"})
+    table = CsvSource.open(raw, description=said)
+    [batch] = table.batches(raw, ["zip", "note"])
+    assert set(batch["zip"].to_pylist()) == {"1234", "1235"}
+    assert set(batch["note"].to_pylist()) == {None, "a"}
+    with pytest.raises(ColumnError, match="no column 'zap'"):
+        CsvSource.open(raw, description=sz.TableDescription(types={"zap": "code"}))
+
+
+@pytest.mark.parametrize("name", ["PWGTP", "fnlwgt", "survey_weight", "wt", "WTFINL", "weight"])
+def test_weights_and_row_numbers_are_not_offered(name, tmp_path, capsys):
+    rows = [f"{place},{RNG.integers(1, 90)},{RNG.choice(['a', 'b'])},yes" for place in range(100)]
+    for first in ("", "Unnamed: 0", "id"):
+        (tmp_path / "raw.csv").write_text("\n".join([f'"{first}",{name},town,ill', *rows]) + "\n")
+        assert main(["init", str(tmp_path / "raw.csv")]) == 0
+        drafted = tomllib.loads(capsys.readouterr().out)
+        assert drafted["types"] == {first: "row number", name: "weight", "town": "category", "ill": "category"}
+        assert drafted["columns"]["drop"] == [first, name]
+
+
+def test_a_weight_of_a_body_is_a_quantity(tmp_path, capsys):
+    (tmp_path / "raw.csv").write_text(
+        "height,weight\n" + "".join(f"{160 + j % 40},{50 + j % 31}.5\n" for j in range(99))
+    )
+    assert main(["init", str(tmp_path / "raw.csv")]) == 0
+    assert tomllib.loads(capsys.readouterr().out)["types"] == {"height": "quantity", "weight": "quantity"}
