@@ -188,8 +188,8 @@ class SavedRelease:
         """The release that encodes, draws and writes rows, perhaps with a layout of another key of classes."""
         # Whatever is drawn from cells is drawn by the printer.
         output: ReleaseMode = "label" if self.output == "label" else "resample"
-        spec = Specification(self.mechanism, no_mechanism, self.budget, output=output)
-        return Release(**vars(bare_design(self.channel)), layout=layout or self._layout, spec=spec, printer=self._printer)
+        spec, layout = Specification(self.mechanism, no_mechanism, self.budget, output=output), layout or self._layout
+        return Release(**vars(bare_design(self.channel)), layout=layout, spec=spec, printer=self._printer)
 
     @property
     def numbers(self) -> Numbers:
