@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -105,8 +106,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
             require(len(factorize(self.values, self.name)[0]) == len(self.values))
         except ColumnError:
             require(holds=False)
-        ascending_edges = self.edges.to_pylist()
-        require(all(low < high for low, high in zip(ascending_edges[:-1], ascending_edges[1:], strict=True)))
+        require(all(low < high for low, high in pairwise(self.edges.to_pylist())))
         require(not self.is_ordered or bool(self.units) or not len(self.edges))
 
     @property
@@ -164,11 +164,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         if not len(values) or not len(self.groups):
             return np.zeros(len(values), np.intp)
         if is_ordered_type(values.type, self.name) != self.is_ordered:
-            kind = self.values.type
-            raise ColumnError(
-                f"column {self.name!r} is {values.type}, but was {kind} when the model was fitted; convert it first",
-                self.name,
-            )
+            raise self._other_type(values.type)
         if self.is_ordered:
             numbers, edges = _same_scale(values, self.values.type), self.edges.to_numpy()
             return np.searchsorted(edges[1:-1], numbers, side="right")
@@ -176,7 +172,13 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         try:
             return np.array([bisect_right(edges, value) for value in self._pool(values).to_pylist()], np.intp)
         except TypeError:
-            raise ColumnError(f"column {self.name!r} has another type than when the model was fitted", self.name) from None
+            raise self._other_type(values.type) from None
+
+    def _other_type(self, dtype: pa.DataType) -> ColumnError:
+        kind = self.values.type
+        return ColumnError(
+            f"column {self.name!r} is {dtype}, but was {kind} when the model was fitted; convert it first", self.name
+        )
 
     def draw_outcomes(self, groups: Codes, words: NDArray[np.uint64]) -> Codes:
         """Outcome of rows in these groups, from words of 32 bits."""
@@ -188,7 +190,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         between = np.flatnonzero(places == BETWEEN)
         if not self.is_ordered:
             return _dictionary(self.values, places)
-        numbers = self._between(self.bins[outcomes[between]], words[between])
+        numbers = self._between(self.bins[outcomes[between]].astype(np.intp), words[between])
         places[between] = len(self.values) + np.arange(len(between))
         drawn = pa.concat_arrays([self.values, from_numbers(numbers, self.values.type)])
         return drawn.take(pa.array(places, mask=places < 0))
@@ -311,7 +313,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         entries += [(place, other, float(amount)) for place, amount in enumerate(rest)]
         return cls(
             name,
-            False,
+            False,  # noqa: FBT003
             pa.array([names[start] for start in starts], values.type),
             pa.array(written, values.type),
             np.arange(len(starts), dtype=np.int32),
@@ -365,7 +367,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         used = np.flatnonzero(by_unit)
         return cls(
             name,
-            True,
+            True,  # noqa: FBT003
             pa.array(edges),
             values.take(pa.array(listed)),
             groups.astype(np.int32),
@@ -414,9 +416,7 @@ def _runs(mass: NDArray[Any], most: int, is_start: NDArray[np.bool_]) -> Codes:
     return np.array(starts)
 
 
-def _ancestors(
-    values: pa.Array, counts: NDArray[np.int64], above: Mapping[str, tuple[str, ...]]
-) -> dict[str, str]:
+def _ancestors(values: pa.Array, counts: NDArray[np.int64], above: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     """For each declared value that is rare its nearest ancestor that many rows share."""
     rows = dict(zip(values.to_pylist(), counts.tolist(), strict=True))
     left = {value for value in above if rows.get(value, 0) < LEAST_ROWS}
@@ -431,7 +431,7 @@ def _ancestors(
     return pooled
 
 
-def _finest(counts: Vector, units: tuple[Fraction, ...]) -> Fraction:
+def _finest(counts: NDArray[Any], units: tuple[Fraction, ...]) -> Fraction:
     """The smallest unit of more than a few rows."""
     often = np.flatnonzero(threshold_counts(counts) > 0)
     return (*units, REAL)[often[-1]] if len(often) else units[-1]
@@ -468,8 +468,9 @@ def _edges(
     n_cuts = max(1, min(most - int(heavy.sum()), int(light // (2 * LEAST_ROWS))))
     for cut in range(1, n_cuts):
         middle, reach = cut * light / n_cuts, light / (4 * n_cuts)
-        low, high = np.minimum(np.searchsorted(row_of, [middle - reach, middle + reach], side="right"), len(numbers) - 1)
-        found.add(roundest(numbers[low], numbers[high], units))
+        ends = np.searchsorted(row_of, [middle - reach, middle + reach], side="right")
+        low, high = numbers[np.minimum(ends, len(numbers) - 1)]
+        found.add(roundest(low, high, units))
     inside = [first]
     before = np.append(0, until)
     for edge in sorted(found):

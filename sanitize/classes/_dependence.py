@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 # Between these a value passes from leaving its column free to determining it: rows beside the usual value that chance
 # would give, the share of them that there are, and the share of all rows that chance would put elsewhere.
 _EXPECTED, _LEFT, _GAIN = (5.0, 15.0), (0.3, 0.1), (0.01, 0.03)
-# Rows on which most pairs of columns show that neither determines the other, and what else two columns share in nats.
-_FIRST_LOOK, _SHARED = 1000, 0.005
+# Rows on which most pairs of columns show that neither determines the other, what else two columns share in nats, and
+# how many determiners are tried.
+_FIRST_LOOK, _SHARED, _MOST_TRIED = 1000, 0.005, 12
 # In place of an outcome: drawn as if there were no rule, and the same but not missing.
 FREE, PRESENT = -1, -2
 
@@ -104,7 +105,8 @@ def _candidates(codes: Sequence[Codes], shared: Vector) -> list[tuple[int, int]]
     n = len(codes[0])
     some = np.unique(np.linspace(0, n - 1, min(n, _FIRST_LOOK)).astype(np.intp)) if n else np.empty(0, np.intp)
     few = np.stack([code[some] for code in codes], axis=1)
-    may = shared > _SHARED
+    most = np.sort(shared, axis=0)[-_MOST_TRIED:][0]
+    may = (shared > _SHARED) & (shared >= most)
     for place in range(len(codes)):
         last = np.zeros((int(few[:, place].max(initial=0)) + 1, len(codes)), few.dtype)
         last[few[:, place]] = few

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from sanitize._tables.columns import ascending
 from sanitize.classes._column import ClassColumn
-from sanitize.classes._dependence import PRESENT, Rule, find_rules, look_up_table
+from sanitize.classes._dependence import PRESENT, Rule, find_rules, look_up_table, order_of
 from sanitize.classes._mixture import indicators
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from sanitize._tables.columns import ArrowColumn
 
 # Rows that show how columns lean on one another.
-_RULE_ROWS = 50_000
-# Earlier columns that a column is drawn given.
-_MOST_GIVEN = 16
+_RULE_ROWS = 20_000
+# Earlier columns that a column is drawn given, at most, and about so many pairs in all where there are many columns.
+_MOST_GIVEN, _PAIRS_GIVEN = 16, 240
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,22 +92,17 @@ class FittedColumns:
 
     def nearest(self, place: int, earlier: Sequence[int]) -> list[int]:
         """Earlier columns that a column is drawn given, those that share most with it."""
-        by_share = sorted(earlier, key=lambda one: -self.shared[place, one])[:_MOST_GIVEN]
+        most = max(4, min(_MOST_GIVEN, _PAIRS_GIVEN // len(self.columns)))
+        by_share = sorted(earlier, key=lambda one: -self.shared[place, one])[:most]
         return [one for one in earlier if one in by_share]
 
-    def class_information(self, codes: NDArray[np.int32], classes: NDArray[np.int32], n_classes: int) -> list[float]:
-        """Information that the class has of each column, in nats."""
-        found = []
-        for code, column in zip(codes.T, self.columns, strict=True):
-            shape = column.n_groups, n_classes
-            table = np.bincount(code * shape[1] + classes, minlength=shape[0] * shape[1]).reshape(shape)
-            found.append(_information(table / len(codes), len(codes)))
-        return found
+    @cached_property
+    def order(self) -> list[int]:
+        """Columns in the order in which they are drawn."""
+        return order_of(len(self.columns), self.rules)
 
-    def look_up(self, place: int) -> tuple[int, NDArray[np.int64], NDArray[np.int32], Vector] | None:
-        """Determiner of a column, and the outcomes that it leaves, if there is one."""
-        if place not in self.rules:
-            return None
+    def look_up(self, place: int) -> tuple[int, NDArray[np.int64], NDArray[np.int32], Vector]:
+        """Determiner of a column, and the outcomes that it leaves."""
         rule = self.rules[place]
         given, target = self.distinct[rule.determiner], self.distinct[place]
         determiner, column = self.columns[rule.determiner], self.columns[place]
@@ -130,11 +126,12 @@ def _shared_information(codes: NDArray[np.int32], sizes: Sequence[int]) -> Vecto
     for one in range(len(sizes)):
         for another in range(one):
             table = tables[starts[one] : starts[one + 1], starts[another] : starts[another + 1]]
-            found[one, another] = found[another, one] = _information(table, len(codes))
+            found[one, another] = found[another, one] = information(table, len(codes))
     return found
 
 
-def _information(table: Vector, n: int) -> float:
+def information(table: Vector, n: int) -> float:
+    """Mutual information of a table of shares of n rows in nats, less what independent columns show by chance."""
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     seen = table > 0
     told = float((table[seen] * np.log(table[seen] / np.outer(rows, columns)[seen])).sum())

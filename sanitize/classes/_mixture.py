@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Rows of the margin that each class has in each column, and rows that each class has, before any row is seen.
 _PRIOR, _CLASS_PRIOR = 2.0, 0.5
 # Rounds until the likelihood settles, in nats per row.
-_ROUNDS, _SETTLED = 100, 1e-4
+_ROUNDS, _SETTLED = 60, 5e-4
 # Starts that are tried, and the rounds after which the best of them goes on.
 _STARTS, _TRIAL = 2, 8
 # Rows whose memberships are held at a time.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,8 +16,8 @@ from sanitize._files.declared import Count, Declared, require
 from sanitize._files.system import in_turn
 from sanitize._tables.columns import as_arrow
 from sanitize.classes._column import ClassColumn
-from sanitize.classes._dependence import FREE, PRESENT, order_of
-from sanitize.classes._fit import FittedColumns
+from sanitize.classes._dependence import FREE, PRESENT
+from sanitize.classes._fit import FittedColumns, information
 from sanitize.classes._integers import (
     LEAST_LOG,
     UNIT,
@@ -28,10 +29,10 @@ from sanitize.classes._integers import (
     whole_weights,
 )
 from sanitize.classes._mixture import Mixture, indicators
-from sanitize.classes._regression import Design, Variable, penalty_of
+from sanitize.classes._regression import Design, Variable, penalty_of, with_constant
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sanitize._sampling.noise import RandomWords
 
@@ -76,7 +77,7 @@ class LookUp(Declared, frozen=True, eq=False, dict=True):
     def _cumulative(self) -> NDArray[np.int64]:
         return np.append(0, np.cumsum(self.weights))
 
-    def draw(self, given: Codes, words: NDArray[np.uint64]) -> NDArray[np.int32]:
+    def draw(self, given: NDArray[np.integer[Any]], words: NDArray[np.uint64]) -> NDArray[np.int32]:
         """Outcome of rows given that of the earlier column, from words of 32 bits."""
         return self.outcomes[draw_listed(self._cumulative, self.first[given], self.first[given + 1], words)]
 
@@ -224,29 +225,30 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
 
     def memberships(self, table: Mapping[str, Any], workers: int = 1) -> NDArray[np.int64]:
         """Return P(class | row) in whole numbers that sum to `UNIT` in each row, shape (n, n_classes)."""
-        return np.diff(self._totals(table, workers), axis=1, prepend=0)
+        parts = [np.diff(totals, axis=1, prepend=0) for _, totals in self._totals(table, workers)]
+        return np.concatenate([np.empty((0, self.n_classes), np.int64), *parts])
 
     def assign(
         self, table: Mapping[str, Any], words: RandomWords, start: int = 0, workers: int = 1
     ) -> NDArray[np.int32]:
         """Draw a class of each row from exactly its `memberships`; row i draws by its number alone."""
-        totals = self._totals(table, workers)
-        drawn = words.words_at(_CLASS_LANE, start + np.arange(len(totals))) & np.uint64(UNIT - 1)
-        return (totals <= drawn.astype(np.int64)[:, None]).sum(axis=1).astype(np.int32)
+        parts = [np.empty(0, np.int32)]
+        for at, totals in self._totals(table, workers):
+            word = words.words_at(_CLASS_LANE, start + at + np.arange(len(totals))) & np.uint64(UNIT - 1)
+            parts.append((totals <= word.astype(np.int64)[:, None]).sum(axis=1).astype(np.int32))
+        return np.concatenate(parts)
 
-    def _totals(self, table: Mapping[str, Any], workers: int) -> NDArray[np.int64]:
+    def _totals(self, table: Mapping[str, Any], workers: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Running totals of the memberships of blocks of rows, and where each block begins."""
         codes = [writer.column.encode(table[writer.column.name]) for writer in self.writers]
-        totals = np.empty((len(codes[0]), self.n_classes), np.int64)
 
-        def fill(part: slice) -> None:
+        def totals(part: slice) -> tuple[int, NDArray[np.int64]]:
             logs = np.repeat(self.log_sizes[None], len(codes[0][part]), axis=0)
             for writer, own in zip(self.writers, codes, strict=True):
                 logs += writer.chances[own[part]]
-            totals[part] = apportion(powers_of_two(logs))
+            return part.start, apportion(powers_of_two(logs))
 
-        for _ in in_turn(fill, _blocks(len(totals)), workers):
-            pass
-        return totals
+        return in_turn(totals, _blocks(len(codes[0])), workers)
 
     def decode(
         self, classes: NDArray[np.integer[Any]], words: RandomWords, start: int = 0, workers: int = 1
@@ -292,34 +294,57 @@ def _writers(
     fitted: FittedColumns, codes: NDArray[np.int32], weights: Vector, mixture: Mixture, classes: NDArray[np.int32]
 ) -> tuple[tuple[Writer, ...], int]:
     """How each column is drawn, and the effective number of parameters of all."""
-    columns, n_classes = fitted.columns, len(mixture.log_sizes)
-    sizes = [column.n_groups for column in columns]
-    variables = [
-        Variable.of(code, column.n_groups, weights, is_ordered=column.is_ordered)
-        for code, column in zip(codes.T, columns, strict=True)
-    ]
-    of_class, order = Variable(classes, n_classes, np.zeros(n_classes)), order_of(len(columns), fitted.rules)
-    of_all = fitted.class_information(codes, classes, n_classes)
-    designs, given = [], []
-    for number, place in enumerate(order):
-        near = fitted.nearest(place, order[:number])
-        given.append(near)
-        shared = [of_all[place], *(fitted.shared[place, one] for one in near)]
-        designs.append(Design.of([of_class, *(variables[one] for one in near)], shared, variables[place], weights))
+    columns, order = fitted.columns, fitted.order
+    given = [fitted.nearest(place, order[:number]) for number, place in enumerate(order)]
+    designs = _designs(fitted, codes, weights, classes, len(mixture.log_sizes), given)
     penalty = penalty_of(designs, _n_degrees(len(codes)))
-    chances = np.split(mixture.log_chances, np.cumsum(sizes)[:-1])
+    sizes = [column.n_groups for column in columns]
+    chances = np.split(fixed_point(mixture.log_chances), np.cumsum(sizes)[:-1])
     writers = []
     for place, near, design in zip(order, given, designs, strict=True):
         logs = fixed_point(design.fit(penalty))
-        base, *slopes = np.split(logs[1:], np.cumsum([n_classes, *(sizes[one] for one in near)])[:-1])
-        found, rule = fitted.look_up(place), None
-        if found is not None:
-            determiner, first, outcomes, shares = found
-            rule = LookUp(order.index(determiner), first, outcomes, whole_weights(shares, first))
-        earlier = tuple(order.index(one) for one in near)
-        base = np.clip(base + logs[0], LEAST_LOG, -LEAST_LOG)
-        writers.append(Writer(columns[place], fixed_point(chances[place]), base, earlier, tuple(slopes), rule))
+        parts = [1, len(mixture.log_sizes), *(sizes[one] for one in near)]
+        constant, base, *slopes = np.split(logs, np.cumsum(parts)[:-1])
+        base = np.clip(base + constant, LEAST_LOG, -LEAST_LOG)
+        earlier, rule = tuple(order.index(one) for one in near), _look_up(fitted, place)
+        writers.append(Writer(columns[place], chances[place], base, earlier, tuple(slopes), rule))
     return tuple(writers), round(sum(design.degrees(penalty) for design in designs))
+
+
+def _designs(
+    fitted: FittedColumns,
+    codes: NDArray[np.int32],
+    weights: Vector,
+    classes: NDArray[np.int32],
+    n_classes: int,
+    given: Sequence[Sequence[int]],
+) -> list[Design]:
+    """Regression of each column, in the order in which they are drawn, on its class and some earlier columns."""
+    of_class = Variable(classes, n_classes, np.zeros(n_classes))
+    variables = [
+        Variable.of(code, column.n_groups, weights, is_ordered=column.is_ordered)
+        for code, column in zip(codes.T, fitted.columns, strict=True)
+    ]
+    rows = with_constant([of_class, *variables])
+    pairs = (rows.T @ rows.multiply(weights[:, None]).tocsr()).toarray()
+    ends = np.cumsum([1 + n_classes, *(one.n_groups for one in variables)])
+    spans = [np.arange(start, end) for start, end in pairwise(ends)]
+    designs = []
+    for place, near in zip(fitted.order, given, strict=True):
+        at = np.concatenate([np.arange(1 + n_classes), *(spans[one] for one in near)])
+        of_all = information(pairs[1 : 1 + n_classes, spans[place]] / max(weights.sum(), 1e-9), len(codes))
+        shared = [of_all, *(float(fitted.shared[place, one]) for one in near)]
+        inputs = [of_class, *(variables[one] for one in near)]
+        designs.append(Design.of(inputs, shared, variables[place], weights, pairs[np.ix_(at, at)]))
+    return designs
+
+
+def _look_up(fitted: FittedColumns, place: int) -> LookUp | None:
+    """What the determiner of a column leaves of it, if there is one."""
+    if place not in fitted.rules:
+        return None
+    determiner, first, outcomes, shares = fitted.look_up(place)
+    return LookUp(fitted.order.index(determiner), first, outcomes, whole_weights(shares, first))
 
 
 def _blocks(n: int) -> list[slice]:
@@ -351,7 +376,7 @@ def _n_groups(n_rows: int) -> int:
 
 def _n_classes(n_rows: int) -> int:
     """Classes by the rows there are."""
-    return max(2, min(80, round(0.4 * n_rows**0.5)))
+    return max(2, min(64, round(0.4 * n_rows**0.5)))
 
 
 def _n_degrees(n_rows: int) -> float:

@@ -28,7 +28,7 @@ REAL = Fraction(0)
 
 
 def threshold_counts(counts: NDArray[Any]) -> Vector:
-    """Rows that count of some: none of ten, all of 33, and so many between that one more row shows everywhere as little."""
+    """Rows that count of some: none of ten, all of 33, and between so many that no row more shows by itself."""
     return np.minimum(counts, np.maximum(counts - LEAST_ROWS, 0.0) ** 2 / _FADE)
 
 

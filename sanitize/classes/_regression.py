@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.sparse import csr_array
 
-from sanitize._checks import Codes, Vector
+from sanitize._checks import Vector
+from sanitize.classes._mixture import indicators
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from scipy.sparse import csr_array
 
 # How much less a trend along ordered groups is shrunk than a difference of two groups.
 _TREND = 10.0
@@ -20,7 +23,7 @@ _TREND = 10.0
 _CONSTANT = 30.0
 # Information, in nats, that is not shrunk below: an effect is shrunk by what two columns say of one another.
 _FAINT = 0.01
-_ROUNDS = 25
+_ROUNDS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +38,12 @@ class Variable:
         Standardized ranks of ordered groups; 0 elsewhere.
     """
 
-    codes: Codes
+    codes: NDArray[np.integer[Any]]
     n_groups: int
     scores: Vector
 
     @classmethod
-    def of(cls, codes: Codes, n_groups: int, weights: Vector, *, is_ordered: bool) -> Variable:
+    def of(cls, codes: NDArray[np.integer[Any]], n_groups: int, weights: Vector, *, is_ordered: bool) -> Variable:
         counts = np.bincount(codes, weights, n_groups)
         scores = np.zeros(n_groups)
         if is_ordered:
@@ -68,6 +71,10 @@ class Design:
         Indicators of the groups of all regressors.
     basis : ndarray of float, shape (sum of n_groups, n_contrasts)
     output : Variable
+    weights : ndarray of float, shape (n,)
+    left, right : pairs of ndarrays
+        Eigenvalues and eigenvectors of the inputs and of the output.
+    margin : ndarray of float, shape (n_groups,)
     """
 
     rows: csr_array
@@ -79,22 +86,31 @@ class Design:
     margin: Vector
 
     @classmethod
-    def of(cls, inputs: Sequence[Variable], shared: Sequence[float], output: Variable, weights: Vector) -> Design:
-        """Prepare the regression of one variable on others, with which it shares so much information in nats."""
-        n = len(output.codes)
-        sizes = [1, *(one.n_groups for one in inputs)]
-        codes = np.stack([np.zeros(n, np.int32), *(one.codes for one in inputs)], axis=1)
-        rows = _indicators(codes, sizes)
+    def of(
+        cls, inputs: Sequence[Variable], shared: Sequence[float], output: Variable, weights: Vector, pairs: Vector
+    ) -> Design:
+        """Prepare the regression of one variable on others.
+
+        Parameters
+        ----------
+        inputs : sequence of Variable
+        shared : sequence of float
+            Information that each of them has of the output, in nats.
+        output : Variable
+        weights : ndarray of float, shape (n,)
+        pairs : ndarray of float, shape (1 + sum of n_groups, 1 + sum of n_groups)
+            Weights of rows by pairs of groups of a constant and of the inputs.
+        """
+        rows = with_constant(inputs)
         strengths = [(_FAINT + one) ** 0.5 for one in shared]
         blocks = [one.basis * strength for one, strength in zip(inputs, strengths, strict=True)]
         basis = _block_diagonal([np.full((1, 1), _CONSTANT), *blocks])
-        weighted = rows.multiply(weights[:, None]).tocsr() if (weights != 1).any() else rows
-        gram = basis.T @ (rows.T @ weighted).toarray() @ basis
-        margin = np.bincount(output.codes, weights, output.n_groups) + 0.5
-        margin /= margin.sum()
+        gram = basis.T @ pairs @ basis
+        counts = np.bincount(output.codes, weights, output.n_groups) + 0.5
+        margin: Vector = counts / counts.sum()
         spread = np.diag(margin) - np.outer(margin, margin)
         left, right = np.linalg.eigh(gram), np.linalg.eigh(output.basis.T @ spread @ output.basis)
-        return cls(rows, basis, output, weights, tuple(left), tuple(right), margin)
+        return cls(rows, basis, output, weights, (left[0], left[1]), (right[0], right[1]), margin)
 
     @property
     def information(self) -> Vector:
@@ -109,7 +125,7 @@ class Design:
         return float(((self.information / (self.information + penalty)) ** 2).sum())
 
     def fit(self, penalty: float) -> Vector:
-        """Logarithms that each group of each regressor adds, shape (1 + sum of n_groups, n_groups); the constant first."""
+        """Logarithms that the constant and each group of each regressor add, shape (1 + sum of n_groups, n_groups)."""
         scale = 1 / np.sqrt(self.information + penalty)
         turn, back = self.basis @ self.left[1], self.output.basis @ self.right[1]
         transposed, rows = self.rows.T.tocsr(), np.arange(len(self.output.codes))
@@ -145,11 +161,11 @@ def penalty_of(designs: Sequence[Design], degrees: float) -> float:
     return float(np.exp(high))
 
 
-def _indicators(codes: Codes, sizes: Sequence[int]) -> csr_array:
-    n, width = codes.shape
-    places = codes + np.cumsum([0, *sizes[:-1]])
-    entries = np.ones(n * width), places.ravel().astype(np.int32), (np.arange(n + 1) * width).astype(np.int32)
-    return csr_array(entries, shape=(n, int(sum(sizes))))
+def with_constant(variables: Sequence[Variable]) -> csr_array:
+    """Indicators of the groups of variables, after a constant."""
+    n = len(variables[0].codes)
+    codes = np.stack([np.zeros(n, np.int32), *(one.codes.astype(np.int32) for one in variables)], axis=1)
+    return indicators(codes, [1, *(one.n_groups for one in variables)])
 
 
 def _block_diagonal(blocks: Sequence[Vector]) -> Vector:
