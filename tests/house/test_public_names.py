@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import subprocess
+import sys
 
 import pytest
 
@@ -162,6 +164,12 @@ def test_a_module_has_the_names_that_are_listed_and_no_others(module):
     made = importlib.import_module(f"sanitize.{module}")
     assert sorted(made.__all__) == sorted(NAMES[module].split())
     assert [name for name in made.__all__ if not hasattr(made, name)] == []
+
+
+def test_every_public_module_is_an_attribute_of_the_package():
+    """In a process of its own: an import elsewhere would set the attribute."""
+    lines = ["import sanitize", *(f"sanitize.{name}" for name in modules())]
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True)
 
 
 def test_there_are_few_names():
