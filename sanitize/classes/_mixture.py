@@ -101,6 +101,10 @@ class Mixture:
         log_sizes = np.log((sizes + _CLASS_PRIOR) / (sizes.sum() + _CLASS_PRIOR * len(sizes)))
         return cls(_rounded(log_sizes), _rounded(np.log(chances)), log_likelihood, settled=False)
 
+    def sharpened(self, power: int) -> Mixture:
+        """The mixture whose memberships are a power of these, scaled to sum to one."""
+        return Mixture(power * self.log_sizes, power * self.log_chances, self.log_likelihood, self.settled)
+
     def memberships(self, rows: csr_array) -> tuple[Vector, Vector]:
         """P(class | row), and the log-likelihood of each row."""
         logs = rows @ self.log_chances

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _LANE = 1 << 21
 _START_LANE, _CLASS_LANE, _COLUMN_LANE = _LANE, _LANE + 1, _LANE + 16
 _LANES = 4  # of each column
+# P(class | row) is drawn from with this power: a class then says more of its row.
+_SHARPNESS = 2
 # Rows that are worked on together.
 _BLOCK = 1 << 14
 # Rows that columns and classes are learned from, drawn by position.
@@ -89,7 +91,7 @@ class Writer(Declared, frozen=True, eq=False):
     ----------
     column : ClassColumn
     chances : ndarray of int, shape (n_groups, n_classes)
-        Logarithms of P(group | class), by which a class is found.
+        Logarithms by which a class is found, twice those of P(group | class).
     base : ndarray of int, shape (n_classes, n_groups)
         Logarithms by which a group is drawn in each class.
     given : tuple of int
@@ -126,6 +128,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
     writers : tuple of Writer
         One for each column, in the order in which they are drawn.
     log_sizes : ndarray of int, shape (n_classes,)
+        Twice the logarithms of P(class).
     n_parameters, n_rows : int
         Effective number of parameters, and the rows that they were learned from.
     settled : bool
@@ -198,6 +201,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         sizes = [column.n_groups for column in fitted.columns]
         noise = np.stack([_uniform(words, start, len(few) * k).reshape(-1, k) for start in range(2)])
         mixture = Mixture.fit(codes, sizes, k, mass, noise)
+        mixture = mixture.sharpened(_SHARPNESS)
         classes = _draw_classes(mixture.memberships(indicators(codes, sizes))[0], words)
         writers, n_parameters = _writers(fitted, codes, mass, mixture, classes)
         return cls(tuple(arrows), writers, fixed_point(mixture.log_sizes), n_parameters, n_rows, mixture.settled)
@@ -224,7 +228,10 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         return NormalDist().cdf((self.n_parameters / (2 * max(self.n_rows, 1))) ** 0.5)
 
     def memberships(self, table: Mapping[str, Any], workers: int = 1) -> NDArray[np.int64]:
-        """Return P(class | row) in whole numbers that sum to `UNIT` in each row, shape (n, n_classes)."""
+        """Return the chances of classes given each row, in whole numbers that sum to `UNIT`, shape (n, n_classes).
+
+        They are the squares of P(class | row), scaled to sum to one.
+        """
         parts = [np.diff(totals, axis=1, prepend=0) for _, totals in self._totals(table, workers)]
         return np.concatenate([np.empty((0, self.n_classes), np.int64), *parts])
 
@@ -376,7 +383,7 @@ def _n_groups(n_rows: int) -> int:
 
 def _n_classes(n_rows: int) -> int:
     """Classes by the rows there are."""
-    return max(2, min(64, round(0.4 * n_rows**0.5)))
+    return max(2, min(64, round(0.5 * n_rows**0.5)))
 
 
 def _n_degrees(n_rows: int) -> float:
