@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from sanitize._checks import Codes, Vector
 from sanitize._files.declared import Count, Declared, require
@@ -91,7 +92,7 @@ class Writer(Declared, frozen=True, eq=False):
     ----------
     column : ClassColumn
     chances : ndarray of int, shape (n_groups, n_classes)
-        Logarithms by which a class is found, twice those of P(group | class).
+        Logarithms by which a class is found: of P(group | class), times a weight of the column.
     base : ndarray of int, shape (n_classes, n_groups)
         Logarithms by which a group is drawn in each class.
     given : tuple of int
@@ -230,7 +231,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
     def memberships(self, table: Mapping[str, Any], workers: int = 1) -> NDArray[np.int64]:
         """Return the chances of classes given each row, in whole numbers that sum to `UNIT`, shape (n, n_classes).
 
-        They are the squares of P(class | row), scaled to sum to one.
+        They are those of the mixture to the power of two, scaled to sum to one: a class says more of its row.
         """
         parts = [np.diff(totals, axis=1, prepend=0) for _, totals in self._totals(table, workers)]
         return np.concatenate([np.empty((0, self.n_classes), np.int64), *parts])
@@ -297,6 +298,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         return {name: made[name] for name in self.names}
 
 
+@threadpool_limits.wrap(limits=1)  # type: ignore[untyped-decorator]  # sums of other threads end in other digits
 def _writers(
     fitted: FittedColumns, codes: NDArray[np.int32], weights: Vector, mixture: Mixture, classes: NDArray[np.int32]
 ) -> tuple[tuple[Writer, ...], int]:

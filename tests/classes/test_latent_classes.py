@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 import sanitize as sz
 from sanitize._files.declared import Misfit, plain, read, sealed
 from sanitize._limits import BLOCK_ROWS
-from sanitize.classes import UNIT, LatentClassModel
+from sanitize.classes import UNIT, LatentClassModel, couple_classes
 from sanitize.classes._integers import STEPS, draw_states, powers_of_two
 from sanitize.classes._mixture import Mixture
 from sanitize.errors import ColumnError
@@ -378,6 +378,19 @@ def test_a_class_is_what_rows_have_in_common():
     assert mixture.settled
     table = np.exp(mixture.log_chances).reshape(6, 2, 2)[:, 1]
     assert np.abs(np.sort(table, axis=1) - [0.1, 0.9]).max() < 0.05
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_classes_are_written_as_often_as_rows_have_them(seed):
+    rng = np.random.default_rng(seed)
+    n_symbols, n_classes = rng.integers(1, 9, 2)
+    joint = rng.integers(0, 50, (n_symbols, n_classes)) + np.eye(n_symbols, n_classes, dtype=int) * 100 + 1
+    chances = couple_classes(joint) / UNIT
+    assert (chances.sum(axis=1) == 1).all()
+    of_symbol, given = joint.sum(axis=1) / joint.sum(), joint / joint.sum(axis=1, keepdims=True)
+    assert np.abs(of_symbol @ chances - joint.sum(axis=0) / joint.sum()).max() < n_symbols / UNIT
+    same, behind = ((of_symbol[:, None] * given * one).sum() for one in (chances, given))
+    assert same >= behind - n_symbols / UNIT
 
 
 def test_the_model_says_what_it_shows(model):

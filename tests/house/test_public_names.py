@@ -47,6 +47,7 @@ NAMES = {
     "channel": """
         Channel
     """,
+    "classes": "",
     "cli": """
         main
     """,
