@@ -342,7 +342,8 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
             units,
             single=pa.types.is_float32(values.type) or pa.types.is_float16(values.type),
         )
-        finest = _finest(np.bincount(coarsest, counts, len(units) + 1), units)
+        chosen = (numbers != 0) & np.isfinite(numbers)
+        finest = _finest(np.bincount(coarsest[chosen], counts[chosen], len(units) + 1), units)
         edges = coarse = numbers[:0]
         if len(declared) > 1:
             edges = coarse = np.unique(np.array(declared, numbers.dtype))
@@ -361,7 +362,6 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         left = heavy * (1 - shares)
         rest = np.bincount(place_of, left, len(groups))
         entries += [(place, BETWEEN, float(amount)) for place, amount in enumerate(rest)]
-        chosen = (numbers != 0) & np.isfinite(numbers)
         by_unit = threshold_counts(np.bincount(coarsest[chosen], (counts * (1 - shares))[chosen], len(units) + 1))
         by_unit[(*units, REAL).index(finest)] += 1e-3 * by_unit.sum() + 1
         used = np.flatnonzero(by_unit)
@@ -434,7 +434,7 @@ def _ancestors(values: pa.Array, counts: NDArray[np.int64], above: Mapping[str, 
 def _finest(counts: NDArray[Any], units: tuple[Fraction, ...]) -> Fraction:
     """The smallest unit of more than a few rows."""
     often = np.flatnonzero(threshold_counts(counts) > 0)
-    return (*units, REAL)[often[-1]] if len(often) else units[-1]
+    return (*units, REAL)[often[-1]] if len(often) else max(min(units), min(max(units), Fraction(1)))
 
 
 def _edges(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Between these a value passes from leaving its column free to determining it: rows beside the usual value that chance
 # would give, the share of them that there are, and the share of all rows that chance would put elsewhere.
-_EXPECTED, _LEFT, _GAIN = (5.0, 15.0), (0.3, 0.1), (0.01, 0.03)
+_EXPECTED, _LEFT, _GAIN = (3.0, 9.0), (0.3, 0.1), (0.01, 0.03)
 # Rows on which most pairs of columns show that neither determines the other, what else two columns share in nats, and
 # how many determiners are tried.
 _FIRST_LOOK, _SHARED, _MOST_TRIED = 1000, 0.005, 12

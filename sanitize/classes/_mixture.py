@@ -21,8 +21,9 @@ _PRIOR, _CLASS_PRIOR = 2.0, 0.5
 _ROUNDS, _SETTLED = 60, 5e-4
 # Starts that are tried, and the rounds after which the best of them goes on.
 _STARTS, _TRIAL = 2, 8
-# Rows whose memberships are held at a time.
-_BLOCK = 1 << 13
+# Columns of many groups would decide alone what classes are: logarithms of chances are divided by this power of the
+# entropy of their column in nats, which is at least so much.
+_EVEN, _LEAST_ENTROPY = 0.5, 0.05
 # Logarithms are rounded to this, so that the last digits of sums decide nothing.
 _GRID = 2.0**20
 
@@ -35,7 +36,7 @@ class Mixture:
     ----------
     log_sizes : ndarray of float, shape (n_classes,)
     log_chances : ndarray of float, shape (sum of n_groups, n_classes)
-        Of the groups of all columns, one column after another.
+        Of the groups of all columns, one column after another; those of columns of high entropy count less.
     settled : bool
         Whether the likelihood had stopped to rise.
     """
@@ -99,7 +100,12 @@ class Mixture:
         totals = np.add.reduceat(counts, first[:-1], axis=0)
         chances = counts / np.repeat(totals, np.diff(first), axis=0)
         log_sizes = np.log((sizes + _CLASS_PRIOR) / (sizes.sum() + _CLASS_PRIOR * len(sizes)))
-        return cls(_rounded(log_sizes), _rounded(np.log(chances)), log_likelihood, settled=False)
+        logs = np.log(chances) * _powers(margin, first)[:, None]
+        return cls(_rounded(log_sizes), _rounded(logs), log_likelihood, settled=False)
+
+    def sharpened(self, power: int) -> Mixture:
+        """The mixture whose memberships are a power of these, scaled to sum to one."""
+        return Mixture(power * self.log_sizes, power * self.log_chances, self.log_likelihood, self.settled)
 
     def memberships(self, rows: csr_array) -> tuple[Vector, Vector]:
         """P(class | row), and the log-likelihood of each row."""
@@ -118,6 +124,14 @@ def indicators(codes: NDArray[np.int32], sizes: Sequence[int]) -> csr_array:
     n, width = codes.shape
     places = (codes + np.cumsum([0, *sizes[:-1]]).astype(np.int32)).astype(np.int32)
     return csr_array((np.ones(n * width), places.ravel(), np.arange(n + 1) * width), shape=(n, int(sum(sizes))))
+
+
+def _powers(margin: Vector, first: Codes) -> Vector:
+    """Weight of each column in what a class is, for each of its groups."""
+    entropies = np.maximum(-np.add.reduceat(margin * np.log(margin), first[:-1]), _LEAST_ENTROPY)
+    powers = entropies**-_EVEN
+    powers *= entropies.sum() / (powers * entropies).sum()
+    return np.repeat(powers, np.diff(first))
 
 
 def _start(noise: Vector) -> Vector:

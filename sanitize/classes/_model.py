@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from sanitize._checks import Codes, Vector
 from sanitize._files.declared import Count, Declared, require
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 _LANE = 1 << 21
 _START_LANE, _CLASS_LANE, _COLUMN_LANE = _LANE, _LANE + 1, _LANE + 16
 _LANES = 4  # of each column
+# P(class | row) is drawn from with this power: a class then says more of its row.
+_SHARPNESS = 2
 # Rows that are worked on together.
 _BLOCK = 1 << 14
 # Rows that columns and classes are learned from, drawn by position.
@@ -89,7 +92,7 @@ class Writer(Declared, frozen=True, eq=False):
     ----------
     column : ClassColumn
     chances : ndarray of int, shape (n_groups, n_classes)
-        Logarithms of P(group | class), by which a class is found.
+        Logarithms by which a class is found: of P(group | class), times a weight of the column.
     base : ndarray of int, shape (n_classes, n_groups)
         Logarithms by which a group is drawn in each class.
     given : tuple of int
@@ -126,6 +129,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
     writers : tuple of Writer
         One for each column, in the order in which they are drawn.
     log_sizes : ndarray of int, shape (n_classes,)
+        Twice the logarithms of P(class).
     n_parameters, n_rows : int
         Effective number of parameters, and the rows that they were learned from.
     settled : bool
@@ -198,6 +202,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         sizes = [column.n_groups for column in fitted.columns]
         noise = np.stack([_uniform(words, start, len(few) * k).reshape(-1, k) for start in range(2)])
         mixture = Mixture.fit(codes, sizes, k, mass, noise)
+        mixture = mixture.sharpened(_SHARPNESS)
         classes = _draw_classes(mixture.memberships(indicators(codes, sizes))[0], words)
         writers, n_parameters = _writers(fitted, codes, mass, mixture, classes)
         return cls(tuple(arrows), writers, fixed_point(mixture.log_sizes), n_parameters, n_rows, mixture.settled)
@@ -224,7 +229,10 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         return NormalDist().cdf((self.n_parameters / (2 * max(self.n_rows, 1))) ** 0.5)
 
     def memberships(self, table: Mapping[str, Any], workers: int = 1) -> NDArray[np.int64]:
-        """Return P(class | row) in whole numbers that sum to `UNIT` in each row, shape (n, n_classes)."""
+        """Return the chances of classes given each row, in whole numbers that sum to `UNIT`, shape (n, n_classes).
+
+        They are those of the mixture to the power of two, scaled to sum to one: a class says more of its row.
+        """
         parts = [np.diff(totals, axis=1, prepend=0) for _, totals in self._totals(table, workers)]
         return np.concatenate([np.empty((0, self.n_classes), np.int64), *parts])
 
@@ -290,6 +298,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         return {name: made[name] for name in self.names}
 
 
+@threadpool_limits.wrap(limits=1)  # type: ignore[untyped-decorator]  # sums of other threads end in other digits
 def _writers(
     fitted: FittedColumns, codes: NDArray[np.int32], weights: Vector, mixture: Mixture, classes: NDArray[np.int32]
 ) -> tuple[tuple[Writer, ...], int]:
@@ -376,7 +385,7 @@ def _n_groups(n_rows: int) -> int:
 
 def _n_classes(n_rows: int) -> int:
     """Classes by the rows there are."""
-    return max(2, min(64, round(0.4 * n_rows**0.5)))
+    return max(2, min(64, round(0.5 * n_rows**0.5)))
 
 
 def _n_degrees(n_rows: int) -> float:

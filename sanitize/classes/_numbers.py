@@ -16,7 +16,7 @@ from sanitize.errors import ColumnError
 # Rows that share what may be written.
 LEAST_ROWS = 10
 # The square root of what counts grows by 1 / sqrt(_FADE) a row, and by about half of that a count of people varies.
-_FADE = 16.0
+_FADE = 8.0
 # Beyond this a difference of two numbers is no double.
 _LARGEST = 2.0**1022
 _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -28,7 +28,7 @@ REAL = Fraction(0)
 
 
 def threshold_counts(counts: NDArray[Any]) -> Vector:
-    """Rows that count of some: none of ten, all of 33, and between so many that no row more shows by itself."""
+    """Rows that count of some: none of ten, all of 26, and between so many that no row more shows by itself."""
     return np.minimum(counts, np.maximum(counts - LEAST_ROWS, 0.0) ** 2 / _FADE)
 
 
