@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -160,12 +161,11 @@ class Alphabet:
     @cached_property
     def levels(self) -> tuple[pa.Array, ...]:
         """Values of each column, without missing; a code points to one, and the last code is missing."""
-        seen: set[str] = set()
-        names = []
-        for i, label in enumerate(vars(self)["_labels"]()):
-            name = label if label not in seen else f"{label} #{i}"
-            seen.add(name)
-            names.append(name)
+        seen: Counter[str] = Counter()
+        names: list[str] = []
+        for label in vars(self)["_labels"]():
+            seen[label] += 1  # numbered among equal ones: a number among all would tell of all
+            names.append(label if seen[label] == 1 else f"{label} #{seen[label]}")
         vars(self)["_labels"] = lambda: names  # what they were made from may go
         return (pa.array(names, pa.string()),)
 
