@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sanitize._files.declared import Count, Declared, plain, read, require
@@ -229,6 +230,8 @@ class Alphabet:
             used[column[found]] = True
             missing = bool(used[-1])
             kept = np.flatnonzero(used[:-1])
+            if "_labels" in vars(self):  # whose own order is that in which groups were formed
+                kept = kept[np.asarray(pc.sort_indices(level.take(pa.array(kept))))]
             renumber = np.zeros(len(level) + 1, np.int32)
             renumber[kept] = np.arange(len(kept), dtype=np.int32)
             places = pa.array(renumber[column], mask=column == len(level) if missing else None)

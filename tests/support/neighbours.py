@@ -187,7 +187,7 @@ def published(
 def _others(name: str, case: Case, settings: Mapping[str, Any], frame: pd.DataFrame, folder: Path) -> dict[str, str]:
     table, target, found = pa.Table.from_pandas(frame, preserve_index=False), folder / "released.csv", {}
     report = sz.release_file(table, target, make(name, case, settings), key=KEY, force=True, workers=1)
-    found |= rest_of_file(target)
+    found |= rest_of_file(target) | rest_of_folder(table, make(name, case, settings), folder)
     found |= views("saved report", LeakageReport.from_json(report.to_json()))
     material = Material((), checks=(("rows", "passed", f"{len(frame)} of {len(frame)}"),), false_alarm=0.01)
     for form in ("md", "html"):
@@ -220,15 +220,31 @@ def views(of: str, report: Any) -> dict[str, str]:
 def rest_of_file(path: Path) -> dict[str, str]:
     """What a file holds but its rows, after a look that its bytes follow from both."""
     with open_source(path) as released, outputs() as made:
-        again = path.with_name(f"again{path.suffix}")
+        again = path.parent.parent / f"again{path.suffix}"
         again.unlink(missing_ok=True)
         write_canonical(released, again, made)
     assert again.read_bytes() == path.read_bytes(), "the file holds more than its rows and its footer"
     if path.suffix == ".csv":
         return {path.name: path.read_text(encoding="utf-8").partition("\n")[0]}
+    text = [field.name for field in pq.read_schema(path) if pa.types.is_string(field.type)]
+    for column in pq.read_table(path, columns=text, read_dictionary=text).columns:
+        entries = [chunk.dictionary.to_pylist() for chunk in column.chunks]
+        assert entries == [sorted(set(chunk.to_pylist()) - {None}) for chunk in column.chunks], "order of a dictionary"
     about = pq.read_metadata(path)
     fields = repr((about.metadata, about.schema.to_arrow_schema().to_string(), about.created_by, about.num_row_groups))
     return {path.name: fields}
+
+
+def rest_of_folder(table: pa.Table, sanitizer: Any, folder: Path) -> dict[str, str]:
+    """Names of the files that a folder is released to, and what each holds but its rows."""
+    source, target = folder / "raw", folder / "parts"
+    source.mkdir(exist_ok=True)
+    for number, start in enumerate((0, 100)):
+        pq.write_table(table.slice(start, 100 if number == 0 else None), source / f"{number}.parquet")
+    sz.release_file(source, target, sanitizer, key=KEY, force=True, workers=1)
+    return {
+        f"parts/{name}": rest for file in sorted(target.rglob("*.parquet")) for name, rest in rest_of_file(file).items()
+    }
 
 
 def rest_of_frame(kind: str, released: Any) -> dict[str, str]:
