@@ -80,7 +80,7 @@ class ShownWithVerdict:
     def _named_with_verdict(self) -> str:
         words, report = type(self).__name__, getattr(self, "report_", None)
         if report is not None:
-            words += f": {report.to_dict(audience='public')['verdict']['headline'].partition(' (')[0]}"
+            words += f": {report._document('internal', 0)['verdict']['headline'].partition(' (')[0]}"
         return words
 
     def _repr_html_inner(self) -> str:

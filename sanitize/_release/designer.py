@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from sanitize._formatting import exact, rounded
 from sanitize._sampling.noise import NoiseKey, hidden, random_words, warn_of_seed
-from sanitize._version import __version__
-from sanitize.budgets import BUDGETS, by_value
 from sanitize.errors import InvalidParameter
+from sanitize.report import release_note
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,29 +56,8 @@ class Prepared(Generic[Report]):
 
 
 def footer_of(report: LeakageReport, order: RowOrder) -> bytes:
-    """Verdict, budget and figures of a release as JSON; no symbols and no counts."""
-    figures = ("max_log_lift", "min_log_lift", "normalized_utility")
-    most, least, kept = (rounded(exact(report.summary[name])) for name in figures)
-    budget: Any = report.budget
-    name, words = type(budget).__name__, repr(budget)
-    # Equal budgets are spelt alike, however their numbers were written.
-    if BUDGETS.get(name) is type(budget) and not by_value(budget):
-        bounds = (f"{bound.name}={float(getattr(budget, bound.name))!r}" for bound in fields(budget))
-        words = f"{name}({', '.join(bounds)})"
-    text = {
-        "sanitize": __version__,
-        "mechanism": report.facts.mechanism,
-        "budget": words,
-        "within_budget": report.ok,
-        "max_log_lift": most,
-        "min_log_lift": str(least),
-        "normalized_utility": kept,
-        "rows": order,
-    }
-    packed = json.dumps(text).encode()
-    if len(packed) > 2048:  # a budget of the user's own may have a long name
-        packed = json.dumps({**text, "budget": name[:100]}).encode()
-    return packed
+    """What a released file says about itself, as JSON: what anybody may know of its report, and no figure."""
+    return json.dumps({**release_note(report), "rows": order}).encode()
 
 
 class Releaser(Protocol[Report]):

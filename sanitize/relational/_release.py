@@ -408,7 +408,6 @@ class UnitRelease:
         heads = ("table", "rows", "printed", "rows of an owner (KS)", "what follows what (total variation)")
         sections = [Section("units", "Whole units", words, heads if kept else (), tuple(kept))]
         if told is not None:
-            whom += f" By the ledger, {told.summary[1]}."
             words = f"{'; '.join(told.summary)}. Figures of the design are of this release by itself."
             sections.append(Section("over_time", "All releases of these units", words))
         n = None if told is None else len(told.releases)

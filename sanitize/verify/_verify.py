@@ -338,8 +338,8 @@ def _without_drawing(
 
 
 def _words(report: LeakageReport) -> dict[str, Any]:
-    """What a report claims, as anybody may read it."""
-    claim = report._document("public", n_symbols=0)["verdict"]
+    """What a report claims, in the words of its headline."""
+    claim = report._document("internal", n_symbols=0)["verdict"]
     return {name: claim[name] for name in ("state", "headline", "sentence")}
 
 

@@ -345,7 +345,7 @@ def test_new_rows_are_released_by_the_distribution_of_the_channel(rows, saved, n
     assert released.column_names == ["x", "age"]
     assert released.num_rows == report.n_rows == 700
     assert set(released.column("x").to_pylist()) <= {"red", "green", "blue", "teal", None}
-    assert json.loads(pq.read_metadata(tmp_path / "out.parquet").metadata[b"sanitize"])["distribution"].endswith(
+    assert json.loads(pq.read_metadata(tmp_path / "out.parquet").metadata[b"sanitize"])["holds_for"].endswith(
         "fitted on"
     )
 

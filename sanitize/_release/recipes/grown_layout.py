@@ -221,7 +221,8 @@ def output_of(asked: Output | None, n_rows: int) -> Output:
 def with_people(facts: ReleaseFacts, printer: Printer, output: Output) -> ReleaseFacts:
     """Facts that say what printing tells of people; where it prints their rows that is a warning too."""
     if isinstance(printer, RowModel):
-        return replace(facts, output=output, people=printer.told)
+        people = "Rows are printed by a model and are nobody's; membership is not protected."
+        return replace(facts, output=output, people=people, warnings=(*facts.warnings, printer.told))
     if output == "label":
         words = "The intervals and sets that are printed were learned from the table and tell something of it."
         return replace(facts, output=output, people=words)

@@ -152,7 +152,7 @@ class RecordDP(Promise):
         )
         figures = (("eps", self.eps), ("delta", self.delta), ("at most (nats)", most))
         title = SYNTHETIC if layout.partition.n_cells == 1 else "Rows under differential privacy"
-        return Section(self.keyword, title, words, ("", "figure"), figures, public=True)
+        return Section(self.keyword, title, words, ("", "figure"), figures)
 
     def rows_instead(
         self, layout: Layout, source: Mapping[str, Any], chosen: NDArray[np.bool_], key: NoiseKey
