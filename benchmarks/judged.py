@@ -54,8 +54,8 @@ def main() -> None:
     people, outsiders = df[:4000].copy(), df[4000:].reset_index(drop=True)
     for name, released in releases(people, [name for name in df if name != "income"]).items():
         found = sz.attack.judge(released, people, outsiders=outsiders, sensitive="income")
-        pairs = {pair.name: f"{100 * pair.people:.1f} / {100 * (pair.outsiders or 0):.1f}" for pair in found.pairs}
-        print(name, found.headline, pairs, sep=" | ", flush=True)
+        figures = {one.title: f"{100 * one.people:.1f} / {100 * (one.outsiders or 0):.1f}" for one in found.results}
+        print(name, found.headline, figures, sep=" | ", flush=True)
 
 
 if __name__ == "__main__":
