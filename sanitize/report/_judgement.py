@@ -116,11 +116,11 @@ class AttackResult:
 
     @property
     def people_needed(self) -> int | None:
-        """People of each kind that the attack needs to say more or less than allowed, if the difference stays."""
-        if self.interval is None or self.difference is None or self.status != "open":
+        """People of each kind with whom the attack would rule out more than is allowed, if it finds nothing."""
+        if self.interval is None or self.status != "open" or not self.excess:
             return None
-        half, left = (self.interval[1] - self.interval[0]) / 2, abs(self.excess - max(self.difference, 0))
-        return min(_TOO_MANY, math.ceil(self.n * (half / left) ** 2)) if left > 0 else _TOO_MANY
+        half = (self.interval[1] - self.interval[0]) / 2
+        return min(_TOO_MANY, math.ceil(self.n * (half / self.excess) ** 2))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
