@@ -153,7 +153,9 @@ def check_output(path: Path | None, args: argparse.Namespace, *, force: bool, re
         return
     there = _resolved(path_of(path, TargetError))
     named = [
-        value for name in ("input", "output", "source", "outsiders") if (value := getattr(args, name, None)) is not None
+        value
+        for name in ("input", "output", "source", "outsiders", "earlier")
+        if (value := getattr(args, name, None)) is not None
     ]
     tables = [_resolved(Path(value)) for value in named if value not in (STREAM, path)]
     if any(there == table or table in there.parents for table in tables):

@@ -95,11 +95,11 @@ def _judged(judgement: dict[str, Any] | None) -> list[str]:
         return []
     sides = ("people", "outsiders") if judgement["n_outsiders"] is not None else ("people",)
     told = [
-        f"{pair['title'].lower()} {' / '.join(of_100(pair[side] or 0) for side in sides)}"
-        for pair in judgement["pairs"]
+        f"{attack['title'].lower()} {' / '.join(of_100(attack[side] or 0) for side in sides)}"
+        for attack in judgement["attacks"]
     ]
-    whom = "people in the table / never in it" if len(sides) > 1 else "people in the table"
-    return _paragraph(f"{judgement['headline']} ({whom}, of 100): {', '.join(told)}.", most=5)
+    whom = "people in the data / outside it" if len(sides) > 1 else "people in the data"
+    return _paragraph(f"{judgement['headline']} ({whom}, of 100): {', '.join(told)}.", most=10)
 
 
 def _cut(lines: list[str], room: int, more: str) -> list[str]:
