@@ -22,7 +22,7 @@ MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "subset-merging": ("SubsetMerging", MERGING),
     "tree-merging": ("TreeMerging", MERGING),
     "auto": ("BestSanitizer", MERGING),
-    "optimal-random-response": ("OptimalRandomResponse", ("lift", "ldp")),
+    "optimal-random-response": ("OptimalRandomResponse", MERGING),
     "subset-random-response": ("SubsetRandomResponse", ("lift", "ldp")),
     "tree-random-response": ("TreeRandomResponse", ("lift", "ldp")),
     "randomized-response": ("RandomizedResponse", ("ldp",)),

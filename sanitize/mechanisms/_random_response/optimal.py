@@ -1,17 +1,20 @@
-"""Optimal random response: the most useful channel within a lift or LDP budget [ZDS §III-A2]."""
+"""Optimal random response: the most useful channel within a budget on lifts or on averages of them [ZDS §III-A2]."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sanitize.budgets import CVaRLiftBudget, MeanBudget
+from sanitize._checks import positive
+from sanitize.budgets import AveragedBudget, CVaRLiftBudget, MeanBudget
 from sanitize.channel import HEURISTIC
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.joint import JointDistribution
+from sanitize.joint import JointDistribution, check_distribution
 from sanitize.mechanisms._effort import effort_of
+from sanitize.mechanisms._random_response.averaged import averaged_response
 from sanitize.mechanisms._random_response.funnel import funnel_response
 from sanitize.mechanisms._random_response.robust import robust_random_response
 from sanitize.mechanisms._random_response.tail import tail_random_response
+from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, RandomResponse, respond_in
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ def optimal_random_response(
     known: str | Sequence[str] | ArrayLike = (),
     keep_margin: bool = False,
 ) -> Channel:
-    """Channel of the largest I(X;Y) within a lift or LDP budget [ZDS §III-A2].
+    """Channel of the largest I(X;Y) within a budget on lifts or on averages of them [ZDS §III-A2].
 
     With Q = P(x|y), I(X;Y) = H(X) - Σ_y P(y) H(Q_y): the best channel mixes vertices of the polytope
     Π = {v: e^{-lower} <= Σ_x P(s|x) v(x) / P(s) <= e^{upper}} into P_X with the least entropy. For LDP, Π is
@@ -45,6 +48,10 @@ def optimal_random_response(
 
     With a target T the channel has the largest I(T;Y) instead: H(T|y) is concave in Q as H(Q) is, so the same vertices
     and the same certificates serve.
+
+    Within a budget on the l1-, chi2- or alpha-lift, the best mixture is of posteriors on the border of a set that is no
+    polytope, but for the l1-lift alone; the gap is proved all the same, within about half a minute for 17 symbols and 5
+    sensitive ones.
 
     Guarantee
     ---------
@@ -55,7 +62,8 @@ def optimal_random_response(
     ----------
     joint : JointDistribution
         Distribution of (S, X).
-    budget : LiftBudget, LDPBudget, CVaRLiftBudget, a budget on a mean, or float
+    budget : Budget or float
+        LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget, CVaRLiftBudget, or a budget on a mean.
         A number is symmetric local information privacy (LIP) in nats. For a `CVaRLiftBudget`, which couples released
         symbols, it is `tail_random_response`, and no gap is known. For a `MutualInformationBudget`,
         `TotalVariationBudget` or `MaximalLeakageBudget` it is the privacy funnel [MSFM14], with its gap.
@@ -168,7 +176,7 @@ def solve_optimal_random_response(
     ----------
     joint : JointDistribution
         Distribution of (S, X).
-    budget : LiftBudget, LDPBudget, MutualInformationBudget, TotalVariationBudget, MaximalLeakageBudget or float
+    budget : LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget, a budget on a mean, or float
         A number is symmetric local information privacy (LIP) in nats.
     gap : float
         Distance from the optimum that is good enough, in nats, > 0. Below about 1e-9 rounding decides.
@@ -217,6 +225,11 @@ def solve_optimal_random_response(
                 f"a {type(budget).__name__} takes no confidence, target or known; give LiftBudget for these"
             )
         return funnel_response(joint, budget, gap, account)
+    if isinstance(budget, AveragedBudget):
+        if not (confidence is None and not len(known)):  # type: ignore[arg-type]
+            raise InvalidBudget(f"a {type(budget).__name__} takes no confidence or known; give LiftBudget for these")
+        loss = Loss.towards(target, len(check_distribution(joint).public))
+        return averaged_response(joint, budget, positive("gap", gap), loss, account)
     problem = Problem.of(joint, budget, gap, target, known)
     if confidence is not None:
         if problem.known is not None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
+    from sanitize.mechanisms._response_solver.posterior_set import Cuts
     from sanitize.mechanisms._response_solver.side_knowledge import SideKnowledge
 
 _SHOWN = 3
@@ -33,7 +34,7 @@ def response_channel(
     columns: sparse.csc_array,
     weights: Vector,
     distributions: ConfidenceSet | None = None,
-    known: SideKnowledge | None = None,
+    known: SideKnowledge | Cuts | None = None,
 ) -> Channel:
     """P(y|x) = weight(y) v_y(x) / P(x), rows made to sum to 1.
 
