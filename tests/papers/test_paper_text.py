@@ -67,6 +67,13 @@ def test_zds_blocks_have_fewer_vertices_than_the_whole():
         assert within < len(vertices(joint, budget))
 
 
+def test_zds_footnote_2_hardly_any_symbol_has_a_log_min_lift_below_minus_6():
+    """One in 180 of 17,000 symbols: what the paper calls near zero."""
+    bars = json.loads(KEPT.read_text(encoding="utf-8"))["whole"]["figure_1"]["log min-lift"]["symbols"]
+    below = np.array(bars)[np.linspace(-12.5, 0, 121)[1:] <= -6].sum()
+    assert below / sum(bars) == pytest.approx(0.0056, abs=1e-4)
+
+
 def test_zds_figures_2_5_and_6_what_keeps_more_leaks_more():
     """What the text says of leakage: LDP above ALIP, AORR and SRR above merging, and all within their budgets."""
     kept = json.loads(KEPT.read_text(encoding="utf-8"))["whole"]
@@ -129,6 +136,14 @@ def test_wxh_levels_are_in_nats_where_the_paper_mixes_bits():
     """From ε = 1 bit on a binary symmetric channel needs no noise, [WXH §4.1]; in nats that is ln 2."""
     assert sz.mechanisms.calibrate_randomized_response(2, math.log(2)) == FREE
     assert sz.mechanisms.calibrate_randomized_response(2, 0.99 * math.log(2)) < FREE
+
+
+def test_wxh_a_gaussian_channel_a_dimension_has_the_sum_of_their_capacities():
+    values = ([-1.0, 1.0], [0.0, 1.0, 2.0])
+    parts = [sz.mechanisms.gaussian_channel(v, 0.2, step=1.0).matrix for v in values]
+    whole = channel_capacity(np.kron(*parts))
+    assert float(whole) == pytest.approx(sum(float(channel_capacity(part)) for part in parts), abs=1e-6)
+    assert whole.upper <= 0.4 + 1e-6
 
 
 # --- [WYZ] ---------------------------------------------------------------------------------------------------------
