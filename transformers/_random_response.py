@@ -12,11 +12,11 @@ from sanitize.transformers._sanitizer import Sanitizer
 
 
 class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
-    """The most useful channel within a lift or LDP budget [ZDS §III-A2].
+    """The most useful channel within a budget on lifts or their averages [ZDS §III-A2].
 
     Parameters
     ----------
-    budget : LiftBudget, LDPBudget or float
+    budget : LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget or float
         What each released symbol may leak; a number is symmetric local information privacy (LIP) in nats.
         None, the default, raises at fit: there is no silent budget.
     gap : float

@@ -15,16 +15,16 @@ from sanitize.policy._reader import fitting, misplaced, missing, refused, unlist
 from sanitize.report import PROMISES
 
 VERSION = 1
-ANY_SYMBOL = ("lift", "ldp", "l1", "chi2", "alpha")
+MERGING = ("lift", "ldp", "l1", "chi2", "alpha")
 DEFAULT_NOTION = "lift"
 # Mechanism in a policy -> its estimator, and the notions of budget it can be designed for.
 MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "watchdog": ("Watchdog", ANY_SYMBOL),
-    "subset-merging": ("SubsetMerging", ANY_SYMBOL),
-    "tree-merging": ("TreeMerging", ANY_SYMBOL),
-    "latent-classes": ("LatentClassRelease", ANY_SYMBOL),
-    "auto": ("BestSanitizer", ANY_SYMBOL),
-    "optimal-random-response": ("OptimalRandomResponse", ANY_SYMBOL),
+    "watchdog": ("Watchdog", MERGING),
+    "subset-merging": ("SubsetMerging", MERGING),
+    "tree-merging": ("TreeMerging", MERGING),
+    "latent-classes": ("LatentClassRelease", MERGING),
+    "auto": ("BestSanitizer", MERGING),
+    "optimal-random-response": ("OptimalRandomResponse", MERGING),
     "subset-random-response": ("SubsetRandomResponse", ("lift", "ldp")),
     "tree-random-response": ("TreeRandomResponse", ("lift", "ldp")),
     "randomized-response": ("RandomizedResponse", ("ldp",)),
@@ -350,7 +350,7 @@ def check(document: Any) -> None:
         _check_settings(where, part, columns.sensitive, [table.name for table in document.table])
     if len(parts) == 1 and "channel" in parts and not columns.keep:
         _check_notion("budget", parts["channel"], budget)
-    elif notion_of(budget) not in ANY_SYMBOL:
+    elif notion_of(budget) not in MERGING:
         raise refused(
             "budget.notion",
             "must limit what is told about the sensitive columns (lift, ldp, l1, chi2 or alpha) where several channels "

@@ -231,8 +231,8 @@ INVALID = {
         "budget.notion must be 'capacity' with exponential-channel, got 'lift'",
     ),
     "notion of optimal": (
-        edited(FULL, 'notion = "ldp"\neps = 2', 'notion="l1"\nupper=1\nlower=1'),
-        "budget.notion must be 'lift' or 'ldp' with optimal-random-response, got 'l1'",
+        edited(FULL, 'notion = "ldp"\neps = 2', 'notion="capacity"\nnats=1'),
+        "budget.notion must be 'lift' or 'ldp' or 'l1' or 'chi2' or 'alpha' with optimal-random-response, got 'capacity'",
     ),
     "capacity with merging": (
         edited(edited(SMALL, "upper = 0.5", 'notion = "capacity"'), "lower = 1.5", "nats = 1"),

@@ -1,4 +1,4 @@
-"""Optimal random response: the most useful channel within a lift or LDP budget [ZDS §III-A2]."""
+"""Optimal random response: the most useful channel within a budget on lifts or on averages of them [ZDS §III-A2]."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def optimal_random_response(
     known: str | Sequence[str] | ArrayLike = (),
     keep_margin: bool = False,
 ) -> Channel:
-    """Channel of the largest I(X;Y) within a lift or LDP budget [ZDS §III-A2].
+    """Channel of the largest I(X;Y) within a budget on lifts or on averages of them [ZDS §III-A2].
 
     With Q = P(x|y), I(X;Y) = H(X) - Σ_y P(y) H(Q_y): the best channel mixes vertices of the polytope
     Π = {v: e^{-lower} <= Σ_x P(s|x) v(x) / P(s) <= e^{upper}} into P_X with the least entropy. For LDP, Π is
@@ -48,6 +48,10 @@ def optimal_random_response(
 
     With a target T the channel has the largest I(T;Y) instead: H(T|y) is concave in Q as H(Q) is, so the same vertices
     and the same certificates serve.
+
+    Within a budget on the l1-, chi2- or alpha-lift, the best mixture is of posteriors on the border of a set that is no
+    polytope, but for the l1-lift alone; the gap is proved all the same, within about half a minute for 17 symbols and 5
+    sensitive ones.
 
     Guarantee
     ---------
@@ -59,7 +63,8 @@ def optimal_random_response(
     ----------
     joint : JointDistribution
         Distribution of (S, X).
-    budget : LiftBudget, LDPBudget, CVaRLiftBudget, a budget on a mean, or float
+    budget : Budget or float
+        LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget, CVaRLiftBudget, or a budget on a mean.
         A number is symmetric local information privacy (LIP) in nats. For a `CVaRLiftBudget`, which couples released
         symbols, it is `tail_random_response`, and no gap is known. For a `MutualInformationBudget`,
         `TotalVariationBudget` or `MaximalLeakageBudget` it is the privacy funnel [MSFM14], with its gap.
@@ -173,7 +178,7 @@ def solve_optimal_random_response(
     ----------
     joint : JointDistribution
         Distribution of (S, X).
-    budget : LiftBudget, LDPBudget, MutualInformationBudget, TotalVariationBudget, MaximalLeakageBudget or float
+    budget : LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget, a budget on a mean, or float
         A number is symmetric local information privacy (LIP) in nats.
     gap : float
         Distance from the optimum that is good enough, in nats, > 0. Below about 1e-9 rounding decides.
