@@ -147,6 +147,8 @@ class LeakageReport(Verdict, ReportViews):
             "How many times as likely a secret becomes for those who know these columns of a row beforehand. The limit "
             f"is for those who know {whose}, so these figures may be beyond it."
         )
+        if len(names) > 3:  # who knows all of three knows the row
+            words += " Readers who know three columns or more were not looked at; they may learn more."
         worst = tuple(sorted(told, key=lambda row: -row[2])[:MOST_PAIRS])
         return self.with_section(Section("side", "Who knows more", words, ("Knows", "at least", "at most"), worst))
 
