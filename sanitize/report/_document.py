@@ -315,7 +315,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
         "of_cells": report._of_cells,
         "sections": [
             vars(section) | {"columns": list(section.columns), "rows": [list(map(exact, row)) for row in section.rows]}
-            for section in sorted(sections, key=lambda section: section.name == "side")
+            for section in sorted(sections, key=lambda section: section.name in {"side", "power"})
         ],
         "n_rows": report.n_rows,
         "n_unseen": facts.n_unseen,
