@@ -32,9 +32,10 @@ from sanitize.accounting import (
     sequential_log_lift,
 )
 from sanitize.budgets import LDPBudget, LiftBudget
-from sanitize.capacity import channel_capacity
+from sanitize.capacity import amplitude_capacity, channel_capacity
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
 from sanitize.individual import individual_channel_capacity
+from sanitize.mechanisms import gaussian_noise_variance
 from sanitize.notions import global_dp
 
 # --- two tables ----------------------------------------------------------------------------------------------
@@ -272,6 +273,19 @@ def test_wxh_proposition_4_prints_a_bound_as_the_limit():
     tolerance = 5 * math.sqrt(found.limit * (1 - found.limit) / runs) + 1e-3
     assert abs(strayed - found.limit) < tolerance
     assert abs(strayed - found.chebyshev) > 10 * tolerance
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_less_noise_than_the_closed_form_strays_less_and_is_private(epsilon):
+    """The capacity of a bounded input is within ε at the least variance, where a mean strays far less often."""
+    least = gaussian_noise_variance(2.0, epsilon)
+    found, printed = private_mean_tail(2.0, epsilon, 1.0, variance=least), private_mean_tail(2.0, epsilon, 1.0)
+    assert found.variance == pytest.approx(least)
+    assert found.limit == pytest.approx(math.erfc(1 / math.sqrt(2 * least)), rel=1e-9)
+    assert found.limit < printed.limit
+    assert amplitude_capacity(2 / math.sqrt(least)).upper <= epsilon + 1e-9
+    with pytest.raises(InvalidParameter, match="variance must be"):
+        private_mean_tail(2.0, epsilon, 1.0, variance=0.0)
 
 
 def test_private_mean_tail_of_no_noise():
