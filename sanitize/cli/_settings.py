@@ -19,7 +19,7 @@ from sanitize.policy import MECHANISMS as ALL
 STREAM = "-"
 # A grid needs bounds of every column, which a policy has room for.
 MECHANISMS = tuple(name for name in ALL if name != "gaussian-channel")
-_LONG = (*chain(*PAIRS), "bins", "min_count", "smoothing", "rows", "delimiter", "unit", "ledger")
+_LONG = (*chain(*PAIRS), "bins", "min_count", "smoothing", "rows", "delimiter", "person", "unit", "ledger")
 _SETTINGS = {"sensitive": "-s", "public": "-x", "keep": "-k", "eps": "-e", "mechanism": "-m"}
 _SETTINGS |= {name: f"--{name.replace('_', '-')}" for name in _LONG}
 
@@ -106,6 +106,7 @@ def policy_of(args: argparse.Namespace) -> Policy:
         rows=getattr(args, "rows", None) or "shuffle",
         delimiter=getattr(args, "delimiter", None),
         ledger=getattr(args, "ledger", None),
+        person=getattr(args, "person", None),
         unit=unit,
         **beside,
     )
