@@ -49,11 +49,13 @@ _PEOPLE = (
 )
 _NUMBERS = "id|ids|ident|no|nr|num|number|nummer|key|code|uuid|guid|hash|numero|identifier|pseudonym"
 _NAMED = re.compile(
-    rf"(?:.* )?(?:id|uuid|guid|e ?mails?|mail|email ?address|phones?|telephone|tel|mobile|telefono?|telefonnummer|"
+    rf"(?!(?:n|num|number of|count|count of|has|is) )(?:.* )?(?:id|uuid|guid|e ?mails?|mail|email ?address|"
+    rf"phones?|telephone|tel|mobile (?:no|nr|number)|telefono?|telefonnummer|"
     rf"ssn|social security.*|national insurance.*|iban|passports?|reisepass|pasaporte|passeport|nino|nif|dni|cpf|curp|"
     rf"aadhaar|bsn|nir|mrn|msisdn|imei|user ?name|login|sur ?name|(?:last|first|full|family|given|maiden) ?name|"
     rf"fore ?name|nachname|vorname|apellidos?|prenom|cognome|accounts?|konto|cuenta|compte|"
-    rf"dob|(?:date of )?birth ?(?:date|day)?|geburts(?:datum|tag)|date (?:de )?naissance|fecha (?:de )?nacimiento|"
+    rf"patient|person|customer|client|employee|student|participant|respondent|user|kunde|paciente|cliente|"
+    rf"dob|date of birth|birth ?(?:date|day)|geburts(?:datum|tag)|date (?:de )?naissance|fecha (?:de )?nacimiento|"
     rf"(?:{_PEOPLE}) ?(?:{_NUMBERS}))"
 )
 # An id of something else than a person: what it does decides.

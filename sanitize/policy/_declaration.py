@@ -35,7 +35,7 @@ AUTO = "auto"
 DEFAULT_MECHANISM = "subset-merging"
 # Mechanisms that take what a joint budget leaves them, given the other columns.
 SEQUENTIAL = ("watchdog", "subset-merging")
-_TAKEN = ("sanitizers", "budget", "sensitive", "keep", "missing", "handle_unknown", "random_state")
+_TAKEN = ("sanitizers", "budget", "sensitive", "keep", "missing", "handle_unknown", "person", "random_state")
 GRID = "gaussian-channel"
 # Mechanisms over whole tables, which are released through one channel alone.
 TREES = ("tree-merging", "tree-random-response")

@@ -74,7 +74,7 @@ KINDS = {
     "account": (["account", "account_number", "Kontonummer"], lambda rng, i: int("1" + digits(rng, 9))),
     "household": (["household_id", "Haushaltsnummer", "hogar_id"], lambda rng, i: int("4" + digits(rng, 8))),
     "birth": (["dob", "date_of_birth", "Geburtsdatum", "fecha_nacimiento"], None),
-    "person": (["id", "patient_id", "PatientID", "Kundennummer", "employee_no", "cliente_id"], None),
+    "person": (["id", "patient_id", "PatientID", "Kundennummer", "employee_no", "cliente_id", "patient"], None),
 }
 PLAIN = [(kind, name) for kind, (names, _) in KINDS.items() for name in names]
 
@@ -138,6 +138,13 @@ def test_towns_post_codes_ages_and_incomes_identify_nobody(towns):
     assert reasons(df) == {}
     assert reasons(df[["town", "region", "ill"]]) == {}
     assert reasons(df[["postcode", "town", "region", "state", "ill"]]) == {}
+
+
+@pytest.mark.parametrize(
+    "name", ["place_of_birth", "country", "minutes_mobile", "n_phones", "schoolId", "n_patients", "paid", "code"]
+)
+def test_names_of_other_things_identify_nobody(name):
+    assert reasons(places()[["job", "age", "sex", "ill"]].rename(columns={"job": name})) == {}
 
 
 @pytest.mark.parametrize("name", ["berkeley", "framingham", "hair_eye", "survey", "titanic"])

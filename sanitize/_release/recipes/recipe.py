@@ -127,6 +127,7 @@ class Recipe(ABC):
         """
         one_of("handle_unknown", self.handle_unknown, "high_risk", "error")
         if self.person is None and layout.prints_symbols:
+            layout.check_distinct(counted.table)
             refuse_people(*coded_columns(counted.table), [name for name in layout.public if name not in layout.bins])
         spec = replace(spec, counts_people=self.person_column is not None)
         spec, layout, clipped = self._settled(spec, layout, counted)
