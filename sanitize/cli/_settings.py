@@ -20,7 +20,7 @@ from sanitize.policy import MECHANISMS as ALL
 STREAM = "-"
 # A grid needs bounds of every column, which a policy has room for.
 MECHANISMS = tuple(name for name in ALL if name != "gaussian-channel")
-_LONG = (*chain(*PAIRS), "bins", "min_count", "smoothing", "rows", "delimiter", "header", "unit", "ledger")
+_LONG = (*chain(*PAIRS), "bins", "min_count", "smoothing", "rows", "delimiter", "header", "person", "unit", "ledger")
 _SETTINGS = {"sensitive": "-s", "public": "-x", "keep": "-k", "eps": "-e", "mechanism": "-m"}
 _SETTINGS |= {name: f"--{name.replace('_', '-')}" for name in _LONG}
 
@@ -107,6 +107,7 @@ def policy_of(args: argparse.Namespace) -> Policy:
         rows=getattr(args, "rows", None) or "shuffle",
         description=description_of(args),
         ledger=getattr(args, "ledger", None),
+        person=getattr(args, "person", None),
         unit=unit,
         **beside,
     )

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Union
 
 from sanitize._files.declared import LARGEST, UNSET, Finite, Meta, NonNegative, Unset, form, listed, notes_of, said
 from sanitize._files.description import DECIMALS, THOUSANDS, TYPES
+from sanitize._release.people import ROW
 from sanitize.binning import STEPS, date_edges
 from sanitize.errors import InvalidParameter, PolicyError
 from sanitize.policy._reader import fitting, misplaced, missing, refused, unlisted
@@ -36,7 +37,7 @@ AUTO = "auto"
 DEFAULT_MECHANISM = "subset-merging"
 # Mechanisms that take what a joint budget leaves them, given the other columns.
 SEQUENTIAL = ("watchdog", "subset-merging")
-_TAKEN = ("sanitizers", "budget", "sensitive", "keep", "missing", "handle_unknown", "random_state")
+_TAKEN = ("sanitizers", "budget", "sensitive", "keep", "missing", "handle_unknown", "person", "random_state")
 GRID = "gaussian-channel"
 TREES = ("tree-merging", "tree-random-response")
 CLASSES = "latent-classes"
@@ -253,6 +254,10 @@ _COLUMNS = form(
     public=_maybe(_SOME_NAMES, "Columns released together through one channel; omitted with [[channel]]."),
     keep=(_key(_NAMES, "Columns released as they are; the budget covers what they tell."), ()),
     drop=(_key(_NAMES, "Columns left out."), ()),
+    person=_maybe(
+        _TEXT,
+        'Column that says whose a row is, so that people are counted; "row" where each row is a person.',
+    ),
     unit=_maybe(_TEXT, "Column that identifies individuals: what a unit was released is kept in the ledger."),
 )
 _SUMMARIES = tuple[Literal["share", "count", "sum", "mean", "min", "max", "first", "last"], ...]
@@ -424,6 +429,7 @@ def _check_roles(columns: Any, parts: dict[str, Any]) -> None:
     released = {"columns.public" if where == "channel" else f"{where}.public": parts[where].public for where in parts}
     lists = {"columns.sensitive": columns.sensitive, **released, "columns.keep": columns.keep}
     lists |= {"columns.drop": columns.drop, "columns.unit": (columns.unit,) if columns.unit else ()}
+    lists["columns.person"] = (columns.person,) if columns.person and columns.person != ROW else ()
     places: dict[str, str] = {}
     for where, names in lists.items():
         for name in names:

@@ -84,7 +84,7 @@ name = "home"
 public = ["town", "floor"]
 mechanism = "watchdog"
 [[channel]]
-name = "person"
+name = "ages"
 public = ["age"]
 mechanism = "gaussian-channel"
 bounds = { age = [0, 100] }
@@ -452,7 +452,7 @@ def test_several_channels_and_kept_columns_are_a_joint_release():
     assert (made.sensitive, made.keep, made.random_state) == (["illness"], ["year"], 3)
     assert [(name, type(part).__name__, part.public, part.budget) for name, part in made.sanitizers] == [
         ("home", "Watchdog", ["town", "floor"], None),
-        ("person", "GaussianChannel", ["age"], CapacityBudget(0.3)),
+        ("ages", "GaussianChannel", ["age"], CapacityBudget(0.3)),
         ("work", "RandomizedResponse", ["job"], sz.LDPBudget(1.0)),
     ]
     made = sz.Policy.from_toml(KEEPING).sanitizer()

@@ -11,9 +11,9 @@ from sanitize.channel import HEURISTIC
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution, check_distribution
 from sanitize.mechanisms._effort import effort_of
-from sanitize.mechanisms._random_response.averaged import averaged_response
 from sanitize.mechanisms._merging.risks import groups_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
+from sanitize.mechanisms._random_response.averaged import averaged_response
 from sanitize.mechanisms._random_response.funnel import funnel_response
 from sanitize.mechanisms._random_response.robust import robust_random_response
 from sanitize.mechanisms._random_response.subset import dealt_to_blocks
