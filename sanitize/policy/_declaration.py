@@ -288,6 +288,13 @@ DOCUMENT = form(
         _key(dict[str, _TYPE], "What a column holds: one of the words, or how its dates are written, as %d.%m.%Y."),
         {},
     ),
+    join=(
+        _key(
+            dict[str, Annotated[dict[str, _SECRETS], said("a table of lists", min_length=1)]],
+            'Values of sensitive columns that count as one, as race = { other = ["A", "B"] }.',
+        ),
+        {},
+    ),
     receipt=_maybe(
         _TEXT,
         "File for what verify draws the release again by; in a folder that is not handed out, relative to this file.",
@@ -340,6 +347,11 @@ def check(document: Any) -> None:
         if one and notion_of(one) == DEFAULT_NOTION:
             _check_bounds(where, one)
     _check_roles(columns, parts)
+    for column in document.join:
+        if column not in columns.sensitive:
+            raise misplaced(f"join.{column}", f"{column!r} is not a sensitive column")
+        if any(column in part.bins for part in parts.values()):
+            raise misplaced(f"join.{column}", f"{column!r} has bins; join or cut it")
     for where, part in parts.items():
         _check_settings(where, part, columns.sensitive, [table.name for table in document.table])
     if len(parts) == 1 and "channel" in parts and not columns.keep:

@@ -140,6 +140,8 @@ class Policy:
     handle_unknown : {"high_risk", "error"}
     workers : int or None
         Threads that read, count and draw; None for all cores.
+    join : mapping of column to mapping of name to values
+        Values of sensitive columns that are one value, under a new name.
     description : TableDescription
         How the source is read: from the tables ``[source]`` and ``[types]``.
     ledger : Path or None
@@ -195,6 +197,7 @@ class Policy:
     date: str | None = None
     reason: str | None = None
     description: TableDescription = field(default_factory=TableDescription)
+    join: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Policy:
@@ -267,6 +270,9 @@ class Policy:
             tables=tables,
             date=document.date.isoformat() if document.date else None,
             description=_description(document),
+            join={
+                name: {new: tuple(values) for new, values in groups.items()} for name, groups in document.join.items()
+            },
             **given,
         )
 
@@ -340,7 +346,7 @@ def _built(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any
         estimator = kind(MECHANISMS[channel.mechanism][0])
         known = signature(estimator).parameters
         given = {key: value for key, value in shared.items() if key in known}
-        given |= {"public": list(channel.public), "bins": dict(channel.bins) or None, **channel.settings}
+        given |= {"public": list(channel.public), "bins": {**channel.bins, **policy.join} or None, **channel.settings}
         return estimator(budget and budget.build(), **given, **source)
 
     if not is_joint(policy):

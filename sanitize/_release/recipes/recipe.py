@@ -185,7 +185,8 @@ class Recipe(ABC):
         if not isinstance(self.bins, Mapping):
             return Numbers()
         dates = tuple(name for name, bins in self.bins.items() if is_of_dates(bins))
-        return Numbers(tuple(name for name in self.bins if name not in dates), dates)
+        joined = [name for name, bins in self.bins.items() if isinstance(bins, Mapping)]
+        return Numbers(tuple(name for name in self.bins if name not in (*dates, *joined)), dates)
 
     @property
     def promise(self) -> Any:
