@@ -183,7 +183,8 @@ _SETTINGS = {
     "weights": _maybe(dict[str, NonNegative], "How much the information about each column counts.", *TREES),
     "hierarchies": _maybe(
         dict[str, _TEXT],
-        "File of the ancestors of each value of a column, nearest first, with semicolons; relative to this file.",
+        "File of the ancestors of each value of a column, nearest first, with semicolons or commas; relative to this "
+        "file.",
         *TREES,
     ),
     "confidence": _maybe(
