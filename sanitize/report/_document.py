@@ -8,6 +8,7 @@ a report was just measured or was saved long ago: no symbol, no count, rounded f
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,7 +20,7 @@ from sanitize._version import __version__
 from sanitize.budgets import budget_to_dict, nameless
 from sanitize.channel import Optimality, Status
 from sanitize.lifts import log_lift
-from sanitize.report._facts import SEEDED_NOTE, Section
+from sanitize.report._facts import REPLACED_SHARE, SEEDED_NOTE, ReplacedValues, Section
 from sanitize.report._headline import USELESS_BELOW, VERDICT_TOLERANCE, Lack, allowed_words, synthetic, with_headline
 
 if TYPE_CHECKING:
@@ -135,6 +136,13 @@ def grave(document: dict[str, Any]) -> list[str]:
     if columns["constant"]:
         names = ", ".join(columns["constant"])
         warnings.append(f"the same sensitive value in every row: {names}; the verdict says nothing about that column")
+    if columns["replaced"]:
+        names = ", ".join(columns["replaced"][:_MOST_NAMES])
+        others = f" and {len(columns['replaced']) - _MOST_NAMES} more" if len(columns["replaced"]) > _MOST_NAMES else ""
+        warnings.append(
+            f"more than {100 * REPLACED_SHARE:g} % of the rows are written with another value of {names}{others}: few "
+            "rows have theirs, or it lies outside the edges; cut or join values, or leave columns out"
+        )
     little = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
     if little and document["verdict"]["state"] in ("source", "rows") and not synthetic(document):
         others = f" and {len(little) - _MOST_NAMES} more" if len(little) > _MOST_NAMES else ""
@@ -269,7 +277,9 @@ def to_document(report: Verdict, audience: Audience, n_symbols: int | None = Non
 def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str, Any]:
     """Internal document without what only pictures show."""
     facts, of_rows = report.facts, report._before.p_x * (report.n_rows or 0)
+    replaced = ReplacedValues.section(facts.replaced)
     sections = (*parts_section(facts.parts), *findings_sections(report.findings), *report.sections)
+    sections = sections if replaced is None else (*sections, replaced)
     n_single = None if report.n_rows is None else int(np.isclose(of_rows, 1.0, rtol=1e-6, atol=0.0).sum())
     document: dict[str, Any] = {
         "schema": SCHEMA,
@@ -307,6 +317,9 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             "released": [name for name in report.public if not facts.parts or name not in facts.kept],
             "kept": list(facts.kept),
             "constant": list(report._constant),
+            "replaced": [
+                one.column for one in facts.replaced if one.n_rows > REPLACED_SHARE * (report.n_rows or math.inf)
+            ],
             "binned": list(facts.binned),
         },
         "measures": [_exact(vars(measure)) for measure in report.measures],

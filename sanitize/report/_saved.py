@@ -141,7 +141,9 @@ _COMMON = {
     "audience": Literal["internal", "public"],
     "verdict": _VERDICT,
     "origin": form(**dict.fromkeys(("title", "date", "table", "policy", "digest"), str | None)) | None,
-    "columns": form(**dict.fromkeys(("sensitive", "released", "kept", "constant", "binned"), list[str])),
+    "columns": form(
+        **dict.fromkeys(("sensitive", "released", "kept", "constant", "binned"), list[str]), replaced=(list[str], [])
+    ),
     "kept": listed(form(column=str, share=Share, before=_FIGURE, after=_FIGURE)),
     "of_cells": bool,
     "measures": list[MeasureForm],
