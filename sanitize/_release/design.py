@@ -105,7 +105,7 @@ class Specification:
 
     def rows_of(self, table: ContingencyTable) -> NDArray[Any]:
         """Rows of each cell; without a confidence a weight is a number of rows, and else of people of the source."""
-        return table.counts if self.confidence is None else table.seen
+        return table.counts if self.confidence is None and table.row_counts is None else table.seen
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,7 @@ class Designer(ABC):
             If the designed channel exceeds the budget, or the order of the rows does.
         """
         recipe = self.recipe()
+        recipe.check_weights(table, order)
         words = random_words(recipe.random_state if key is None else key)
         self._look_at(table.empty())
         fitted, counts = recipe.fit(recipe.for_files(given=channel), table, order, words)
@@ -184,6 +185,7 @@ class Designer(ABC):
         """
         self._look_at(table.empty())
         recipe = self.recipe()
+        recipe.check_weights(table, order)
         spec = recipe.for_files(is_priced=is_priced, is_draft=is_draft)
         recipe.fit(spec, table, order)[0].kept_by(self)
         return self.report_

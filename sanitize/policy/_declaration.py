@@ -248,6 +248,7 @@ _COLUMNS = form(
     public=_maybe(_SOME_NAMES, "Columns released together through one channel; omitted with [[channel]]."),
     keep=(_key(_NAMES, "Columns released as they are; the budget covers what they tell."), ()),
     drop=(_key(_NAMES, "Columns left out."), ()),
+    weights=_maybe(_TEXT, "Column with the weight of each row; of tuples without a confidence."),
     unit=_maybe(_TEXT, "Column that identifies individuals: what a unit was released is kept in the ledger."),
 )
 _SUMMARIES = tuple[Literal["share", "count", "sum", "mean", "min", "max", "first", "last"], ...]
@@ -431,6 +432,7 @@ def _check_roles(columns: Any, parts: dict[str, Any]) -> None:
     released = {"columns.public" if where == "channel" else f"{where}.public": parts[where].public for where in parts}
     lists = {"columns.sensitive": columns.sensitive, **released, "columns.keep": columns.keep}
     lists |= {"columns.drop": columns.drop, "columns.unit": (columns.unit,) if columns.unit else ()}
+    lists |= {"columns.weights": (columns.weights,) if columns.weights else ()}
     places: dict[str, str] = {}
     for where, names in lists.items():
         for name in names:

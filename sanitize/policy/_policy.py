@@ -284,7 +284,8 @@ class Policy:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that the source must have."""
-        return (*self.sensitive, *self.public, *self.keep, *self.drop, *(() if self.unit is None else (self.unit,)))
+        others = (name for name in (self.unit, self.description.weights) if name is not None)
+        return (*self.sensitive, *self.public, *self.keep, *self.drop, *others)
 
     @property
     def is_noisy(self) -> bool:
@@ -379,7 +380,7 @@ def _with_notions(values: Any) -> Any:
 def _description(document: Any) -> TableDescription:
     source = {} if document.source is UNSET else plain(document.source)
     try:
-        return TableDescription(**source, types=document.types)
+        return TableDescription(**source, types=document.types, weights=document.columns.weights or None)
     except InvalidParameter as error:
         key = "types" if "type of column" in str(error) else "source"
         raise PolicyError(f"{key}: {error}", key) from None

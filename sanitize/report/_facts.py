@@ -74,7 +74,9 @@ class ReplacedValues:
     @classmethod
     def section(cls, found: tuple[ReplacedValues, ...]) -> Section | None:
         """What a report says of all columns; None where every value can be printed."""
-        rows = tuple((one.column, *map(int, (getattr(one, name) for name in _REPLACED))) for one in found if one.n_rows)
+        rows: tuple[tuple[str | float | None, ...], ...] = tuple(
+            (one.column, *(int(getattr(one, name)) for name in _REPLACED)) for one in found if one.n_rows
+        )
         words = "Rows whose own value cannot be printed: it is written as another value, and is not counted as kept."
         return (
             Section("replaced", "Values that are written as others", words, ("Column", *_REPLACED.values()), rows)

@@ -240,6 +240,7 @@ def archived(*names: str) -> bytes:
         (bz2.compress(b"s,x\np,a\n" * 999)[:-9], "damaged"),
         (lzma.compress(b"s,x\np,a\n" * 999)[:-9], "damaged"),
     ],
+    ids=["two files", "no file", "a part of a zip", "a part of a bz2", "a part of an xz"],
 )
 def test_archives_that_hold_no_table_are_refused(content, says, tmp_path):
     (tmp_path / "raw.csv.zip").write_bytes(content)

@@ -75,6 +75,7 @@ class Recipe(ABC):
     needs_sensitive: ClassVar[bool] = True
     is_part: ClassVar[bool] = True  # whether it may be a part of a joint release
     takes_any_budget: ClassVar[bool] = False  # whether the mechanism can be designed given other columns
+    takes_weights: ClassVar[bool] = False  # whether rows of files may have weights
     takes_channel: ClassVar[bool] = True  # whether one may take the place of a design
 
     @classmethod
@@ -149,6 +150,16 @@ class Recipe(ABC):
         if not is_priced:
             return fitted
         return _priced(fitted, table, spec)
+
+    def check_weights(self, table: FirstPass, order: RowOrder) -> None:
+        """Refuse weights of the rows of a file where they have no meaning."""
+        if table.source.weights is None or (self.takes_weights and self.confidence is None and order == "shuffle"):
+            return
+        what = "a confidence" if self.takes_weights and self.confidence is not None else "rows that keep their order"
+        raise InvalidParameter(
+            f"weights of rows in files are not for {what if self.takes_weights else self.estimator()}: leave weights "
+            "out, or release tuples (as subset-merging) without a confidence, in shuffled rows"
+        )
 
     def fit(
         self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
