@@ -62,6 +62,7 @@ class ContingencyTable:
     n: int = 0
     _orders: Mapping[str, pa.Array] = field(default_factory=dict, repr=False)
     rows: tuple[Any, ...] | None = field(default=None, repr=False)
+    row_counts: NDArray[Any] | None = field(default=None, repr=False)
 
     @classmethod
     def empty(
@@ -116,6 +117,8 @@ class ContingencyTable:
         else:
             self.n += int((weights > 0).sum())
         self.counts = self.counts + added
+        if self.row_counts is not None:
+            self.row_counts = self.row_counts + np.bincount(cells, minlength=n_s * n_x).reshape(n_s, n_x)
 
     def add(self, other: ContingencyTable) -> None:
         """Merge the counts of another table of the same columns."""
@@ -123,11 +126,15 @@ class ContingencyTable:
         cells = self._extend(other.sensitive, other.public)
         self.counts = self.counts.astype(np.result_type(self.counts, other.counts))
         self.counts[cells] += other.counts
+        if self.row_counts is not None:
+            self.row_counts[cells] += other.seen
         self.n += other.n
 
     @property
     def seen(self) -> NDArray[Any]:
         """Rows seen a cell, whatever their weights, shape (n_s, n_x)."""
+        if self.row_counts is not None:
+            return self.row_counts
         if self.rows is None:
             return self.counts
         s, x, weights, *_ = self.rows
@@ -150,7 +157,12 @@ class ContingencyTable:
 
     def without_rows(self) -> ContingencyTable:
         """The same symbols, none of which was seen: what is likely to hold more rows of the same table."""
-        return replace(self, counts=np.zeros_like(self.counts), n=0, rows=None)
+        row_counts = None if self.row_counts is None else np.zeros_like(self.row_counts)
+        return replace(self, counts=np.zeros_like(self.counts), n=0, rows=None, row_counts=row_counts)
+
+    def with_rows_counted(self) -> ContingencyTable:
+        """The same table without rows, which counts them beside their weights."""
+        return replace(self, row_counts=np.zeros(self.counts.shape, np.int64))
 
     def merged(self, other: ContingencyTable) -> ContingencyTable:
         """Counts of both tables; neither is changed."""
@@ -167,9 +179,14 @@ class ContingencyTable:
                 f"{len(self.sensitive)} sensitive times {len(self.public)} public symbols are too many to count; "
                 "name fewer sensitive columns, or bin and pool values first"
             )
-        counts = np.zeros((len(self.sensitive), len(self.public)), self.counts.dtype)
-        counts[np.ix_(rows, columns)] = self.counts
+        shape, places = (len(self.sensitive), len(self.public)), np.ix_(rows, columns)
+        counts = np.zeros(shape, self.counts.dtype)
+        counts[places] = self.counts
         self.counts = counts
+        if self.row_counts is not None:
+            row_counts = np.zeros(shape, np.int64)
+            row_counts[places] = self.row_counts
+            self.row_counts = row_counts
         return np.ix_(more_rows, more_columns)
 
     def to_joint(self, smoothing: float = 0.0) -> JointDistribution:

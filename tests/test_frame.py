@@ -104,9 +104,9 @@ def test_a_pandas_column_keeps_its_dtype_values_order_and_index(kind, budget):
     "values",
     [
         *([1, "a", 2.5], [[1], [2], [3]], [{"k": 1}, {"k": 2}, None], [1 + 2j, 3j, 0j], [object(), object(), None]),
-        *([pd.Interval(0, 1), pd.Interval(1, 2)], [pd.Period("2024-01"), pd.Period("2024-02")]),
+        [pd.Interval(0, 1), pd.Period("2024-01"), 2.5],
     ],
-    ids=["mixed", "lists", "dicts", "complex", "objects", "intervals", "periods"],
+    ids=["mixed", "lists", "dicts", "complex", "objects", "spans"],
 )
 def test_a_pandas_column_without_one_flat_type_is_refused_without_quoting_values(values):
     df = pd.DataFrame({"x": pd.Series(cycle(values), dtype=object), "s": SECRET})

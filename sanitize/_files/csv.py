@@ -128,9 +128,9 @@ class CsvSource(Source):
         if absent := [name for name in types if name not in self.schema.names]:
             raise self.absent(absent)
         numbers = [name for name, kind in types.items() if kind in NUMBERS]
-        made = self._read_as(dict.fromkeys(numbers), ()) if numbers else self
+        made = self._with_numbers_read(numbers) if numbers else self
         dates = {name: None if kind in DATES else kind for name, kind in types.items() if is_dated(kind)}
-        made = made._read_as((), dates) if dates else made
+        made = made._with_dates_read(dates) if dates else made
         marks = self.description.missing or ()
         trims = (self.description.delimiter or "").endswith(" ")
         if marks or trims:
@@ -146,10 +146,11 @@ class CsvSource(Source):
         texts = [field.name for field in once if pa.types.is_string(field.type)]
         made, named = self, [name for name in texts if name in numbers.named]
         if named:
-            made = made._read_as(named, ())
+            made = made._with_numbers_read(named)
         dated = {name: None for name in texts if name in numbers.dates}
         if dated:
-            made = made._read_as((), dated, is_certain=False)
+            # Tuples take dates of ISO 8601 as texts, whole tables do not.
+            made = made._with_dates_read(dated, where_iso=numbers.found is not None)
         free = [name for name in texts if name not in (*named, *dated, *self.description.types)]
         wanted = [name for name in free if numbers.found is not None and numbers.found(name)]
         return made.reading(made.inferred(wanted)[1]) if wanted else made
@@ -175,43 +176,42 @@ class CsvSource(Source):
     def _surveys(self, columns: Collection[str]) -> dict[str, TextSurvey]:
         return surveys_of(columns, self._batches(list(columns)), self.description.missing)
 
-    def _read_as(
-        self, numbers: Collection[str], dates: Mapping[str, str | None] | tuple[()], *, is_certain: bool = True
-    ) -> CsvSource:
-        """The same source with columns that must be numbers, and columns of dates in a form or any.
-
-        Dates that are not certain are left as they are where they are written as ISO 8601 has them, or are none.
-        """
-        given, delimiter = self.description, self.description.delimiter or ","
-        surveys, readers = self._surveys([*numbers, *dates]), {}
-        signs = signs_of([surveys[name] for name in numbers], delimiter, given.decimal, given.thousands)
-        order = date_order(surveys.values(), delimiter)
+    def _with_numbers_read(self, columns: Collection[str]) -> CsvSource:
+        """The same source with columns that must be numbers."""
+        given, surveys, readers = self.description, self._surveys(columns), {}
+        signs = signs_of(surveys.values(), given.delimiter or ",", given.decimal, given.thousands)
         for name, survey in surveys.items():
-            marks = usual_marks({*survey.marks, *(given.missing or ())})
-            if name in numbers:
-                reader = survey.as_number(signs, marks)
-            else:
-                form = dict(dates)[name]
-                reader = as_date(survey, order if form is None else [form], marks)
-                if reader is None and form is not None:
-                    reader = self._in_form(name, form, marks)
-                if not is_certain and (reader is None or reader.form == ISO):
-                    continue
+            reader = survey.as_number(signs, usual_marks({*survey.marks, *(given.missing or ())}))
             if reader is None:
-                raise _unfit(name, is_date=name not in numbers)
+                raise _unfit(name)
             readers[name] = reader
+        return self.reading(readers)
+
+    def _with_dates_read(self, forms: Mapping[str, str | None], *, where_iso: bool | None = None) -> CsvSource:
+        """The same source with columns of dates in a form, or in any.
+
+        Columns must be dates, unless it is said whether those in the form of ISO 8601 are read: others stay texts then.
+        """
+        given, surveys, readers = self.description, self._surveys(list(forms)), {}
+        order = date_order(surveys.values(), given.delimiter or ",")
+        for name, form in forms.items():
+            survey, marks = surveys[name], usual_marks({*surveys[name].marks, *(given.missing or ())})
+            reader = as_date(survey, order if form is None else [form], marks)
+            if reader is None and form is not None:
+                reader = self._in_form(name, form, marks)
+            if reader is None and where_iso is None:
+                raise _unfit(name, is_date=True)
+            if reader is not None and (where_iso is not False or reader.form != ISO):
+                readers[name] = reader
         return self.reading(readers)
 
     def _in_form(self, name: str, form: str, marks: tuple[str, ...]) -> ColumnReader | None:
         """Dates in a form that is not among the usual ones; None where a text is in another."""
-        survey = TextSurvey(
-            self.description.missing, dates=dict.fromkeys([form], pa.timestamp("us" if "%H" in form else "s"))
-        )
         dtype = pa.timestamp("us") if "%H" in form else pa.date32()
-        survey.dates = {form: dtype}
+        survey = TextSurvey(self.description.missing, dates={form: dtype})
         for batch in self._batches([name]):
             survey.add(batch[name].dictionary)
-        return ColumnReader(dtype, Spelling(missing=marks), form) if form in survey.dates else None
+        return ColumnReader(dtype, Spelling(missing=marks), form) if survey.dates else None
 
     def reading(self, readers: Mapping[str, ColumnReader]) -> CsvSource:
         """The same source with readers of more columns."""

@@ -35,6 +35,9 @@ class TableDescription:
     types : mapping of column to type
         ``quantity``, ``weight``, ``date``, ``code``, ``category``, ``identifier``, ``free text`` or ``row number``; or
         how dates are written, as ``%d.%m.%Y``. A quantity is a number; a code stays as it is written, 01234 included.
+    weights : str or None
+        Column with the weight of each row in the distribution, for tuples without a confidence. It is not released, and
+        ``min_count`` counts rows.
 
     Examples
     --------
@@ -48,6 +51,7 @@ class TableDescription:
     decimal: str | None = None
     thousands: str | None = None
     types: Mapping[str, str] = field(default_factory=dict)
+    weights: str | None = None
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and not is_separator(self.delimiter):

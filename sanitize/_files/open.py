@@ -203,7 +203,9 @@ def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[So
         Columns that are numbers or dates, which a text file does not know.
     """
     said = source if isinstance(source, Described) else Described(source, TableDescription())
-    source = said.source
+    source, weights = said.source, said.description.weights
+    if weights is not None:
+        numbers = replace(numbers, named=(*numbers.named, weights))
     with contextlib.ExitStack() as stack:
         if isinstance(source, Source):
             table = source.with_numbers(numbers)
@@ -219,6 +221,9 @@ def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[So
         else:
             _refuse_of_text("a table that is no file", said.description, InvalidParameter)
             table = stack.enter_context(ArrowSource.open(source)).described(said.description.types)
+        if weights is not None:
+            table.check([weights])
+            table = replace(table, weights=weights)
         yield table
 
 

@@ -88,6 +88,8 @@ class Source(ABC):
     partitions : tuple of str
         Columns that are the names of folders (``key=value``).
     n_rows : int
+    weights : str or None
+        Column of the weights of the rows.
     """
 
     root: Path
@@ -96,6 +98,7 @@ class Source(ABC):
     _stamps: tuple[tuple[int, int, int], ...] = ()
     partitions: tuple[str, ...] = ()
     n_rows: int = field(init=False, repr=False, compare=False)
+    weights: str | None = field(default=None, kw_only=True)
     reads_on_demand: ClassVar[bool] = False  # whether a load is read when its batches are, and again each time
 
     @property

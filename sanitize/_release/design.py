@@ -27,6 +27,7 @@ from sanitize.report import (
     VERDICT_TOLERANCE,
     LeakageReport,
     ReleaseFacts,
+    ReplacedValues,
     Shortage,
     column_distributions,
 )
@@ -128,7 +129,7 @@ class Specification:
 
     def rows_of(self, table: ContingencyTable) -> NDArray[Any]:
         """Rows of each cell; without a confidence a weight is a number of rows, and else of people of the source."""
-        return table.counts if self.confidence is None else table.seen
+        return table.counts if self.confidence is None and table.row_counts is None else table.seen
 
 
 @dataclass(frozen=True)
@@ -198,9 +199,26 @@ def design(
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare)
     facts = replace(facts, mechanism=spec.name, output=spec.output, binned=layout.binned_public)
     facts = replace(facts, warnings=warnings, people=people, shortage=shortage, known=tuple(spec.known))
+    facts = replace(facts, replaced=replaced_values(layout, table, spec, clipped))
     report = LeakageReport.measure(joint, channel, spec.budget, facts=facts, confidence=among)
     risk = limits_for(spec.budget, joint.sensitive).risk_of(lift(joint), joint.p_s)
     return Design(joint, channel, report, int(np.argmax(risk)))
+
+
+def replaced_values(
+    layout: Layout, table: ContingencyTable, spec: Specification, clipped: Mapping[str, int]
+) -> tuple[ReplacedValues, ...]:
+    """How many rows of each public column are written with another value for want of a place."""
+    if not (layout.prints_symbols and spec.prints):
+        return tuple(ReplacedValues(name, clipped=n) for name, n in clipped.items() if name in layout.public)
+    rows = spec.rows_of(table).sum(axis=0)
+    is_rare = (rows < spec.min_count) & (spec.output != "label")
+    found = []
+    for name, codes in zip(table.public.columns, table.public.codes.T, strict=True):
+        is_printed = np.isin(codes, codes[~is_rare])
+        pooled, unprinted = (round(float(rows[where].sum())) for where in (is_rare, ~is_printed))
+        found.append(ReplacedValues(name, pooled, unprinted, int(clipped.get(name, 0))))
+    return tuple(found)
 
 
 def in_sequence(channels: Sequence[Channel]) -> Channel:

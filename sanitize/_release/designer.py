@@ -142,6 +142,7 @@ class Designer(ABC):
             If the designed channel exceeds the budget, or the order of the rows does.
         """
         key, recipe = hidden(key), self.recipe()
+        recipe.check_weights(table, order)
         words = random_words(recipe.random_state if key is None else key)
         self._look_at(table.empty())
         fitted, counts = recipe.fit(recipe.for_files(given=channel, partition=classes), table, order, words)
@@ -170,6 +171,7 @@ class Designer(ABC):
         """
         self._look_at(table.empty())
         recipe = self.recipe()
+        recipe.check_weights(table, order)
         spec = recipe.for_files(is_priced=is_priced, is_draft=is_draft)
         recipe.fit(spec, table, order)[0].kept_by(self)
         return self.report_

@@ -18,6 +18,7 @@ from sanitize._limits import KEPT_BYTES
 from sanitize._progress import advance, begin
 from sanitize._release.row_order import OrderAudit
 from sanitize._tables.columns import as_arrow, narrow
+from sanitize.binning import as_numbers, is_numeric
 from sanitize.errors import ColumnError, InvalidDistribution
 
 if TYPE_CHECKING:
@@ -103,6 +104,23 @@ class Counted:
         return Counted(self.table.merged(other.table), order, clipped)
 
 
+def weights_of(batch: Batch, name: str) -> NDArray[np.float64]:
+    """Weights of the rows of a batch.
+
+    Raises
+    ------
+    ColumnError
+        If one is no positive number.
+    """
+    column = as_arrow(batch[name], name)
+    weights = as_numbers(column) if is_numeric(column.type) else np.full(len(column), np.nan)
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise ColumnError(
+            f"column {name!r} holds the weights of the rows, which must be numbers > 0; mend or drop it", name
+        )
+    return weights
+
+
 @dataclass(frozen=True)
 class FirstPass:
     """A table in files, to be counted here.
@@ -166,20 +184,24 @@ class FirstPass:
 
     def counted(self, layout: Layout, order: OrderAudit | None, first: int = 0) -> Counted:
         """Counts of the rows of all files; ``order`` counts them too, from number ``first`` on."""
-        names = list(dict.fromkeys((*layout.sensitive, *layout.read)))
-        self.source.check(names)
+        names, weights = list(dict.fromkeys((*layout.sensitive, *layout.read))), self.source.weights
+        read = names if weights is None else [*names, weights]
+        self.source.check(read)
         begin(self.source.known_rows)
 
         def counted(numbered: tuple[int, Load]) -> Counted:
             before, load = numbered
             found = total.without_rows()
             for batch in load.batches():
-                found.count(layout.columns(batch, first=before), before)
+                of_rows = None if weights is None else weights_of(batch, weights)
+                found.count(layout.columns(batch, first=before), before, of_rows)
                 before += len(batch[names[0]])
             return found
 
-        total = Counted(layout.empty_table(), order)  # replaced while threads read it, and never changed
-        for found in in_turn(counted, self.loads(self.source.files, names, first), self.workers):
+        empty = layout.empty_table()
+        # Replaced while threads read it, and never changed.
+        total = Counted(empty if weights is None else empty.with_rows_counted(), order)
+        for found in in_turn(counted, self.loads(self.source.files, read, first), self.workers):
             total = total.merged(found)
         self.source.unchanged()
         return total

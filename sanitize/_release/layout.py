@@ -15,7 +15,7 @@ from sanitize._checks import is_whole, one_of
 from sanitize._release.survey import TELLING_ROWS, names_rows
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table
-from sanitize.binning import Bins, DateBins, holds_dates, is_numeric, is_of_dates
+from sanitize.binning import Bins, DateBins, Joined, holds_dates, is_numeric, is_of_dates
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import ContingencyTable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sanitize.classes import Partition
 
 ColumnSpec: TypeAlias = str | Sequence[str] | Sequence[int] | Callable[[Any], Sequence[str]] | None
-BinSpec: TypeAlias = Mapping[str, Sequence[Any] | int | str] | int | None
+BinSpec: TypeAlias = Mapping[str, Sequence[Any] | Mapping[str, Sequence[Any]] | int | str] | int | None
 
 
 def two_dimensional(native: Any) -> Any:
@@ -110,7 +110,9 @@ def bins_of(
         if name not in names:
             raise ColumnError(f"bins names the column {name!r}, which is neither sensitive nor public", name)
         column = as_arrow(source[name], name)
-        if isinstance(spec, str):
+        if isinstance(spec, Mapping):
+            made[name] = Joined.of_groups(name, spec)
+        elif isinstance(spec, str):
             made[name] = DateBins.by_step(name, spec, column)
         elif isinstance(spec, (int, np.integer)):
             quantiles = DateBins.quantiles_of if holds_dates(column.type) else Bins.quantiles
@@ -223,7 +225,7 @@ class Layout:
     @property
     def numeric(self) -> frozenset[str]:
         """Columns that can be read as numbers alone."""
-        return frozenset(name for name, bins in self.bins.items() if not isinstance(bins, DateBins))
+        return frozenset(name for name, bins in self.bins.items() if not isinstance(bins, (DateBins, Joined)))
 
     @property
     def binned_public(self) -> tuple[str, ...]:

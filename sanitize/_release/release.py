@@ -137,7 +137,7 @@ class Release(Design):
         """Rows of each input symbol of the channel in what was counted; a grid has symbols that no row holds."""
         joined, inputs, counted = self.channel.inputs.union(counts.public)
         rows = np.zeros(len(joined), np.int64)
-        rows[counted] = counts.counts.sum(axis=0)
+        rows[counted] = counts.seen.sum(axis=0)
         return rows[inputs]
 
     @cached_property

@@ -44,8 +44,9 @@ def in_arrow(values: Any) -> Any:
     if kind is int:
         return pa.array([None if _is_missing(value) else _decimal(value) for value in values])
     if kind is not None:  # periods or intervals as objects
-        dtype = _dtype_of(values) if kind is pd.Period else object
-        return _spans_in_arrow(pd.Series([None if _is_missing(value) else value for value in values], dtype=dtype))
+        pandas: Any = sys.modules["pandas"]
+        dtype = _dtype_of(values) if kind is pandas.Period else object
+        return _spans_in_arrow(pandas.Series([None if _is_missing(value) else value for value in values], dtype=dtype))
     return None
 
 

@@ -8,12 +8,13 @@ from sanitize.binning._bins import LearnedEdges as LearnedEdges
 from sanitize.binning._bins import as_numbers as as_numbers
 from sanitize.binning._bins import is_numeric as is_numeric
 from sanitize.binning._dates import STEPS as STEPS
-from sanitize.binning._dates import AnyBins as AnyBins
 from sanitize.binning._dates import DateBins as DateBins
 from sanitize.binning._dates import as_seconds as as_seconds
 from sanitize.binning._dates import by_step as by_step
 from sanitize.binning._dates import date_edges as date_edges
 from sanitize.binning._dates import holds_dates as holds_dates
 from sanitize.binning._dates import is_of_dates as is_of_dates
+from sanitize.binning._joined import AnyBins as AnyBins
+from sanitize.binning._joined import Joined as Joined
 
 __all__ = ()

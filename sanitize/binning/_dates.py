@@ -12,7 +12,7 @@ import pyarrow as pa
 from sanitize._checks import Mask, is_number, is_whole
 from sanitize._files.declared import require
 from sanitize._tables.columns import value_type
-from sanitize.binning._bins import Bins, Grid, LearnedEdges
+from sanitize.binning._bins import Bins, LearnedEdges
 from sanitize.errors import ColumnError, InvalidParameter
 
 if TYPE_CHECKING:
@@ -129,10 +129,6 @@ def is_of_dates(spec: Any) -> bool:
     if is_whole(spec) or not isinstance(spec, (Sequence, np.ndarray)):
         return False
     return len(spec) > 0 and not any(is_number(edge) for edge in spec)
-
-
-# What a saved release may have; other bins are somebody's own.
-AnyBins = Bins | Grid | DateBins
 
 
 def holds_dates(dtype: pa.DataType) -> bool:

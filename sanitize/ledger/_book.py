@@ -29,7 +29,7 @@ from sanitize._files.outputs import written
 from sanitize._files.source import bytes_of
 from sanitize._files.system import wait_for_lock
 from sanitize._release.layout import Layout, bare_partition, through_cells
-from sanitize.binning import Bins, DateBins
+from sanitize.binning import Bins, DateBins, Joined
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.channel import Channel, ChannelForm
 from sanitize.classes import Partition
@@ -71,7 +71,7 @@ class _EntryForm(Declared, frozen=True, eq=False):
     sensitive: _Names
     public: _Names
     partition: Partition | None
-    bins: dict[str, _RecordedBins | DateBins]
+    bins: dict[str, _RecordedBins | DateBins | Joined]
     channel: ChannelForm
     fallback: Count
     digest: Digest
@@ -148,7 +148,7 @@ class Entry:
         layout = self.layout
         bins = {  # those of dates as they are, others with their symbols
             name: own
-            if isinstance(own, DateBins)
+            if isinstance(own, (DateBins, Joined))
             else _RecordedBins(own.column, own.edges, learned=False, whole=False, symbols=own.labels)
             for name, own in layout.bins.items()
         }

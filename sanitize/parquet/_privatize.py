@@ -134,6 +134,8 @@ def release_file(
     spending = None if ledger is None else _spending(ledger, sanitizer)
     with opened as outputs, asked.opened(source) as table:
         written = place.path if isinstance(place, Target) else None
+        if spending is not None and table.weights is not None:
+            raise InvalidParameter("a ledger adds up rows without weights; leave out weights or the ledger")
         begun = None
         if receipt is not None:  # one that could not be written or drawn again is refused
             from sanitize.saved import Receipt, check_place

@@ -288,6 +288,18 @@ class Drafts:
             return kept if kept > self.kept((self.own, 1.0)) else None
         return None
 
+    def joined(self, table: FirstPass, join: Mapping[str, Any]) -> LeakageReport | None:
+        """The report of the policy's own mechanism where sensitive values are joined; None where it cannot be had."""
+        with contextlib.suppress(SanitizeError):
+            changed = designer_of(replace(self.policy, join={**self.policy.join, **join}))
+            return changed.draft(table, self.policy.rows, is_draft=True)
+        return None
+
+    @property
+    def share(self) -> str:
+        """Measure of what is kept."""
+        return self._share
+
     def comparison(self, words: str) -> Section:
         """Mechanisms side by side, within the budget."""
         return comparison_section(list(self.within.values()), words, self._share_of(self.within))

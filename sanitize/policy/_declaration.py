@@ -190,7 +190,8 @@ _SETTINGS = {
     "weights": _maybe(dict[str, NonNegative], "How much the information about each column counts.", *TREES),
     "hierarchies": _maybe(
         dict[str, _TEXT],
-        "File of the ancestors of each value of a column, nearest first, with semicolons; relative to this file.",
+        "File of the ancestors of each value of a column, nearest first, with semicolons or commas; relative to this "
+        "file.",
         *WHOLE,
     ),
     "confidence": _maybe(
@@ -258,6 +259,7 @@ _COLUMNS = form(
         _TEXT,
         'Column that says whose a row is, so that people are counted; "row" where each row is a person.',
     ),
+    weights=_maybe(_TEXT, "Column with the weight of each row; of tuples without a confidence."),
     unit=_maybe(_TEXT, "Column that identifies individuals: what a unit was released is kept in the ledger."),
 )
 _SUMMARIES = tuple[Literal["share", "count", "sum", "mean", "min", "max", "first", "last"], ...]
@@ -297,6 +299,13 @@ DOCUMENT = form(
     source=_maybe(_SOURCE, "How a text file is read; what is left out is inferred from it."),
     types=(
         _key(dict[str, _TYPE], "What a column holds: one of the words, or how its dates are written, as %d.%m.%Y."),
+        {},
+    ),
+    join=(
+        _key(
+            dict[str, Annotated[dict[str, _SECRETS], said("a table of lists", min_length=1)]],
+            'Values of sensitive columns that count as one, as race = { other = ["A", "B"] }.',
+        ),
         {},
     ),
     receipt=_maybe(
@@ -351,6 +360,11 @@ def check(document: Any) -> None:
         if one and notion_of(one) == DEFAULT_NOTION:
             _check_bounds(where, one)
     _check_roles(columns, parts)
+    for column in document.join:
+        if column not in columns.sensitive:
+            raise misplaced(f"join.{column}", f"{column!r} is not a sensitive column")
+        if any(column in part.bins for part in parts.values()):
+            raise misplaced(f"join.{column}", f"{column!r} has bins; join or cut it")
     for where, part in parts.items():
         _check_settings(where, part, columns.sensitive, [table.name for table in document.table])
     if len(parts) == 1 and "channel" in parts and not columns.keep:
@@ -430,6 +444,7 @@ def _check_roles(columns: Any, parts: dict[str, Any]) -> None:
     lists = {"columns.sensitive": columns.sensitive, **released, "columns.keep": columns.keep}
     lists |= {"columns.drop": columns.drop, "columns.unit": (columns.unit,) if columns.unit else ()}
     lists["columns.person"] = (columns.person,) if columns.person and columns.person != ROW else ()
+    lists |= {"columns.weights": (columns.weights,) if columns.weights else ()}
     places: dict[str, str] = {}
     for where, names in lists.items():
         for name in names:

@@ -8,8 +8,9 @@ from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from sanitize._files.open import open_source
+from sanitize._files.open import described, open_source
 from sanitize._files.outputs import written
+from sanitize._files.source import Source
 from sanitize._files.system import n_workers
 from sanitize._formatting import clip, percent
 from sanitize._progress import progress, shown
@@ -19,7 +20,7 @@ from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter
 from sanitize.policy._alternatives import Drafts, chosen
 from sanitize.policy._declaration import AUTO, WHOLE
 from sanitize.policy._policy import designer_of, is_joint
-from sanitize.policy._proposals import Proposal, proposals_text, propose
+from sanitize.policy._proposals import Proposal, as_toml, proposals_text, propose, rare_values, toml_key
 from sanitize.report import Section, rendered
 
 if TYPE_CHECKING:
@@ -166,6 +167,8 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     """
     sanitizer = designer_of(policy)
     refuse_noisy(sanitizer, "designs of a plan would be further fits; release, and read the report, or plan without")
+    if not isinstance(source, Source):  # which is read as its own description says
+        source = described(source, policy.description)
     with open_source(source, sanitizer.numbers) as table:
         first = RememberedPass(table, workers=n_workers(policy.workers))
         proposals: tuple[Proposal, ...] = ()
@@ -184,6 +187,9 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
             if not advise:
                 return Plan(report)
         drafts = Drafts(chosen(policy, report), report, sanitizer.channel_.n_inputs)
+        # Curves of next to nothing tell nothing: what mends the release comes alone.
+        if report.useless and (joins := _joins(drafts, first)):
+            return Plan(report, proposals=(*joins, *proposals))
         drafts.know(getattr(sanitizer, "compared_", {}))
         with progress("designs", len(drafts.places())) as step:
             for name, _ in drafts.design(first):
@@ -214,6 +220,20 @@ def _better(drafts: Drafts) -> tuple[Proposal, ...]:
         return tuple(Proposal("budget", key, f"{value:g}", why) for key, value in bounds.items())
     name, why = drafts.line
     return (Proposal("channel", "mechanism", json.dumps(name), why),)
+
+
+def _joins(drafts: Drafts, table: FirstPass) -> tuple[Proposal, ...]:
+    """Lines that join rare sensitive values, as few as keep more than next to nothing: they are tried."""
+    policy, columns, last = drafts.policy, table.sample(drafts.policy.sensitive, 100_000), None
+    for share in (0.01, 0.03, 0.1):
+        joined = rare_values(policy, columns, share)
+        tried = drafts.joined(table, joined) if joined and joined != last else None
+        last = joined
+        if tried is not None and not tried.useless:
+            now, more = (percent(float(one.summary[drafts.share])) for one in (drafts.report, tried))
+            why = f"too few rows have these values: joined, the release keeps {more}, in place of {now}"
+            return tuple(Proposal("join", toml_key(name), as_toml(groups), why) for name, groups in joined.items())
+    return ()
 
 
 def _changes(drafts: Drafts, table: FirstPass) -> tuple[Proposal, ...]:

@@ -142,6 +142,8 @@ class Policy:
     handle_unknown : {"high_risk", "error"}
     workers : int or None
         Threads that read, count and draw; None for all cores.
+    join : mapping of column to mapping of name to values
+        Values of sensitive columns that are one value, under a new name.
     description : TableDescription
         How the source is read: from the tables ``[source]`` and ``[types]``.
     ledger : Path or None
@@ -201,6 +203,7 @@ class Policy:
     date: str | None = None
     reason: str | None = None
     description: TableDescription = field(default_factory=TableDescription)
+    join: Mapping[str, Mapping[str, tuple[Any, ...]]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Policy:
@@ -274,6 +277,9 @@ class Policy:
             tables=tables,
             date=document.date.isoformat() if document.date else None,
             description=_description(document),
+            join={
+                name: {new: tuple(values) for new, values in groups.items()} for name, groups in document.join.items()
+            },
             **given,
         )
 
@@ -285,7 +291,9 @@ class Policy:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that the source must have."""
-        others = [name for name in (self.unit, self.person) if name is not None and name != ROW]
+        others = [
+            name for name in (self.unit, self.person, self.description.weights) if name is not None and name != ROW
+        ]
         return (*self.sensitive, *self.public, *self.keep, *self.drop, *others)
 
     @property
@@ -348,7 +356,7 @@ def _built(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any
         estimator = kind(MECHANISMS[channel.mechanism][0])
         known = signature(estimator).parameters
         given = {key: value for key, value in (shared | source).items() if key in known}
-        given |= {"public": list(channel.public), "bins": dict(channel.bins) or None, **channel.settings}
+        given |= {"public": list(channel.public), "bins": {**channel.bins, **policy.join} or None, **channel.settings}
         return estimator(budget and budget.build(), **given)
 
     if not is_joint(policy):
@@ -381,7 +389,7 @@ def _with_notions(values: Any) -> Any:
 def _description(document: Any) -> TableDescription:
     source = {} if document.source is UNSET else plain(document.source)
     try:
-        return TableDescription(**source, types=document.types)
+        return TableDescription(**source, types=document.types, weights=document.columns.weights or None)
     except InvalidParameter as error:
         key = "types" if "type of column" in str(error) else "source"
         raise PolicyError(f"{key}: {error}", key) from None

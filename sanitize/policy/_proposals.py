@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sanitize._formatting import quoted
 from sanitize._limits import TUPLE_ROWS
 from sanitize._release.survey import MANY_VALUES, ColumnSurvey
+from sanitize._tables.columns import as_arrow, factorize
 from sanitize.policy._declaration import CLASSES, GRID, MECHANISMS, WHOLE
 from sanitize.policy._policy import is_joint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
 
     from sanitize.policy._policy import Policy, PolicyChannel
 
@@ -105,6 +108,57 @@ def propose(policy: Policy, columns: Mapping[str, Any], n_rows: int) -> tuple[Pr
     return tuple(proposals)
 
 
+def rare_values(policy: Policy, columns: Mapping[str, Any], share: float) -> dict[str, dict[str, tuple[Any, ...]]]:
+    """Values of each sensitive column to join under one name, so that each left has this share of the rows.
+
+    Parameters
+    ----------
+    policy : Policy
+    columns : mapping of name to column
+        Sensitive columns, of all rows or a sample of them.
+    share : float
+        Of the rows of each combination with the values of the other sensitive columns, too.
+    """
+    binned = {name for channel in policy.channels for name in channel.bins} | set(policy.join)
+    coded = {name: factorize(as_arrow(column, name), name) for name, column in columns.items()}
+    found = {}
+    for name in policy.sensitive:
+        values, codes = coded[name]
+        # How many rows each value has, and the rarest of its combinations with those of another column.
+        least = np.bincount(codes[codes >= 0], minlength=len(values)).astype(float)
+        for other, (others, those) in coded.items():
+            both = np.zeros((len(values), len(others)))
+            known = (codes >= 0) & (those >= 0)
+            np.add.at(both, (codes[known], those[known]), 1)
+            is_wide = other != name and len(others) <= 5
+            least = np.minimum(least, both.min(axis=1, initial=np.inf, where=both > 0)) if is_wide else least
+        order, needed = np.argsort(least, kind="stable"), share * len(codes)
+        n_rare = int((least < needed).sum())
+        while 0 < n_rare < len(values) - 1 and (n_rare < 2 or least[order[:n_rare]].sum() < needed):
+            n_rare += 1
+        if name in binned or not 0 < n_rare < len(values) or len(values) < 3:
+            continue
+        rare = [values[int(place)].as_py() for place in sorted(order[:n_rare])]
+        if all(isinstance(value, (str, bool, int, float)) for value in rare):
+            found[name] = {_free_name(values.to_pylist()): tuple(rare)}
+    return found
+
+
+def _free_name(values: Sequence[Any]) -> str:
+    """A name for joined values that no value has."""
+    return next(name for name in chain(("other", "all other"), map("other {}".format, count(2))) if name not in values)
+
+
+def as_toml(groups: Mapping[str, Sequence[Any]]) -> str:
+    """A join as TOML has it."""
+    lists = (f"{toml_key(new)} = [{', '.join(map(_toml_value, values))}]" for new, values in groups.items())
+    return f"{{ {', '.join(lists)} }}"
+
+
+def _toml_value(value: Any) -> str:
+    return quoted(value) if isinstance(value, str) else json.dumps(value)
+
+
 def _of_channel(policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurvey], n_rows: int) -> list[Proposal]:
     """What one channel's public columns call for."""
     if channel.mechanism == GRID:
@@ -136,7 +190,7 @@ def _is_sure(channel: PolicyChannel) -> bool:
 
 
 def _bins_of(survey: ColumnSurvey, *, is_sure: bool) -> Proposal:
-    table, key = "channel.bins", _key(survey.name)
+    table, key = "channel.bins", toml_key(survey.name)
     many = f"{_count(survey.n_values)} different {'dates or times' if survey.kind == 'date' else 'numbers'}"
     if is_sure:
         why = f"{many}; choose from knowledge: with bins taken from these rows, confidence would claim too much"
@@ -161,11 +215,11 @@ def _hierarchies(channel: PolicyChannel, surveys: list[ColumnSurvey]) -> list[Pr
     for survey in surveys:
         if survey.kind == "text" and survey.n_values > 50 and survey.name not in given and not survey.is_identifier:
             why = f"{_count(survey.n_values)} different values; a file with a line for each: value;wider;widest"
-            found.append(Proposal("channel.hierarchies", _key(survey.name), quoted(f"{survey.name}.csv"), why))
+            found.append(Proposal("channel.hierarchies", toml_key(survey.name), quoted(f"{survey.name}.csv"), why))
     return found
 
 
-def _key(name: str) -> str:
+def toml_key(name: str) -> str:
     bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     return name if bare else quoted(name)
 

@@ -25,6 +25,7 @@ from sanitize.report._dossier import dossier as dossier
 from sanitize.report._facts import SEEDED_NOTE as SEEDED_NOTE
 from sanitize.report._facts import PartLeakage as PartLeakage
 from sanitize.report._facts import ReleaseFacts as ReleaseFacts
+from sanitize.report._facts import ReplacedValues as ReplacedValues
 from sanitize.report._facts import Section as Section
 from sanitize.report._facts import Shortage as Shortage
 from sanitize.report._headline import ALONE as ALONE

@@ -8,6 +8,7 @@ view, file and frame, whether a report was just measured or was saved long ago: 
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,7 +20,7 @@ from sanitize._version import __version__
 from sanitize.budgets import BUDGETS, budget_to_dict, by_value, nameless
 from sanitize.channel import Optimality, Status
 from sanitize.lifts import log_lift
-from sanitize.report._facts import SEEDED_NOTE, Section
+from sanitize.report._facts import REPLACED_SHARE, SEEDED_NOTE, ReplacedValues, Section
 from sanitize.report._headline import (
     PROMISES,
     USELESS_BELOW,
@@ -180,6 +181,13 @@ def grave(document: dict[str, Any]) -> list[str]:
     if columns["constant"]:
         names = ", ".join(columns["constant"])
         warnings.append(f"the same sensitive value in every row: {names}; the verdict says nothing about that column")
+    if columns["replaced"]:
+        names = ", ".join(columns["replaced"][:_MOST_NAMES])
+        others = f" and {len(columns['replaced']) - _MOST_NAMES} more" if len(columns["replaced"]) > _MOST_NAMES else ""
+        warnings.append(
+            f"more than {100 * REPLACED_SHARE:g} % of the rows are written with another value of {names}{others}: few "
+            "rows have theirs, or it lies outside the edges; cut or join values, or leave columns out"
+        )
     little = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
     if little and document["verdict"]["state"] in ("source", "rows") and not synthetic(document):
         others = f" and {len(little) - _MOST_NAMES} more" if len(little) > _MOST_NAMES else ""
@@ -332,7 +340,9 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
 def claims(report: Verdict) -> dict[str, Any]:
     """Internal document without its measures and symbols: the verdict, what the report is of, columns and sections."""
     facts = report.facts
+    replaced = ReplacedValues.section(facts.replaced)
     sections = (*parts_section(facts.parts), *findings_sections(report.findings), *report.sections)
+    sections = sections if replaced is None else (*sections, replaced)
     return {
         "schema": SCHEMA,
         "version": VERSION,
@@ -371,6 +381,9 @@ def claims(report: Verdict) -> dict[str, Any]:
             "released": [name for name in report.public if not facts.parts or name not in facts.kept],
             "kept": list(facts.kept),
             "constant": list(report._constant),
+            "replaced": [
+                one.column for one in facts.replaced if one.n_rows > REPLACED_SHARE * (report.n_rows or math.inf)
+            ],
             "binned": list(facts.binned),
         },
         "kept": [_exact(vars(column)) for column in report.kept],

@@ -36,6 +36,64 @@ class Origin:
     digest: str | None = None
 
 
+# Columns with more of their rows replaced are named in a warning.
+REPLACED_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class ReplacedValues:
+    """How many rows of a column are written with another value, whatever the channel draws, and why.
+
+    Attributes
+    ----------
+    column : str
+    pooled : int
+        Few rows have the combination of values, so that it is printed as others.
+    unprinted : int
+        Of those, rows with a value of this column that is printed nowhere.
+    clipped : int
+        The value lies outside the edges of its bins.
+    other : int
+        The value is written as ``(other)``.
+    outside : int
+        The value that is written was never observed.
+    """
+
+    column: str
+    pooled: int = 0
+    unprinted: int = 0
+    clipped: int = 0
+    other: int = 0
+    outside: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that are written otherwise, at least."""
+        return max(self.pooled, self.clipped, self.other + self.outside)
+
+    @classmethod
+    def section(cls, found: tuple[ReplacedValues, ...]) -> Section | None:
+        """What a report says of all columns; None where every value can be printed."""
+        rows: tuple[tuple[str | float | None, ...], ...] = tuple(
+            (one.column, *(int(getattr(one, name)) for name in _REPLACED)) for one in found if one.n_rows
+        )
+        words = "Rows whose own value cannot be printed: it is written as another value, and is not counted as kept."
+        return (
+            Section("replaced", "Values that are written as others", words, ("Column", *_REPLACED.values()), rows)
+            if rows
+            else None
+        )
+
+
+_REPLACED = {
+    "pooled": "in rare combinations",
+    "unprinted": "of these printed nowhere",
+    "clipped": "outside the edges",
+    "other": 'written "(other)"',
+    "outside": "drawn outside the values",
+}
+
+
 @dataclass(frozen=True)
 class ReleaseFacts:
     """What a report says about a release beyond its numbers.
@@ -72,6 +130,8 @@ class ReleaseFacts:
     shortage : Shortage
     known : tuple of str
         Public columns that may be known of a row: the limit holds for those who know some of them, too.
+    replaced : tuple of ReplacedValues
+        Of each public column the rows whose value is written as another for want of a place.
     """
 
     mechanism: str = "none"
@@ -90,6 +150,7 @@ class ReleaseFacts:
     recorded: int | None = None
     shortage: Shortage = None
     known: tuple[str, ...] = ()
+    replaced: tuple[ReplacedValues, ...] = ()
 
     @property
     def promise(self) -> str | None:

@@ -67,6 +67,11 @@ class Lack(Declared, frozen=True):
     @property
     def advice(self) -> str:
         """What would help."""
+        if self.reason == "secret":
+            return (
+                "join the rare values of the sensitive columns, under [join] in the policy, or release them without; "
+                "`sanitize plan` proposes the line and tries it"
+            )
         more = "" if self.reason == "limit" else "more rows, "
         return f"take {more}a looser limit, fewer or coarser public columns, or another mechanism"
 

@@ -145,7 +145,7 @@ _FORMS = {
         **_COMMON,
         audience=Literal["internal"],
         verdict=_VERDICT,
-        columns=form(**_ROLES, constant=list[str], binned=list[str]),
+        columns=form(**_ROLES, constant=list[str], binned=list[str], replaced=(list[str], [])),
         kept=listed(form(column=str, share=Share, before=_FIGURE, after=_FIGURE)),
         of_cells=bool,
         measures=list[MeasureForm],

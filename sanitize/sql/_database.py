@@ -23,7 +23,7 @@ from sanitize._sampling.alias_method import Buckets, bits_of
 from sanitize._sampling.noise import HiddenText, NoiseKey, hidden
 from sanitize._tables.columns import as_arrow, value_type
 from sanitize._tables.frame import Table
-from sanitize.binning import DateBins, is_numeric, is_of_dates
+from sanitize.binning import DateBins, Joined, is_numeric, is_of_dates
 from sanitize.channel import SCALE_BITS
 from sanitize.classes import ClassPartition
 from sanitize.errors import ColumnError, InvalidParameter
@@ -342,6 +342,8 @@ def bound_of(saved: SavedRelease | Designer, row_id: str) -> Release:
     if isinstance(bound.layout, CellLayout) and whole.output != "label":
         raise InvalidParameter(f"SQL prints no rows of a tree with output={whole.output!r}: fit it with output='label'")
     for name, bins in bound.layout.bins.items():
+        if isinstance(bins, Joined) and name in bound.layout.read:
+            raise InvalidParameter(f"column {name!r} has values joined; join them in a view, and release that")
         refuse_type(name, is_fit=name not in bound.layout.read or not isinstance(bins, DateBins))
     return bound
 

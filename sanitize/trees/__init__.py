@@ -4,6 +4,8 @@ Binary trees over public columns as they come, learned so that the cells keep wh
 release the blocks, or mix the cells of each block (`sanitize.mechanisms`).
 """
 
+from sanitize._files.hierarchies import Hierarchy as Hierarchy
+from sanitize._files.hierarchies import read_hierarchy as read_hierarchy
 from sanitize.trees._edges import LEAST_ROWS as LEAST_ROWS
 from sanitize.trees._edges import MOST_VALUES as MOST_VALUES
 from sanitize.trees._edges import Edges as Edges
@@ -17,8 +19,6 @@ from sanitize.trees._grown import Profiles as Profiles
 from sanitize.trees._grown import cell_counts as cell_counts
 from sanitize.trees._grown import chosen_pairs as chosen_pairs
 from sanitize.trees._grown import design_rows as design_rows
-from sanitize.trees._hierarchies import Hierarchy as Hierarchy
-from sanitize.trees._hierarchies import read_hierarchy as read_hierarchy
 from sanitize.trees._levels import GROUPS as GROUPS
 from sanitize.trees._levels import MOST_CATEGORIES as MOST_CATEGORIES
 from sanitize.trees._levels import Levels as Levels

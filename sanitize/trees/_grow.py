@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import Codes, Mask, Vector, is_number, whole_number
+from sanitize._files.hierarchies import read_hierarchy
 from sanitize._progress import progress
 from sanitize._tables.columns import as_arrow
 from sanitize.budgets import limits_among
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.trees._grown import GrownTree
-from sanitize.trees._hierarchies import ancestor_views, read_hierarchy
+from sanitize.trees._hierarchies import ancestor_views
 from sanitize.trees._levels import Levels, entropy, grouped
 from sanitize.trees._splits import Allowed, Split, Splitter
 from sanitize.trees._tree import Tree
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from sanitize._files.hierarchies import Hierarchy
     from sanitize.budgets import Budget
-    from sanitize.trees._hierarchies import Hierarchy
 
 MOST_CELLS = 1 << 16
 # More blocks, which tables of some 300,000 rows and more would have, cost more time and memory than they keep.

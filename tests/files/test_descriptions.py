@@ -240,6 +240,7 @@ def archived(*names: str) -> bytes:
         (bz2.compress(b"s,x\np,a\n" * 999)[:-9], "damaged"),
         (lzma.compress(b"s,x\np,a\n" * 999)[:-9], "damaged"),
     ],
+    ids=["two files", "no file", "a part of a zip", "a part of a bz2", "a part of an xz"],
 )
 def test_archives_that_hold_no_table_are_refused(content, says, tmp_path):
     (tmp_path / "raw.csv.zip").write_bytes(content)
@@ -314,3 +315,17 @@ def test_a_weight_of_a_body_is_a_quantity(tmp_path, capsys):
     )
     assert main(["init", str(tmp_path / "raw.csv")]) == 0
     assert tomllib.loads(capsys.readouterr().out)["types"] == {"height": "quantity", "weight": "quantity"}
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d%b%Y"])
+@pytest.mark.parametrize("bins", ["decade", ["1900-01-01", "1970-01-01", "2030-01-01"]])
+def test_dates_of_text_are_cut_however_they_are_written(form, bins, tmp_path):
+    rows = [f"{day.strftime(form)},{ill}" for day, ill in zip(DAYS * 5, TABLE["ill"] * 5, strict=True)]
+    (tmp_path / "raw.csv").write_text("\n".join(["born,ill", *rows]) + "\n")
+    settings = {"sensitive": "ill", "public": ["born"], "bins": {"born": bins}}
+    budget = sz.LiftBudget(at_most=9, at_least=0)
+    sz.release_file(tmp_path / "raw.csv", tmp_path / "a.csv", sz.SubsetMerging(budget, **settings))
+    assert "0s" in (tmp_path / "a.csv").read_text() or "1970-01-01" in (tmp_path / "a.csv").read_text()
+    # Whole tables read dates in any form, too.
+    found = sz.TreeMerging(budget, **settings).numbers
+    assert CsvSource.open(tmp_path / "raw.csv", found).schema.field("born").type == pa.date32()

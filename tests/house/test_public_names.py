@@ -107,7 +107,7 @@ NAMES = {
     """,
     "pandas": "",
     "parquet": """
-        TableDescription audit_file plan_file release_file release_units
+        audit_file plan_file release_file release_units
     """,
     "plots": """
         lift_histogram lift_map

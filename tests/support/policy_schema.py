@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from sanitize.policy._declaration import (
-    MERGING,
     AUTO,
     DEFAULT_MECHANISM,
     DEFAULT_NOTION,
     DOCUMENT,
     GRID,
     MECHANISMS,
+    MERGING,
     MODEL,
     OWNERS,
     PAIRS,

@@ -81,6 +81,7 @@ class Recipe(ABC):
     needs_sensitive: ClassVar[bool] = True
     is_part: ClassVar[bool] = True  # whether it may be a part of a joint release
     takes_any_budget: ClassVar[bool] = False  # whether the mechanism can be designed given other columns
+    takes_weights: ClassVar[bool] = False  # whether rows of files may have weights
     takes_channel: ClassVar[bool] = True  # whether one may take the place of a design
 
     @classmethod
@@ -160,6 +161,16 @@ class Recipe(ABC):
             return fitted
         return _priced(fitted, table, spec)
 
+    def check_weights(self, table: FirstPass, order: RowOrder) -> None:
+        """Refuse weights of the rows of a file where they have no meaning."""
+        if table.source.weights is None or (self.takes_weights and self.confidence is None and order == "shuffle"):
+            return
+        what = "a confidence" if self.takes_weights and self.confidence is not None else "rows that keep their order"
+        raise InvalidParameter(
+            f"weights of rows in files are not for {what if self.takes_weights else self.estimator()}: leave weights "
+            "out, or release tuples (as subset-merging) without a confidence, in shuffled rows"
+        )
+
     def fit(
         self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
     ) -> FittedFiles:
@@ -202,7 +213,8 @@ class Recipe(ABC):
         if not isinstance(self.bins, Mapping):
             return Numbers()
         dates = tuple(name for name, bins in self.bins.items() if is_of_dates(bins))
-        return Numbers(tuple(name for name in self.bins if name not in dates), dates)
+        joined = [name for name, bins in self.bins.items() if isinstance(bins, Mapping)]
+        return Numbers(tuple(name for name in self.bins if name not in (*dates, *joined)), dates)
 
     @property
     def promise(self) -> Any:

@@ -30,6 +30,7 @@ Near = Literal["line", "circle", "hamming"]
 class WatchdogRecipe(TupleParameters, Recipe):
     """Merge all high-risk public symbols into one [ZDS §III]."""
 
+    takes_weights = True
     takes_any_budget = True
 
     def specification(self) -> Specification:
@@ -48,6 +49,7 @@ class SubsetMergingParameters(TupleParameters):
 class SubsetMergingRecipe(SubsetMergingParameters, Recipe):
     """Merge high-risk public symbols in small groups, each safe by itself [ZDS §IV]."""
 
+    takes_weights = True
     takes_any_budget = True
 
     def specification(self) -> Specification:
@@ -78,6 +80,8 @@ class _Searching(ResponseParameters, Recipe):
 class OptimalResponseParameters(ResponseParameters):
     """Of the best channel: those of a search, and public columns that may be known of a row."""
 
+    takes_weights = True
+
     known: str | Sequence[str] = ()
 
 
@@ -100,6 +104,8 @@ class SubsetRandomResponseRecipe(_Searching):
 
 class RandomizedResponseRecipe(TupleParameters, Recipe):
     """Keep each public symbol or replace it by a random one: ε-LDP whatever the distribution of the data [WXH §4.1]."""
+
+    takes_weights = True
 
     needs_sensitive = False
 
@@ -129,6 +135,8 @@ class ExponentialChannelParameters(PooledParameters):
 
 class ExponentialChannelRecipe(ExponentialChannelParameters, Recipe):
     """Replace a public symbol by one that is rarer the farther it is, within a capacity [WXH §4.3]."""
+
+    takes_weights = True
 
     needs_sensitive = False
 

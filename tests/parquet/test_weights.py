@@ -1,0 +1,115 @@
+"""Weights of rows in files: the distribution counts them, what is printed and pooled counts rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sanitize as sz
+from sanitize._files.open import described
+from sanitize.cli import main
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.parquet import plan_file
+
+RNG = np.random.default_rng(0)
+N_ROWS = 3000
+BUDGET = sz.LiftBudget(at_most=2, at_least=0.3)
+SETTINGS = {"sensitive": "ill", "public": ["town", "sex"]}
+SAID = sz.TableDescription(weights="PWGTP")
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    town = RNG.choice(list("ABCD"), N_ROWS, p=[0.5, 0.3, 0.199, 0.001])
+    columns = {"ill": RNG.choice(["yes", "no"], N_ROWS), "town": town, "sex": RNG.choice(["f", "m"], N_ROWS)}
+    return pd.DataFrame(columns | {"PWGTP": np.where(columns["ill"] == "yes", 7.5, RNG.integers(20, 60, N_ROWS))})
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame", "parts"])
+@pytest.mark.parametrize("mechanism", [sz.SubsetMerging, sz.Watchdog, sz.OptimalRandomResponse])
+def test_the_design_counts_weights_and_the_release_rows(kind, mechanism, table, tmp_path):
+    raw = tmp_path / f"raw.{kind}"
+    if kind == "csv":
+        table.to_csv(raw, index=False)
+    elif kind == "parquet":
+        table.to_parquet(raw, row_group_size=500)
+    elif kind == "parts":
+        raw.mkdir()
+        for place, part in enumerate(np.array_split(np.arange(N_ROWS), 3)):
+            table.iloc[part].to_parquet(raw / f"{place}.parquet")
+    made = mechanism(BUDGET, **SETTINGS)
+    source = table if kind == "frame" else raw
+    report = sz.release_file(source, tmp_path / "out.parquet", made, description=SAID)
+    in_memory = mechanism(BUDGET, **SETTINGS, min_count=0).fit(table, sample_weight=table["PWGTP"])
+    np.testing.assert_allclose(made._joint.pmf, in_memory._joint.pmf, rtol=1e-12)
+    assert report.n_rows == N_ROWS
+    out = pd.read_parquet(tmp_path / "out.parquet")
+    assert list(out.columns) == ["town", "sex"]
+    assert len(out) == N_ROWS
+    assert "D" not in set(out["town"])  # of three persons, whatever their weights
+    rare = int((table["town"] == "D").sum())
+    assert [one.pooled for one in report.facts.replaced] == [rare, rare]
+
+
+POLICY = """version = 1
+[columns]
+sensitive = ["ill"]
+public = ["town", "sex"]
+weights = "PWGTP"
+[budget]
+at_most = 2
+at_least = 0.3
+[channel]
+mechanism = "{mechanism}"
+"""
+
+
+def test_a_policy_names_the_weights(table, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table.to_csv("raw.csv", index=False)
+    (tmp_path / "p.toml").write_text(POLICY.format(mechanism="subset-merging"))
+    assert main(["release", "raw.csv", "-p", "p.toml", "-o", "out.csv"]) == 0
+    assert main(["verify", "out.csv", "--source", "raw.csv", "-p", "p.toml"]) == 0
+    assert main(["plan", "raw.csv", "-p", "p.toml"]) == 0
+    by_python = plan_file("raw.csv", sz.SubsetMerging(BUDGET, **SETTINGS), description=SAID)
+    planned = plan_file("raw.csv", sz.Policy.read("p.toml"))
+    assert planned.summary | {"budget": ""} == by_python.summary | {"budget": ""}
+    capsys.readouterr()
+    assert main(["init", "raw.csv"]) == 0
+    assert '# weights = "PWGTP"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("settings", "more", "says"),
+    [
+        ({"confidence": 0.95}, {}, "not for a confidence"),
+        ({}, {"rows": "keep"}, "not for rows that keep their order"),
+        ({}, {"ledger": "book.json"}, "a ledger adds up rows without weights"),
+    ],
+)
+def test_what_weights_have_no_meaning_for_is_refused(settings, more, says, table, tmp_path):
+    table.to_parquet(tmp_path / "raw.parquet")
+    if "ledger" in more:
+        more = {"ledger": sz.Ledger(tmp_path / "book.json", BUDGET)}
+    made = sz.SubsetMerging(BUDGET, **SETTINGS, **settings)
+    with pytest.raises(InvalidParameter, match=says):
+        sz.release_file(tmp_path / "raw.parquet", tmp_path / "out.csv", made, description=SAID, **more)
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize("kind", [sz.TreeMerging, sz.TreeRandomResponse, sz.BestSanitizer])
+def test_whole_tables_take_no_weights(kind, table, tmp_path):
+    with pytest.raises(InvalidParameter, match=f"weights of rows in files are not for {kind.__name__}"):
+        sz.release_file(table, tmp_path / "out.csv", kind(BUDGET, **SETTINGS), description=SAID)
+
+
+@pytest.mark.parametrize("bad", [0, -1.5, np.nan, np.inf])
+def test_weights_must_be_positive_numbers(bad, table, tmp_path):
+    table.loc[5, "PWGTP"] = bad
+    made = sz.SubsetMerging(BUDGET, **SETTINGS)
+    with pytest.raises(ColumnError, match="column 'PWGTP' holds the weights of the rows"):
+        sz.release_file(table, tmp_path / "out.csv", made, description=SAID)
+    with pytest.raises(ColumnError, match="no column 'w'"):
+        sz.release_file(table, tmp_path / "out.csv", made, description=sz.TableDescription(weights="w"))
+    assert described(table, None) is table
