@@ -129,7 +129,7 @@ def alone(data: Path, most: int) -> None:
 
 
 def programs(secret: str) -> dict[str, Program]:
-    """Programs that make a release of a table again, from the one that gives away most to the one that gives nothing."""
+    """Programs that make a release of a table again, from raw rows to columns drawn apart."""
 
     def noisy(share: float) -> Program:
         def pram(rows: pd.DataFrame) -> pd.DataFrame:
@@ -176,14 +176,12 @@ def order(n: int) -> None:
     for name, program in programs("depression").items():
         given = {"outsiders": outsiders, "sensitive": "depression", "releaser": program}
         found = sz.attack.judge(program(people), people, **given)
-        ranked = {one.title: one for one in found.results if one.figure == "ranking" and one.surest is None}
+        # Of all targets, or of those that an attack is surest of, as the judgement has it.
         all_of = {one.title: one.difference or 0 for one in found.results if one.figure == "ranking"}
         shadow.append(all_of.pop(SHADOW))
         family.append(max(all_of.values()))
         worst = max(all_of, key=lambda title: all_of[title])
-        print(
-            f"{name}: {worst} {100 * family[-1]:.1f}, shadow releases {100 * shadow[-1]:.1f}; {len(ranked)}", flush=True
-        )
+        print(f"{name}: {worst} {100 * family[-1]:.1f}, shadow releases {100 * shadow[-1]:.1f}", flush=True)
     print(f"rank correlation {spearmanr(family, shadow).statistic:.2f}")
 
 

@@ -48,7 +48,7 @@ TABLES: dict[str, tuple[str, str, list[str]]] = {
 GENERATED_ROWS = 30_000
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
 TARGETS, GROUPS = 8, 8
-SECRET = "The secret, by a few columns"
+SECRET = "Secret by a few columns"
 ATTACKED, ASKED = 5_000, 3_000  # people, and as many outsiders, whose columns are guessed; who are told apart
 
 

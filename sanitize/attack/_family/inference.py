@@ -18,7 +18,7 @@ _FEWEST, _MOST, _CUTS = 20, 20_000, 16
 class KnownColumns(Attack):
     """The secret of the released rows that are nearest in a few known columns."""
 
-    title = "The secret, by a few columns"
+    title = "Secret by a few columns"
     question = "Do a few known columns reveal the secret?"
     claim = "promised"
     figure = "secret"
@@ -40,7 +40,7 @@ class KnownColumns(Attack):
 class AllColumns(KnownColumns):
     """The secret of the released rows that are nearest in all public columns."""
 
-    title = "The secret, by all columns"
+    title = "Secret by all columns"
     question = "Does everything else about a person reveal the secret?"
 
     def score(self, scene: Scene) -> Vector | None:
@@ -51,7 +51,7 @@ class AllColumns(KnownColumns):
 class Classifier(KnownColumns):
     """The secret by a mixture of classifiers that learn from the released rows."""
 
-    title = "The secret, by a classifier"
+    title = "Secret by a classifier"
     question = "Does a classifier trained on the release know people in the data better?"
 
     def score(self, scene: Scene) -> Vector | None:

@@ -24,7 +24,7 @@ class NearestRow(Attack):
 class CalibratedNearestRow(Attack):
     """How near the nearest released row is, compared with the nearest other target."""
 
-    title = "Nearest row, calibrated"
+    title = "Calibrated nearest row"
     question = "Is a released row nearer than rows of the same population are?"
 
     def score(self, scene: Scene) -> Vector:

@@ -19,7 +19,7 @@ _LEVELS, _MOST_COUNTS, _RIDGE = 8, 1200, 1.0
 class LinearReconstruction(KnownColumns):
     """The secrets that agree best with the released counts of each value, and pair of values, with the secret."""
 
-    title = "The secret, by reconstruction"
+    title = "Secret by reconstruction"
     question = "Do released counts, put together, reveal the secret of each row?"
 
     def score(self, scene: Scene) -> Vector | None:

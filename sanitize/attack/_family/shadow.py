@@ -7,12 +7,13 @@ import numpy as np
 from sanitize._checks import Vector
 from sanitize._progress import progress
 from sanitize.attack._attack import Attack
-from sanitize.attack._family.density import TreeDensity
+from sanitize.attack._family.density import PairDensity, TreeDensity
 from sanitize.attack._family.nearest_row import NearestRow, Neighbourhood
 from sanitize.attack._scene import Scene
 
-# Releases that are made again, each with half of the targets.
+# Releases that are made again, each with half of the targets; attacks whose scores are signals of membership.
 _RELEASES = 16
+_SIGNALS = (NearestRow, Neighbourhood, PairDensity, TreeDensity)
 
 
 class Differencing(Attack):
@@ -40,7 +41,8 @@ class ShadowReleases(Attack):
         if scene.release_again is None:
             return None
         rng, n = scene.rng(self.title), scene.n[1]
-        sums, counts, squares = np.zeros((2, n, 3)), np.zeros((2, n, 1)), np.zeros((n, 3))
+        k = len(_SIGNALS)
+        sums, counts, squares = np.zeros((2, n, k)), np.zeros((2, n, 1)), np.zeros((n, k))
         with progress("attacks: shadow releases", _RELEASES) as step:
             for _ in range(_RELEASES // 2):
                 half = np.isin(np.arange(n), rng.choice(n, n // 2, replace=False))
@@ -64,5 +66,5 @@ class ShadowReleases(Attack):
 
 
 def signals(scene: Scene) -> Vector:
-    """Signals of a target's membership, shape (n_targets, 3)."""
-    return np.column_stack([attack().score(scene) for attack in (NearestRow, Neighbourhood, TreeDensity)])
+    """Signals of a target's membership, shape (n_targets, n_signals)."""
+    return np.column_stack([attack().score(scene) for attack in _SIGNALS])
