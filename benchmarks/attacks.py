@@ -176,7 +176,6 @@ def order(n: int) -> None:
     for name, program in programs("depression").items():
         given = {"outsiders": outsiders, "sensitive": "depression", "releaser": program}
         found = sz.attack.judge(program(people), people, **given)
-        ranked = {one.title: one for one in found.results if one.figure == "ranking" and one.surest is None}
         # Of all targets, or of those that an attack is surest of, as the judgement has it.
         all_of = {one.title: one.difference or 0 for one in found.results if one.figure == "ranking"}
         shadow.append(all_of.pop(SHADOW))

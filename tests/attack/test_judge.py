@@ -269,6 +269,7 @@ def leak_key(released, table):
     return released.assign(key=table["key"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leak", [leak_rows, leak_outliers, leak_pairs, leak_key])
 def test_planted_leaks_are_found(leak):
     rows = people(np.random.default_rng(6), 7000)
@@ -314,6 +315,17 @@ def test_an_attack_of_ones_own_joins_the_family():
     for given, there in ((table, False), (table[:100], True)):
         judgement = judge(apart(table), given, outsiders=others, sensitive="secret", attacks=[Nothing()])
         assert ("Nothing" in found(judgement)) is there
+
+
+def test_an_attack_is_a_small_file():
+    family = files("sanitize") / "attack" / "_family"
+    long = {
+        path.name: n
+        for path in family.iterdir()
+        if path.suffix == ".py"
+        if (n := len(path.read_text().splitlines())) > 60
+    }
+    assert not long
 
 
 def test_a_second_release_shows_who_came_in_between():

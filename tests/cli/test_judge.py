@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 from cli_cases import assert_one_line, left_in
 from judge_cases import apart, bootstrap, split
+
+import sanitize as sz
+from sanitize.report import AttackResult
 
 
 @pytest.fixture
@@ -171,6 +175,29 @@ def test_a_release_that_gives_its_people_away_is_not_written(files, run):
     assert (code, out) == (1, "")
     assert_one_line(err, "the release is refuted (", "copies", "do not hand it out")
     assert set(left_in(files)) == {*before, "policy.toml"}
+
+
+@pytest.mark.parametrize(("claim", "code"), [("promised", 1), ("membership", 0)])
+def test_a_release_is_held_back_by_what_was_promised_alone(files, run, monkeypatch, claim, code):
+    """That nobody can tell who is in the data is not promised: it is said, and the release is written."""
+    common = {
+        "question": "?",
+        "figure": "share",
+        "chance": 0.01,
+        "excess": 0.02,
+        "n": 99,
+        "surest": None,
+        "sentence": ".",
+    }
+    refuting = AttackResult("Worst", claim=claim, people=0.9, outsiders=0.1, interval=(0.7, 0.9), **common)
+    judge = sz.attack.judge
+    monkeypatch.setattr(
+        sz.attack, "judge", lambda *tables, **more: replace(judge(*tables, **more), results=(refuting,))
+    )
+    code_found, _, err = run(*releasing(files, "model", "--judge", files / "others.csv"))
+    assert code_found == code
+    assert (files / "out.parquet").exists() == (code == 0)
+    assert ("the release is refuted (worst)" in err) == (code == 1)
 
 
 def test_what_cannot_be_judged_is_not_released(files, run):

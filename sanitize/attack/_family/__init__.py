@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from sanitize.attack._family.copies import Copies, SingleCopies
 from sanitize.attack._family.density import PairDensity, TreeDensity
+from sanitize.attack._family.differencing import Differencing
 from sanitize.attack._family.inference import AllColumns, Classifier, KnownColumns
 from sanitize.attack._family.linkability import Linkability, RestOfRecord
 from sanitize.attack._family.nearest_row import CalibratedNearestRow, NearestRow, Neighbourhood
 from sanitize.attack._family.reconstruction import LinearReconstruction
-from sanitize.attack._family.shadow import Differencing, ShadowReleases
+from sanitize.attack._family.shadow_releases import ShadowReleases
 from sanitize.attack._family.singling_out import SinglingOut
 
 FAMILY = (

@@ -10,10 +10,10 @@ from scipy.sparse import csr_array, hstack
 from sanitize._checks import Vector
 from sanitize.attack._compared import RELEASED
 from sanitize.attack._family.inference import KnownColumns
-from sanitize.attack._scene import OTHERS, TARGETS, Scene
+from sanitize.attack._scene import OTHERS, TARGETS, Rows, Scene
 
-# Groups of a column, counts that are used at most, and how much a secret is held to its frequency.
-_LEVELS, _MOST_COUNTS, _RIDGE = 8, 1200, 1.0
+# Groups of a column, counts and rows of a table that are used at most, and how much a secret is held to its frequency.
+_LEVELS, _MOST_COUNTS, _MOST_ROWS, _RIDGE = 8, 1200, 100_000, 1.0
 
 
 class LinearReconstruction(KnownColumns):
@@ -30,38 +30,28 @@ class LinearReconstruction(KnownColumns):
         """
         if not scene.is_printed or scene.n_secrets < 2:
             return None
-        counts = self._indicators(scene)
-        n_released, n_targets, _ = scene.n
-        released, known = counts[:n_released], counts[n_released:]
-        secret = (scene.secret[RELEASED] == 0).astype(float)
-        share = secret.mean()
+        rows = [scene.rng(self.title).permutation(n)[:_MOST_ROWS] for n in (scene.n[RELEASED], scene.n[OTHERS])]
+        counts = _indicators(scene, {RELEASED: rows[0], TARGETS: np.arange(scene.n[TARGETS]), OTHERS: rows[1]})
+        released, known = counts[: len(rows[0])], counts[len(rows[0]) :]
+        secret = (scene.secret[RELEASED][rows[0]] == 0).astype(float)
         # Targets of both kinds stand for those of one.
-        weight = np.ones(known.shape[0])
-        weight[:n_targets] = scene.n_each / n_targets
+        weight = np.where(np.arange(known.shape[0]) < scene.n[TARGETS], scene.n_each / scene.n[TARGETS], 1.0)
         gram = (known.T @ (known * weight[:, None]).tocsr()).toarray()
-        wanted = (released.T @ (secret - share)) * weight.sum() / n_released
-        effect = np.linalg.solve(gram + _RIDGE * np.eye(len(gram)), wanted)
-        belief = known[:n_targets] @ effect
+        wanted = (released.T @ (secret - secret.mean())) * weight.sum() / len(secret)
+        belief = known[: scene.n[TARGETS]] @ np.linalg.solve(gram + _RIDGE * np.eye(len(gram)), wanted)
         return scene.ranked_right(np.column_stack([belief, *[-belief] * (scene.n_secrets - 1)]))
 
-    def _indicators(self, scene: Scene) -> csr_array:
-        """One column for each value, and for each pair of values as far as they fit.
 
-        Released rows come first, then targets, then other people.
-        """
-        sides, sizes = zip(*(column.levels(_LEVELS) for column in scene.columns), strict=True)
-        codes = [np.concatenate([side[table] for table in (RELEASED, TARGETS, OTHERS)]) for side in sides]
-        pairs = list(combinations(range(len(codes)), 2))
-        scene.rng(self.title).shuffle(pairs)
-        parts, n_counts = [], 0
-        for chosen in [*((j,) for j in range(len(codes))), *pairs]:
-            numbers = np.zeros(len(codes[0]), np.int64)
-            for j in chosen:
-                numbers = numbers * sizes[j] + codes[j]
-            size = int(np.prod([sizes[j] for j in chosen]))
-            if n_counts + size > _MOST_COUNTS:
-                break
-            ones = (np.ones(len(numbers)), numbers, np.arange(len(numbers) + 1))
-            parts.append(csr_array(ones, shape=(len(numbers), size)))
-            n_counts += size
-        return csr_array(hstack(parts, format="csr"))
+def _indicators(scene: Scene, rows: dict[int, Rows]) -> csr_array:
+    """One column for each value, and for each pair of values as far as they fit, of some rows of each table."""
+    sides, sizes = zip(*(column.levels(_LEVELS) for column in scene.columns), strict=True)
+    codes = [np.concatenate([side[table][some] for table, some in rows.items()]) for side in sides]
+    pairs = scene.rng("pairs").permutation(list(combinations(range(len(codes)), 2))).tolist()
+    parts, n = [], len(codes[0])
+    for chosen in [*([j] for j in range(len(codes))), *pairs]:
+        shape = [sizes[j] for j in chosen]
+        numbers = np.ravel_multi_index([codes[j] for j in chosen], shape)
+        parts.append(csr_array((np.ones(n), numbers, np.arange(n + 1)), shape=(n, int(np.prod(shape)))))
+        if sum(part.shape[1] for part in parts) > _MOST_COUNTS:
+            break
+    return csr_array(hstack(parts, format="csr"))
