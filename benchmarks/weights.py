@@ -93,7 +93,15 @@ def run(seed: int, name: str, n: int, mechanism: str, budget: str, confidence: f
     sets = (
         effective(plain[:, seen], len(rows), confidence),
         effective(counts[:, seen], w.sum() ** 2 / (np.bincount(c, w) ** 2).sum(), confidence),
-        ConfidenceSet.weighted(df, "s", "x", w, clusters=c if size > 1 else None, confidence=confidence),
+        ConfidenceSet.weighted(
+            df,
+            "s",
+            "x",
+            w,
+            clusters=c if size > 1 else None,
+            largest_total=size * w.max() if size > 1 else None,
+            confidence=confidence,
+        ),
     )
     found = []
     for distributions in sets:

@@ -10,7 +10,7 @@ Estimators
 Budgets
     LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget
 Tables and files
-    audit, last_report, release_file (also privatize_parquet), verify_file, suggest_budget, Policy, SavedRelease,
+    audit, last_report, release_file, verify_file, suggest_budget, Policy, SavedRelease,
     Ledger, NoiseKey
 Distributions, channels, reports
     JointDistribution, Channel, LeakageReport

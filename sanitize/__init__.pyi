@@ -10,6 +10,7 @@ from . import (
     budgets as budgets,
     capacity as capacity,
     channel as channel,
+    classes as classes,
     cli as cli,
     confidence as confidence,
     conversions as conversions,
@@ -29,9 +30,11 @@ from . import (
     plots as plots,
     polars as polars,
     policy as policy,
+    relational as relational,
     report as report,
     saved as saved,
     spark as spark,
+    sql as sql,
     suggestion as suggestion,
     tradeoff as tradeoff,
     transformers as transformers,
@@ -88,11 +91,7 @@ from .notions import (
     identifiability as identifiability,
     renyi_dp as renyi_dp,
 )
-from .parquet import (
-    TableDescription as TableDescription,
-    privatize_parquet as privatize_parquet,
-    release_file as release_file,
-)
+from .parquet import TableDescription as TableDescription, release_file as release_file
 from .policy import Policy as Policy
 from .report import LeakageReport as LeakageReport
 from .saved import SavedRelease as SavedRelease
@@ -102,6 +101,7 @@ from .transformers import (
     ExponentialChannel as ExponentialChannel,
     GaussianChannel as GaussianChannel,
     JointRelease as JointRelease,
+    LatentClassRelease as LatentClassRelease,
     OptimalRandomResponse as OptimalRandomResponse,
     RandomizedResponse as RandomizedResponse,
     SubsetMerging as SubsetMerging,

@@ -42,18 +42,13 @@ def quoted(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in json.dumps(text, ensure_ascii=False))
 
 
-def plain(value: Any, audience: str) -> Any:
-    """Values without infinities; floats rounded to four digits for the public.
-
-    All digits of a ratio of counts would give the counts away.
-    """
+def plain(value: Any) -> Any:
+    """Values without infinities, which are words."""
     if isinstance(value, dict):
-        return {key: plain(inner, audience) for key, inner in value.items()}
+        return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(inner, audience) for inner in value]
-    if not isinstance(value, float):
-        return value
-    return exact(value) if audience == "internal" else rounded(value)
+        return [plain(inner) for inner in value]
+    return exact(value) if isinstance(value, float) else value
 
 
 def times(log_lift: float) -> str:
@@ -93,10 +88,7 @@ def exact(value: Number) -> Number:
 
 
 def rounded(value: Number) -> Number:
-    """Four significant digits of a figure that is published; infinities and None as they are.
-
-    All digits of a ratio of counts would give the counts away. Every public artefact rounds here.
-    """
+    """Four significant digits of a figure that is kept in a saved release; infinities and None as they are."""
     return value if value is None or isinstance(value, str) else exact(float(f"{value:.4g}"))
 
 

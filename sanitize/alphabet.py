@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sanitize._files.declared import Count, Declared, plain, read, require
@@ -160,12 +162,11 @@ class Alphabet:
     @cached_property
     def levels(self) -> tuple[pa.Array, ...]:
         """Values of each column, without missing; a code points to one, and the last code is missing."""
-        seen: set[str] = set()
-        names = []
-        for i, label in enumerate(vars(self)["_labels"]()):
-            name = label if label not in seen else f"{label} #{i}"
-            seen.add(name)
-            names.append(name)
+        seen: Counter[str] = Counter()
+        names: list[str] = []
+        for label in vars(self)["_labels"]():
+            seen[label] += 1  # numbered among equal ones: a number among all would tell of all
+            names.append(label if seen[label] == 1 else f"{label} #{seen[label]}")
         vars(self)["_labels"] = lambda: names  # what they were made from may go
         return (pa.array(names, pa.string()),)
 
@@ -229,6 +230,8 @@ class Alphabet:
             used[column[found]] = True
             missing = bool(used[-1])
             kept = np.flatnonzero(used[:-1])
+            if "_labels" in vars(self):  # whose own order is that in which groups were formed
+                kept = kept[np.asarray(pc.sort_indices(level.take(pa.array(kept))))]
             renumber = np.zeros(len(level) + 1, np.int32)
             renumber[kept] = np.arange(len(kept), dtype=np.int32)
             places = pa.array(renumber[column], mask=column == len(level) if missing else None)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
+from sanitize._sampling.noise import hidden
 from sanitize.parquet import TASK_ROWS, Item, Outcome, keyed, partition_words, release_by_tasks, release_frame
 
 __all__ = [
@@ -105,6 +106,7 @@ def release_file(
     SourceError, TargetError, ColumnError
         If the input cannot be read, the output not written, or a column does not fit.
     """
+    key = hidden(key)
     engine = _Tasks(client, retries)
     return release_by_tasks(
         engine, source, target, sanitizer, rows=rows, key=key, force=force, task_rows=task_rows, ledger=ledger
@@ -147,6 +149,7 @@ def transform(ddf: dd.DataFrame, sanitizer: Sanitizer, *, key: bytes | None = No
     import dask.dataframe as dd
     from dask.dataframe.utils import clear_known_categories
 
+    key = hidden(key)
     release = sanitizer.fitted_release()
     words = keyed(sanitizer, key)
     public = ddf[list(release.layout.read)]

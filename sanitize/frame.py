@@ -16,6 +16,7 @@ from sanitize.transformers import (
     ExponentialChannel,
     GaussianChannel,
     JointRelease,
+    LatentClassRelease,
     OptimalRandomResponse,
     RandomizedResponse,
     SubsetMerging,
@@ -208,6 +209,7 @@ class FrameMethods(Generic[Frame]):
     gaussian_channel = _releasing(GaussianChannel)
     joint_release = _releasing(JointRelease)
 
+    latent_class_release = _releasing(LatentClassRelease)
     tree_merging = _releasing(TreeMerging)
     tree_random_response = _releasing(TreeRandomResponse)
 

@@ -78,8 +78,13 @@ class ContingencyTable:
             dict(orders or {}),
         )
 
-    def count(self, table: Mapping[str, Any], weights: Any = None, clusters: Any = None) -> None:
-        """Add the rows of a table, given as a mapping of column names to columns; a weight of 3 is three rows."""
+    def count(
+        self, table: Mapping[str, Any], weights: Any = None, clusters: Any = None, largest: float | None = None
+    ) -> None:
+        """Add the rows of a table, given as a mapping of column names to columns; a weight of 3 is three rows.
+
+        ``largest`` is the largest total weight of a cluster, or of a row, that could have been drawn.
+        """
         names = tuple(dict.fromkeys((*self.sensitive.columns, *self.public.columns)))
         rows = rows_of(table, names) if weights is None else columns_of(table, names)
         if isinstance(rows, Combined):
@@ -103,7 +108,7 @@ class ContingencyTable:
         cells = s.astype(np.int64) * n_x + x
         added = np.bincount(cells, weights=weights, minlength=n_s * n_x).reshape(n_s, n_x)
         is_weighted = weights is not None and not np.issubdtype(weights.dtype, np.integer)
-        self.rows = (s, x, weights, clusters) if is_weighted and self.n == 0 else None
+        self.rows = (s, x, weights, clusters, largest) if is_weighted and self.n == 0 else None
         if weights is None:
             self.n += len(s)
         elif not is_weighted:
@@ -132,7 +137,7 @@ class ContingencyTable:
             return self.row_counts
         if self.rows is None:
             return self.counts
-        s, x, weights, _ = self.rows
+        s, x, weights, *_ = self.rows
         cells = s.astype(np.int64) * len(self.public) + x
         return np.bincount(cells, weights > 0, self.counts.size).reshape(self.counts.shape)
 
@@ -308,7 +313,9 @@ class JointDistribution:
         return f"JointDistribution({len(self.sensitive)} sensitive x {len(self.public)} public symbols{rows})"
 
 
-def counted(df: Any, sensitive: Any, public: Any, weights: Any = None, clusters: Any = None) -> ContingencyTable:
+def counted(
+    df: Any, sensitive: Any, public: Any, weights: Any = None, clusters: Any = None, largest: float | None = None
+) -> ContingencyTable:
     """Counts of the columns of a table, whose rows may have weights and be of clusters."""
     sensitive, public = ([names] if isinstance(names, str) else list(names) for names in (sensitive, public))
     both = set(sensitive) & set(public)
@@ -321,7 +328,7 @@ def counted(df: Any, sensitive: Any, public: Any, weights: Any = None, clusters:
     given = np.asarray(weights, dtype=np.float64)
     if given.ndim != 1 or not np.isfinite(given).all() or (given < 0).any():
         raise InvalidParameter("weights must be one finite, non-negative number a row")
-    table.count(df, given, clusters)
+    table.count(df, given, clusters, largest)
     return table
 
 

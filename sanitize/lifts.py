@@ -7,6 +7,7 @@ are values: an empty cell has lift 0, log-lift -inf and inverse lift +inf. Refer
 from __future__ import annotations
 
 import math
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,6 +37,9 @@ __all__ = [
     "min_log_lift",
     "pml_envelope",
 ]
+
+# A row of the program of the envelope is broken by more than the solver leaves, which is 1e-10.
+_BROKEN = 2e-10
 
 
 def lift(joint: JointDistribution) -> NDArray[np.float64]:
@@ -156,23 +160,46 @@ def envelope_of(lifts: Vector, p_y: Vector, bound: float) -> tuple[float, Vector
     With t_s for e^u - 1 / (λ_s P(s)) the dual program is the least of Σ_y P(y) max(0, max_s (l - t_s) / (e^u - t_s)),
     from lifts of shape (n_s, n_y). Secrets that no symbol has such a lift of need no room: t_s = e^u.
     """
+    thresholds = np.full(len(lifts), bound)
+    reached = np.flatnonzero(lifts.max(axis=1) >= bound)
+    if not len(reached):
+        return 0.0, thresholds
+    mass, by_secret = _envelope_prices(lifts[reached] - bound, p_y)
+    thresholds[reached] -= 1 / np.maximum(by_secret, SMALLEST_POSITIVE)
+    return mass, thresholds
+
+
+def _envelope_prices(gains: Vector, p_y: Vector) -> tuple[float, Vector]:
+    """Least value of the dual program, and the prices λ_s that have it.
+
+    Each symbol y has a price v_y >= 0 of its own, which is at least 1 + λ_s (l - e^u). Few of these rows bind: each
+    symbol begins with its most telling secret, and rows that the last prices break are added. The value is that of
+    prices, not of the program, and so it is an upper bound whenever the rounds end.
+    """
     from scipy import sparse
     from scipy.optimize import linprog
 
-    thresholds = np.full(len(lifts), bound)
-    reached = np.flatnonzero(lifts.max(axis=1) >= bound)
-    gains = lifts[reached] - bound
     n_s, n_y = gains.shape
-    if not n_s:
-        return 0.0, thresholds
-    # A price λ_s of each secret and one of each symbol, which is at least 1 + λ_s (l - e^u).
-    places = np.arange(n_s * n_y), np.repeat(np.arange(n_s), n_y)
-    secrets = sparse.coo_array((gains.ravel(), places), (n_s * n_y, n_s))
-    rows = sparse.hstack([secrets, sparse.vstack([-sparse.eye_array(n_y)] * n_s)])
-    prices = linprog(np.append(np.zeros(n_s), p_y), rows, -np.ones(n_s * n_y), method="highs", options=TIGHT).x
-    by_secret = np.zeros(n_s) if prices is None else np.maximum(prices[:n_s], 0)
-    thresholds[reached] -= 1 / np.maximum(by_secret, SMALLEST_POSITIVE)
-    return min(1.0, float(p_y @ np.maximum(1 + by_secret[:, None] * gains, 0).max(axis=0))), thresholds
+    is_row = np.zeros(gains.shape, bool)
+    is_row[gains.argmax(axis=0), np.arange(n_y)] = True
+    best, is_broken = (1.0, np.zeros(n_s)), np.ones(n_y, bool)
+    while is_broken.any():
+        s, y = np.nonzero(is_row)
+        entries = np.concatenate([gains[s, y], -np.ones(len(s))])
+        places = np.tile(np.arange(len(s)), 2), np.concatenate([s, n_s + y])
+        rows = sparse.csc_array((entries, places), shape=(len(s), n_s + n_y))
+        costs = np.append(np.zeros(n_s), p_y)
+        prices = linprog(costs, rows, -np.ones(len(s)), method="highs-ds", options=TIGHT).x
+        if prices is None:
+            break
+        by_secret = np.maximum(prices[:n_s], 0)
+        needed = 1 + by_secret[:, None] * gains
+        top, highest = needed.argmax(axis=0), needed.max(axis=0)
+        best = min(best, (float(p_y @ np.maximum(highest, 0)), by_secret), key=itemgetter(0))
+        is_broken = highest > np.maximum(prices[n_s:], 0) * (1 + SAME) + _BROKEN
+        is_broken &= ~is_row[top, np.arange(n_y)]
+        is_row[top[is_broken], np.flatnonzero(is_broken)] = True
+    return best
 
 
 def ldp_ratio(joint: JointDistribution) -> NDArray[np.float64]:

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import entr, logsumexp, xlogy
 
-from sanitize._limits import CHANNEL_CELLS
-from sanitize._tolerances import SMALLEST_POSITIVE
 from sanitize.channel import ReducedChannel, check_channel
-from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.errors import ColumnError
 from sanitize.joint import JointDistribution, check_distribution, check_fit
 from sanitize.lifts import check_alpha, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
 
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "arimoto_information",
-    "chernoff_information",
     "chi2_divergence",
     "ldp_epsilon",
     "max_information",
@@ -42,8 +39,6 @@ __all__ = [
 ]
 
 Kind = Literal["exact", "bound", "estimate"]
-# Share of Chernoff information that is not looked for: of many pairs that differ by rounding one is enough.
-_DIGITS = 1e-9
 
 
 def mutual_information(joint: JointDistribution) -> float:
@@ -250,62 +245,6 @@ def ldp_epsilon(channel_or_joint: Channel | JointDistribution) -> float:
     if isinstance(channel_or_joint, JointDistribution):
         return max(0.0, float(np.log(ldp_ratio(channel_or_joint).max())))
     return ReducedChannel.of(check_channel(channel_or_joint)).log_ratio()
-
-
-def chernoff_information(channel: Channel) -> float:
-    """The least Chernoff information of two symbols that a channel tells apart, in nats.
-
-    That of x and x' is C = -min over t in [0, 1] of log Σ_y P(y|x)^t P(y|x')^(1-t). Whoever reads k releases of a row,
-    with fresh noise each, takes one of two equally likely symbols for the other with probability at most e^(-kC) / 2,
-    because min(p, q) <= p^t q^(1-t), and with that exponent for many: after enough of them they tell of the secret
-    what X itself does.
-
-    Parameters
-    ----------
-    channel : Channel
-        From X to Y.
-
-    Returns
-    -------
-    float
-        Of the two symbols that are hardest to tell apart; inf where one release tells all of them apart that any do.
-
-    Raises
-    ------
-    InvalidParameter
-        If there are too many symbols to compare any two of them.
-
-    Examples
-    --------
-    >>> import sanitize as sz
-    >>> response = sz.mechanisms.randomized_response(3, 1.0)
-    >>> round(chernoff_information(response), 4), chernoff_information(sz.Channel.merge([0, 0, 1]))
-    (0.0934, inf)
-    """
-    from scipy.optimize import minimize_scalar
-
-    reduced = ReducedChannel.of(check_channel(channel))
-    if reduced.n_states * max(reduced.n_states, channel.n_outputs) > CHANNEL_CELLS:
-        raise InvalidParameter(f"{reduced.n_states} symbols are too many to compare any two of them")
-    rows = np.eye(reduced.n_states)
-    for stage in reduced.stages:
-        rows = stage.push(rows)
-    rows = np.unique(rows, axis=0)
-    roots, logs = np.sqrt(rows), np.full(rows.shape, -np.inf)
-    np.log(rows, out=logs, where=rows > 0)
-    alike = np.triu(roots @ roots.T, 1)  # e to the logarithm at t = 1/2
-    # The logarithm is convex in t and at most 0 at both ends, so C is between its distance at 1/2 and twice that: of
-    # pairs that are less alike than the square of the largest none has the least.
-    pairs = np.nonzero(alike >= max(float(alike.max(initial=0.0)) ** 2, SMALLEST_POSITIVE))
-    at_half, least = -np.log(alike[pairs]), math.inf
-    for place in np.argsort(at_half, kind="stable"):
-        if at_half[place] >= least * (1 - _DIGITS):
-            break
-        both = logs[[side[place] for side in pairs]]
-        both = both[:, np.isfinite(both).all(axis=0)]
-        found = minimize_scalar(lambda t, of=both: logsumexp([1 - t, t] @ of), bounds=(0, 1), method="bounded")
-        least = min(least, max(-found.fun, at_half[place]))
-    return float(least)
 
 
 def entropy(p: NDArray[np.float64]) -> float:

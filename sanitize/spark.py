@@ -22,6 +22,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from sanitize import errors
+from sanitize._sampling.noise import hidden
 from sanitize.parquet import TASK_ROWS, Item, Outcome, keyed, partition_words, release_by_tasks, release_frame
 
 __all__ = [
@@ -110,6 +111,7 @@ def release_file(
     SourceError, TargetError, ColumnError
         If the input cannot be read, the output not written, or a column does not fit.
     """
+    key = hidden(key)
     engine = _Tasks(SparkSession.active() if spark is None else spark)
     return release_by_tasks(
         engine, source, target, sanitizer, rows=rows, key=key, force=force, task_rows=task_rows, ledger=ledger
@@ -147,6 +149,7 @@ def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) 
     >>> released = transform(df, sanitizer)  # doctest: +SKIP
     >>> released.write.parquet("released")  # doctest: +SKIP
     """
+    key = hidden(key)
     release = sanitizer.fitted_release()
     words = keyed(sanitizer, key)
     public = df.select(*["`" + name.replace("`", "``") + "`" for name in release.layout.read])

@@ -306,9 +306,11 @@ def test_attrs_hold_a_json_summary_without_symbols_or_counts():
     released = sz.frame.release(df, sz.SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="s", public="x"))
     assert set(released.attrs) == {"sanitize"}
     assert json.loads(released.attrs["sanitize"]) == {
-        "version": sz.__version__,
+        "sanitize": sz.__version__,
+        "format": 1,
         "mechanism": "subset merging",
         "budget": "LiftBudget(lower=1.0, upper=0.5)",
+        "confidence": None,
         "within_budget": True,
     }
     assert "owner" in df.attrs

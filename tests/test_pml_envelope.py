@@ -11,6 +11,7 @@ import pytest
 import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 import sanitize as sz
 from sanitize.errors import InvalidParameter
@@ -129,6 +130,32 @@ def test_the_masses_of_two_secrets_add_up():
     assert sz.budgets.CVaRLiftBudget(u, delta=0.112).excess(joint).max() <= 0
     assert tail(joint, u) == pytest.approx(0.2)  # above the δ of each secret by itself
     assert pml_envelope(joint, u) == pytest.approx(2 / 9, abs=SOLVED)
+
+
+def program(joint, u):
+    """The largest mass of q, with all its variables at once."""
+    gains = sz.lift(joint) - math.exp(u)
+    n_s, n_y = gains.shape
+    of_secret = np.zeros((n_s, n_s, n_y))
+    of_secret[np.arange(n_s), np.arange(n_s)] = -gains
+    rows = np.concatenate([np.tile(np.eye(n_y), n_s), of_secret.reshape(n_s, -1)])
+    return -linprog(-np.ones(n_s * n_y), rows, np.append(joint.p_x, np.zeros(n_s))).fun
+
+
+@pytest.mark.parametrize("share", [0.7, 0.8, 0.9])
+def test_few_rows_prove_what_the_whole_program_gives(share):
+    """Twelve secrets and 60 symbols: most rows of the dual program are never looked at."""
+    cells = np.random.default_rng(2).dirichlet(np.full(720, 0.5)).reshape(12, 60)
+    joint = JointDistribution.from_matrix(cells)
+    u = share * float(max_log_lift(joint).max())
+    assert pml_envelope(joint, u) == pytest.approx(program(joint, u), abs=SOLVED)
+
+
+def test_of_200_secrets_and_600_symbols_the_envelope_is_found():
+    cells = np.random.default_rng(0).dirichlet(np.full(120_000, 0.05)).reshape(200, 600)
+    joint = JointDistribution.from_matrix(cells)
+    u = 0.9 * float(max_log_lift(joint).max())
+    assert tail(joint, u) < pml_envelope(joint, u) < 0.2
 
 
 def test_ends_of_the_envelope():

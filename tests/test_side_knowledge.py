@@ -314,6 +314,31 @@ def test_what_is_known_may_be_no_column():
     assert sz.normalized_utility(joint, channel) < sz.normalized_utility(joint, plain)
 
 
+def test_knowing_that_one_of_several_cases_holds_is_a_case_of_its_own():
+    """Within the limit for each of three values, and 1.4 times the limit for two at once, unless these are given."""
+    masses = np.array(
+        [
+            [[0.046, 0.018, 0.0, 0.0], [0.038, 0.031, 0.0, 0.001]],
+            [[0.015, 0.046, 0.271, 0.016], [0.005, 0.001, 0.218, 0.001]],
+            [[0.213, 0.015, 0.0, 0.031], [0.003, 0.024, 0.002, 0.005]],
+        ]
+    )
+    masses /= masses.sum()
+    joint, budget = sz.JointDistribution.from_matrix(masses.sum(axis=0)), sz.LiftBudget(at_most=1.3, at_least=0.7)
+    sums = [masses[list(cases)].sum(axis=0) for cases in ((0, 1), (0, 2), (1, 2))]
+
+    def told(channel, case):
+        after = case @ channel.matrix
+        lifts = after / after.sum(axis=0) / (case.sum(axis=1) / case.sum())[:, None]
+        return max(float(lifts.max()) / 1.3, 0.7 / float(lifts.min()))
+
+    alone = sz.optimal_random_response(joint, budget, known=masses, effort=2e6)
+    assert max(told(alone, case) for case in masses) <= 1 + 1e-9
+    assert max(told(alone, case) for case in sums) > 1.4
+    both = sz.optimal_random_response(joint, budget, known=[*masses, *sums], effort=2e6)
+    assert max(told(both, case) for case in (*masses, *sums)) <= 1 + 1e-9
+
+
 def test_columns_are_the_cases_that_they_tell_apart():
     joint = joint_of(small(1))
     is_case = [joint.public.codes[:, 0] == code for code in (0, 1)]

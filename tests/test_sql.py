@@ -228,6 +228,17 @@ def test_an_id_is_the_same_as_a_number_and_as_a_text(loaded, people, fitted):
     assert plain(rows) == plain(release(people, fitted["merging"], key=KEY, row_id="id"))
 
 
+@pytest.mark.parametrize("name", ["inputs", "Outputs", "secret", "sanitize_inputs"])
+def test_a_table_may_have_any_name_also_one_of_the_statements_own_queries(name, people, fitted, loaded):
+    """A query of the statement that had the table's name would be read in its place: also one with its columns."""
+    wanted = people.assign(symbol=people["id"], state=0)
+    for id_column in ("id", "symbol"):
+        with loaded(wanted, name) as run:
+            statement = Database(loaded.dialect, name, row_id=id_column).release(fitted["merging"])
+            rows = run(statement, KEY.hex())
+        assert plain(rows) == plain(release(people, fitted["merging"], key=KEY, row_id="id"))
+
+
 def test_rows_come_in_an_order_that_the_table_does_not_have(people, fitted):
     whole = release(people, fitted["merging"], key=KEY, row_id="id")
     again = release(people[::-1], fitted["merging"], key=KEY, row_id="id")

@@ -3,6 +3,7 @@
 from sanitize._release.recipes.record_dp import RecordDP
 from sanitize._release.recipes.secret_dp import SecretDP
 from sanitize.transformers._best import BestSanitizer
+from sanitize.transformers._classes import LatentClassRelease
 from sanitize.transformers._data_independent import ExponentialChannel, GaussianChannel, RandomizedResponse
 from sanitize.transformers._joint_release import JointRelease
 from sanitize.transformers._merging import SubsetMerging, Watchdog
@@ -17,6 +18,7 @@ __all__ = [
     "ExponentialChannel",
     "GaussianChannel",
     "JointRelease",
+    "LatentClassRelease",
     "OptimalRandomResponse",
     "RandomizedResponse",
     "RecordDP",

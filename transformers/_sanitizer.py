@@ -8,7 +8,7 @@ import math
 import os
 import warnings
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -26,13 +26,15 @@ from sanitize._release.designer import Designer
 from sanitize._release.first_pass import Counted, FirstPass
 from sanitize._release.layout import two_dimensional, with_sensitive
 from sanitize._release.release import held_out, warn_of_unseen
-from sanitize._sampling.noise import NoiseKey, random_words
+from sanitize._sampling.noise import NoiseKey, is_secure, random_words
 from sanitize._tables.frame import Table, is_stream
 from sanitize.channel import ReducedChannel
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report, badge
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from numpy.typing import ArrayLike, NDArray
 
     from sanitize._release.recipes.recipe import Recipe
@@ -78,7 +80,7 @@ class ShownWithVerdict:
     def _named_with_verdict(self) -> str:
         words, report = type(self).__name__, getattr(self, "report_", None)
         if report is not None:
-            words += f": {report.to_dict(audience='public')['verdict']['headline'].partition(' (')[0]}"
+            words += f": {report._document('internal', 0)['verdict']['headline'].partition(' (')[0]}"
         return words
 
     def _repr_html_inner(self) -> str:
@@ -105,6 +107,37 @@ _THREADED_ROWS = 1 << 17
 # Digests of the rows that an estimator has released; other processes, copies and pickles know nothing of them.
 _RELEASED: WeakKeyDictionary[Sanitizer, deque[int]] = WeakKeyDictionary()
 _MOST_REMEMBERED = 1000
+# Rows that are looked at to tell tables apart, and the chance at which others may look the same.
+_LOOKED_AT, _BY_CHANCE = 1000, 1e-6
+
+
+@dataclass
+class _FitRows:
+    """Rows of a fit: digests of the sensitive columns and of a public one, and what has happened to them since."""
+
+    secrets: frozenset[int]
+    public: int | None
+    is_released: bool = False
+    has_warned: bool = False
+
+
+# Rows of the estimators in this process that somebody holds.
+_FITTED: WeakKeyDictionary[Sanitizer, _FitRows] = WeakKeyDictionary()
+
+
+def _digests(source: Mapping[str, Any], names: Iterable[str]) -> Iterator[int]:
+    """Digest of each column that tells its rows from others by some of its values in their order."""
+    for name in names:
+        column: Any = getattr(source[name], "iloc", source[name])
+        some = [str(value) for value in column[:: len(source[name]) // _LOOKED_AT + 1]]
+        if _tells_rows(np.unique(some, return_inverse=True)[1]):
+            yield hash((len(source[name]), *some))
+
+
+def _tells_rows(codes: NDArray[Any]) -> bool:
+    """Whether other rows with as many of each symbol are in another order, but for a small chance."""
+    times = np.unique(codes, return_counts=True)[1]
+    return bool(gammaln(len(codes) + 1) - gammaln(times + 1).sum() > -math.log(_BY_CHANCE))
 
 
 class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  # type: ignore[misc]
@@ -113,7 +146,9 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
     Use one of its subclasses. `fit` learns P_SX, designs the channel and measures it; one over its budget raises
     `BudgetExceeded`. `transform` draws a released symbol for each row, with fresh noise at every call unless seeded or
     keyed: releasing the same rows twice leaks more than the report says, so keep one release and hand out copies. The
-    second release of the same rows by one estimator warns, where its channel does not only merge symbols.
+    second release of the same rows by one estimator warns, where its channel does not only merge symbols. So does,
+    once, the first one by a second estimator that was fitted on them, as two steps of a ColumnTransformer are, while
+    both exist and neither has a seed: `sanitize.audit` with ``pipeline=`` measures what they tell together.
 
     Attributes
     ----------
@@ -156,6 +191,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        largest_total: float | None = None,
     ) -> Self:
         """Learn the distribution of (S, X), design the channel and check it against the budget.
 
@@ -175,6 +211,10 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         groups : array-like of shape (n_rows,), optional
             With ``confidence``: what was drawn, as a household or school, whose rows need not be independent. Missing
             values are one group.
+        largest_total : float, optional
+            With ``confidence``: the largest total of weights (of rows, where there are none) that a group could have
+            had that was not drawn, or a row without groups. By default the largest of the sample, which the report
+            warns of where totals of groups differ: large groups that were not drawn are then not covered.
 
         Returns
         -------
@@ -187,8 +227,9 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         ColumnError
             If a column is absent, ambiguous, of a nested type, or different in most rows.
         """
+        _FITTED.pop(self, None)
         if isinstance(X, (str, os.PathLike)) or is_stream(X):
-            if any(given is not None for given in (sensitive_features, sample_weight, groups)):
+            if any(given is not None for given in (sensitive_features, sample_weight, groups, largest_total)):
                 raise InvalidParameter(
                     "files and streams carry their sensitive columns, and have no sample_weight or groups; name the "
                     "columns with sensitive="
@@ -205,17 +246,23 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         weights = None
         if sample_weight is not None or groups is not None:
             weights = _check_sample_weight(sample_weight, np.empty(table.n_rows), ensure_non_negative=True)
+        elif largest_total is not None:
+            raise InvalidParameter("largest_total is of groups or weights: give groups= or sample_weight=")
         layout, source = recipe.layout(table, sensitive_features, weights)
         rows = source if weights is None else None
-        recipe.design(spec, layout, Counted.of(layout, source, weights, groups), rows=rows).kept_by(self)
+        recipe.design(spec, layout, Counted.of(layout, source, weights, groups, largest_total), rows=rows).kept_by(self)
+        public = next(_digests(table, self._release.layout.read), None)
+        if public is not None and layout.sensitive != layout.public:
+            _FITTED[self] = _FitRows(frozenset(_digests(source, layout.sensitive)), public)
         return self
 
     def transform(self, X: Frame) -> Frame:
         """Release the public columns: draw a released symbol for each row and print it.
 
         Only the public columns are needed. Releasing the same rows again with fresh noise leaks more than reported, and
-        warns (`ReleaseWarning`) where this estimator does it in this process. Not noticed are copies of it, other
-        estimators, other processes, some of the rows among others, and so few rows that others may be the same.
+        warns (`ReleaseWarning`) where this estimator does it in this process, or another one that still exists did it
+        with the rows that both were fitted on. Not noticed are other processes, files, some of the rows among others,
+        other sensitive columns, and so few rows that others may be the same.
 
         Parameters
         ----------
@@ -232,6 +279,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         codes, n_unseen = self._release.encode(table, workers)
         warn_of_unseen(n_unseen, len(codes))
         self._bind(codes)
+        self._warn_of_others(table)
         columns = self._release.draw(codes, random_words(self.random_state), workers=workers)
         if kept := tuple(name for name in self._kept if name in table.names):
             warnings.warn(
@@ -292,10 +340,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             source.bind(channel, rows.tobytes(), hashlib.sha256(codes.tobytes()).digest())
         if isinstance(source, (NoiseKey, int, np.integer)):  # a seed draws the same again
             return
-        # Other rows with the same symbols are in this order by a chance below 1e-6, as far as 1000 rows tell?
-        some = codes[:: len(codes) // 1000 + 1]
-        times = np.unique(some, return_counts=True)[1]
-        if gammaln(len(some) + 1) - gammaln(times + 1).sum() <= -math.log(1e-6):
+        if not _tells_rows(codes[:: len(codes) // _LOOKED_AT + 1]):
             return
         digest = hash(codes.astype(np.min_scalar_type(channel.n_inputs)).tobytes())
         before = _RELEASED.setdefault(self, deque(maxlen=_MOST_REMEMBERED))
@@ -309,6 +354,28 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                 ReleaseWarning,
                 stacklevel=4,
             )
+
+    def _warn_of_others(self, table: Table) -> None:
+        """Warn, once, where another estimator has released the rows of this one's fit."""
+        rows = _FITTED.get(self)
+        if (
+            rows is None
+            or not is_secure(self.random_state)
+            or rows.public != next(_digests(table, self._release.layout.read), None)
+        ):
+            return
+        rows.is_released = True
+        alike = [own for own in list(_FITTED.values()) if own.is_released and own.secrets & rows.secrets]
+        if len(alike) > 1 and not any(own.has_warned for own in alike):
+            warnings.warn(
+                f"another sanitizer has released the rows that this {type(self).__name__} was fitted on, and both "
+                "releases together tell more than either report says: measure them with sanitize.audit(df, sensitive, "
+                "pipeline=...), or record each in a sanitize.Ledger before it is drawn",
+                ReleaseWarning,
+                stacklevel=4,
+            )
+            for own in alike:
+                own.has_warned = True
 
     @property
     def _kept(self) -> tuple[str, ...]:

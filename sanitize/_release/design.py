@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
-from scipy import sparse
 
 from sanitize._checks import one_of, whole_number
-from sanitize.alphabet import group_alphabet
+from sanitize.alphabet import Alphabet, group_alphabet
 from sanitize.budgets import LDPBudget, LiftBudget, limits_for, limits_seen
 from sanitize.channel import Channel
 from sanitize.confidence import (
     REPEATED,
     ConfidenceSet,
+    assumptions_of,
     level_of_each,
     repeats_too_often,
     rows_to_tell_two,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
     from sanitize._release.layout import Layout
     from sanitize.budgets import Budget
+    from sanitize.classes import ClassPartition
     from sanitize.joint import ContingencyTable, JointDistribution
 
 ReleaseMode = Literal["resample", "label"]
@@ -47,6 +47,12 @@ _B = TypeVar("_B")
 
 # Rows that a combination of public values has before it is printed as it is: fewer are known to belong to somebody.
 MIN_COUNT = 10
+_OF_LABELS = (
+    "Labels name groups of values that the exact frequencies of this table made: one row may move a value from one "
+    "group to another, so they are for readers who may know these frequencies."
+)
+# What the pool of rarer ones is called where labels are printed.
+_OTHERS = "(other)"
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,8 @@ class Specification:
         What the mechanism releases is still to be printed (a joint release is made of parts that are).
     given : Channel, optional
         What was released through, printing included, where it is only to be measured; nothing is designed then.
+    partition : ClassPartition, optional
+        Latent classes in place of a fit, where a release is drawn again.
     facts : ReleaseFacts
         What the report says beyond its numbers.
     confidence : float, optional
@@ -99,6 +107,7 @@ class Specification:
     known: Sequence[str] = ()
     prints: bool = True
     given: Channel | None = None
+    partition: ClassPartition | None = None
     facts: ReleaseFacts = field(default_factory=ReleaseFacts)
     is_priced: bool = True
     is_draft: bool = False
@@ -164,11 +173,13 @@ def design(
     made = channels_of(table, joint, spec, confidence=among)
     channel = in_sequence(made).with_optimality(made[0].optimality)
     rare, shortage = _too_rare(layout, table, spec)
-    people, least = "", max(spec.min_count, MIN_COUNT)
-    if layout.prints_symbols and spec.given is None:
-        people = f"Combinations of values that are printed are those of at least {least} rows."
-        if spec.min_count < least and (spec.rows_of(table).sum(axis=0) < least).any():
-            people = "Of people nothing is promised: combinations of values that few rows have are printed as they are."
+    people = ""
+    if layout.prints_symbols and spec.given is None:  # whether any are rare turns with a row, so nobody reads it here
+        people = "Of people nothing is promised: combinations of values that few rows have are printed as they are."
+        if spec.min_count >= MIN_COUNT:
+            people = f"Combinations of values that are printed are those of at least {spec.min_count} rows."
+        if spec.output == "label" and not spec.keeps_symbols:
+            people += f" {_OF_LABELS}"
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare)
     facts = replace(facts, mechanism=spec.name, output=spec.output, binned=layout.binned_public)
     facts = replace(facts, warnings=warnings, people=people, shortage=shortage, known=tuple(spec.known))
@@ -298,33 +309,12 @@ def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | No
 
 
 def _is_labelled(made: Channel, distribution: JointDistribution) -> bool:
-    """Whether every label names the likeliest public symbols behind it, with their shares to a hundredth."""
+    """Whether every label names the public symbols behind it."""
     if made.n_outputs == 1 and made.outputs == Channel(made.stages, made.inputs).outputs:
         return True
     if len(made.stages) == 1 and made.stages[0].is_deterministic:  # merged symbols are called by their members
         return made.outputs == group_alphabet(distribution.public, made.stages[0].indices.astype(np.intp))
-    if made.outputs.columns != ("+".join(distribution.public.columns),):
-        return False
-    masses = sparse.csc_array(sparse.diags_array(distribution.p_x) @ made.sparse_matrix())
-    masses.sort_indices()
-    labels = [str(name) for name in made.outputs.symbols]
-    return all(map(_says_the_same, labels, response_names(distribution.public, masses)))
-
-
-def _says_the_same(label: str, earned: str) -> bool:
-    """Whether two labels differ by rounding at most: by one in a hundred, and in the order of equal shares."""
-    share, number = re.compile(r"\d{1,3}(?=%)"), r" #\d+$"  # of a label that others would equal
-    said, true = (
-        sorted(
-            (share.sub("", piece), [int(found) for found in share.findall(piece)])
-            for piece in re.sub(number, "", text).strip("{}").split(", ")
-        )
-        for text in (label, earned)
-    )
-    return [text for text, _ in said] == [text for text, _ in true] and all(
-        len(own) == len(other) and all(abs(a - b) <= 1 for a, b in zip(own, other, strict=True))
-        for (_, own), (_, other) in zip(said, true, strict=True)
-    )
+    return made.outputs == response_names(Channel(made.stages, distribution.public))
 
 
 def _pool_rare(joint: JointDistribution, counts: NDArray[Any], min_count: int) -> Channel | None:
@@ -340,7 +330,14 @@ def _pool_rare(joint: JointDistribution, counts: NDArray[Any], min_count: int) -
     leader = np.arange(len(counts))
     leader[order[:n_pooled]] = order[:n_pooled].min()
     labels = np.unique(leader, return_inverse=True)[1]
-    return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels))
+    pool = labels[order[0]]
+
+    def names() -> list[str]:  # those in the pool are somebody's, and how many they are nobody needs to read
+        return [_OTHERS if y == pool else joint.public.label(int(x)) for y, x in enumerate(first)]
+
+    first = np.unique(labels, return_index=True)[1]
+    outputs = Alphabet.of_n_labels("+".join(joint.public.columns), len(first), names)
+    return Channel.merge(labels, joint.public, outputs)
 
 
 def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, channel: Channel) -> list[str]:
@@ -363,10 +360,7 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
             f"they are: those are somebody's ({way_out})"
         )
     if spec.confidence is not None and table.rows is not None:
-        found.append(
-            "rows are weighted: figures of this file are of weighted rows, and its source is the population that they "
-            "stand for, from which rows (or groups) were drawn independently, or at random within strata"
-        )
+        found += assumptions_of(table)
     elif spec.confidence is not None and repeats_too_often(table.counts):
         found.append(REPEATED)
     if spec.smoothing:

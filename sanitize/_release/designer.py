@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from sanitize._formatting import exact, rounded
-from sanitize._sampling.noise import NoiseKey, random_words, warn_of_seed
-from sanitize._version import __version__
-from sanitize.budgets import BUDGETS, by_value
+from sanitize._sampling.noise import NoiseKey, hidden, random_words, warn_of_seed
 from sanitize.errors import InvalidParameter
+from sanitize.report import release_note
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from sanitize._release.release import Release
     from sanitize._sampling.noise import RandomWords
     from sanitize.channel import Channel
+    from sanitize.classes import ClassPartition
     from sanitize.joint import JointDistribution
     from sanitize.report import LeakageReport
 
@@ -57,29 +56,8 @@ class Prepared(Generic[Report]):
 
 
 def footer_of(report: LeakageReport, order: RowOrder) -> bytes:
-    """Verdict, budget and figures of a release as JSON; no symbols and no counts."""
-    figures = ("max_log_lift", "min_log_lift", "normalized_utility")
-    most, least, kept = (rounded(exact(report.summary[name])) for name in figures)
-    budget: Any = report.budget
-    name, words = type(budget).__name__, repr(budget)
-    # Equal budgets are spelt alike, however their numbers were written.
-    if BUDGETS.get(name) is type(budget) and not by_value(budget):
-        bounds = (f"{bound.name}={float(getattr(budget, bound.name))!r}" for bound in fields(budget))
-        words = f"{name}({', '.join(bounds)})"
-    text = {
-        "sanitize": __version__,
-        "mechanism": report.facts.mechanism,
-        "budget": words,
-        "within_budget": report.ok,
-        "max_log_lift": most,
-        "min_log_lift": str(least),
-        "normalized_utility": kept,
-        "rows": order,
-    }
-    packed = json.dumps(text).encode()
-    if len(packed) > 2048:  # a budget of the user's own may have a long name
-        packed = json.dumps({**text, "budget": name[:100]}).encode()
-    return packed
+    """What a released file says about itself, as JSON: what anybody may know of its report, and no figure."""
+    return json.dumps({**release_note(report), "rows": order}).encode()
 
 
 class Releaser(Protocol[Report]):
@@ -131,7 +109,13 @@ class Designer(ABC):
         return self.recipe().numbers
 
     def prepare(
-        self, table: FirstPass, order: RowOrder, *, key: bytes | None = None, channel: Channel | None = None
+        self,
+        table: FirstPass,
+        order: RowOrder,
+        *,
+        key: bytes | None = None,
+        channel: Channel | None = None,
+        classes: ClassPartition | None = None,
     ) -> Prepared[LeakageReport]:
         """Fit on a table in files, and return what its second pass needs: for code that writes releases to files.
 
@@ -145,6 +129,8 @@ class Designer(ABC):
             Of the noise, in place of ``random_state``.
         channel : Channel, optional
             What to release through and to measure, in place of a design.
+        classes : ClassPartition, optional
+            Latent classes, in place of a fit.
 
         Returns
         -------
@@ -155,11 +141,11 @@ class Designer(ABC):
         BudgetExceeded, RowOrderLeak
             If the designed channel exceeds the budget, or the order of the rows does.
         """
-        recipe = self.recipe()
+        key, recipe = hidden(key), self.recipe()
         recipe.check_weights(table, order)
         words = random_words(recipe.random_state if key is None else key)
         self._look_at(table.empty())
-        fitted, counts = recipe.fit(recipe.for_files(given=channel), table, order, words)
+        fitted, counts = recipe.fit(recipe.for_files(given=channel, partition=classes), table, order, words)
         if key is not None:
             fitted = replace(fitted, report=fitted.report.with_key())
         elif fitted.report.facts.seeded:

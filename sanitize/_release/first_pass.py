@@ -41,6 +41,11 @@ def check_row_order(rows: str) -> None:
     one_of("rows", rows, "shuffle", "keep")
 
 
+def sampled_rows(n: int, most: int) -> NDArray[np.int64]:
+    """Numbers of all rows, or of a uniform choice of ``most``, which does not depend on what they hold."""
+    return np.arange(n) if n <= most else np.sort(np.random.default_rng(13).permutation(n)[:most])
+
+
 @dataclass(frozen=True)
 class Counted:
     """What some rows come to.
@@ -60,15 +65,29 @@ class Counted:
     clipped: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, layout: Layout, source: Mapping[str, Any], weights: Any = None, clusters: Any = None) -> Counted:
-        """Counts of a table in memory, whose rows may have weights, and be of clusters."""
+    def of(
+        cls,
+        layout: Layout,
+        source: Mapping[str, Any],
+        weights: Any = None,
+        clusters: Any = None,
+        largest: float | None = None,
+    ) -> Counted:
+        """Counts of a table in memory, whose rows may have weights, and be of clusters of at most some total."""
         counted = cls(layout.empty_table())
-        counted.count(layout.columns(source), weights=weights, clusters=clusters)
+        counted.count(layout.columns(source), weights=weights, clusters=clusters, largest=largest)
         return counted
 
-    def count(self, columns: Columns, first: int = 0, weights: Any = None, clusters: Any = None) -> None:
+    def count(
+        self,
+        columns: Columns,
+        first: int = 0,
+        weights: Any = None,
+        clusters: Any = None,
+        largest: float | None = None,
+    ) -> None:
         """Add the rows of a batch, from number ``first`` on."""
-        self.table.count(columns, weights, clusters)
+        self.table.count(columns, weights, clusters, largest)
         if self.order is not None:
             self.order.count(columns, first)
         self.clipped.update(columns.clipped)
@@ -141,10 +160,8 @@ class FirstPass:
         n = self.source.n_rows
         if n == 0:
             raise InvalidDistribution("the table has no rows, so there is no distribution to learn")
-        chosen = np.full(n, n <= most)
-        if n > most:
-            # Which rows are chosen must not depend on what they hold.
-            chosen[np.random.default_rng(13).permutation(n)[:most]] = True
+        chosen = np.zeros(n, bool)
+        chosen[sampled_rows(n, most)] = True
         parts: dict[str, list[pa.Array]] = {name: [] for name in names}
         groups = list(self.source.apart(names))
         begin(n * len(groups))
@@ -176,7 +193,8 @@ class FirstPass:
             before, load = numbered
             found = total.without_rows()
             for batch in load.batches():
-                found.count(layout.columns(batch), before, None if weights is None else weights_of(batch, weights))
+                own = None if weights is None else weights_of(batch, weights)
+                found.count(layout.columns(batch, first=before), before, own)
                 before += len(batch[names[0]])
             return found
 
@@ -254,8 +272,8 @@ class RememberedPass(FirstPass):
             if known == layout and kept == order:
                 return counted
         counted = super().count(layout, order)
-        from sanitize._release.layout import TreeLayout
+        from sanitize._release.layout import CellLayout
 
-        if not isinstance(layout, TreeLayout):  # every budget grows a tree of its own
+        if not isinstance(layout, CellLayout):  # every budget grows a tree of its own
             self._counted.append((layout, order, counted))
         return counted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from sanitize._sampling.noise import NoiseKey
     from sanitize._tables.columns import ArrowColumn
     from sanitize.alphabet import Alphabet
-    from sanitize.trees import Tree
+    from sanitize.classes import Partition
 
 ColumnSpec: TypeAlias = str | Sequence[str] | Sequence[int] | Callable[[Any], Sequence[str]] | None
 BinSpec: TypeAlias = Mapping[str, Sequence[Any] | Mapping[str, Sequence[Any]] | int | str] | int | None
@@ -171,6 +172,7 @@ class Columns(Mapping[str, Any]):
     layout: Layout
     source: Mapping[str, Any]
     workers: int = 1
+    first: int | None = None
     clipped: dict[str, int] = field(default_factory=dict)
     _made: dict[str, ArrowColumn] = field(default_factory=dict, repr=False)
 
@@ -266,9 +268,12 @@ class Layout:
         """Contingency table without rows."""
         return ContingencyTable.empty(self.sensitive, self.public, self.orders)
 
-    def columns(self, source: Mapping[str, Any], workers: int = 1) -> Columns:
-        """Columns of a batch, as symbols; made by some threads where that takes long."""
-        return Columns(self, source, workers)
+    def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
+        """Columns of a batch, as symbols; made by some threads where that takes long.
+
+        ``first`` is the number of its first row, where a table comes in batches.
+        """
+        return Columns(self, source, workers, first)
 
     def check_distinct(self, table: ContingencyTable) -> None:
         """Refuse all columns that hold a different value in most rows: no distribution can be learned from them."""
@@ -289,7 +294,7 @@ class Layout:
         if not found:
             return
         listed = ", ".join(f"{kind} column {name!r}" for name, kind in found.items())
-        tree = " A tree (tree-random-response) takes amounts as they are." if amounts else ""
+        tree = " Latent classes (latent-classes) take amounts as they are." if amounts else ""
         raise ColumnError(
             f"a different value in most rows, so no joint can be learned: {listed}. Give bins to numbers and dates, "
             f"and leave out what names its row.{tree}",
@@ -319,76 +324,78 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class TreeLayout(Layout):
-    """Layout with one public symbol, the cell of a row, that a tree finds in the columns of the table.
+class CellLayout(Layout):
+    """Layout with one public symbol, the cell of a row, that a partition finds in the columns of the table.
 
     Every row has a cell, so no symbol is unknown.
     """
 
-    tree: Tree = field(kw_only=True)
+    partition: Partition = field(kw_only=True)
 
-    prints_symbols = False  # cells are printed by what stands for them
+    prints_symbols = False  # a model, or a list, writes what stands for a cell
 
     @classmethod
-    def of(cls, layout: Layout, tree: Tree) -> TreeLayout:
-        """Layout of the same table whose public columns go down the tree."""
+    def of(cls, layout: Layout, partition: Partition) -> CellLayout:
+        """Layout of the same table whose public columns are one symbol."""
         name = "cell"
         while name in layout.sensitive:
             name += "_"
-        return cls(layout.sensitive, (name,), layout.bins, layout.missing, tree=tree)
+        return cls(layout.sensitive, (name,), layout.bins, layout.missing, partition=partition)
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Columns that the tree was grown from."""
-        return self.tree.names
+        """Columns that the cell of a row depends on."""
+        return self.partition.names
 
     @property
     def numeric(self) -> frozenset[str]:
-        """Columns with bins, and those that were numbers when the tree was grown."""
-        return super().numeric | {levels.name for levels in self.tree.columns if is_numeric(levels.values.type)}
+        """Columns with bins, and those that were numbers at the fit."""
+        return super().numeric | self.partition.numeric
 
-    def bare(self) -> TreeLayout:
+    def keyed(self, key: NoiseKey) -> CellLayout:
+        """The same, whose rows draw their classes by another key."""
+        return replace(self, partition=self.partition.keyed(key))
+
+    def bare(self) -> CellLayout:
         """The layout itself: it holds no distribution."""
         return self
 
-    def columns(self, source: Mapping[str, Any], workers: int = 1) -> Columns:
+    def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
         """Columns of a batch, the cells of its rows among them."""
-        return _TreeColumns(self, source, workers)
+        return _CellColumns(self, source, workers, first)
 
     def columns_of(self, source: Mapping[str, Any], cells: NDArray[np.int32]) -> Columns:
         """The same of rows whose cells are known."""
-        found = _TreeColumns(self, source)
+        found = _CellColumns(self, source)
         found.check_missing()
         vars(found)["_cells"] = pa.array(cells)
         return found
 
 
-def bare_tree(layout: Layout) -> Tree | None:
-    """The tree of a layout without its counts of rows, which nothing needs; None if it has none."""
-    if not isinstance(layout, TreeLayout):
-        return None
-    return layout.tree.__replace__(n_rows=np.zeros_like(layout.tree.n_rows))
+def bare_partition(layout: Layout) -> Partition | None:
+    """The partition of a layout without counts of rows; None if its symbols are tuples."""
+    return layout.partition.without_rows() if isinstance(layout, CellLayout) else None
 
 
-def through_tree(layout: Layout, tree: Tree | None) -> Layout:
-    """Layout of columns through a tree over the public ones, if there is one.
+def through_cells(layout: Layout, partition: Partition | None) -> Layout:
+    """Layout of columns through a partition of the rows by the public ones, if there is one.
 
     Raises
     ------
     InvalidParameter
-        If it is one over other columns.
+        If it is one by other columns.
     """
-    if tree is None:
+    if partition is None:
         return layout
-    if tree.names != layout.public or layout.labelled or not set(layout.bins) <= set(layout.sensitive):
-        raise InvalidParameter("its tree is over other columns")
-    return TreeLayout.of(layout, tree)
+    if partition.names != layout.public or layout.labelled or not set(layout.bins) <= set(layout.sensitive):
+        raise InvalidParameter("its cells are those of other columns")
+    return CellLayout.of(layout, partition)
 
 
-class _TreeColumns(Columns):
+class _CellColumns(Columns):
     """Columns of one batch, and the cell of each row as one more."""
 
-    layout: TreeLayout
+    layout: CellLayout
 
     def _column(self, name: str) -> ArrowColumn:
         return self._cells if name in self.layout.public else super()._column(name)
@@ -396,12 +403,13 @@ class _TreeColumns(Columns):
     @cached_property
     def _cells(self) -> pa.Array:
         self.check_missing()
-        tree = self.layout.tree
-        return pa.array(tree.assign({name: as_arrow(self.source[name], name) for name in tree.names}, self.workers))
+        partition = self.layout.partition
+        table = {name: as_arrow(self.source[name], name) for name in partition.names}
+        return pa.array(partition.assign(table, self.workers, self.first))
 
     def check_missing(self) -> None:
         """Refuse missing values, where that was asked for."""
-        for name in self.layout.tree.names if self.layout.missing == "error" else ():
+        for name in self.layout.partition.names if self.layout.missing == "error" else ():
             refuse_missing(as_arrow(self.source[name], name), name)
 
     def __iter__(self) -> Iterator[str]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sanitize._tables.columns import ArrowColumn
     from sanitize.alphabet import Alphabet
     from sanitize.binning import Bins
+    from sanitize.classes import ClassPartition
     from sanitize.joint import ContingencyTable
     from sanitize.printing import Printer
 
@@ -105,7 +106,7 @@ class Release(Design):
     layout: Layout
     spec: Specification
     handle_unknown: Unknown = "high_risk"
-    printer: Printer | None = None
+    printer: Printer | ClassPartition | None = None
     beside: Mapping[str, Any] = field(default_factory=dict)
 
     def kept_by(self, designer: Any) -> None:
@@ -173,9 +174,11 @@ class Release(Design):
             and not (np.iinfo(dtype).min <= least and largest <= np.iinfo(dtype).max)
         }
 
-    def encode(self, source: Mapping[str, Any], workers: int = 1) -> tuple[NDArray[np.int32], int]:
-        """Public code of each row, and how many rows hold a symbol that was not seen at fit."""
-        codes = self.channel.inputs.encode(self.layout.columns(source, workers))
+    def encode(
+        self, source: Mapping[str, Any], workers: int = 1, first: int | None = None
+    ) -> tuple[NDArray[np.int32], int]:
+        """Public code of each row, and how many rows hold a symbol that was not seen at fit; see `Layout.columns`."""
+        codes = self.channel.inputs.encode(self.layout.columns(source, workers, first))
         unseen = codes < 0
         n_unseen = int(np.count_nonzero(unseen))
         if n_unseen:

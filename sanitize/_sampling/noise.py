@@ -37,13 +37,49 @@ class RandomWords(Protocol):
         """A 64-bit word for each of some positions of a lane."""
 
 
-@dataclass(frozen=True)
+class _HiddenBytes(bytes):
+    """Bytes that show themselves nowhere: not in the locals of a traceback, a log or a debugger."""
+
+    def __repr__(self) -> str:
+        return "<hidden>"
+
+    __str__ = __repr__
+
+
+class HiddenText(str):
+    """Text that holds a key, and that no traceback shows; what is cut from it is plain text again."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<hidden>"
+
+
+def hidden(key: Any) -> Any:
+    """A key as a caller gave it, good or not, wrapped so that tracebacks do not show it; anything else as it is.
+
+    Functions that take a key begin with it: an error of any later line shows the locals of theirs.
+
+    Examples
+    --------
+    >>> hidden(b"sixteen of these"), hidden("or a text"), hidden(None)
+    (<hidden>, <hidden>, None)
+    """
+    if isinstance(key, (bytes, bytearray)):
+        return _HiddenBytes(key)
+    return HiddenText(key) if isinstance(key, str) else key
+
+
+@dataclass(frozen=True, init=False)
 class NoiseKey:
     """256-bit key of the noise of a release, as ``random_state=`` of an estimator; it never prints itself.
 
     Words come from AES-256 in counter mode: word ``i`` of a lane is a pure function of (key, lane, i). The
     128-bit counter block is the lane in the upper half and the block number in the lower half, so lanes cannot
     overlap below 2**66 words.
+
+    No pickle holds the bytes: what is loaded from one, by itself or in an estimator, is a new key of the operating
+    system. So an estimator from a pickle releases rows, with noise of its own, which adds to what the first one told.
 
     Parameters
     ----------
@@ -58,18 +94,27 @@ class NoiseKey:
     """
 
     key: bytes = field(repr=False)
-    _use: list[object] = field(default_factory=list, init=False, repr=False, compare=False)
+    _use: list[object] = field(repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.key, bytes) or len(self.key) != KEY_BYTES:
+    def __init__(self, key: bytes) -> None:
+        key = hidden(key)
+        if not isinstance(key, bytes) or len(key) != KEY_BYTES:
             raise InvalidParameter(f"key must be {KEY_BYTES} bytes, for example secrets.token_bytes({KEY_BYTES})")
+        vars(self).update(key=key, _use=[])
 
-    def __deepcopy__(self, memo: object) -> NoiseKey:
+    def __copy__(self) -> NoiseKey:
         """The key itself: a clone of an estimator draws the same noise, so it is bound by the same use."""
         return self
 
+    def __deepcopy__(self, memo: object) -> NoiseKey:
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.key,)
+        return NoiseKey.from_system, ()
+
+    def for_workers(self) -> NoiseKey:
+        """The same key, whose pickles hold it: for the tasks of a release, and for nothing that is kept."""
+        return _WorkersKey(self.key)
 
     def bind(self, *use: object) -> None:
         """Use the key on something, which it must be used on ever after: equal noise on other rows tells them apart.
@@ -130,6 +175,13 @@ class NoiseKey:
         """NumPy generator for choices that carry no information about rows, such as output order."""
         seed = np.random.SeedSequence(np.frombuffer(self.derive("generator").key, dtype=np.uint32).tolist())
         return np.random.Generator(np.random.PCG64(seed))
+
+
+class _WorkersKey(NoiseKey):
+    """A key that goes to workers."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (bytes(self.key),)
 
 
 class _KeyStream:
@@ -214,6 +266,7 @@ def random_words(source: Randomness) -> RandomWords:
     """Random words from what users pass: a key, a seed, a Generator, or None for the operating system."""
     if source is None:
         return NoiseKey.from_system()
+    source = hidden(source)
     if isinstance(source, bytes):
         return NoiseKey(source)
     if isinstance(source, (int, np.integer)):
@@ -225,13 +278,21 @@ def random_words(source: Randomness) -> RandomWords:
     if hasattr(source, "words"):
         return source
     raise InvalidParameter(
-        f"random_state takes None, an integer, a NoiseKey (32 bytes) or a NumPy Generator, not {type(source).__name__}"
+        "random_state takes None, an integer, a NoiseKey (32 bytes) or a NumPy Generator, not "
+        f"{'str' if isinstance(source, str) else type(source).__name__}"
     )
 
 
 def derived(words: RandomWords, label: str) -> RandomWords:
     """Other noise of the same key; the next of a generator."""
     return words.derive(label) if isinstance(words, NoiseKey) else words
+
+
+def key_from(words: RandomWords, label: str) -> NoiseKey:
+    """Key for one purpose: of the same key, or of the next words of a generator."""
+    if isinstance(words, NoiseKey):
+        return words.derive(label)
+    return NoiseKey(words.words(0, 0, KEY_BYTES // 4).astype("<u4").tobytes())
 
 
 def key_of(source: Randomness) -> bytes | None:

@@ -37,3 +37,7 @@ from ._moved_counts import (
     moved_count_sigma as moved_count_sigma,
 )
 from ._permanent_release import permanent_release as permanent_release
+from ._repeats import (
+    repeated_information as repeated_information,
+    repeats_needed as repeats_needed,
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from sanitize._formatting import Told, figure, percent, plain
 from sanitize.anonymity._classes import Columns, Others, class_names, class_sizes
@@ -51,11 +51,9 @@ class AnonymityProfile(Told):
             f"delta = {figure(self.delta)}, beta = {figure(self.beta)}",
         )
 
-    def to_dict(self, *, audience: Literal["internal", "public"] = "internal") -> dict[str, Any]:
-        """Plain values; the public view rounds figures to four digits and leaves out how many classes there are."""
-        hidden = {"n_classes"} if audience == "public" else set()
-        values = {name: value for name, value in vars(self).items() if name not in hidden}
-        return plain({"attack": "anonymity", **values, "summary": list(self.summary)}, audience)
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for the owner of the table."""
+        return plain({"attack": "anonymity", **vars(self), "summary": list(self.summary)})
 
 
 def anonymity_profile(

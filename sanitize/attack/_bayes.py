@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import entr, xlogy
@@ -69,17 +69,16 @@ class BayesAttack(Told):
             f"value is worth {figure(self.information)} nats to her",
         )
 
-    def to_dict(self, *, audience: Literal["internal", "public"] = "internal") -> dict[str, Any]:
-        """Plain values; the public view has neither symbols nor groups, and four digits of each figure."""
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for the owner of the table."""
         names = ("accuracy", "prior_accuracy", "advantage", "log_loss", "prior_log_loss", "information")
         values: dict[str, Any] = {"attack": "bayes", "columns": list(self.columns)}
         values |= {name: getattr(self, name) for name in names} | {"summary": list(self.summary)}
-        if audience == "internal":
-            values["groups"] = [
-                {"accuracy": float(a), "prior_accuracy": float(b), "information": float(c)}
-                for a, b, c in zip(self.group_accuracy, self.prior_group_accuracy, self.group_information, strict=True)
-            ]
-        return plain(values, audience)
+        values["groups"] = [
+            {"accuracy": float(a), "prior_accuracy": float(b), "information": float(c)}
+            for a, b, c in zip(self.group_accuracy, self.prior_group_accuracy, self.group_information, strict=True)
+        ]
+        return plain(values)
 
 
 def bayes(joint: JointDistribution, channel: Channel | None = None) -> BayesAttack:

@@ -87,9 +87,9 @@ class Comparison(Told):
         }[self.verdict]
         return (f"{head} (false alarms: at most {self.false_alarm:g}): {found}{beside}",)
 
-    def to_dict(self, *, audience: Literal["internal", "public"] = "internal") -> dict[str, Any]:
-        """Plain values; four digits of each figure for the public."""
-        return plain({"attack": "check", **vars(self), "ok": self.ok, "summary": list(self.summary)}, audience)
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for the owner of the table."""
+        return plain({"attack": "check", **vars(self), "ok": self.ok, "summary": list(self.summary)})
 
 
 def check(

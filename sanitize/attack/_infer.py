@@ -283,11 +283,8 @@ class InferenceAttack(Told):
         ]
         return "\n".join([*self.summary, *groups])
 
-    def to_dict(self, *, audience: Literal["internal", "public"] = "internal") -> dict[str, Any]:
-        """Plain values; the public view has no groups and no counts, and four digits of each figure."""
-        hidden = {"groups", "n_rows", "n_effective", "bias"} if audience == "public" else set()
-        values = {name: value for name, value in vars(self).items() if name not in hidden}
-        if "groups" in values:
-            values["groups"] = [vars(group) | {"symbol": i} for i, group in enumerate(self.groups)]
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for the owner of the table."""
+        values = vars(self) | {"groups": [vars(group) | {"symbol": i} for i, group in enumerate(self.groups)]}
         values |= {"attack": "infer", "information": self.information, "summary": list(self.summary)}
-        return plain(values, audience)
+        return plain(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,12 +74,10 @@ class LinkAttack(Told):
         )
         return (sentence,)
 
-    def to_dict(self, *, audience: Literal["internal", "public"] = "internal") -> dict[str, Any]:
-        """Plain values; the public view has no counts, and four digits of each figure."""
-        hidden = {"n_targets", "n_unknown", "n_rows", "chance"} if audience == "public" else set()
-        values = {name: value for name, value in vars(self).items() if name not in hidden}
-        values |= {"before": vars(self.before), "after": vars(self.after)}
-        return plain({"attack": "link", **values, "summary": list(self.summary)}, audience)
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for the owner of the table."""
+        values = vars(self) | {"before": vars(self.before), "after": vars(self.after)}
+        return plain({"attack": "link", **values, "summary": list(self.summary)})
 
 
 def link(

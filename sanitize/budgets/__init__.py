@@ -8,6 +8,7 @@ and judges its result. ``excess > 0`` holds exactly where a symbol leaks too muc
 from __future__ import annotations
 
 from sanitize.budgets._budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.budgets._budgets import AveragedBudget as AveragedBudget
 from sanitize.budgets._budgets import above as above
 from sanitize.budgets._budgets import by_value as by_value
 from sanitize.budgets._budgets import ends as ends

@@ -442,7 +442,7 @@ class LDPBudget(_LiftBased):
         return logs(lifts.max(axis=0)) - logs(lifts.min(axis=0))
 
 
-class _Averaged(_LiftBased):
+class AveragedBudget(_LiftBased):
     """Budgets on an average of the lift and of its inverse."""
 
     lower: float
@@ -473,7 +473,7 @@ class _Averaged(_LiftBased):
 
 
 @dataclass(frozen=True, kw_only=True)
-class L1LiftBudget(_Averaged):
+class L1LiftBudget(AveragedBudget):
     """ℓ1-lift at most e**upper - 1 and its inverse at most e**lower - 1 [ZDS §VI-B].
 
     Both are averages over s, so a symbol may pass that breaks the `LiftBudget` of the same numbers. The converse
@@ -493,7 +493,7 @@ class L1LiftBudget(_Averaged):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chi2LiftBudget(_Averaged):
+class Chi2LiftBudget(AveragedBudget):
     """chi2-lift at most (e**upper - 1)**2 and its inverse at most (e**lower - 1)**2 [ZDS §VI-B].
 
     Examples
@@ -513,7 +513,7 @@ class Chi2LiftBudget(_Averaged):
 
 
 @dataclass(frozen=True)
-class AlphaLiftBudget(_Averaged):
+class AlphaLiftBudget(AveragedBudget):
     """α-lift at most e**upper and its inverse at most e**lower; alpha > 1 [ZDS §VI-B].
 
     Examples

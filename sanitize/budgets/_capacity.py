@@ -111,7 +111,6 @@ class CVaRLiftBudget:
 
     upper: float
     delta: float
-    apart: ClassVar[float] = 0.0  # what thresholds of a release must be below the bound
 
     def __post_init__(self) -> None:
         with checking(type(self).__name__):
@@ -125,6 +124,14 @@ class CVaRLiftBudget:
     def excess_of_release(self, lifts: Vector, p_y: Vector) -> float:
         """The same from all lifts (n_s, n_y) of a release and the masses of its symbols."""
         return float(forgiven(above(logs(tail_means(lifts, p_y, self.delta)).max(keepdims=True), self.upper))[0])
+
+    def is_met(self, lifts: Vector, p_y: Vector) -> bool:
+        """Whether a release is within the budget, without its excess where that is quicker."""
+        return self.excess_of_release(lifts, p_y) <= 0
+
+    def excess_at(self, lifts: Vector, p_y: Vector, thresholds: Vector) -> float:
+        """Excess of a release, or a bound on it from thresholds that a release nearby has, where that is quicker."""
+        return self.excess_of_release(lifts, p_y)
 
     def thresholds_of(self, lifts: Vector, p_y: Vector) -> Vector:
         """Of each s the t that the mean of a release is attained at, shape (n_s,)."""
@@ -150,8 +157,9 @@ class CVaRLiftBudget:
 class PMLEnvelopeBudget(CVaRLiftBudget):
     """Of Y, and of anything made of it, at most a mass δ makes any secret more than e**upper times as likely.
 
-    It is the budget on `sanitize.lifts.pml_envelope`, and implies that of `CVaRLiftBudget` for each secret by itself.
-    The excess is the mass beyond δ, and each look at a release is a linear program.
+    It bounds sup P(log Λ(Z) > upper), the limit of `sanitize.lifts.pml_envelope` from above: a symbol on the bound is
+    within it, while the envelope at u counts the symbols that reach u. It implies the budget of `CVaRLiftBudget` for
+    each secret by itself. The excess is the mass beyond δ, and each look at a release is a linear program.
 
     Parameters
     ----------
@@ -172,21 +180,35 @@ class PMLEnvelopeBudget(CVaRLiftBudget):
     array([0.1022, 0.1022, 0.1022])
     """
 
-    apart: ClassVar[float] = 1e-4
+    @property
+    def bound(self) -> float:
+        """e**upper, so little above it that what is on the bound by rounding is within it."""
+        return exp(self.upper) * (1 + 2 * BUDGET)
 
     def excess_of_release(self, lifts: Vector, p_y: Vector) -> float:
         """The mass beyond δ, from all lifts (n_s, n_y) of a release and the masses of its symbols."""
-        # What is on the bound by rounding is within it.
-        mass, _ = envelope_of(lifts, p_y, exp(self.upper) * (1 + 2 * BUDGET))
-        return float(forgiven(np.array(mass - self.delta)))
+        return float(forgiven(np.array(envelope_of(lifts, p_y, self.bound)[0] - self.delta)))
+
+    def is_met(self, lifts: Vector, p_y: Vector) -> bool:
+        """Whether a release is within the budget; never, where its own symbols beyond the bound have more mass."""
+        beyond = p_y[lifts.max(axis=0) >= self.bound].sum()
+        return bool(beyond <= self.delta + BUDGET) and self.excess_of_release(lifts, p_y) <= 0
+
+    def excess_at(self, lifts: Vector, p_y: Vector, thresholds: Vector) -> float:
+        """A bound on the mass beyond δ: any thresholds give one."""
+        over, most = self.beyond(lifts.T, np.minimum(thresholds, exp(self.upper)), self.bound)
+        return float((np.minimum(over, 1 / SMALLEST_POSITIVE).T @ p_y - most).max())
 
     def thresholds_of(self, lifts: Vector, p_y: Vector) -> Vector:
         """Of each s the t that the mass of a release is attained at, shape (n_s,)."""
-        return envelope_of(lifts, p_y, exp(self.upper))[1]
+        return envelope_of(lifts, p_y, self.bound)[1]
 
     def beyond(self, lifts: Vector, thresholds: Vector, bound: float) -> tuple[Vector, Vector]:
-        """What lifts (k, n_s) are beyond thresholds, of the secret of which it is most, and δ."""
-        over = np.maximum(lifts - thresholds, 0.0) / (bound - thresholds)
+        """What lifts (k, n_s) are beyond thresholds, of the secret of which it is most, and δ.
+
+        A threshold may be the bound itself, since a lift on the bound is within it.
+        """
+        over = np.maximum(lifts - thresholds, 0.0) / (self.bound - thresholds)
         return over.max(axis=1, keepdims=True), np.full(1, self.delta)
 
 

@@ -17,7 +17,7 @@ from sanitize.cli._settings import check_output
 from sanitize.errors import InvalidParameter, SourceError, TargetError
 from sanitize.ledger import DPLedger, Ledger, UnitLedger
 from sanitize.policy import Policy
-from sanitize.report import LeakageReport, Material, dossier
+from sanitize.report import LeakageReport, Material, ReportViews, dossier
 from sanitize.verify import Verification, croissant_of, read_json, statement_of
 
 
@@ -46,6 +46,8 @@ def write_dossier(args: argparse.Namespace) -> None:
     if origin is not None and origin["digest"] not in (None, digest):
         raise SourceError("the report is of another file than the released one; name the file that it was written with")
     document = saved.to_dict(audience=args.audience)
+    if document["audience"] == "public":
+        _refuse_private(saved, args)
     tables = () if policy.root is None else (policy.root, *policy.tables)
     metadata = _metadata(saved.to_dict(audience="public"), released, tables)
     there = {kind: path for kind, path in papers.items() if path is not None}
@@ -58,6 +60,20 @@ def write_dossier(args: argparse.Namespace) -> None:
     names = {kind: path.name for kind, path in there.items()} | {"croissant": targets[1].name}
     statement = statement_of(released, names, there | {"croissant": args.outputs.readable(targets[1])}, tables)
     write(targets[2], json_text(statement), private=False)
+
+
+def _refuse_private(saved: ReportViews, args: argparse.Namespace) -> None:
+    """Refuse papers that a public statement would name by a digest, which tells of two candidates which it is of."""
+    if saved.to_dict()["audience"] != "public":
+        raise InvalidParameter(
+            "a public dossier names its report by a digest, and that of the owner's tells the last row to whoever "
+            f"knows all others: write a public one (sanitize report {Path(args.input).name} --audience public "
+            "-o public.json), and make the dossier of that"
+        )
+    if args.channel is not None:
+        raise InvalidParameter(
+            "a public dossier names no channel, which is a function of the table; leave --channel out"
+        )
 
 
 def _metadata(document: dict[str, Any], released: Path, tables: Sequence[str]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from sanitize.confidence._confidence_set import MOST_ENTRIES as MOST_ENTRIES
 from sanitize.confidence._confidence_set import ConfidenceSet, worst_case_lift
 from sanitize.confidence._confidence_set import WorstCase as WorstCase
 from sanitize.confidence._confidence_set import around as around
+from sanitize.confidence._confidence_set import assumptions_of as assumptions_of
 from sanitize.confidence._confidence_set import distributions_of as distributions_of
 from sanitize.confidence._confidence_set import level_of_each as level_of_each
 from sanitize.confidence._intervals import REPEATED as REPEATED

@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from sanitize.confidence._boxes import (
     whole_counts,
 )
 from sanitize.confidence._weighted import WeightedRows
-from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
+from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter, ReleaseWarning
 from sanitize.joint import ContingencyTable, counted
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
 
+# What a set of clusters of unequal totals assumes, where the design does not say it.
+LARGEST_UNKNOWN = (
+    "the largest of the sample is taken for the largest that could have been drawn, and larger ones are not covered; "
+    "give largest_total, the largest of the frame"
+)
 # Entries of P(y|x) that the worst case sorts at most, as often as there are sensitive symbols.
 MOST_ENTRIES = 1 << 28
 
@@ -134,6 +140,7 @@ class ConfidenceSet:
         weights: ArrayLike,
         *,
         clusters: ArrayLike | None = None,
+        largest_total: float | None = None,
         confidence: float = 0.95,
     ) -> ConfidenceSet:
         """Set of the distributions that weighted rows allow of the population that their weights stand for.
@@ -141,9 +148,9 @@ class ConfidenceSet:
         With probability at least ``confidence`` over the sample, the set holds the distribution P(s, x) that is
         proportional to the mean of the weight of rows with (s, x): that of the population, where a weight is 1 over
         the probability to be drawn. This is proven for independent rows of one source, and for fixed numbers of rows
-        in strata, drawn with or without replacement; with ``clusters``, for clusters in place of rows. The largest
-        weight (or total of a cluster) of the sample is taken for the largest that the design allows, and weights for
-        what it fixes: weights that were fitted to the sample afterwards are not covered by the proof.
+        in strata, drawn with or without replacement; with ``clusters``, for clusters in place of rows. It assumes
+        that no cluster (or row) that could have been drawn has a larger total of weights than ``largest_total``, and
+        that weights are fixed by the design: those fitted to the sample afterwards are not covered by the proof.
 
         Parameters
         ----------
@@ -154,13 +161,23 @@ class ConfidenceSet:
             Weight of each row, non-negative. Rows without weight are left out.
         clusters : array-like of shape (n_rows,), optional
             What was drawn, as a household or school: rows of one cluster need not be independent. By default a row.
+        largest_total : float, optional
+            Largest total of weights that a cluster of the frame would have had in the sample, as the number of pupils
+            of the largest school over the chance to be drawn; without clusters, the largest weight. By default the
+            largest of the sample, with a warning where totals of clusters differ: a large cluster that was not drawn
+            is then not covered, and a set of 95 % may miss more often than not.
         confidence : float
             Between 0 and 1.
 
         Raises
         ------
         InvalidParameter
-            If weights are no such numbers, or confidence is none.
+            If weights are no such numbers, or confidence is none, or a cluster has more than the largest total.
+
+        Warns
+        -----
+        ReleaseWarning
+            If totals of clusters differ and ``largest_total`` is not given.
 
         Notes
         -----
@@ -177,7 +194,10 @@ class ConfidenceSet:
         >>> population.center[0].round(3), population.upper[0].round(3)
         (array([0.106, 0.145, 0.458, 0.292]), array([0.142, 0.185, 0.507, 0.333]))
         """
-        return cls.of(counted(df, sensitive, public, weights, clusters), confidence)
+        counts = counted(df, sensitive, public, weights, clusters, largest_total)
+        for sentence in assumptions_of(counts)[1:]:
+            warnings.warn(sentence, ReleaseWarning, stacklevel=2)
+        return cls.of(counts, confidence)
 
     @classmethod
     def _of_counts(
@@ -266,6 +286,20 @@ class ConfidenceSet:
             array.flags.writeable = False
         without_rows = replace(self, _rows=None)  # a report keeps this, and nothing of single rows
         return WorstCase(least, most, ratio, low, high, without_rows, channel.outputs.take(kept))
+
+
+def assumptions_of(counts: ContingencyTable) -> list[str]:
+    """What a set of weighted rows takes as known of the design, in sentences of a report."""
+    if counts.rows is None:
+        return []
+    rows, largest = WeightedRows.of(*counts.rows), counts.rows[-1]
+    said = "the largest in the sample" if largest is None else f"{largest:g}"
+    found = [
+        "rows are weighted: figures of this file are of weighted rows, and its source is the population that they "
+        "stand for, from which rows (or groups) were drawn independently, or at random within strata, none of them of "
+        f"a larger total weight than {said}"
+    ]
+    return [*found, f"totals of groups differ: {LARGEST_UNKNOWN}"] if rows.is_largest_unknown else found
 
 
 def around(distributions: ConfidenceSet) -> tuple[Vector, ...]:

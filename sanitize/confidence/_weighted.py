@@ -1,8 +1,9 @@
 """Intervals for the population behind weighted rows, in independent clusters: bets on sums whose mean is 0.
 
 Let cluster c (a row by itself is one) have the weight t_c of rows with s, and the share r_c of it with s and x; weights
-are in units of the largest total of a cluster, which the design is taken to say. If P(x|s) = p is the ratio of the
-means of Σ r_c t_c and Σ t_c, the sum of Z_c = (r_c - p) t_c has mean 0. For 0 <= λ < 1/p every factor 1 + λ Z_c is
+are in units of the largest total that a cluster of the frame could have, which the design has to say: that of the
+sample is less where the largest clusters were not drawn, and then nothing below holds. If P(x|s) = p is the ratio of
+the means of Σ r_c t_c and Σ t_c, the sum of Z_c = (r_c - p) t_c has mean 0. For 0 <= λ < 1/p every factor 1 + λ Z_c is
 positive, and their product K has a mean of at most 1:
 
 * of independent clusters with means μ_c of Z_c, fixed numbers of each stratum included, that is
@@ -32,13 +33,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from sanitize._checks import Codes, Vector
+from sanitize._checks import Codes, Vector, positive
 from sanitize._limits import BLOCK_CELLS
 from sanitize._tolerances import SMALLEST_POSITIVE
+from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+# Totals of clusters that differ by no more are equal.
+SAME_TOTAL = 1e-9
 # Sizes, and shares, that clusters are split between where they have more.
 _MOST_SIZES, _MOST_SHARES = 64, 16
 # Halvings of an interval in the search for an end of it.
@@ -54,21 +58,45 @@ _STEPS = 1024
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """Rows of a sample: codes of (s, x), weights > 0, and the cluster of each; ``repeats`` as many samples alike."""
+    """Rows of a sample: codes of (s, x), weights > 0, and the cluster of each; ``repeats`` as many samples alike.
+
+    Clusters have unequal totals, and the design does not say the largest, where ``is_largest_unknown``.
+    """
 
     s: Codes
     x: Codes
     weights: Vector
     cluster: Codes
     repeats: int = 1
+    is_largest_unknown: bool = False
 
     @classmethod
-    def of(cls, s: Codes, x: Codes, weights: Vector, clusters: NDArray[np.generic] | None) -> WeightedRows:
-        """Rows that have a weight, in units of the largest cluster; codes are numbered anew by what they have."""
+    def of(
+        cls,
+        s: Codes,
+        x: Codes,
+        weights: Vector,
+        clusters: NDArray[np.generic] | None,
+        largest: float | None = None,
+    ) -> WeightedRows:
+        """Rows that have a weight, in units of the largest total; codes are numbered anew by what they have.
+
+        Raises
+        ------
+        InvalidParameter
+            If a cluster has a larger total than the largest.
+        """
         some = weights > 0
         parts = s, x, np.arange(len(s)) if clusters is None else clusters
         s, x, cluster = (np.unique(part[some], return_inverse=True)[1] for part in parts)
-        return cls(s, x, weights[some] / np.bincount(cluster, weights[some]).max(), cluster)
+        totals = np.bincount(cluster, weights[some])
+        least, most = float(totals.min()), float(totals.max())
+        unknown = largest is None and clusters is not None and most > least * (1 + SAME_TOTAL)
+        if largest is not None and most > positive("largest_total", largest) * (1 + SAME_TOTAL):
+            raise InvalidParameter(
+                f"largest_total must be at least the largest total of weights in the sample, {most:g}, got {largest:g}"
+            )
+        return cls(s, x, weights[some] / max(most, largest or 0.0), cluster, is_largest_unknown=unknown)
 
     @property
     def counts(self) -> Vector:

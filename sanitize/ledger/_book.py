@@ -28,12 +28,12 @@ from sanitize._files.open import path_of
 from sanitize._files.outputs import written
 from sanitize._files.source import bytes_of
 from sanitize._files.system import wait_for_lock
-from sanitize._release.layout import Layout, bare_tree, through_tree
+from sanitize._release.layout import Layout, bare_partition, through_cells
 from sanitize.binning import Bins, DateBins, Joined
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.channel import Channel, ChannelForm
+from sanitize.classes import Partition
 from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, SourceError, TargetError
-from sanitize.trees import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -70,7 +70,7 @@ class _EntryForm(Declared, frozen=True, eq=False):
     number: Annotated[str, said("16 hexadecimal digits", pattern=r"^[0-9a-f]{16}\Z")]
     sensitive: _Names
     public: _Names
-    tree: Tree | None
+    partition: Partition | None
     bins: dict[str, _RecordedBins | DateBins | Joined]
     channel: ChannelForm
     fallback: Count
@@ -134,12 +134,12 @@ class Entry:
         """A release that is about to happen."""
         # A row of a whole table is printed from a released cell alone, so the cell is all that it tells.
         plain = Layout(release.layout.sensitive, release.layout.read, dict(release.layout.bins))
-        layout = through_tree(plain, bare_tree(release.layout))
+        layout = through_cells(plain, bare_partition(release.layout))
         return cls(os.urandom(8).hex(), layout, release.channel, release.fallback, "", key, receipt)
 
-    def encode(self, source: Mapping[str, Any]) -> NDArray[np.int32]:
-        """Input symbol of each row."""
-        codes = self.channel.inputs.encode(self.layout.columns(source))
+    def encode(self, source: Mapping[str, Any], first: int = 0) -> NDArray[np.int32]:
+        """Input symbol of each row of a batch that begins with some row of the table."""
+        codes = self.channel.inputs.encode(self.layout.columns(source, first=first))
         codes[codes < 0] = self.fallback
         return codes
 
@@ -152,14 +152,14 @@ class Entry:
             else _RecordedBins(own.column, own.edges, learned=False, whole=False, symbols=own.labels)
             for name, own in layout.bins.items()
         }
-        columns = layout.sensitive, layout.read, bare_tree(layout), bins
+        columns = layout.sensitive, layout.read, bare_partition(layout), bins
         digests = self.digest, self.key, self.receipt
         return _EntryForm(self.number, *columns, self.channel.form(), self.fallback, *digests)
 
     @classmethod
     def of_form(cls, form: _EntryForm) -> Entry:
         """Inverse of `form`."""
-        layout = through_tree(Layout(form.sensitive, form.public, dict(form.bins)), form.tree)
+        layout = through_cells(Layout(form.sensitive, form.public, dict(form.bins)), form.partition)
         channel = form.channel.channel()
         require(form.fallback < channel.n_inputs and channel.inputs.columns == layout.public)
         for name, level in zip(channel.inputs.columns, channel.inputs.levels, strict=True):

@@ -6,25 +6,30 @@ import contextlib
 import math
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from sanitize._checks import number, one_of, required
 from sanitize._files.declared import Declared, NonNegative, Version1, said
 from sanitize._release.recipes.promise import Promise
+from sanitize._tolerances import SMALLEST_POSITIVE
 from sanitize.accounting import moved_count_sigma
 from sanitize.errors import InvalidParameter, LedgerError
 from sanitize.ledger._book import locked, place_of, read_book, write_book
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 Whom = Literal["rows", "secrets"]
-_NO_RHO = 1e9  # of a fit whose threshold lets values through with a probability of δ
+_LEAST_LEFT = 1e-9  # parts of the δ of a book, below which what is left of it is rounding
 
 
 class _Fit(Declared, frozen=True):
-    """Level of a fit, and its ρ of zero-concentrated differential privacy."""
+    """Level (ε, δ) of a fit, and its ρ of zero-concentrated differential privacy but for a probability ``beside``."""
 
     eps: NonNegative
     delta: Annotated[float, said("below 1", ge=0, lt=1)]
     rho: NonNegative
+    beside: Annotated[float, said("below 1", ge=0, lt=1)]
 
     @classmethod
     def of(cls, promise: Promise, whom: Whom) -> _Fit:
@@ -32,14 +37,14 @@ class _Fit(Declared, frozen=True):
         eps, delta = promise.eps, promise.delta
         if whom == "secrets" and promise.keyword == "record_dp":
             eps, delta = 2 * eps, delta * (1 + math.exp(eps))
-        rho = eps**2 / 2
+        rho, beside = eps**2 / 2, 0.0
         if delta > 0 and promise.keyword == "record_dp":
-            rho = _NO_RHO
+            beside = delta  # that a threshold lets a value through is no event of the Gaussian kind
         elif delta > 0:
             # Whichever noise the number of secrets leads to; of more than 1,000 rows there is no Gaussian one.
             with contextlib.suppress(InvalidParameter):
                 rho = max(rho, moved_count_sigma(eps, delta) ** -2)
-        return cls(eps, delta, rho)
+        return cls(eps, delta, rho, beside)
 
 
 class _Form(Declared, frozen=True):
@@ -56,14 +61,24 @@ class _Form(Declared, frozen=True):
         return _Form(self.format, self.version, self.whom, self.eps, self.delta, fits, "")
 
     def spent(self) -> float:
-        """Level ε of all fits together at the δ of the book: the smaller one of the two ways to add them up."""
-        found = [math.inf]
-        if math.fsum(fit.delta for fit in self.fits) <= self.delta:
-            found.append(math.fsum(fit.eps for fit in self.fits))
-        if self.delta > 0:
-            rho = math.fsum(fit.rho for fit in self.fits)
-            found.append(rho + 2 * math.sqrt(rho * -math.log(self.delta)))
-        return min(found)
+        """Level ε of all fits together at the δ of the book: the least of some ways to add them up.
+
+        Some fits count by (ε, δ) and the others by ρ: those that cost most ρ for their ε first, from none to all. Equal
+        fits count alike, since the sum is concave in how many of them count plainly.
+        """
+        fits = sorted(self.fits, key=lambda fit: (-fit.rho / max(fit.eps, SMALLEST_POSITIVE), fit.delta))
+        ends = [n for n in range(len(fits) + 1) if n in (0, len(fits)) or fits[n - 1] != fits[n]]
+        return min(self._together(fits[:n], fits[n:]) for n in ends)
+
+    def _together(self, plain: Sequence[_Fit], squares: Sequence[_Fit]) -> float:
+        """Level of fits of which some add up plainly and the others by ρ."""
+        left = self.delta - math.fsum([*(fit.delta for fit in plain), *(fit.beside for fit in squares)])
+        eps, rho = math.fsum(fit.eps for fit in plain), math.fsum(fit.rho for fit in squares)
+        if not squares:
+            return eps if left >= -_LEAST_LEFT * self.delta else math.inf
+        if left <= _LEAST_LEFT * self.delta:
+            return math.inf
+        return eps + rho + 2 * math.sqrt(rho * -math.log(left))
 
 
 class DPLedger:
@@ -73,7 +88,9 @@ class DPLedger:
     or `RecordDP` is booked before anything of it is seen, whether or not it ends in a release, and refused where all
     would be beyond the total. Levels are added up [DR14 Thm 3.16], or where δ allows it by ρ of zero-concentrated
     differential privacy if that is less [BunSteinke]: ε²/2 of geometric noise, 1/σ² of discrete Gaussian noise on
-    counts between which a row moves [CKS], and ρ + 2√(ρ log 1/δ) of all together.
+    counts between which a row moves [CKS], and ρ + 2√(ρ log 1/δ) of all together. A fit with (ε, δ) of its own is, but
+    for a probability of δ, one with ε: it counts ε²/2, and its δ is taken from that of the book, or it adds up plainly
+    beside the others, whichever is less.
 
     Parameters
     ----------
@@ -85,8 +102,9 @@ class DPLedger:
     delta : float
         Total probability of more.
     whom : {"rows", "secrets"}
-        What is private: whole rows, a row more or less, which ``secret_dp`` does not make private; or the secret of
-        each row, of which ``record_dp`` costs 2ε and δ(1 + e^ε), as the row with another secret is another row.
+        What is private: whole rows, which ``secret_dp`` does not make private, in levels as `RecordDP` takes them, so
+        that another row in place of one costs 2ε and δ(1 + e^ε) of all fits together; or the secret of each row, of
+        which ``record_dp`` costs that much, as the row with another secret is another row.
 
     Examples
     --------

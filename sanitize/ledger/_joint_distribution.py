@@ -16,12 +16,16 @@ from sanitize._files.open import open_source
 from sanitize._files.source import Numbers, Source
 from sanitize._release.recipes.joint_plan import Beside, side_by_side
 from sanitize._tables.frame import Table
+from sanitize.accounting import repeated_information, repeats_needed
 from sanitize.budgets import LDPBudget, LiftBudget
 from sanitize.channel import Channel, ReducedChannel, Tuples
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, LedgerError, LedgerExceeded
 from sanitize.joint import ContingencyTable, JointDistribution
 from sanitize.ledger._book import Book, Entry, keyed_digest
 from sanitize.report import LEDGER, VERDICT_TOLERANCE, LeakageReport, ReleaseFacts, Section
+
+# Information in nats that is rounding, and the part of the limit that one release may lack without noise.
+_NOTHING, _NO_NOISE = 1e-9, 1e-6
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,7 +52,8 @@ def together(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageReport]:
             "the recorded releases protect other sensitive columns than this one; keep one ledger for each set"
         )
     runs = [_Run.of(number, each) for number, each in enumerate((*book.entries, entry), 1)]
-    digests, n_rows, counts = _count(book, runs, rows)
+    digests, counts, last = _count(book, runs, rows)
+    n_rows = last.n
     known = [old.digest for old in book.entries]
     whole = None
     if counts is not None:
@@ -70,14 +75,14 @@ def together(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageReport]:
         level = sum(run.level for run in runs if not math.isinf(run.level))
         runs = [run for run in runs if math.isinf(run.level)]
         if level:
-            report = _measure(_count(book, runs, rows)[2] if runs else counts, runs, n, book.budget, level)
+            report = _measure(_count(book, runs, rows)[1] if runs else counts, runs, n, book.budget, level)
     if report is None:
         raise ColumnError(
             f"the {n} releases of these rows have too many combinations of symbols to measure what "
             "they tell together, and no theorem bounds it; release coarser columns (bins, min_count)"
         )
     _require(report, book, level)
-    report = _with_repeats(report, entry.channel)
+    report = _with_repeats(report, last.to_joint(), entry.channel)
     recorded = replace(entry, digest=digests[-1])
     return replace(book, n_rows=n_rows, entries=(*book.entries, recorded), together=whole), report
 
@@ -123,8 +128,8 @@ class Tally:
     whole: ContingencyTable | None
 
     @classmethod
-    def of(cls, entries: Sequence[Entry], rows: Any) -> Tally:
-        """Counts of the rows of a frame, of files, or of whoever counts them."""
+    def of(cls, entries: Sequence[Entry], rows: Any, first: int = 0) -> Tally:
+        """Counts of the rows of a frame, of files, or of whoever counts them, from some row of the table on."""
         if isinstance(rows, CountedElsewhere):
             return rows.tally(tuple(entries))
         runs = [_Run.of(number, entry) for number, entry in enumerate(entries, 1)]
@@ -138,7 +143,8 @@ class Tally:
         names = dict.fromkeys(name for layout in layouts for name in (*layout.sensitive, *layout.read))
         numbers = Numbers(frozenset[str]().union(*(layout.numeric for layout in layouts)))
         for batch in _batches(rows, list(names), numbers):
-            codes = {run.column: run.entry.encode(batch) for run in runs}
+            codes = {run.column: run.entry.encode(batch, first) for run in runs}
+            first += len(codes[runs[0].column])
             for run, single in zip(runs, singles, strict=True):
                 single.count(_beside(run, batch, {run.column: codes[run.column]}))
             if whole is not None:
@@ -172,8 +178,8 @@ class CountedElsewhere:
     tally: Callable[[tuple[Entry, ...]], Tally]
 
 
-def _count(book: Book, runs: Sequence[_Run], rows: Any) -> tuple[list[str], int, ContingencyTable | None]:
-    """Digest of the counts of each release, the number of rows, and the counts of all together unless too many."""
+def _count(book: Book, runs: Sequence[_Run], rows: Any) -> tuple[list[str], ContingencyTable | None, ContingencyTable]:
+    """Digest of the counts of each release, the counts of all together unless too many, and those of the last."""
     tally = Tally.of([run.entry for run in runs], rows)
     if tally.singles[0].n == 0:
         raise ColumnError("the table has no rows, so nothing is known of what a release of it tells")
@@ -183,7 +189,7 @@ def _count(book: Book, runs: Sequence[_Run], rows: Any) -> tuple[list[str], int,
         cells = np.stack([s, np.asarray(single.public.symbols)[x], single.counts[s, x]]).astype("<i8")
         secrets = repr(single.sensitive.symbols).encode()
         digests.append(keyed_digest(book, b"counts", secrets, b"%d" % single.n, cells.tobytes()))
-    return digests, tally.singles[0].n, tally.whole
+    return digests, tally.whole, tally.singles[-1]
 
 
 def _beside(run: _Run, batch: Mapping[str, Any], codes: Mapping[str, Any]) -> dict[str, Any]:
@@ -242,20 +248,30 @@ def _measure(
     return LeakageReport.measure(distribution, channel, budget, facts=facts)
 
 
-def _with_repeats(report: LeakageReport, channel: Channel) -> LeakageReport:
-    """The report with how many more releases like the last one tell as much as the table does."""
+def _with_repeats(report: LeakageReport, distribution: JointDistribution, channel: Channel) -> LeakageReport:
+    """The report with how many releases like the last one tell most of what any number of them does."""
+    first, *others = channel.stages
+    stages = (first.take(np.asarray(distribution.public.symbols).reshape(-1)), *others)
     try:
-        exponent = measures.chernoff_information(channel)
+        words = _repeats(distribution, Channel(stages, distribution.public, channel.outputs))
     except InvalidParameter:
         return report
-    if math.isinf(exponent):  # there is no noise that could average out
-        return report
-    words = (
-        f"After about {math.ceil(math.log(10) / exponent):,} more with fresh noise, even the two values that are "
-        "hardest to tell apart are mistaken for each other in at most 1 of 20 cases: whoever has all of them knows "
-        "what the raw columns tell of the secret."
+    return report.with_section(Section("repeats", "Releases like the last one", words)) if words else report
+
+
+def _repeats(distribution: JointDistribution, channel: Channel) -> str:
+    """What releases with fresh noise tell together, in words; none where there is no noise that could average out."""
+    once, limit = (repeated_information(distribution, channel, k) for k in (1, math.inf))
+    raw = measures.mutual_information(distribution)
+    if raw <= _NOTHING or (limit > _NOTHING and once >= limit * (1 - _NO_NOISE)):
+        return ""
+    needed = repeats_needed(distribution, channel)
+    if needed is None:
+        return "However many of them there are, with fresh noise each, together they reveal nothing of the secret."
+    return (
+        f"About {needed:,} of them together, with fresh noise each, reveal nine tenths of all that any number of them "
+        f"reveals of the secret. That limit is {limit / raw:.0%} of the information in the raw columns."
     )
-    return report.with_section(Section("repeats", "Releases like the last one", words))
 
 
 def _sides(budget: Budget) -> dict[str, float]:

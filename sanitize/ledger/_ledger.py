@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sanitize._release.designer import refuse_noisy
-from sanitize._sampling.noise import key_of
+from sanitize._sampling.noise import hidden, key_of
 from sanitize.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
 from sanitize.ledger._book import Book, Entry, keyed_digest, locked, place_of, stamp
@@ -166,6 +166,7 @@ class Ledger:
         ColumnError
             If the joint distribution is too large to measure and no theorem bounds it.
         """
+        key = hidden(key)
         return self._spend(rows, sanitizer, key)[1]
 
     @contextlib.contextmanager
@@ -196,7 +197,7 @@ class Ledger:
         receipt : str, optional
             Digest of the receipt that the block writes, so that `verify_file` finds it here.
         """
-        before = stamp(target)
+        key, before = hidden(key), stamp(target)
         number, report = self._spend(rows, sanitizer, key, receipt)
         try:
             yield report

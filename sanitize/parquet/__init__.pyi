@@ -18,7 +18,6 @@ from ._privatize import (
     TableDescription as TableDescription,
     audit_file as audit_file,
     plan_file as plan_file,
-    privatize_parquet as privatize_parquet,
     release_file as release_file,
 )
 from ._second_pass import SecondPass as SecondPass

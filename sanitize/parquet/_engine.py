@@ -19,7 +19,7 @@ from sanitize._files.outputs import outputs
 from sanitize._files.parquet import ParquetSource
 from sanitize._release.designer import Prepared, check_designer
 from sanitize._release.first_pass import Counted, FirstPass, check_row_order
-from sanitize._sampling.noise import NoiseKey, random_words
+from sanitize._sampling.noise import NoiseKey, hidden, random_words
 from sanitize._tables.frame import Table
 from sanitize.errors import InvalidParameter, TargetError
 from sanitize.ledger import CountedElsewhere, as_ledger
@@ -82,6 +82,7 @@ def release_by_tasks(
     ledger: Ledger | str | os.PathLike[str] | None,
 ) -> LeakageReport:
     """The release of `sanitize.release_file`, its passes run by an engine, as a folder of parts."""
+    key = hidden(key)
     check_row_order(rows)
     whole_number("task_rows", task_rows, 1)
     check_designer(sanitizer, "a release by many workers is designed by an estimator")
@@ -98,7 +99,7 @@ def release_by_tasks(
             spending = book.spending(CountedElsewhere(first.tally), sanitizer, key=key, target=place.path)
             together = stack.enter_context(spending)
         # Workers get the key, and neither the report nor counts.
-        words, bare = _shared_key(prepared.words), prepared.release
+        words, bare = _shared_key(prepared.words).for_workers(), prepared.release
         shared = without_files(table), Prepared(bare, np.zeros(0, np.int64), words, None, prepared.footer)
         if rows == "keep":  # each task draws its rows and writes them
             with _parts(place, len(tasks)) as folder:
@@ -146,7 +147,8 @@ class _FirstPassByTasks(FirstPass):
 
 def keyed(sanitizer: Sanitizer, key: bytes | None) -> NoiseKey:
     """The noise of a release by many workers: any of them must be able to draw any row's again."""
-    return _shared_key(random_words(sanitizer.recipe().random_state if key is None else key))
+    key = hidden(key)
+    return _shared_key(random_words(sanitizer.recipe().random_state if key is None else key)).for_workers()
 
 
 def _shared_key(words: RandomWords) -> NoiseKey:
@@ -187,7 +189,7 @@ def _parts(place: Target, n_parts: int) -> Iterator[Path]:
 
 def partition_words(words: NoiseKey, number: int) -> NoiseKey:
     """Noise of one partition of a distributed frame."""
-    return words.derive(f"partition {number}")
+    return words.derive(f"partition {number}").for_workers()
 
 
 def release_frame(release: Release, frame: Any, words: NoiseKey, start: int = 0) -> Any:

@@ -17,6 +17,7 @@ from sanitize._files.system import n_workers
 from sanitize._release.designer import Designer, Releases, Report, refuse_noisy
 from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._release.layout import Layout
+from sanitize._sampling.noise import hidden
 from sanitize.errors import InvalidParameter
 from sanitize.parquet._second_pass import SecondPass
 from sanitize.parquet._writers import formula_note
@@ -51,7 +52,7 @@ def release_file(
 
     An estimator is fitted on the source. Nothing is written unless the designed channel is within its budget, and the
     target appears whole or not at all. The output holds the released columns and nothing else of the source: no other
-    column, metadata, index, unused dictionary value or statistics of raw values. `privatize_parquet` is the same.
+    column, metadata, index, unused dictionary value or statistics of raw values.
 
     Names ending in ``.csv``, ``.tsv``, ``.txt`` or ``.dat``, perhaps compressed (``.gz``, ``.bz2``, ``.xz``, ``.zip``),
     are read as CSV: UTF-8 with double quotes. Columns with bins are numbers or dates, and so are those of a whole table
@@ -124,6 +125,7 @@ def release_file(
     >>> sz.release_file(folder / "raw.parquet", folder / "released.parquet", sanitizer)
     LeakageReport(subset merging, holds for these rows only)
     """
+    key = hidden(key)
     asked = _Asked.of(by, rows, workers, description)
     sanitizer, rows, threads = asked.sanitizer, asked.rows, asked.threads
     ledger, receipt = asked.of_policy("ledger", ledger), asked.of_policy("receipt", receipt)
@@ -159,9 +161,6 @@ def release_file(
     if isinstance(place, Target) and not place.is_csv:
         return report
     return report.with_notes(formula_note(prepared.release.printed_levels))
-
-
-privatize_parquet = release_file
 
 
 def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Callable[..., Any]:

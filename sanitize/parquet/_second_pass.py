@@ -6,7 +6,7 @@ drawn for each that was counted, and the order of all is drawn from how often ea
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -173,12 +173,15 @@ class SecondPass:
         What is drawn by; other rows of each symbol than it expects are refused.
     workers : int
         Threads that draw and print.
+    before : int
+        Rows of the source before the next file.
     seen : ndarray of int, shape (n_x,)
         Rows of each input symbol that were read so far.
     """
 
     first: FirstPass
     prepared: Prepared[Any]
+    before: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         # Draws from a generator follow one another, and only those of a key are for any thread.
@@ -237,12 +240,13 @@ class SecondPass:
         words, release = self._words_of(file), self.prepared.release
         channel = release.channel
         dtype = np.min_scalar_type(max(channel.n_outputs - 1, 0))
+        before = self.before
 
         def draw(numbered: tuple[int, Load]) -> tuple[NDArray[np.int64], NDArray[Any]]:
             (row, load), seen = numbered, np.zeros(channel.n_inputs, np.int64)
             drawn: list[NDArray[Any]] = []
             for batch in load.batches():
-                codes, n_unseen = release.encode(batch)
+                codes, n_unseen = release.encode(batch, first=before + row - first)
                 if n_unseen:
                     raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
                 seen += count(codes, channel.n_inputs)
@@ -252,6 +256,7 @@ class SecondPass:
 
         for seen, released in in_turn(draw, self.first.loads([file], list(release.layout.read), first), self.workers):
             self.seen += seen
+            self.before += len(released)
             yield released
 
     def write(self, outputs: Outputs, place: Target | BinaryIO, rows: RowOrder) -> None:

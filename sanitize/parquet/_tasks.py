@@ -151,7 +151,7 @@ class CountReleases:
 
     def __call__(self, task: Task) -> Tally:
         """Counts of the rows of a task."""
-        tally = Tally.of(self.entries, _Slice.of(self.source, task))
+        tally = Tally.of(self.entries, _Slice.of(self.source, task), task.before)
         task.check(tally.singles[0].n)
         return tally
 
@@ -170,7 +170,7 @@ class RewriteRows(_WritesParts):
 
     def __call__(self, task: Task) -> Written:
         """Rows of each input symbol that were read; a part that is there already is replaced."""
-        passed = SecondPass(FirstPass(_Slice.of(self.source, task)), self.prepared)
+        passed = SecondPass(FirstPass(_Slice.of(self.source, task)), self.prepared, before=task.before)
         path = part_of(self.folder, task.number)
         with new_file(path) as stream:
             passed.print(stream, path, passed.blocks(task.file, task.first))

@@ -13,8 +13,8 @@ from sanitize._files.system import n_workers
 from sanitize._release.designer import Prepared
 from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._sampling.noise import NoiseKey
-from sanitize._version import __version__
 from sanitize.parquet._second_pass import Block, SecondPass, block_sizes
+from sanitize.report import release_note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,7 +159,8 @@ def _columns(table: Source, sanitizer: Designer, ledger: UnitLedger, rows: RowOr
 
 def _footer(sanitizer: Designer, ledger: UnitLedger) -> bytes:
     """What a file says about itself: whom its promise is for, and no figure, for its figures are of all releases."""
-    text = {"sanitize": __version__, "mechanism": f"{sanitizer.report_.facts.mechanism}, by unit"}
+    note = release_note(sanitizer.report_)
+    text = {name: note[name] for name in ("sanitize", "format")} | {"mechanism": f"{note['mechanism']}, by unit"}
     whom = "the units of its ledger"
     return json.dumps({**text, "holds_for": whom if ledger.confidence is None else f"the source of {whom}"}).encode()
 

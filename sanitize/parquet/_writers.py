@@ -61,6 +61,18 @@ def as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
     return dtype.wrap_array(values) if isinstance(dtype, pa.ExtensionType) else values
 
 
+def with_sorted_dictionary(array: pa.Array) -> pa.Array:
+    """Text whose dictionary is in order: the order in which values were found, or groups formed, is the table's."""
+    if not isinstance(array, pa.DictionaryArray):
+        return array
+    order = np.asarray(pc.sort_indices(array.dictionary))
+    if (np.diff(order.astype(np.int64)) > 0).all():
+        return array
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(rank).take(array.indices), array.dictionary.take(pa.array(order)))
+
+
 def typed(column: Any, dtype: pa.DataType, name: str) -> Any:
     """A column of a file in the type that it was written from: the inverse of `as_type`, and of values as text."""
     plain = value_type(column.type)
@@ -105,7 +117,7 @@ class ReleaseWriter(pq.ParquetWriter):  # type: ignore[misc]
 
     def encode(self, columns: Mapping[str, pa.Array]) -> pa.Table:
         """A row group in the types of the file, to be written in its turn; any thread may make it."""
-        arrays = [as_type(columns[field.name], field.type) for field in self.schema]
+        arrays = [with_sorted_dictionary(as_type(columns[field.name], field.type)) for field in self.schema]
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
     def write(self, rows: pa.Table) -> None:

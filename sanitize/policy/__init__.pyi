@@ -4,7 +4,9 @@ from ._declaration import (
     MECHANISMS as MECHANISMS,
     OWNERS as OWNERS,
     PAIRS as PAIRS,
+    CLASSES as CLASSES,
     TREES as TREES,
+    WHOLE as WHOLE,
 )
 from ._plan import (
     Plan as Plan,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sanitize._formatting import percent
 from sanitize._tolerances import SAME_SHARE
 from sanitize.errors import SanitizeError
-from sanitize.policy._declaration import AUTO, MECHANISMS, OWNERS, TREES
+from sanitize.policy._declaration import AUTO, MECHANISMS, OWNERS, WHOLE
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.report import TradeoffCurve
 from sanitize.suggestion import (
@@ -84,20 +84,20 @@ class Drafts:
             return ()
         notion = self.policy.budget.notion
         kinds = kinds_for(self.n_symbols, self.policy.budget.build())
-        family = TREES if self.own in TREES else tuple(kind.name.replace(" ", "-") for kind in kinds)
+        family = WHOLE if self.own in WHOLE else tuple(kind.name.replace(" ", "-") for kind in kinds)
         if notion not in MECHANISMS[family[0]][1]:
             return ()
         return tuple(name for name in family if name != self.own and self._is_quick(name))
 
     def rank(self, name: str) -> int:
         """Place of a mechanism among all, the simplest first."""
-        simple = [*(kind.name.replace(" ", "-") for kind in KINDS), *TREES]
+        simple = [*(kind.name.replace(" ", "-") for kind in KINDS), *WHOLE]
         return simple.index(name) if name in simple else len(simple)
 
     @property
     def has_curves(self) -> bool:
         """Whether other budgets are tried: trees and joint releases of many rows, and large responses, take long."""
-        if self.own in TREES or is_joint(self.policy):
+        if self.own in WHOLE or is_joint(self.policy):
             return (self.report.n_rows or 0) <= _ROWS_TO_GROW
         return self._is_quick(self.own)
 
@@ -123,7 +123,7 @@ class Drafts:
 
         Not of tuples under a confidence where that takes long.
         """
-        policy, is_long = self.policy, self._is_robust and self.own not in TREES and 20 < self.n_symbols <= 60
+        policy, is_long = self.policy, self._is_robust and self.own not in WHOLE and 20 < self.n_symbols <= 60
         if self.compared or is_joint(policy) or is_long or policy.budget.notion not in MECHANISMS[AUTO][1]:
             return
         if all(AUTO in OWNERS[key] for key in policy.channels[0].settings):
@@ -156,11 +156,13 @@ class Drafts:
     def policy_at(self, name: str, multiple: float) -> Policy:
         """The policy with another mechanism, with those of its settings that it has, and another budget."""
         policy = replace(self.policy, budget=self.policy.budget.scaled(multiple))
-        if name == self.own and name != TREES[0]:
+        if name == self.own and name != "tree-merging":
             return policy
         policy = with_mechanism(policy, name)
         settings = policy.channels[0].settings
-        if name == TREES[0]:  # merging keeps the same whatever is printed, and a model of rows takes as long as a tree
+        if (
+            name == "tree-merging"
+        ):  # merging keeps the same whatever is printed, and a model of rows takes as long as a tree
             return _with_channel(policy, settings={**settings, "output": "label"})
         if self._is_robust and name in OWNERS["gap"]:
             # A tenth of what a release spends: the rest would prove how little is missing, which no draft shows.
@@ -219,7 +221,7 @@ class Drafts:
     @property
     def is_certified_tree(self) -> bool:
         """Whether each tree is sure by itself: the one of several that keeps most is less so."""
-        return self.own in TREES and self._is_robust
+        return self.own in WHOLE and self._is_robust
 
     def most(self, reports: Mapping[str, LeakageReport]) -> str:
         """The one that is preferred, of some in order, the simplest first."""
@@ -311,7 +313,7 @@ class Drafts:
         points = []
         for place, one in zip(places, shown, strict=True):
             report = self.found[one]
-            if self.own in TREES:  # which are drawn by the mean over the columns
+            if self.own in WHOLE:  # which are drawn by the mean over the columns
                 mean = next(measure for measure in report.measures if measure.name == self._share)
                 others = (measure for measure in report.measures if measure.name != "normalized_utility")
                 report = replace(report, measures=(*others, replace(mean, name="normalized_utility")))
@@ -326,10 +328,10 @@ class Drafts:
     @property
     def _share(self) -> str:
         """Measure of what is kept: every budget grows a tree of other cells, so trees are compared by their columns."""
-        return _COLUMNS if self.own in TREES else "normalized_utility"
+        return _COLUMNS if self.own in WHOLE else "normalized_utility"
 
     def _is_quick(self, name: str) -> bool:
-        if not name.endswith("response") or name in (*TREES, "randomized-response"):
+        if not name.endswith("response") or name in (*WHOLE, "randomized-response"):
             return True
         # A search that is quick enough to be made for every budget; under a confidence it is over many distributions.
         return self.n_symbols <= (20 if self._is_robust else 50)

@@ -15,15 +15,16 @@ from sanitize.policy._reader import fitting, misplaced, missing, refused, unlist
 from sanitize.report import PROMISES
 
 VERSION = 1
-MERGING = ("lift", "ldp", "l1", "chi2", "alpha")
+ANY_SYMBOL = ("lift", "ldp", "l1", "chi2", "alpha")
 DEFAULT_NOTION = "lift"
 # Mechanism in a policy -> its estimator, and the notions of budget it can be designed for.
 MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "watchdog": ("Watchdog", MERGING),
-    "subset-merging": ("SubsetMerging", MERGING),
-    "tree-merging": ("TreeMerging", MERGING),
-    "auto": ("BestSanitizer", MERGING),
-    "optimal-random-response": ("OptimalRandomResponse", ("lift", "ldp")),
+    "watchdog": ("Watchdog", ANY_SYMBOL),
+    "subset-merging": ("SubsetMerging", ANY_SYMBOL),
+    "tree-merging": ("TreeMerging", ANY_SYMBOL),
+    "latent-classes": ("LatentClassRelease", ANY_SYMBOL),
+    "auto": ("BestSanitizer", ANY_SYMBOL),
+    "optimal-random-response": ("OptimalRandomResponse", ANY_SYMBOL),
     "subset-random-response": ("SubsetRandomResponse", ("lift", "ldp")),
     "tree-random-response": ("TreeRandomResponse", ("lift", "ldp")),
     "randomized-response": ("RandomizedResponse", ("ldp",)),
@@ -37,14 +38,17 @@ DEFAULT_MECHANISM = "subset-merging"
 SEQUENTIAL = ("watchdog", "subset-merging")
 _TAKEN = ("sanitizers", "budget", "sensitive", "keep", "missing", "handle_unknown", "random_state")
 GRID = "gaussian-channel"
-# Mechanisms over whole tables, which are released through one channel alone.
 TREES = ("tree-merging", "tree-random-response")
+CLASSES = "latent-classes"
+# Mechanisms over whole tables, which are released through one channel alone.
+WHOLE = (*TREES, CLASSES)
 # The output that is for whole tables only.
 MODEL = "model"
 _LIFT_FAMILY = tuple(name for name, (_, notions) in MECHANISMS.items() if "lift" in notions)
 _NOT_GRID = tuple(name for name in MECHANISMS if name != GRID)
-_TUPLES = tuple(name for name in _NOT_GRID if name not in TREES)
+_TUPLES = tuple(name for name in _NOT_GRID if name not in WHOLE)
 _SEARCHES = ("optimal-random-response", "subset-random-response")
+_DESIGNS = (*_SEARCHES, "subset-merging", "watchdog")
 
 
 # ----------------------------------------------------------------------------------------- what may stand under a key
@@ -175,8 +179,10 @@ _SETTINGS = {
     "output": _maybe(
         Literal["resample", "label", "model"],
         "Print a released symbol as a public value, or as a label; of whole tables as a row drawn from a model.",
-        *_NOT_GRID,
+        *(name for name in _NOT_GRID if name != CLASSES),
     ),
+    "n_classes": _maybe(_WHOLE[1], "Latent classes; by default a number that grows with the rows.", CLASSES),
+    "rule": _maybe(Literal[_DESIGNS], "The rule that designs the channel on latent classes.", CLASSES),
     "min_rows": _maybe(_WHOLE[1], "Least rows of a block of a tree.", *TREES),
     "min_cell_rows": _maybe(_WHOLE[1], "Least rows of a cell of a tree.", "tree-random-response"),
     "max_cells": _maybe(_WHOLE[1], "Most cells of a tree.", *TREES),
@@ -185,7 +191,7 @@ _SETTINGS = {
         dict[str, _TEXT],
         "File of the ancestors of each value of a column, nearest first, with semicolons or commas; relative to this "
         "file.",
-        *TREES,
+        *WHOLE,
     ),
     "confidence": _maybe(
         _INSIDE, "Hold the budget for every distribution in a confidence set of this level.", *_LIFT_FAMILY
@@ -204,7 +210,7 @@ _SETTINGS = {
     "effort": _maybe(
         Annotated[float, said("a finite number >= 1", ge=1, le=LARGEST)],
         "Units of work of the search; the same effort is the same work on every machine.",
-        *("subset-merging", *_SEARCHES),
+        *("subset-merging", CLASSES, *_SEARCHES),
     ),
     "known": _maybe(
         _SOME_NAMES,
@@ -358,7 +364,7 @@ def check(document: Any) -> None:
         _check_settings(where, part, columns.sensitive, [table.name for table in document.table])
     if len(parts) == 1 and "channel" in parts and not columns.keep:
         _check_notion("budget", parts["channel"], budget)
-    elif notion_of(budget) not in MERGING:
+    elif notion_of(budget) not in ANY_SYMBOL:
         raise refused(
             "budget.notion",
             "must limit what is told about the sensitive columns (lift, ldp, l1, chi2 or alpha) where several channels "
@@ -494,7 +500,7 @@ def _check_cuts(where: str, cuts: Any) -> None:
 def _check_part(where: str, channel: Any) -> None:
     """Refuse what cannot be one channel of several, or stand beside kept columns."""
     mechanism = channel.mechanism
-    if mechanism in TREES:
+    if mechanism in WHOLE:
         raise refused(
             f"{where}.mechanism",
             f"must be another: {mechanism} releases a whole table through one channel, without others and without kept "

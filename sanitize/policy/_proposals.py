@@ -14,7 +14,7 @@ from sanitize._formatting import quoted
 from sanitize._limits import TUPLE_ROWS
 from sanitize._release.survey import MANY_VALUES, ColumnSurvey
 from sanitize._tables.columns import as_arrow, factorize
-from sanitize.policy._declaration import GRID, MECHANISMS, TREES
+from sanitize.policy._declaration import CLASSES, GRID, MECHANISMS, WHOLE
 from sanitize.policy._policy import is_joint
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _of_channel(policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurv
     """What one channel's public columns call for."""
     if channel.mechanism == GRID:
         return []
-    if channel.mechanism in TREES:
+    if channel.mechanism in WHOLE:
         return [*_left_out(surveys), *_hierarchies(channel, surveys)]
     sizes = {survey.name: survey.n_symbols(channel.bins.get(survey.name)) for survey in surveys}
     if math.prod(sizes.values()) * TUPLE_ROWS <= n_rows:
@@ -171,13 +171,14 @@ def _of_channel(policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurv
     wide = [survey for survey in surveys if survey.is_wide and survey.name not in channel.bins]
     kept = [survey for survey in surveys if not survey.is_identifier]
     after = math.prod(N_BINS if survey in wide else sizes[survey.name] for survey in kept)
-    allowed = () if is_joint(policy) else reversed(TREES)
-    tree = next((name for name in allowed if policy.budget.notion in MECHANISMS[name][1]), None)
-    if after * TUPLE_ROWS > n_rows and len(kept) > 1 and tree is not None:
+    may_be_whole = not is_joint(policy) and policy.budget.notion in MECHANISMS[CLASSES][1]
+    if after * TUPLE_ROWS > n_rows and len(kept) > 1 and may_be_whole:
         why = f"{_count(math.prod(sizes.values()))} combinations of the public columns in {n_rows} rows"
         return [
             *_left_out(surveys),
-            Proposal("channel", "mechanism", json.dumps(tree), f"{why}; a tree finds groups of rows that are alike"),
+            Proposal(
+                "channel", "mechanism", json.dumps(CLASSES), f"{why}; latent classes are groups of rows that are alike"
+            ),
             *_hierarchies(channel, kept),
         ]
     return [*_left_out(surveys), *(_bins_of(survey, is_sure=_is_sure(channel)) for survey in wide)]

@@ -201,11 +201,11 @@ class RowModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag
 
     @property
     def told(self) -> str:
-        """What printing tells of people, as sentences of a report."""
-        words = "Rows are printed by a model and are nobody's; membership is not protected:"
+        """What printing tells of people, for the owner of the table, of which the figure is a function."""
+        words = "membership is not protected:"
         if self.n_rows < MODELLED_ROWS or self.membership > _MOST_TOLD:
-            return f"{words} there are too few rows to hide who is among them."
-        return f"{words} who knows all others tells a member about {self.membership:.0%} of the time (50% is guessing)."
+            return f"{words} there are too few rows to hide who is among them"
+        return f"{words} who knows all others tells a member about {self.membership:.0%} of the time (50% is guessing)"
 
     @cached_property
     def _messages(self) -> list[NDArray[np.float32]]:

@@ -59,8 +59,8 @@ class UnitRelease:
     that profile, the row before and one another. Whatever is printed for a unit, all its rows together, is drawn from
     that one symbol, so it tells no more of the secret than the symbol does (data processing): the budget holds for
     whoever reads a whole history. What was learned from the table to print by is of many units, and measured, not
-    proven, as for single rows. With ``record_dp`` all but the symbols is differentially private for a unit more or
-    less, with all of its rows: one record of each is counted with noise. Columns of children are declared as ``table:
+    proven, as for single rows. With ``record_dp`` all but the symbols is differentially private for another unit in
+    place of one, with all of its rows: one record of each is counted with noise. Columns of children are declared as ``table:
     column``.
 
     Parameters
@@ -408,7 +408,6 @@ class UnitRelease:
         heads = ("table", "rows", "printed", "rows of an owner (KS)", "what follows what (total variation)")
         sections = [Section("units", "Whole units", words, heads if kept else (), tuple(kept))]
         if told is not None:
-            whom += f" By the ledger, {told.summary[1]}."
             words = f"{'; '.join(told.summary)}. Figures of the design are of this release by itself."
             sections.append(Section("over_time", "All releases of these units", words))
         n = None if told is None else len(told.releases)

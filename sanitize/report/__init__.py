@@ -13,8 +13,13 @@ from sanitize.report._columns import kept_of_columns as kept_of_columns
 from sanitize.report._columns import with_columns as with_columns
 from sanitize.report._curve import TradeoffCurve as TradeoffCurve
 from sanitize.report._curve import TradeoffPoint as TradeoffPoint
+from sanitize.report._document import LEFT_OUT as LEFT_OUT
+from sanitize.report._document import NOTE_FORMAT as NOTE_FORMAT
 from sanitize.report._document import Audience as Audience
 from sanitize.report._document import OptimalityForm as OptimalityForm
+from sanitize.report._document import claims as claims
+from sanitize.report._document import grave as grave
+from sanitize.report._document import release_note as release_note
 from sanitize.report._dossier import Material as Material
 from sanitize.report._dossier import dossier as dossier
 from sanitize.report._facts import SEEDED_NOTE as SEEDED_NOTE

@@ -122,7 +122,7 @@ def with_columns(
         "of its values and beyond what rows dealt at random keep."
     )
     columns = tuple(KeptColumn(name, share) for name, share in kept.items())
-    section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(kept.items()), public=True)
+    section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(kept.items()))
     drawn = [row for name, values, sides in islice(shapes, _MOST_COLUMNS) for row in shape_of(name, values, sides)]
     made = replace(report, measures=(*report.measures, line), kept=columns, _shapes=drawn).with_section(section)
     found = list(_of_same_rows(pairs, channel))
@@ -140,7 +140,7 @@ def with_columns(
     )
     words += f", of {n_seen} pairs drawn at random from {n_all}" if n_seen < n_all else ""
     words += f"; the {MOST_PAIRS} least kept of {len(shares)} pairs." if len(shares) > MOST_PAIRS else "."
-    section = Section("kept by pair", "Kept by pair of columns", words, ("Pair", "kept"), tuple(least), public=True)
+    section = Section("kept by pair", "Kept by pair of columns", words, ("Pair", "kept"), tuple(least))
     return replace(made, measures=(*made.measures, line)).with_section(section)
 
 

@@ -1,8 +1,8 @@
 """A report as plain values: the internal document, with what its pictures show, and the public one made from it.
 
 Sensitive symbols appear by their rank and their share, never by name. Pictures are of a size to look at, so each
-part shows the symbols that matter most and says how many there are. One function decides what anybody may see, whether
-a report was just measured or was saved long ago: no symbol, no count, rounded figures.
+part shows the symbols that matter most and says how many there are. One function decides what anybody may see, in every
+view, file and frame, whether a report was just measured or was saved long ago: what was declared, and no figure.
 """
 
 from __future__ import annotations
@@ -15,13 +15,21 @@ import numpy as np
 
 from sanitize._checks import one_of
 from sanitize._files.declared import Declared, NonNegative, plain, require
-from sanitize._formatting import exact, rounded
+from sanitize._formatting import exact
 from sanitize._version import __version__
-from sanitize.budgets import budget_to_dict, nameless
+from sanitize.budgets import BUDGETS, budget_to_dict, by_value, nameless
 from sanitize.channel import Optimality, Status
 from sanitize.lifts import log_lift
 from sanitize.report._facts import REPLACED_SHARE, SEEDED_NOTE, ReplacedValues, Section
-from sanitize.report._headline import USELESS_BELOW, VERDICT_TOLERANCE, Lack, allowed_words, synthetic, with_headline
+from sanitize.report._headline import (
+    PROMISES,
+    USELESS_BELOW,
+    VERDICT_TOLERANCE,
+    Lack,
+    allowed_words,
+    synthetic,
+    with_headline,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,6 +43,10 @@ if TYPE_CHECKING:
 Audience = Literal["internal", "public"]
 # Columns that a warning names one by one.
 _MOST_NAMES = 5
+# Of what released files and frames say about themselves.
+NOTE_FORMAT = 1
+# A budget of somebody else's making may have a long name.
+_LONGEST_BUDGET = 1500
 
 
 class OptimalityForm(Declared, frozen=True):
@@ -62,67 +74,100 @@ class OptimalityForm(Declared, frozen=True):
         return cls(optimality.status, gap if isinstance(gap, float) else None, optimality.among, optimality.words)
 
 
-def published(state: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The optimality for anybody: its gap has four digits, as all figures have, and is rounded up."""
-    if state is None or state["gap"] is None:
-        return state
-    gap = float(f"{state['gap'] * 1.0005:.4g}")
-    return plain(OptimalityForm.of(Optimality(state["status"], gap, state["among"])))
+# What the public view says in place of the figures.
+LEFT_OUT = (
+    "Measured figures and warnings are left out: each is an exact function of the table, so that whoever knows all "
+    "rows but one could read the last one from it. The owner's report has them."
+)
+# What of a verdict was declared before the table was seen, or follows from that for whatever is released at all.
+_DECLARED = (
+    *(
+        "ok",
+        "state",
+        "counted",
+        "allowed",
+        "known",
+        "mechanism",
+        "output",
+        "seeded",
+        "confidence",
+        "recorded",
+        "people",
+    ),
+)
 
 
 def publish(document: dict[str, Any]) -> dict[str, Any]:
-    """Public view of an internal document.
+    """Public view of an internal document: what was declared, and that the release passed its check.
 
-    It holds no released symbol and no count, and its figures are rounded to four significant digits: all digits
-    of a ratio of counts would give the counts away. The privacy-utility curve stays inside: it is made of further
-    figures of the same table.
+    No figure is rounded into it, because a rounded figure still turns at its edge: whoever knows all other rows
+    compares the page with the two that she can make herself. A mechanism that was chosen by figures is not named for
+    the same reason. Files and frames say a part of this and nothing else, see `release_note`.
     """
-    # Warnings have no number; free text, with counts and perhaps symbols in it, is never read, only counted.
-    verdict, warnings = document["verdict"], [*grave(document), *_of_counts(document, "some", "some rows")]
-    if any(m["name"] == "min_log_lift" and m["before"] == "-inf" for m in document["measures"]):
-        warnings.append("some pairs of a sensitive and a public value never occur in the table")
-    if len(document["warnings"]) > len(warnings_of_facts(document)):
-        warnings.append("the internal report has more warnings, with counts")
+    verdict, origin = document["verdict"], document["origin"]
+    declared = {name: verdict[name] for name in _DECLARED}
+    if verdict["chosen"]:
+        declared["mechanism"] = "the best of several"
     shown = {
-        # Taken over as it is; all else is left out, rounded or rewritten.
         **{name: document[name] for name in ("schema", "version", "library_version")},
         "audience": "public",
-        "verdict": verdict
-        | {"budget": verdict["budget"] and nameless(verdict["budget"])}
-        | {"worst_excess": rounded(verdict["worst_excess"]), "optimality": published(verdict["optimality"])},
-        "origin": None if document["origin"] is None else document["origin"] | {"table": None, "policy": None},
-        "columns": document["columns"],
-        "kept": [_rounded(column, "share", "before", "after") for column in document["kept"]],
-        "of_cells": document["of_cells"],
-        "measures": [_rounded(line, "before", "after", "bound", "low", "high") for line in document["measures"]],
-        "warnings": warnings,
+        "verdict": declared | {"budget": verdict["budget"] and nameless(verdict["budget"])},
+        "origin": origin and origin | {"table": None, "policy": None},
+        "columns": {role: document["columns"][role] for role in ("sensitive", "released", "kept")},
         "sections": [
-            section | {"rows": [list(map(rounded, row)) for row in section["rows"]]}
-            for section in document["sections"]
-            if section["public"]
+            _declared_part(section) for section in document["sections"] if section["name"] in _PUBLIC_SECTIONS
         ],
+        "left_out": LEFT_OUT,
     }
     return with_headline(shown)
 
 
-def _rounded(row: dict[str, Any], *names: str) -> dict[str, Any]:
-    return row | {name: rounded(row[name]) for name in names}
+# Sections with a declared part: names of the parts of a joint release, and what is promised of differential privacy.
+_PUBLIC_SECTIONS = ("parts", *PROMISES)
+
+
+def _declared_part(section: dict[str, Any]) -> dict[str, Any]:
+    """A section without what was measured."""
+    if section["name"] in PROMISES:
+        return section
+    return section | {"words": "", "columns": section["columns"][:1], "rows": [row[:1] for row in section["rows"]]}
+
+
+def release_note(report: Verdict) -> dict[str, Any]:
+    """What a released file or frame says about itself: the verdict that anybody may see, and the declared budget."""
+    verdict, budget = publish(claims(report))["verdict"], report.budget
+    return {
+        "sanitize": __version__,
+        "format": NOTE_FORMAT,
+        "mechanism": verdict["mechanism"],
+        "budget": _spelt(budget),
+        "confidence": verdict["confidence"],
+        "within_budget": verdict["ok"],
+    }
+
+
+def _spelt(budget: Any) -> str:
+    """A budget as code, alike for equal ones however their numbers were written; the name alone of a long one."""
+    name, words = type(budget).__name__, repr(budget)
+    if BUDGETS.get(name) is type(budget) and not by_value(budget):
+        bounds = (f"{bound.name}={float(getattr(budget, bound.name))!r}" for bound in dataclasses.fields(budget))
+        words = f"{name}({', '.join(bounds)})"
+    return words if len(words) <= _LONGEST_BUDGET else name[:100]
 
 
 def warnings_of_facts(document: dict[str, Any]) -> list[str]:
-    """Sentences that limit what the verdict says, made from facts, the gravest first (internal: with counts)."""
-    single = f"{document['n_single']} of {document['n_combinations']}"
-    return [*grave(document), *_of_counts(document, single, f"{document['n_unseen']} row(s)")]
-
-
-def _of_counts(document: dict[str, Any], single: str, unseen: str) -> list[str]:
-    """Warnings of combinations and rows that there are some of, which ``single`` and ``unseen`` tell."""
-    told = (
-        f"{single} combinations of the public columns stand for one row each: what they tell is learned from one "
-        "person; min_count pools them",
-        f"{unseen} held a value absent at fit and were treated like the riskiest value",
-    )
-    return [words for words, n in zip(told, (document["n_single"], document["n_unseen"]), strict=True) if n]
+    """Sentences that limit what the verdict says, made from facts, the gravest first, with counts."""
+    found = grave(document)
+    if document["n_single"]:
+        found.append(
+            f"{document['n_single']} of {document['n_combinations']} combinations of the public columns stand for one "
+            "row each: what they tell is learned from one person; min_count pools them"
+        )
+    if document["n_unseen"]:
+        found.append(
+            f"{document['n_unseen']} row(s) held a value absent at fit and were treated like the riskiest value"
+        )
+    return found
 
 
 def grave(document: dict[str, Any]) -> list[str]:
@@ -250,7 +295,7 @@ def to_document(report: Verdict, audience: Audience, n_symbols: int | None = Non
     """Report as dicts, lists, strings, booleans and finite numbers.
 
     Infinities are the strings ``inf`` and ``-inf``; what was not computed is None. No view holds a sensitive
-    symbol. What the public one leaves out is said in `publish`.
+    symbol. What the public one holds is said in `publish`.
 
     Parameters
     ----------
@@ -260,12 +305,11 @@ def to_document(report: Verdict, audience: Audience, n_symbols: int | None = Non
         How many released symbols to list, riskiest first; all of them by default.
     """
     one_of("audience", audience, "internal", "public")
-    document = without_pictures(report, n_symbols)
     if audience == "public":
-        return publish(document)
+        return publish(claims(report))
     before, after, curve = report._before, report._after, report.curve
     judged = [finding.in_a_report() for finding in report.findings if hasattr(finding, "in_a_report")]
-    return document | {
+    return without_pictures(report, n_symbols) | {
         "judgement": judged[-1] if judged else None,
         "lift": lift_map(before, after),
         "margins": margins(before, after),
@@ -277,11 +321,29 @@ def to_document(report: Verdict, audience: Audience, n_symbols: int | None = Non
 def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str, Any]:
     """Internal document without what only pictures show."""
     facts, of_rows = report.facts, report._before.p_x * (report.n_rows or 0)
+    n_single = None if report.n_rows is None else int(np.isclose(of_rows, 1.0, rtol=1e-6, atol=0.0).sum())
+    document = claims(report) | {
+        "measures": [_exact(vars(measure)) for measure in report.measures],
+        # The distribution is one of cells of a tree: "before" is then of cells as well, which hide rows already.
+        "of_cells": report._of_cells,
+        "n_rows": report.n_rows,
+        "n_unseen": facts.n_unseen,
+        "n_single": n_single,
+        "n_combinations": len(report._before.public),
+        "n_symbols": len(report.excess),
+        "symbols": [_exact(row) for row in report._symbols(n_symbols)],
+    }
+    others = [note for note in facts.warnings if note != SEEDED_NOTE]  # said by the facts themselves
+    return with_headline(document) | {"warnings": [*warnings_of_facts(document), *others]}
+
+
+def claims(report: Verdict) -> dict[str, Any]:
+    """Internal document without its measures and symbols: the verdict, what the report is of, columns and sections."""
+    facts = report.facts
     replaced = ReplacedValues.section(facts.replaced)
     sections = (*parts_section(facts.parts), *findings_sections(report.findings), *report.sections)
     sections = sections if replaced is None else (*sections, replaced)
-    n_single = None if report.n_rows is None else int(np.isclose(of_rows, 1.0, rtol=1e-6, atol=0.0).sum())
-    document: dict[str, Any] = {
+    return {
         "schema": SCHEMA,
         "version": VERSION,
         "library_version": __version__,
@@ -300,6 +362,8 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             "worst_excess": None if report.budget is None else exact(report.worst_excess),
             "tolerance": VERDICT_TOLERANCE,
             "mechanism": facts.mechanism,
+            # By figures of this table, so that its name tells of them.
+            "chosen": facts.is_chosen,
             "output": facts.output,
             "optimality": plain(OptimalityForm.of(facts.optimality)),
             "seeded": facts.seeded,
@@ -322,30 +386,19 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
             ],
             "binned": list(facts.binned),
         },
-        "measures": [_exact(vars(measure)) for measure in report.measures],
         "kept": [_exact(vars(column)) for column in report.kept],
-        # The distribution is one of cells of a tree: "before" is then of cells as well, which hide rows already.
-        "of_cells": report._of_cells,
         "sections": [
             vars(section) | {"columns": list(section.columns), "rows": [list(map(exact, row)) for row in section.rows]}
             for section in sorted(sections, key=lambda section: section.name == "side")
         ],
-        "n_rows": report.n_rows,
-        "n_unseen": facts.n_unseen,
-        "n_single": n_single,
-        "n_combinations": len(report._before.public),
-        "n_symbols": len(report.excess),
-        "symbols": [_exact(row) for row in report._symbols(n_symbols)],
     }
-    others = [note for note in facts.warnings if note != SEEDED_NOTE]  # said by the facts themselves
-    return with_headline(document) | {"warnings": [*warnings_of_facts(document), *others]}
 
 
 def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
     """A section of the report for each of them, but for a judgement, which has a place of its own."""
     title = "Tried on the release"
     return tuple(
-        Section(f"finding {number}", title, f"{'. '.join(one.summary)}.", public=getattr(one, "public", True))
+        Section(f"finding {number}", title, f"{'. '.join(one.summary)}.")
         for number, one in enumerate(findings, 1)
         if not hasattr(one, "in_a_report")
     )
@@ -361,7 +414,7 @@ def parts_section(parts: Sequence[PartLeakage]) -> tuple[Section, ...]:
     rows = tuple(zip(names, kept, least, most, strict=True))
     words = "How many times as likely a secret becomes by each part and kept column alone. The verdict is about all."
     heads = ("Part", "kept", "at least", "at most")
-    return (Section("parts", "Parts", words, heads, rows, public=True),)
+    return (Section("parts", "Parts", words, heads, rows),)
 
 
 def _exact(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -53,9 +53,11 @@ def dossier(document: dict[str, Any], material: Material, form: Literal["md", "h
 
     For the public it leaves out what checks counted, and which columns are in the source beside those of the report.
     """
-    if document["audience"] == "public":
+    is_public = document["audience"] == "public"
+    if is_public:
         bare = None if material.checks is None else tuple((name, result, "") for name, result, _ in material.checks)
-        material = replace(material, checks=bare, dropped=())
+        files = tuple(file for file in material.files if file[0] != "verification")  # whose digest tells of its counts
+        material = replace(material, files=files, checks=bare, dropped=())
     return rendered(
         f"report/dossier.{form}.jinja",
         document=document,
@@ -63,7 +65,7 @@ def dossier(document: dict[str, Any], material: Material, form: Literal["md", "h
         origin=document["origin"] or vars(Origin()),
         material=material,
         margin=margin_words(document),
-        utility=utility_words(document),
+        utility="" if is_public else utility_words(document),
         promised=promised(document),
         number=number,
         allowed=allowed,

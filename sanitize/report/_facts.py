@@ -102,6 +102,8 @@ class ReleaseFacts:
     ----------
     mechanism : str
         Name of the rule that designed the channel.
+    is_chosen : bool
+        It was chosen among several by what each keeps of this table, so that the public view does not name it.
     output : str
         ``resample`` (a released symbol is printed as a public one) or ``label``.
     seeded : bool
@@ -121,8 +123,8 @@ class ReleaseFacts:
     optimality : Optimality or None
         What is proved of the utility of the design; by default what the channel brings along.
     people : str
-        What holds of the people whose rows these are, beside what holds of released symbols: a sentence, with no figure
-        that others may not see.
+        What holds of the people whose rows these are, beside what holds of released symbols: a sentence that follows
+        from settings alone, because everybody may see it.
     recorded : int or None
         Releases of the same rows in a ledger, this one among them, which are within its budget together.
     shortage : Shortage
@@ -133,6 +135,7 @@ class ReleaseFacts:
     """
 
     mechanism: str = "none"
+    is_chosen: bool = False
     output: str = "resample"
     seeded: bool = False
     n_unseen: int | None = None
@@ -159,8 +162,7 @@ class Finding(Protocol):
     """A result that a report can carry, for example one of `sanitize.attack`.
 
     One with an attribute ``ok`` that is False refutes the release: it is not what the report measured, or gives its
-    people away. One with an attribute ``public`` that is False is left out of the public view,
-    and one with a method ``in_a_report`` has a place of its own in its owner's report.
+    people away. One with a method ``in_a_report`` has a place of its own. The public view has none of them.
     """
 
     @property
@@ -170,7 +172,7 @@ class Finding(Protocol):
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report beyond its measures; every view prints it, the public one only if it says so.
+    """A part of a report beyond its measures; of the public view `publish` says what it keeps of which.
 
     Attributes
     ----------
@@ -182,8 +184,6 @@ class Section:
         Heads of the table, the first for the names of its rows.
     rows : tuple of tuples
         Name and figures of each row, None where there is no figure.
-    public : bool
-        The section holds no symbol and no count, so that it may be shown to anybody. Figures are rounded there.
     """
 
     name: str
@@ -191,7 +191,6 @@ class Section:
     words: str = ""
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str | float | None, ...], ...] = ()
-    public: bool = False
 
 
 @dataclass(frozen=True)

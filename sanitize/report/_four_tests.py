@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from textwrap import fill
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from sanitize._files.outputs import json_text, written
 from sanitize._formatting import Told, clip, figure, of_100, plain
@@ -138,8 +138,6 @@ class Judgement(Told):
         Rows.
     is_twin : bool
         The release that was judged was made for it, of the people alone, by the sanitizer whose release uses all rows.
-    public : bool
-        False, never for others than the owner: the figures are made of raw rows.
     """
 
     pairs: tuple[Pair, ...]
@@ -154,7 +152,6 @@ class Judgement(Told):
     n_people: int
     n_outsiders: int | None
     is_twin: bool = False
-    public: ClassVar[bool] = False
 
     @property
     def refuted(self) -> tuple[str, ...]:
@@ -241,7 +238,7 @@ class Judgement(Told):
         """Plain values."""
         told = {"headline": self.headline, "sentence": self.sentence, "notes": list(self.notes)}
         fields = {"verdict": self.verdict, **vars(self), **told, "pairs": [pair.to_dict() for pair in self.pairs]}
-        return plain({"schema": SCHEMA, "version": VERSION, "library_version": __version__, **fields}, "internal")
+        return plain({"schema": SCHEMA, "version": VERSION, "library_version": __version__, **fields})
 
     def in_a_report(self) -> dict[str, Any]:
         """What a report for the owner holds of it."""

@@ -34,6 +34,7 @@ WORDS: dict[State, str] = {
 # Sections of a report that promise differential privacy, of secrets or of whole rows.
 PROMISES = ("secret_dp", "record_dp")
 SYNTHETIC = "Private synthetic rows"  # title of the second one, where none stands for a row of the table
+_STATED = "The limit holds if the distribution is as stated; how far the truth may differ from it is not known."
 ALONE = "Counts this release alone: others of the same rows add to it; a ledger counts."
 # Name of the mechanism of all releases of a ledger together.
 LEDGER = "ledger"
@@ -94,16 +95,21 @@ def is_useless(state: State, shares: Sequence[float]) -> bool:
 
 
 def headline(document: dict[str, Any]) -> str:
-    """The state in capitals, with the cause of a refusal, or how many columns keep next to nothing and why."""
-    verdict = document["verdict"]
+    """The state in capitals, with the cause of a refusal, or how many columns keep next to nothing and why.
+
+    The public one has neither the cause nor the columns: both are found in the table.
+    """
+    verdict, is_public = document["verdict"], document["audience"] == "public"
     words = WORDS[verdict["state"]]
+    if verdict["state"] == "refused" and is_public:
+        return f"{words}: nothing may be released"
     if verdict["state"] == "refused":
         return f"{words}: {_refusal(document)[0]}"
     if verdict["state"] == "rows" and not verdict["counted"]:
         words = "HOLDS FOR THE STATED DISTRIBUTION ONLY"
     if synthetic(document):
         return SYNTHETIC.upper()
-    if not verdict["useless"]:
+    if is_public or not verdict["useless"]:
         return words
     shares, why = [column["share"] for column in document["kept"]], Lack(**verdict["lack"]).words
     few, n = sum(share < USELESS_BELOW for share in shares), len(shares)
@@ -121,6 +127,8 @@ def sentence(document: dict[str, Any]) -> str:
     verdict = document["verdict"]
     if synthetic(document):
         return "All rows are drawn from one model of noisy counts, and none stands for a row of the table."
+    if document["audience"] == "public":
+        return _claim(verdict)
     if verdict["state"] == "refused":
         words = _refusal(document)[1]
     elif verdict["state"] == "audit":
@@ -132,6 +140,20 @@ def sentence(document: dict[str, Any]) -> str:
     if not verdict["useless"]:
         return words
     return f"{words} Next to nothing is less than {100 * USELESS_BELOW:g} % of a column's information."
+
+
+def _claim(verdict: dict[str, Any]) -> str:
+    """For whom the limit holds, whatever the table is: without what was found for a sample of other rows."""
+    if verdict["state"] == "source":
+        level = f"{100 * float(verdict['confidence']):.4g} % sure"
+        return f"The limit holds for whatever these rows were drawn from, if it has no other values ({level})."
+    return {
+        "rows": "The limit holds if these rows are everybody; if they are a sample, it may be off."
+        if verdict["counted"]
+        else _STATED,
+        "refused": "The release was not within its limit.",
+        "audit": "Nothing is claimed: this only measures what the columns tell.",
+    }[verdict["state"]]
 
 
 def _exposure(document: dict[str, Any], *, is_sure: bool) -> str:
@@ -197,7 +219,7 @@ def with_headline(document: dict[str, Any]) -> dict[str, Any]:
 def colour(document: dict[str, Any]) -> str:
     """Name of the headline's colour: ``good``, ``doubt``, ``bad`` or ``plain``."""
     verdict = document["verdict"]
-    if verdict["useless"] and not synthetic(document):
+    if verdict.get("useless") and not synthetic(document):
         return "doubt"
     return {"source": "good", "rows": "doubt", "refused": "bad", "audit": "plain"}[verdict["state"]]
 
@@ -234,7 +256,7 @@ def _source(document: dict[str, Any]) -> str:
 
 def _rows(document: dict[str, Any]) -> str:
     if not document["verdict"]["counted"]:
-        return "The limit holds if the distribution is as stated; how far the truth may differ from it is not known."
+        return _STATED
     words, worst = "The limit holds if these rows are everybody", _worst(document)
     beyond = [measure for measure in worst.values() if excess_of(measure) > VERDICT_TOLERANCE]
     # Of other budgets, and of limits by value, the extremes of the lifts and their ratio have implied bounds alone.

@@ -26,7 +26,7 @@ N_CELLS_OF_A_WARNING = 600
 
 def page_of(document: dict[str, Any], *, whole: bool = True) -> str:
     """Document as a page; without its shell for a notebook, where its style reaches nothing outside."""
-    columns, kept = document["columns"], document["kept"]
+    columns, kept = document["columns"], document.get("kept", ())
     roles = (("sensitive", "sensitive"), ("released", "released"), ("kept", "kept as it is"))
     return rendered(
         "report/report.html.jinja",

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sanitize._checks import one_of
-from sanitize._version import __version__
 from sanitize.budgets import ChannelBudget, by_value, limit_rows, limits_for
 from sanitize.channel import ReducedChannel
 from sanitize.errors import BudgetExceeded, InvalidParameter
@@ -23,7 +22,7 @@ from sanitize.joint import JointDistribution, check_distribution
 from sanitize.lifts import lift
 from sanitize.measures import side_knowledge
 from sanitize.report._curve import check_same_distribution
-from sanitize.report._document import to_document
+from sanitize.report._document import release_note, to_document
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
 from sanitize.report._headline import short
 from sanitize.report._saved import SavedReport
@@ -328,7 +327,7 @@ _KEPT: dict[int, LeakageReport] = {}
 
 
 def attach_report(frame: Any, report: LeakageReport) -> Any:
-    """Remember the report of a released frame; pandas frames also carry a summary without counts."""
+    """Remember the report of a released frame; pandas frames also say what a released file says about itself."""
     key = id(frame)
     try:
         weakref.finalize(frame, _KEPT.pop, key, None)
@@ -336,8 +335,7 @@ def attach_report(frame: Any, report: LeakageReport) -> Any:
         return frame
     _KEPT[key] = report
     if hasattr(frame, "attrs"):
-        words = {"version": __version__, "mechanism": report.facts.mechanism, "budget": repr(report.budget)}
-        frame.attrs["sanitize"] = json.dumps(words | {"within_budget": report.ok})
+        frame.attrs["sanitize"] = json.dumps(release_note(report))
     return frame
 
 

@@ -26,7 +26,7 @@ from sanitize._formatting import exact
 from sanitize.budgets import BUDGETS, budget_from_dict
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
 from sanitize.measures import Kind, Measure
-from sanitize.report._document import SCHEMA, VERSION, Audience, OptimalityForm, publish, warnings_of_facts
+from sanitize.report._document import LEFT_OUT, SCHEMA, VERSION, Audience, OptimalityForm, publish, warnings_of_facts
 from sanitize.report._headline import (
     VERDICT_TOLERANCE,
     Lack,
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 # A report of a million symbols takes half of this.
 _MOST_BYTES = 1 << 28
-# Room for rounding in the public document, of a figure beside its bound.
-_ROUNDING = 1e-3
+# Room for rounding of a figure beside its bound.
+_ROUNDING = 1e-6
 # Mechanisms that certify symbol by symbol, where others have a worst case over a set of distributions.
 _CERTIFIED = ("tree merging", "tree random response")
 
@@ -101,18 +101,23 @@ class _LiftMap(Declared, frozen=True):
             require(all(len(row) == len(self.prior) for row in side.log_lift), "is not rectangular")
 
 
-_VERDICT = form(
-    **dict.fromkeys(("ok", "useless", "counted", "seeded", "refuted"), bool),
+# What of a verdict everybody may read, and what its owner has besides.
+_CLAIM = {
+    **dict.fromkeys(("ok", "counted", "seeded"), bool),
     **dict.fromkeys(("headline", "sentence", "allowed", "mechanism", "output", "people", "alone"), str),
-    state=State,
+    "state": State,
+    "known": list[str],
+    "budget": dict[str, Finite | str | dict[str, Finite | str]] | None,
+    "confidence": Share | None,
+    "recorded": Count | None,
+}
+_VERDICT = form(
+    **_CLAIM,
+    **dict.fromkeys(("useless", "chosen", "refuted"), bool),
     lack=Lack | None,
-    known=list[str],
-    budget=dict[str, Finite | str | dict[str, Finite | str]] | None,
     worst_excess=_FIGURE,
     tolerance=Number,
     optimality=OptimalityForm | None,
-    confidence=Share | None,
-    recorded=Count | None,
 )
 _PAIR = form(
     **dict.fromkeys(("name", "title", "question", "verdict", "difference", "words"), str),
@@ -138,22 +143,27 @@ _COMMON = {
     "schema": str,
     "version": int,
     "library_version": str,
-    "audience": Literal["internal", "public"],
-    "verdict": _VERDICT,
     "origin": form(**dict.fromkeys(("title", "date", "table", "policy", "digest"), str | None)) | None,
-    "columns": form(
-        **dict.fromkeys(("sensitive", "released", "kept", "constant", "binned"), list[str]), replaced=(list[str], [])
-    ),
-    "kept": listed(form(column=str, share=Share, before=_FIGURE, after=_FIGURE)),
-    "of_cells": bool,
-    "measures": list[MeasureForm],
-    "warnings": list[str],
-    "sections": listed(form(name=str, title=str, words=str, columns=list[str], rows=list[_Row], public=bool)),
+    "sections": listed(form(name=str, title=str, words=str, columns=list[str], rows=list[_Row])),
 }
+_ROLES = dict.fromkeys(("sensitive", "released", "kept"), list[str])
 _FORMS = {
-    "public": form(**_COMMON),
+    "public": form(
+        **_COMMON,
+        audience=Literal["public"],
+        verdict=form(**_CLAIM),
+        columns=form(**_ROLES),
+        left_out=Literal[LEFT_OUT],
+    ),
     "internal": form(
         **_COMMON,
+        audience=Literal["internal"],
+        verdict=_VERDICT,
+        columns=form(**_ROLES, constant=list[str], binned=list[str], replaced=(list[str], [])),
+        kept=listed(form(column=str, share=Share, before=_FIGURE, after=_FIGURE)),
+        of_cells=bool,
+        measures=list[MeasureForm],
+        warnings=list[str],
         **dict.fromkeys(("n_rows", "n_unseen", "n_single"), Count | None),
         **dict.fromkeys(("n_combinations", "n_symbols"), Count),
         symbols=listed(form(symbol=str, probability=Share, **_LIFTS, excess=_FIGURE)),
@@ -212,8 +222,10 @@ class SavedReport(ReportViews):
             raise SourceError(f"this is not a report: its schema is not {SCHEMA!r}")
         if document.get("version") != VERSION or isinstance(document["version"], bool):
             raise SourceError(f"the report has another version than {VERSION}, the one this library reads")
+        if document.get("audience") not in ("internal", "public"):
+            raise SourceError("the report's audience must be one of 'internal', 'public'")
         try:
-            read(_FORMS["internal" if document.get("audience") == "internal" else "public"], document)
+            read(_FORMS[document["audience"]], document)
         except Misfit as error:
             raise SourceError(f"the report is damaged, or another program's: {error}") from None
         saved = copy.deepcopy(dict(document))
@@ -232,20 +244,20 @@ class SavedReport(ReportViews):
 
     @property
     def useless(self) -> bool:
-        """Whether the report said that most released columns keep less than 5 % of their information."""
-        return bool(self._saved["verdict"]["useless"])
+        """Whether it said that most released columns keep less than 5 % of their information; a public one does not."""
+        return bool(self._saved["verdict"].get("useless"))
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The figures of the release by name, with the verdict; no symbols and no counts."""
-        verdict = self._saved["verdict"]
-        values = {m["name"]: None if m["after"] is None else float(m["after"]) for m in self._saved["measures"]}
-        optimality = verdict["optimality"] or {"words": None, "gap": None}
+        """The figures of the release by name, with the verdict; of a public report the verdict alone."""
+        verdict, lines = self._saved["verdict"], self._saved.get("measures", [])
+        values = {m["name"]: None if m["after"] is None else float(m["after"]) for m in lines}
+        optimality = verdict.get("optimality") or {"words": None, "gap": None}
         found = {"status": optimality["words"], "gap": optimality["gap"]}
         return {"ok": self.ok, "mechanism": verdict["mechanism"], "budget": verdict["allowed"], **found, **values}
 
     def to_frame(self, table: Literal["measures", "symbols"] = "measures") -> pd.DataFrame:
-        """One of the report's tables as a pandas DataFrame; a public report has no symbols."""
+        """One of the report's tables as a pandas DataFrame; a public report has none."""
         import pandas as pd
 
         one_of("table", table, "measures", "symbols")
@@ -277,11 +289,8 @@ def _refuse(wrong: object, words: str) -> None:
 def _check_sense(document: dict[str, Any]) -> None:
     """Refuse a report whose parts contradict each other."""
     verdict, columns = document["verdict"], document["columns"]
-    _refuse(verdict["tolerance"] != VERDICT_TOLERANCE, f"the report's tolerance is not {VERDICT_TOLERANCE:g}")
     budget = verdict["budget"]
-    is_half = (budget is None) != (verdict["worst_excess"] is None)
-    _refuse(is_half, "the report has an excess without a budget, or a budget without an excess")
-    # A budget of somebody else's making has words of its own.
+    # A budget of somebody else's making has words of its own, and limits by value have no names for the public.
     kind = None if budget is None else budget.get("type", "LiftBudget")
     if not isinstance(kind, str) or kind in BUDGETS:
         try:
@@ -291,8 +300,22 @@ def _check_sense(document: dict[str, Any]) -> None:
         words = allowed_words(made, verdict["known"])
         _refuse(verdict["allowed"] != words, "the report's words on its budget contradict the budget")
     _refuse(set(verdict["known"]) - set(columns["released"]), "a column that may be known is not released")
-    over = verdict["worst_excess"] is not None and float(verdict["worst_excess"]) > VERDICT_TOLERANCE
+    state = state_of(ok=verdict["ok"], has_budget=budget is not None, confidence=verdict["confidence"])
     exposed = bool(set(columns["kept"]) & set(columns["sensitive"]))
+    _refuse(verdict["ok"] and exposed, "the report's verdict contradicts its columns")
+    _refuse(verdict["state"] != state, "the report's verdict contradicts its state")
+    if document["audience"] == "internal":
+        _check_figures(document, exposed=exposed)
+    _refuse(with_headline(document) != document, "the report's headline contradicts what it says")
+
+
+def _check_figures(document: dict[str, Any], *, exposed: bool) -> None:
+    """The same of the figures of the owner's report."""
+    verdict = document["verdict"]
+    _refuse(verdict["tolerance"] != VERDICT_TOLERANCE, f"the report's tolerance is not {VERDICT_TOLERANCE:g}")
+    is_half = (verdict["budget"] is None) != (verdict["worst_excess"] is None)
+    _refuse(is_half, "the report has an excess without a budget, or a budget without an excess")
+    over = verdict["worst_excess"] is not None and float(verdict["worst_excess"]) > VERDICT_TOLERANCE
     _refuse(verdict["ok"] is (over or exposed or verdict["refuted"]), "the report's verdict contradicts its figures")
     names = [measure["name"] for measure in document["measures"]]
     _refuse(len(set(names)) < len(names), "the report lists a measure twice")
@@ -300,32 +323,19 @@ def _check_sense(document: dict[str, Any]) -> None:
     missing = {"max_log_lift", "min_log_lift", "utility", "normalized_utility"} - computed
     _refuse(missing, f"the report lacks the measure {min(missing, default='')!r}")
     for measure in document["measures"]:
-        room = _ROUNDING * abs(float(measure["bound"] or 0.0)) + 1e-6
         _refuse(
-            verdict["ok"] and measure["kind"] == "exact" and excess_of(measure) > room,
+            verdict["ok"] and measure["kind"] == "exact" and excess_of(measure) > _ROUNDING,
             f"the report is said to be within its budget, and its {measure['name']} is not",
         )
-    _check_headline(document)
-    if document["audience"] == "internal":
-        told = warnings_of_facts(document)
-        _refuse(document["warnings"][: len(told)] != told, "the report does not warn of what its own figures say")
-        _refuse(len(document["symbols"]) > document["n_symbols"], "the report lists more symbols than it counts")
-
-
-def _check_headline(document: dict[str, Any]) -> None:
-    """The headline is the one that the figures call for."""
-    verdict = document["verdict"]
     worst = {m["name"] for m in document["measures"] if of_source(m) and m["after"] is not None}
     expected = {f"worst_{name}" for name in ("max_log_lift", "min_log_lift", "ldp_sensitive")}
     # A tree's own certificate takes the place of a worst case.
     lacks = not worst and verdict["confidence"] is not None and verdict["mechanism"] not in _CERTIFIED
     _refuse(lacks or (worst and worst != expected), "the report's worst case lacks a figure")
-    state = state_of(ok=verdict["ok"], has_budget=verdict["budget"] is not None, confidence=verdict["confidence"])
-    # Shares of a public report are rounded: there 0.05 may be a little less.
-    shares = [column["share"] - (_ROUNDING if document["audience"] == "public" else 0) for column in document["kept"]]
-    useless = is_useless(state, shares)
-    wrong = verdict["state"] != state or verdict["useless"] > useless or verdict["useless"] is not bool(verdict["lack"])
-    if document["audience"] == "internal":
-        wrong |= verdict["useless"] != useless or (document["n_rows"] is not None) != verdict["counted"]
+    useless = is_useless(verdict["state"], [column["share"] for column in document["kept"]])
+    wrong = verdict["useless"] != useless or verdict["useless"] is not bool(verdict["lack"])
+    wrong |= (document["n_rows"] is not None) != verdict["counted"]
     _refuse(wrong, "the report's state contradicts its figures")
-    _refuse(with_headline(document) != document, "the report's headline contradicts its figures")
+    told = warnings_of_facts(document)
+    _refuse(document["warnings"][: len(told)] != told, "the report does not warn of what its own figures say")
+    _refuse(len(document["symbols"]) > document["n_symbols"], "the report lists more symbols than it counts")

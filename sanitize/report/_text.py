@@ -29,8 +29,16 @@ def to_text(document: dict[str, Any]) -> str:
     intervals and measures.
     """
     most = LINES[document["audience"]]
+    if document["audience"] == "public":
+        promises = [section for section in document["sections"] if section["name"] in PROMISES]
+        parts = [section for section in document["sections"] if section not in promises]
+        lines = [*_head(document), "", *_paragraph(document["left_out"])]
+        lines += [line for section in promises for line in _section(section)]
+        return "\n".join(
+            lines + _cut([line for section in parts for line in _section(section)], most - len(lines), "more")
+        )
     head, measures = _head(document), _measures(document["measures"])
-    symbols = _symbols(document["symbols"], document["n_symbols"]) if "symbols" in document else []
+    symbols = _symbols(document["symbols"], document["n_symbols"])
     words = _paragraph(f"{utility_words(document)}.", most=2)
     words += _judged(document.get("judgement"))
     sections = [section for section in document["sections"] if section["name"] not in PROMISES]
@@ -63,6 +71,8 @@ def to_text(document: dict[str, Any]) -> str:
 
 def to_brief(document: dict[str, Any]) -> str:
     """What whoever released has to know, in some six lines of 80 columns: verdict, people, what is kept."""
+    if document["audience"] == "public":
+        return to_text(document)
     verdict, gravest, judged = document["verdict"], grave(document), document.get("judgement")
     more = len(document["warnings"]) - len(gravest)
     told = [_title(verdict), verdict["sentence"], verdict["people"]]
@@ -144,7 +154,9 @@ def _price_words(found: dict[str, dict[str, Any]]) -> str:
 
 
 def margin_words(document: dict[str, Any]) -> str:
-    """How far the riskiest released symbol is from its budget."""
+    """How far the riskiest released symbol is from its budget, or for the public that it is within it."""
+    if document["audience"] == "public":
+        return "; the release is within it" if document["verdict"]["state"] in ("source", "rows") else ""
     excess = document["verdict"]["worst_excess"]
     if excess is None or excess == "-inf":
         return ""
@@ -169,7 +181,7 @@ def _head(document: dict[str, Any]) -> list[str]:
     if document.get("n_rows") is not None:
         lines.append(f"rows: {document['n_rows']}")
     lines += _paragraph(f"budget: {verdict['allowed']}{margin_words(document)}", most=3)
-    lines += [f"design: {clip(verdict['optimality']['words'], 70)}"] if verdict["optimality"] else []
+    lines += [f"design: {clip(verdict['optimality']['words'], 70)}"] if verdict.get("optimality") else []
     return lines + _paragraph(clip(verdict["alone"], 200), most=2)
 
 

@@ -14,8 +14,9 @@ from sanitize.report._headline import colour
 class ReportViews(ABC):
     """Views of a report, each made from its document and from nothing else.
 
-    ``audience`` is ``internal`` (with released symbols and counts) or ``public``; a report that was measured is
-    internal unless told otherwise, a saved one has the audience it was saved for.
+    ``audience`` is ``internal`` (with figures, released symbols and counts) or ``public`` (what was declared, and the
+    verdict); a report that was measured is internal unless told otherwise, a saved one has the audience that it was
+    saved for.
     """
 
     @property
@@ -63,8 +64,8 @@ class ReportViews(ABC):
 
 
 def badge(report: ReportViews) -> str:
-    """Headline of a report for the public and what is said of figures and people, with no symbol and no count."""
-    document = report.to_dict(audience="public")
+    """Headline of a report and what is said of figures and people, with no symbol, for the screen of its owner."""
+    document = report._document("internal", 0) if report._audience == "internal" else report.to_dict()
     verdict = document["verdict"]
     # Of the bar beside the words, which are in the colour of the notebook's own text.
     colours = {"good": "#1a7f37", "doubt": "#b45309", "bad": "#b42318", "plain": "#2563eb"}

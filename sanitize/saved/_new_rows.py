@@ -86,7 +86,7 @@ class NewRows:
             before, load = numbered
             found, symbols = total.without_rows(), []
             for batch in load.batches():
-                columns = layout.columns(batch)
+                columns = layout.columns(batch, first=before)
                 symbols.append(channel.inputs.encode(columns).astype("<i4", copy=False))
                 if measured:
                     found.count(columns, before)

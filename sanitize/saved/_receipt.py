@@ -21,9 +21,10 @@ from sanitize._files.sealed_text import digest_of
 from sanitize._files.source import bytes_of
 from sanitize._release.designer import Designer, refuse_noisy
 from sanitize._release.first_pass import RowOrder
-from sanitize._sampling.noise import NoiseKey, is_secure, random_words
+from sanitize._sampling.noise import HiddenText, NoiseKey, hidden, is_secure, random_words
 from sanitize._version import __version__
 from sanitize.channel import Channel, ChannelForm
+from sanitize.classes import ClassPartition
 from sanitize.errors import InvalidChannel, InvalidParameter, SourceError, TargetError
 from sanitize.saved._form import own_budget
 
@@ -47,7 +48,11 @@ class _ReceiptForm(Declared, frozen=True, eq=False):
     source: str
     key: Digest
     channel: ChannelForm | None
+    classes: ClassPartition | None
     sha256: str
+
+    def __repr__(self) -> str:
+        return "_ReceiptForm()"
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,8 @@ class Receipt:
         Versions of the library and of what decides bytes and last digits.
     digest : str
         SHA-256 of the file that it was read from.
+    classes : ClassPartition or None
+        Latent classes of the rows, whose fit another processor may end elsewhere.
 
     Examples
     --------
@@ -91,6 +98,7 @@ class Receipt:
     channel: Channel | None
     made_with: dict[str, str]
     digest: str = ""
+    classes: ClassPartition | None = field(default=None, repr=False)
 
     @classmethod
     def begin(cls, source: Source, sanitizer: object, rows: RowOrder, key: bytes | None) -> Receipt:
@@ -101,6 +109,7 @@ class Receipt:
         InvalidParameter
             If such a release cannot be drawn again.
         """
+        key = hidden(key)
         refuse_noisy(sanitizer, _NO_SECRET_DP)
         known = sanitizer.recipe().random_state if key is None and isinstance(sanitizer, Designer) else key
         whole = random_words(known) if is_secure(known) else None
@@ -121,11 +130,10 @@ class Receipt:
             If its budget is not one of the library's, so that no policy can name it.
         """
         own_budget(release.spec.budget)
-        channel = release.channel.form() if release.printer is None else None
-        key = self.key.key.hex()
-        return sealed(
-            _ReceiptForm("sanitize/receipt", 1, _WARNING, self.made_with, self.rows, self.source, key, channel, "")
-        )
+        classes = release.printer if isinstance(release.printer, ClassPartition) else None
+        channel = release.channel.form() if release.printer is None or classes else None
+        made = self.made_with, self.rows, self.source, self.key.key.hex(), channel, classes
+        return HiddenText(sealed(_ReceiptForm("sanitize/receipt", 1, _WARNING, *made, "")))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Receipt:
@@ -138,11 +146,11 @@ class Receipt:
         """
         file = path_of(path, SourceError)
         try:
-            content = bytes_of(file)
+            content = hidden(bytes_of(file))
             form = unsealed(_ReceiptForm, content)
             channel = None if form.channel is None else form.channel.channel()
             key, digest = NoiseKey(bytes.fromhex(form.key)), hashlib.sha256(content).hexdigest()
-            return cls(key, form.rows, form.source, channel, form.made_with, digest)
+            return cls(key, form.rows, form.source, channel, form.made_with, digest, form.classes)
         except (Misfit, InvalidChannel) as error:
             raise SourceError(f"{file.name} is not a receipt that can be used here: {error}") from None
 

@@ -1,9 +1,9 @@
 """A fitted release without the distribution it was fitted on: saved as JSON, read back, applied to new rows.
 
-What is saved is what a new file needs: the channel, the roles of the columns, bins, the budget and the public
-figures of the fit. The distribution of (S, X), counts and keys are not. The channel does tell some of P_X: a released
-symbol is printed as a public one with the frequencies of its group. A tree tells more: its thresholds, and the rows
-that it prints from. Whoever may write to the saved text decides what is released by it, so keep it like code.
+What is saved is what a new file needs: the channel, the roles of the columns, bins, the budget and the figures of
+the fit in four digits. The distribution of (S, X), counts and keys are not. The channel does tell some of P_X: a
+released symbol is printed as a public one with the frequencies of its group. A tree tells more: its thresholds, and
+the rows that it prints from. Whoever may write to the saved text decides what is released by it, so keep it like code.
 """
 
 from __future__ import annotations
@@ -18,17 +18,28 @@ from sanitize._files.declared import UNSET, Misfit, plain, read, sealed, unseale
 from sanitize._files.outputs import json_text, written
 from sanitize._files.sealed_text import seal_of
 from sanitize._files.source import Numbers, bytes_of
-from sanitize._formatting import exact, rounded
+from sanitize._formatting import rounded
 from sanitize._release.design import Specification
 from sanitize._release.designer import Designer, Prepared
-from sanitize._release.layout import bare_tree
+from sanitize._release.layout import CellLayout, bare_partition
 from sanitize._release.release import Release, bare_design, no_mechanism
-from sanitize._sampling.noise import NoiseKey
+from sanitize._sampling.noise import NoiseKey, hidden
 from sanitize._version import __version__
 from sanitize.binning import AnyBins, is_numeric
 from sanitize.budgets import budget_from_dict, budget_to_dict, nameless
+from sanitize.classes import ClassPartition
 from sanitize.errors import InvalidParameter, SanitizeError
-from sanitize.report import ALONE, MeasureForm, OptimalityForm, rendered
+from sanitize.report import (
+    ALONE,
+    LEFT_OUT,
+    NOTE_FORMAT,
+    MeasureForm,
+    OptimalityForm,
+    claims,
+    grave,
+    release_note,
+    rendered,
+)
 from sanitize.saved._form import Damaged, SavedForm, check_fit, contents_of, own_budget
 from sanitize.saved._new_rows import NewRows
 
@@ -45,6 +56,7 @@ if TYPE_CHECKING:
     from sanitize.report import Audience, LeakageReport
     from sanitize.saved._form import Output
 
+_HOLDS = "HOLDS FOR THE DISTRIBUTION OF THE FIT"
 DISTRIBUTION = "the distribution of the rows that the channel was fitted on"
 
 
@@ -96,7 +108,7 @@ class SavedRelease:
     secret_dp: tuple[float, float] | None = field(repr=False)
     record_dp: tuple[float, float] | None = field(repr=False)
     _layout: Layout = field(repr=False)
-    _printer: Printer | None = field(default=None, repr=False)
+    _printer: Printer | ClassPartition | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, sanitizer: Designer) -> SavedRelease:
@@ -111,17 +123,19 @@ class SavedRelease:
         """
         release = sanitizer.fitted_release()
         # A saved release draws its own noise, so the seed of the sanitizer is not its own.
-        public = sanitizer.report_.with_key().to_dict(audience="public")
-        known = public["verdict"]["optimality"]
-        optimality = known and read(OptimalityForm, known).optimality
+        report = sanitizer.report_.with_key()
+        optimality = report.facts.optimality
+        if optimality is not None and optimality.gap is not None:
+            optimality = replace(optimality, gap=float(f"{optimality.gap * 1.0005:.4g}"))  # four digits, rounded up
         for name, bins in release.layout.bins.items():
             if type(bins) not in get_args(AnyBins):
                 raise InvalidParameter(f"the bins of column {name!r} are not the library's own and cannot be saved")
-        facts = sanitizer.report_.facts
+        facts = report.facts
         design = own_budget(release.spec.budget), release.channel.with_optimality(optimality)
-        said = tuple(read(MeasureForm, line).measure() for line in public["measures"]), tuple(public["warnings"])
+        said = tuple(map(_in_four_digits, report.measures)), tuple(grave(claims(report)))
         promises, printing = (facts.secret_dp, facts.record_dp), (release.layout, release.printer)
-        return cls(release.spec.name, cast("Output", facts.output), *design, *said, *promises, *printing)
+        mechanism = release_note(report)["mechanism"]  # by which files of new rows call it, too
+        return cls(mechanism, cast("Output", facts.output), *design, *said, *promises, *printing)
 
     @property
     def sensitive(self) -> tuple[str, ...]:
@@ -175,20 +189,20 @@ class SavedRelease:
             form = unsealed(SavedForm, text)
             layout, optimality = form.layout(), None if form.optimality is None else form.optimality.optimality
             channel = form.channel.channel().with_optimality(optimality)
-            check_fit(layout, channel, form.printer, form.output)
+            check_fit(layout, channel, printer := form.writer(), form.output)
             design = budget_from_dict(form.budget), channel
             said = tuple(figure.measure() for figure in form.figures), form.warnings
-            promises, printing = (form.secret_dp, form.record_dp or None), (layout, form.printer)
+            promises, printing = (form.secret_dp, form.record_dp or None), (layout, printer)
             return cls(form.mechanism, form.output, *design, *said, *promises, *printing)
         except (Misfit, SanitizeError) as error:
             raise Damaged(error) from None
 
-    def bound(self) -> Release:
-        """The release that encodes, draws and prints rows."""
+    def bound(self, layout: Layout | None = None) -> Release:
+        """The release that encodes, draws and writes rows, perhaps with a layout of another key of classes."""
         # Whatever is drawn from cells is drawn by the printer.
         output: ReleaseMode = "label" if self.output == "label" else "resample"
-        spec = Specification(self.mechanism, no_mechanism, self.budget, output=output)
-        return Release(**vars(bare_design(self.channel)), layout=self._layout, spec=spec, printer=self._printer)
+        spec, layout = Specification(self.mechanism, no_mechanism, self.budget, output=output), layout or self._layout
+        return Release(**vars(bare_design(self.channel)), layout=layout, spec=spec, printer=self._printer)
 
     @property
     def numbers(self) -> Numbers:
@@ -222,23 +236,35 @@ class SavedRelease:
         UnknownSymbol
             If rows hold a public value that was not there at fit.
         """
+        key = hidden(key)
         looks = self.secret_dp is None and self.record_dp is None
-        rows = NewRows.read(table, order, self._layout, self.channel, secrets=looks)
+        whole = NoiseKey.from_system() if key is None else NoiseKey(key)
+        layout = self._layout
+        if isinstance(layout, CellLayout):
+            layout = layout.keyed(whole.derive("classes"))
+            if key is not None:  # other rows get other draws of classes, too
+                digest = NewRows.read(table, "shuffle", layout, self.channel, secrets=False).digest
+                layout = layout.keyed(whole.derive(f"classes {self.fingerprint} {digest}"))
+        rows = NewRows.read(table, order, layout, self.channel, secrets=looks)
         held_out, warnings = rows.held_out(self.mechanism, self.output, self.budget)
         report = AppendedReport(self, rows.n, held_out, rows.kept, (*self._layout.notes(rows.clipped), *warnings))
-        whole = NoiseKey.from_system() if key is None else NoiseKey(key)
         words = whole.derive(f"saved {self.fingerprint} {rows.digest}")
-        return Prepared(self.bound(), rows.seen, words, report, footer_of(report, order))
+        return Prepared(self.bound(layout), rows.seen, words, report, footer_of(report, order))
 
     def _form(self) -> SavedForm:
         layout, channel = self._layout, self.channel
         mechanism, output, record_dp = self.mechanism, self.output, self.record_dp or UNSET
         bins, labelled = tuple(bins for _, bins in sorted(layout.bins.items())), tuple(sorted(layout.labelled))
         columns = layout.sensitive, layout.read, layout.missing, bins, labelled
-        design = budget_to_dict(self.budget), channel.form(), bare_tree(layout), self._printer
+        printer = None if isinstance(self._printer, ClassPartition) else self._printer  # which the layout has
+        design = budget_to_dict(self.budget), channel.form(), bare_partition(layout), printer
         figures = tuple(map(MeasureForm.of, self.figures))
         said = OptimalityForm.of(channel.optimality), figures, self.warnings, self.secret_dp
         return SavedForm("sanitize/release", 1, __version__, mechanism, output, *columns, *design, *said, "", record_dp)
+
+
+def _in_four_digits(line: Measure) -> Measure:
+    return read(MeasureForm, {name: rounded(value) for name, value in vars(line).items()}).measure()
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +317,7 @@ class AppendedReport:
     @property
     def headline(self) -> str:
         """What the verdict is about, or that the new rows contradict it."""
-        return "HOLDS FOR THE DISTRIBUTION OF THE FIT" if self.ok else "OVER BUDGET ON THE NEW ROWS"
+        return _HOLDS if self.ok else "OVER BUDGET ON THE NEW ROWS"
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -299,7 +325,7 @@ class AppendedReport:
         return {**self.saved.summary, "ok": self.ok, "kept": self.kept, "distribution": DISTRIBUTION}
 
     def to_dict(self, *, audience: Audience = "internal") -> dict[str, Any]:
-        """The report as plain values; the public one holds no counts."""
+        """The report as plain values; the public one holds what was declared, as that of the fit does."""
         state = json.loads(self.saved.to_json())
         document = {
             "schema": "sanitize/appended-report",
@@ -307,18 +333,23 @@ class AppendedReport:
             "library_version": __version__,
             "audience": audience,
             "distribution": DISTRIBUTION,
-            "saved_release": state["sha256"],
             "mechanism": state["mechanism"],
-            "budget": state["budget"] if audience == "internal" else nameless(state["budget"]),
             "columns": {"sensitive": state["sensitive"], "released": state["public"]},
-            "ok": self.ok,
-            "kept": self.kept if audience == "internal" else rounded(self.kept),
-            "figures": state["figures"],
             "alone": ALONE,
-            "held_out": None if self.held_out is None else self.held_out.to_dict(audience=audience),
-            "warnings": self._warnings(audience),
         }
-        return document if audience == "public" else document | {"n_rows": self.n_rows, "contents": self.saved.contents}
+        if audience == "public":
+            return document | {"budget": nameless(state["budget"]), "left_out": LEFT_OUT}
+        return document | {
+            "budget": state["budget"],
+            "saved_release": state["sha256"],
+            "ok": self.ok,
+            "kept": self.kept,
+            "figures": state["figures"],
+            "held_out": None if self.held_out is None else self.held_out.to_dict(),
+            "warnings": [*self.saved.warnings, *self.warnings],
+            "n_rows": self.n_rows,
+            "contents": self.saved.contents,
+        }
 
     def to_json(self, path: str | os.PathLike[str] | None = None, *, audience: Audience = "internal") -> str:
         """The report as JSON; written to ``path``, readable by its owner only, when one is given."""
@@ -326,15 +357,9 @@ class AppendedReport:
 
     def to_text(self, *, audience: Audience = "internal") -> str:
         """The report as text."""
-        values = {"warnings": self._warnings(audience), "distribution": DISTRIBUTION, "alone": ALONE}
-        held_out = None if self.held_out is None else self.held_out.to_text(audience=audience)
+        values = {"document": self.to_dict(audience=audience), "of_fit": _HOLDS, "left_out": LEFT_OUT}
+        held_out = None if self.held_out is None else self.held_out.to_text()
         return rendered("saved/appended.txt.jinja", report=self, audience=audience, held_out=held_out, **values)
-
-    def _warnings(self, audience: Audience) -> list[str]:
-        """Notes on the new rows hold counts, so the public learns only that there are some."""
-        if audience == "internal" or not self.warnings:
-            return [*self.saved.warnings, *self.warnings]
-        return [*self.saved.warnings, "the internal report has more warnings, with counts"]
 
     def __str__(self) -> str:
         return self.to_text()
@@ -344,17 +369,17 @@ class AppendedReport:
 
 
 def footer_of(report: AppendedReport, order: RowOrder) -> bytes:
-    """Verdict, budget and figures of the fit as JSON, and which saved release it was."""
-    saved, names = report.saved, ("max_log_lift", "min_log_lift", "normalized_utility")
-    figures = {name: str(rounded(exact(saved.summary.get(name)))) for name in names}
+    """What a file of new rows says about itself, as JSON: the verdict of the fit.
+
+    It is silent on what was found for the new rows, which is a function of them, and has no digest of the saved
+    release, by which whoever knows all rows of the fit but one could try what the last one is.
+    """
     text = {
         "sanitize": __version__,
-        "mechanism": saved.mechanism,
-        "budget": repr(saved.budget),
-        "within_budget": report.ok,
-        "distribution": DISTRIBUTION,
-        "saved_release": saved.fingerprint,
-        **figures,
+        "format": NOTE_FORMAT,
+        "mechanism": report.saved.mechanism,
+        "budget": repr(report.saved.budget),
+        "holds_for": DISTRIBUTION,
         "rows": order,
     }
     return json.dumps(text).encode()

@@ -17,18 +17,20 @@ from sanitize._files.source import Numbers
 from sanitize._limits import SQL_LINES
 from sanitize._release.designer import Designer
 from sanitize._release.first_pass import Counted, FirstPass
-from sanitize._release.layout import TreeLayout
+from sanitize._release.layout import CellLayout
 from sanitize._sampling.alias_method import Buckets, bits_of
-from sanitize._sampling.noise import NoiseKey
+from sanitize._sampling.noise import HiddenText, NoiseKey, hidden
 from sanitize._tables.columns import as_arrow, value_type
 from sanitize._tables.frame import Table
 from sanitize.binning import DateBins, Joined, is_numeric, is_of_dates
 from sanitize.channel import SCALE_BITS
+from sanitize.classes import ClassPartition
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.policy import TREES
+from sanitize.policy import WHOLE
 from sanitize.printing import PrintTable
 from sanitize.report import rendered
 from sanitize.saved import SavedRelease
+from sanitize.trees import Tree
 
 try:
     from sqlglot import exp
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
     from sanitize.policy import Policy
     from sanitize.transformers import Sanitizer
-    from sanitize.trees import Levels, Tree
+    from sanitize.trees import Levels
 
 Frame = TypeVar("Frame")
 Arrays: TypeAlias = "tuple[NDArray[Any], ...]"
@@ -171,32 +173,34 @@ class Database:
         """
         if self.row_id is None:
             raise InvalidParameter("a release needs row_id: a column that is different in each row")
-        bound, coder = bound_of(saved, self.row_id), Coder(self.dialect)
+        own = self._prefix
+        bound, coder = bound_of(saved, self.row_id), Coder(self.dialect, own)
         coded = [code.as_(f"k{k}") for k, code in enumerate(coder.codes(bound))]
         symbol, codes = symbol_of(bound)
-        coder.tables["inputs"] = "symbol, state", codes
+        coder.tables[f"{own}inputs"] = "symbol, state", codes
         steps, last = steps_of(bound.channel)
         for i, (states, buckets) in enumerate(steps):
-            coder.tables[f"stage_{i}"] = "state, place, shift", numbered(states)
-            coder.tables[f"bucket_{i}"] = "place, cut, one, other", numbered(buckets)
+            coder.tables[f"{own}stage_{i}"] = "state, place, shift", numbered(states)
+            coder.tables[f"{own}bucket_{i}"] = "place, cut, one, other", numbered(buckets)
         columns = {name: column.take(last) for name, column in printed_columns(bound).items()}
         heads = [f"c{k}" for k in range(len(columns))]
-        coder.tables["outputs"] = ", ".join(["state", *heads]), numbered([*columns.values()])
+        coder.tables[f"{own}outputs"] = ", ".join(["state", *heads]), numbered([*columns.values()])
         if sum(len(lines) for _, lines in coder.tables.values()) > SQL_LINES:
             raise InvalidParameter(
                 f"its look-up tables take more than {SQL_LINES} lines; release fewer columns at once"
             )
         key = exp.Placeholder() if self.dialect == "sqlite" else exp.Parameter(this=literal(1))
         queries: dict[str, Any] = {name: coder.table(*named) for name, named in coder.tables.items()}
-        queries["secret"] = exp.select(exp.Lower(this=exp.cast(key, "text")).as_("hex"))
-        queries["coded"] = exp.select(coder.column(self.row_id).as_("id"), *coded).from_(self._source)
+        queries[f"{own}secret"] = exp.select(exp.Lower(this=exp.cast(key, "text")).as_("hex"))
+        coded_rows = exp.select(coder.column(self.row_id).as_("id"), *coded).from_(self._source)
         for level, on in coder.joins.items():
-            queries["coded"] = queries["coded"].join(level, on=on, join_type="left")
-        queries["given"] = f"SELECT id, {symbol} AS symbol FROM coded"
-        queries |= drawing(self.dialect, len(steps))
-        rows = f"rows_{len(steps)}"
-        shown = [exp.column(head, "outputs").as_(name, quoted=True) for head, name in zip(heads, columns, strict=True)]
-        query = exp.select(*shown).from_(rows).join("outputs", on=f"outputs.state = {rows}.state")
+            coded_rows = coded_rows.join(level, on=on, join_type="left")
+        queries[f"{own}coded"] = coded_rows
+        queries[f"{own}given"] = f"SELECT id, {symbol} AS symbol FROM {own}coded"
+        queries |= drawing(self.dialect, len(steps), own)
+        rows, outputs = f"{own}rows_{len(steps)}", f"{own}outputs"
+        shown = [exp.column(head, outputs).as_(name, quoted=True) for head, name in zip(heads, columns, strict=True)]
+        query = exp.select(*shown).from_(rows).join(outputs, on=f"{outputs}.state = {rows}.state")
         for name, made in queries.items():  # each once: a hash that is part of a join would be computed for every line
             query = query.with_(name, as_=made, materialized=True, dialect=self.dialect, copy=False)
         return query.order_by(f"{rows}.a", f"{rows}.b", copy=False).sql(self.dialect, copy=False)
@@ -205,6 +209,14 @@ class Database:
     def register(connection: sqlite3.Connection) -> None:
         """Give a connection of SQLite the function that its statements need, since SQLite has no SHA-256."""
         connection.create_function("sanitize_word", 2, lambda text, part: int(words_of([text])[0, part]))
+
+    @property
+    def _prefix(self) -> str:
+        """What names of the statement's own queries begin with, and the table's does not: theirs would hide it."""
+        prefix = "sanitize_"
+        while self.table.lower().startswith(prefix):
+            prefix += "_"
+        return prefix
 
     @property
     def _source(self) -> exp.Table:
@@ -238,12 +250,13 @@ def release(df: Frame, saved: SavedRelease | Designer, *, key: bytes | NoiseKey,
     UnknownSymbol
         If a row holds a public value that was not there at fit.
     """
+    key = hidden(key)
     table, bound = Table.of(df), bound_of(saved, row_id)
-    secret = (key if isinstance(key, NoiseKey) else NoiseKey(key)).key.hex()
+    secret = HiddenText((key if isinstance(key, NoiseKey) else NoiseKey(key)).key.hex())
     ids = texts_of(as_arrow(table[row_id], row_id), row_id)
     state: NDArray[Any] = bound.encode(table)[0]
     steps, last = steps_of(bound.channel)
-    words, placed = (words_of([f"{secret}{mark}|{text}" for text in ids]) for mark in ("", "order"))
+    words, placed = (words_of([HiddenText(f"{secret}{mark}|{text}") for text in ids]) for mark in ("", "order"))
     for word, ((place, shift), (cut, one, other)) in zip(words.T, steps, strict=False):
         bucket = place[state] + (word >> shift[state])
         state = np.where(word < cut[bucket], one[bucket], other[bucket])
@@ -323,7 +336,9 @@ def bound_of(saved: SavedRelease | Designer, row_id: str) -> Release:
     bound = replace(whole.bound(), handle_unknown="error")
     if row_id in {*bound.layout.sensitive, *bound.layout.read, *bound.output_columns}:
         raise InvalidParameter(f"the row id {row_id!r} is sensitive or released; ids stay where they are")
-    if isinstance(bound.layout, TreeLayout) and whole.output != "label":
+    if isinstance(bound.printer, ClassPartition):
+        raise InvalidParameter("SQL generates no rows: release the result of a query with sanitize.release_file")
+    if isinstance(bound.layout, CellLayout) and whole.output != "label":
         raise InvalidParameter(f"SQL prints no rows of a tree with output={whole.output!r}: fit it with output='label'")
     for name, bins in bound.layout.bins.items():
         if isinstance(bins, Joined) and name in bound.layout.read:
@@ -357,7 +372,7 @@ def counted_columns(policy: Policy) -> tuple[str, ...]:
     InvalidParameter
         If counts are not enough, or a column has the name of the counts.
     """
-    if any(channel.mechanism in TREES for channel in policy.channels):
+    if any(channel.mechanism in WHOLE for channel in policy.channels):
         raise InvalidParameter("a tree is grown from rows, not from counts: fit one with output='label' on the table")
     if policy.unit is not None or policy.ledger is not None or policy.receipt is not None:
         raise InvalidParameter("a database books nothing: release by unit, ledger or receipt from Python")
@@ -371,9 +386,13 @@ def counted_columns(policy: Policy) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Coder:
-    """Columns of a table as codes, with the look-up tables that they need and the joins with them."""
+    """Columns of a table as codes, with the look-up tables that they need and the joins with them.
+
+    Names of look-up tables begin with ``own``.
+    """
 
     dialect: str
+    own: str = ""
     tables: dict[str, tuple[str, list[tuple[Any, ...]]]] = field(default_factory=dict)
     joins: dict[str, exp.Expression] = field(default_factory=dict)
 
@@ -386,8 +405,9 @@ class Coder:
     def codes(self, bound: Release) -> list[exp.Expression]:
         """Code of each column of a row, or level of each column of a tree; NULL for a value that was not seen."""
         layout, inputs = bound.layout, bound.channel.inputs
-        if isinstance(layout, TreeLayout):
-            tree = layout.tree
+        if isinstance(layout, CellLayout):
+            tree = layout.partition
+            assert isinstance(tree, Tree)
             return [self.level(levels) if j in tree.column else literal(0) for j, levels in enumerate(tree.columns)]
         return [
             self.interval(name, layout.bins[name].edges[1:-1], len(level))
@@ -424,7 +444,7 @@ class Coder:
         self, name: str, values: Sequence[Any], dtype: pa.DataType, codes: Sequence[int], missing: int
     ) -> exp.Expression:
         """Code of a value by a look-up table; NULL where it is not there."""
-        is_text, value, table = pa.types.is_string(dtype), self.column(name), f"level_{len(self.joins)}"
+        is_text, value, table = pa.types.is_string(dtype), self.column(name), f"{self.own}level_{len(self.joins)}"
         refuse_type(name, is_fit=is_text or is_numeric(dtype) or pa.types.is_boolean(dtype) or pa.types.is_null(dtype))
         lines = zip(map(literal, values), codes, strict=True)
         self.tables[table] = "value, code", [*lines] or [(None, None)]
@@ -444,8 +464,9 @@ class Coder:
 def symbol_of(bound: Release) -> tuple[str, list[tuple[Any, int]]]:
     """Number of a row's public symbol from its codes k0, k1, ..., and what code of the channel each number is."""
     inputs = bound.channel.inputs
-    if isinstance(bound.layout, TreeLayout):
-        return cell_of(bound.layout.tree, 0), [(cell, cell) for cell in range(len(inputs))]
+    if isinstance(bound.layout, CellLayout):
+        assert isinstance(bound.layout.partition, Tree)
+        return cell_of(bound.layout.partition, 0), [(cell, cell) for cell in range(len(inputs))]
     symbol, numbers = "CAST(0 AS BIGINT)", np.zeros(len(inputs), object)  # beyond 64 bits it is refused, not wrapped
     for i, level in enumerate(inputs.levels):
         size = len(level) + 1
@@ -485,7 +506,7 @@ def literal(value: Any) -> exp.Expression:
     return found
 
 
-def drawing(dialect: str, n_steps: int) -> dict[str, str]:
+def drawing(dialect: str, n_steps: int, own: str) -> dict[str, str]:
     """Queries from symbols and keys to released states; they hold internal names alone."""
-    queries = rendered("sql/drawing.sql.jinja", dialect=dialect, n_steps=n_steps).strip().split("\n\n")
+    queries = rendered("sql/drawing.sql.jinja", dialect=dialect, n_steps=n_steps, own=own).strip().split("\n\n")
     return dict(query.split(":\n", 1) for query in queries)

@@ -19,13 +19,14 @@ from sanitize._files.declared import Declared, require
 from sanitize._files.system import in_turn
 from sanitize._limits import LOOKUP_ROWS
 from sanitize._tables.columns import python_values
+from sanitize.binning import is_numeric
 from sanitize.errors import ColumnError
 from sanitize.trees._levels import Levels, as_ordered
 
 _MISSING, _OTHER, _ANY = "missing", "any other", "any value"
 
 
-class Tree(Declared, frozen=True, eq=False, dict=True):
+class Tree(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag="tree"):
     """Binary tree whose leaves, the cells, are boxes of rows; every row, unseen ones included, is in exactly one.
 
     S - X - cell - Y is a Markov chain, so what is certified for cells holds for whole rows. A value that was not
@@ -86,6 +87,19 @@ class Tree(Declared, frozen=True, eq=False, dict=True):
     def names(self) -> tuple[str, ...]:
         """Public columns."""
         return tuple(levels.name for levels in self.columns)
+
+    @property
+    def numeric(self) -> frozenset[str]:
+        """Columns that were numbers when it was grown."""
+        return frozenset(levels.name for levels in self.columns if is_numeric(levels.values.type))
+
+    def keyed(self, key: object) -> Tree:
+        """The tree itself: it draws nothing."""
+        return self
+
+    def without_rows(self) -> Tree:
+        """The same without its counts of rows, which nothing needs after the fit."""
+        return self.__replace__(n_rows=np.zeros_like(self.n_rows))
 
     @cached_property
     def cell_nodes(self) -> NDArray[np.int64]:
@@ -156,7 +170,7 @@ class Tree(Declared, frozen=True, eq=False, dict=True):
             made.append({c.name: label(c, levels) for c, levels in zip(self.columns, kept, strict=True)})
         return made
 
-    def assign(self, table: Mapping[str, Any], workers: int = 1) -> NDArray[np.int32]:
+    def assign(self, table: Mapping[str, Any], workers: int = 1, first: object = None) -> NDArray[np.int32]:
         """Cell of each row of a table that has the public columns, shape (n_rows,), found by some threads."""
         used, place, offset, following, number = self._table
         if not len(used):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sanitize._release.layout import TreeLayout
+from sanitize._release.layout import CellLayout
 from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.columns import as_arrow, masked, value_type
 from sanitize._tables.keys import Positions
@@ -163,8 +163,8 @@ class Cells(Reader):
 
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
         layout, (rows, _) = self.release.layout, self._rows
-        assert isinstance(layout, TreeLayout)
-        cells = layout.tree.assign({name: as_arrow(batch[name], name) for name in layout.tree.names})
+        assert isinstance(layout, CellLayout)
+        cells = layout.partition.assign({name: as_arrow(batch[name], name) for name in layout.partition.names})
         found = rows.encode(batch)
         pairs = np.where(found < 0, -1, cells * np.int64(len(rows)) + found)
         return np.where(self._pairs.of(pairs) >= 0, cells, -1).astype(np.int32)

@@ -25,6 +25,7 @@ from sanitize._release.designer import RecipeDesigner, check_designer, footer_of
 from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._tables.columns import as_arrow
 from sanitize._tolerances import FALSE_ALARM
+from sanitize.classes import ClassPartition
 from sanitize.errors import BudgetExceeded, InvalidChannel, InvalidParameter, RowOrderLeak
 from sanitize.parquet import SecondPass
 from sanitize.policy import Policy, designer_of
@@ -80,7 +81,8 @@ def drawn_again(
                 standing = no_secrets if report is None else "within its budget on the source"
             check = Check("design", appended.ok, f"{appended.saved.mechanism}, as it was saved; {standing}")
         else:
-            prepared = again.prepare(first, rows, key=receipt.key.key, channel=receipt.channel)
+            channel, classes = receipt.channel, receipt.classes
+            prepared = again.prepare(first, rows, key=receipt.key.key, channel=channel, classes=classes)
             report, check = again.report_, design_check(again)
         checks.append(check)
         with outputs() as made:
@@ -317,7 +319,7 @@ def _without_drawing(
             Check("rows", ok=table.n_rows == written.n_rows, detail=n_rows),
             *form_checks(written, json.loads(footer_of(again.report_, rows))),
         ]
-        if isinstance(release.printer, RowModel):
+        if isinstance(release.printer, (RowModel, ClassPartition)):
             with open_source(written_release(written.root), again.numbers) as typed:
                 strange = [
                     column.name
@@ -336,8 +338,8 @@ def _without_drawing(
 
 
 def _words(report: LeakageReport) -> dict[str, Any]:
-    """What a report claims, as anybody may read it."""
-    claim = report._document("public", n_symbols=0)["verdict"]
+    """What a report claims, in the words of its headline."""
+    claim = report._document("internal", n_symbols=0)["verdict"]
     return {name: claim[name] for name in ("state", "headline", "sentence")}
 
 

@@ -396,18 +396,16 @@ def test_results_are_frozen_and_their_views_name_no_sensitive_symbol():
     for result in found:
         with pytest.raises(dataclasses.FrozenInstanceError):
             result.accuracy = 1.0
-        public = json.dumps(result.to_dict(audience="public"), allow_nan=False)
         internal = json.dumps(result.to_dict(), allow_nan=False)
-        for text in (public, internal, result.to_text(), str(result), *result.summary):
+        for text in (internal, result.to_text(), str(result), *result.summary):
             assert "sSecret" not in text
-        assert "300" not in public
     full = report.with_findings(*found)
     for audience in ("internal", "public"):
         assert "sSecret" not in full.to_text(audience=audience)  # one screen: sections may not fit
         for view in (full.to_json(audience=audience), full.to_html(audience=audience)):
             assert "sSecret" not in view
-            assert view.count("best possible adversary") >= 1
-        assert len(full.to_dict(audience=audience)["sections"]) == len(found)
+            assert (view.count("best possible adversary") >= 1) is (audience == "internal")
+        assert len(full.to_dict(audience=audience)["sections"]) == (len(found) if audience == "internal" else 0)
     assert not report.to_dict()["sections"]
     assert max(map(len, full.to_text().splitlines())) <= 80
 

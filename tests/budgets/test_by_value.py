@@ -232,8 +232,8 @@ def test_names_stand_in_the_owners_view_alone(fitted, tmp_path) -> None:
     path = tmp_path / "rows.parquet"
     rows.to_parquet(path)
     release = sz.SubsetMerging(BUDGET, sensitive="ill", public=["town", "age"])
-    sz.privatize_parquet(path, tmp_path / "released.parquet", release)
-    appended = sz.privatize_parquet(path, tmp_path / "more.parquet", sz.SavedRelease.of(sanitizer))
+    sz.release_file(path, tmp_path / "released.parquet", release)
+    appended = sz.release_file(path, tmp_path / "more.parquet", sz.SavedRelease.of(sanitizer))
     public += [appended.to_json(audience="public"), appended.to_text(audience="public")]
     public += [(tmp_path / name).read_bytes().decode("latin-1") for name in ("released.parquet", "more.parquet")]
     for text in public:
@@ -256,7 +256,7 @@ def test_a_saved_release_keeps_the_limits_and_judges_new_rows_by_them(fitted, tm
     assert saved.budget == BUDGET
     for name, some in (("all", rows), ("none of hiv", rows[rows["ill"] != "hiv"])):
         some.to_parquet(tmp_path / f"{name}.parquet")
-        report = sz.privatize_parquet(tmp_path / f"{name}.parquet", tmp_path / f"{name} out.parquet", saved)
+        report = sz.release_file(tmp_path / f"{name}.parquet", tmp_path / f"{name} out.parquet", saved)
         assert report.held_out.budget == (BUDGET if name == "all" else sz.LiftBudget(at_most={"*": 2}, at_least=0.5))
 
 

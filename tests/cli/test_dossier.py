@@ -133,7 +133,7 @@ def _columns(text: str) -> str:
     ("kind", "name", "edit"),
     [
         ("report", "report.json", _figure),
-        ("report", "report.json", lambda text: text.replace('"public": false', '"public": true')[:-5]),
+        ("report", "report.json", lambda text: text.replace('"seeded": false', '"seeded": true')[:-5]),
         ("croissant", "dossier.croissant.json", _columns),
         ("croissant", "dossier.croissant.json", lambda text: text.replace("croissant/1.1", "croissant/1.0")),
         ("croissant", "dossier.croissant.json", lambda text: text.replace('"cr:source"', '"sc:url"')),
@@ -217,12 +217,32 @@ def test_why_this_threshold_is_what_the_policy_says(place, run):
     assert "Why this threshold: Agreed with <the> clinic." in " ".join(" ".join(page.words).split())
 
 
-def test_a_public_dossier_has_no_count_and_no_other_column(place, run):
-    options = [*ASKED, "--verified", "verified.json", "--audience", "public"]
-    assert run("report", "report.json", "--dossier", "public.md", *options)[0] == 0
+def test_a_public_dossier_has_no_figure_and_no_other_column(place, run):
+    assert run("report", "report.json", "--audience", "public", "-o", "public.json")[0] == 0
+    assert run("report", "public.json", "--dossier", "public.md", *ASKED, "--verified", "verified.json")[0] == 0
     text = (place / "public.md").read_text()
     assert "counts" in text
     assert not {"400", "raw.parquet", "age"} & set(text.replace("|", " ").split())
+    assert sha256(place / "verified.json") not in text
+    statement = json.loads((place / "public.intoto.json").read_text())
+    assert set(statement["predicate"]) == {"libraryVersion", "policy", "report", "croissant"}
+    assert run(*VERIFY, "--statement", "public.intoto.json")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("report", "more", "words"),
+    [
+        ("report.json", ["--audience", "public"], "sanitize report report.json --audience public -o public.json"),
+        ("public.json", ["--channel", "channel.json"], "leave --channel out"),
+    ],
+)
+def test_a_public_dossier_names_no_paper_of_the_owner(report, more, words, place, run):
+    """A digest of the owner's report is a function of every row."""
+    assert run("report", "report.json", "--audience", "public", "-o", "public.json")[0] == 0
+    code, out, err = run("report", report, "--dossier", "d.md", *ASKED, *more)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert not (place / "d.md").exists()
 
 
 def test_findings_are_adversarial_tests(place, run):

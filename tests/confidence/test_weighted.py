@@ -15,7 +15,7 @@ from scipy.stats import multinomial
 import sanitize as sz
 from sanitize.confidence import ConfidenceSet, _weighted, clopper_pearson
 from sanitize.confidence._weighted import WeightedRows, _near, _Shares, _stakes
-from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.transformers import BestSanitizer, OptimalRandomResponse, SubsetMerging, SubsetRandomResponse, Watchdog
 
 LEVEL = 0.02
@@ -258,7 +258,9 @@ def missed(kind: str, way: str, runs: int = 400) -> int:
             distributions = ConfidenceSet.of(sz.JointDistribution.from_frame(df, "s", "x"), 0.95)
         else:
             clusters = None if way == "clusters ignored" else c
-            distributions = ConfidenceSet.weighted(df, "s", "x", w, clusters=clusters, confidence=0.95)
+            distributions = ConfidenceSet.weighted(
+                df, "s", "x", w, clusters=clusters, largest_total=np.bincount(c, w).max(), confidence=0.95
+            )
         found += not distributions.contains(truth)
     return found
 
@@ -276,9 +278,59 @@ def test_what_ignores_the_design_misses_it(kind, way):
     assert missed(kind, way, 60) > 12
 
 
+def giants(way: float | None, runs: int) -> int:
+    """How often of so many samples of 100 of 1,000 clusters, 4 of them a hundred times as large, P(s) is missed."""
+    rng, sizes = np.random.default_rng(0), np.full(1000, 4)
+    sizes[:4] = 400
+    cluster = np.repeat(np.arange(1000), sizes)
+    s, x = (
+        (rng.random(len(cluster)) < np.where(sizes[cluster] > 4, 0.94, 0.05)).astype(int),
+        np.zeros(len(cluster), int),
+    )
+    found = 0
+    for _ in range(runs):
+        rows = np.isin(cluster, rng.choice(1000, 100, replace=False))
+        distributions = ConfidenceSet.weighted(
+            frame(s[rows], x[rows]), "s", "x", np.full(rows.sum(), 10.0), clusters=cluster[rows], largest_total=way
+        )
+        found += not distributions.prior_lower[1] <= s.mean() <= distributions.prior_upper[1]
+    return found
+
+
+def test_large_clusters_that_were_not_drawn_are_covered_where_their_total_is_said():
+    """One that missed in 5 % would fail with probability 0.01."""
+    assert giants(4000.0, 40) <= 5
+
+
+@pytest.mark.filterwarnings("ignore:totals of groups differ")
+def test_the_largest_cluster_of_the_sample_is_no_largest_of_the_design():
+    assert giants(None, 20) > 6
+
+
+def test_totals_that_differ_are_warned_of_and_said_on_the_report():
+    s, x, w, _ = some_rows(3, 400)
+    c, df = np.arange(400) // np.repeat([2, 5], [100, 300]), frame(s, x)
+    with pytest.warns(ReleaseWarning, match="totals of groups differ: the largest of the sample"):
+        unsaid = ConfidenceSet.weighted(df, "s", "x", w, clusters=c)
+    said = ConfidenceSet.weighted(df, "s", "x", w, clusters=c, largest_total=20)
+    assert (said.prior_upper - said.prior_lower > unsaid.prior_upper - unsaid.prior_lower).all()
+    with pytest.raises(InvalidParameter, match="largest_total must be at least the largest total"):
+        ConfidenceSet.weighted(df, "s", "x", w, clusters=c, largest_total=1)
+    with pytest.raises(InvalidParameter, match="largest_total must be"):
+        ConfidenceSet.weighted(df, "s", "x", w, clusters=c, largest_total=-3)
+    fitted = Watchdog(sz.LiftBudget.symmetric(1.0), sensitive="s", public="x", confidence=0.9, min_count=1)
+    for largest, words in ((None, "none of them of a larger total weight than the largest"), (500, "weight than 500")):
+        report = fitted.fit(df, groups=c, largest_total=largest).report_
+        assert any(words in line for line in report.facts.warnings)
+        assert any("totals of groups differ" in line for line in report.facts.warnings) == (largest is None)
+    with pytest.raises(InvalidParameter, match="give groups= or sample_weight="):
+        fitted.fit(df, largest_total=5)
+
+
 # ------------------------------------------------------------------------------------------------- as a set
 
 
+@pytest.mark.filterwarnings("ignore:totals of groups differ")
 def test_units_of_weights_and_rows_without_one_change_nothing():
     s, x, w, _ = some_rows(1)
     plain = ConfidenceSet.weighted(frame(s, x), "s", "x", w)
@@ -296,6 +348,7 @@ def test_units_of_weights_and_rows_without_one_change_nothing():
     assert plain.contains(sz.JointDistribution.from_frame(frame(s, x), "s", "x", weights=w))
 
 
+@pytest.mark.filterwarnings("ignore:totals of groups differ")
 def test_scaled_is_what_so_many_copies_of_the_design_would_give():
     s, x, w, c = some_rows(2, size=3)
     of_one = ConfidenceSet.weighted(frame(s, x), "s", "x", w, clusters=c).scaled(3)

@@ -22,7 +22,7 @@ errors _version _tolerances _limits _checks _formatting _progress
 _sampling _tables _files
 alphabet binning channel joint
 lifts measures notions capacity individual budgets bounds conversions confidence
-tradeoff accounting anonymity trees printing mechanisms
+tradeoff accounting anonymity trees printing classes mechanisms
 report suggestion plots attack analyze
 _release transformers frame pandas polars
 saved ledger parquet relational policy dask spark verify sql cli __main__ datasets
@@ -67,7 +67,7 @@ DOORS = {
         "sanitize/attack/_downstream.py",
         "sanitize/printing/_history.py",
     ),
-    "threadpoolctl": ("sanitize/attack/_adversaries.py", "sanitize/verify/_verify.py"),
+    "threadpoolctl": ("sanitize/attack/_adversaries.py", "sanitize/classes/_model.py", "sanitize/verify/_verify.py"),
     "polars": ("sanitize/_tables/", "sanitize/polars.py"),
     "pandas": (
         "sanitize/_tables/",
@@ -83,6 +83,7 @@ DOORS = {
         "sanitize/joint.py",
         "sanitize/trees/",
         "sanitize/printing/",
+        "sanitize/classes/",
         "sanitize/ledger/",
         "sanitize/saved/",
         "sanitize/parquet/",
@@ -226,7 +227,7 @@ def test_files_form_no_circle():
 def test_private_files_stand_in_rooms():
     loose = {path.stem for path in (ROOT / "sanitize").glob("_*.py")} - {"__init__", "__main__"}
     assert loose == LOOSE
-    assert len([path for path in (ROOT / "sanitize").iterdir() if path.name != "__pycache__"]) <= 55
+    assert len([path for path in (ROOT / "sanitize").iterdir() if path.name != "__pycache__"]) <= 56
 
 
 def test_faces_hold_no_code():

@@ -17,6 +17,7 @@ from sanitize.accounting import moved_count_sigma
 from sanitize.cli import main
 from sanitize.errors import ColumnError, InvalidParameter, LedgerError, PolicyError
 from sanitize.ledger import DPLedger, Ledger
+from sanitize.ledger._dp_ledger import _Fit, _Form
 from sanitize.transformers import RecordDP, SecretDP, TreeRandomResponse
 
 VALUES = {"ill": ["no", "yes"], "town": ["a", "b"]}
@@ -110,6 +111,41 @@ def test_a_probability_of_more_adds_up_and_has_no_squares(tmp_path: Path) -> Non
         secrets.book(RecordDP(0.1, VALUES, delta=1e-8))
     with pytest.raises(LedgerError, match="would cost"):
         DPLedger(tmp_path / "pure.dp", 5.0).book(found)
+
+
+@pytest.mark.parametrize(("eps", "least"), [(0.5, 4.9), (0.1, 4.5)])
+def test_one_fit_with_a_delta_leaves_the_squares_of_the_others(eps: float, least: float, tmp_path: Path) -> None:
+    """It adds up plainly beside the others, or by its own square but for its δ: it once turned all squares off."""
+    ledger = DPLedger(tmp_path / "people.dp", 30.0, 1e-6)
+    for _ in range(60):
+        ledger.book(record(0.1))
+    ledger.book(RecordDP(eps, VALUES, delta=1e-9))
+    rho, rest = 60 * 0.1**2 / 2, math.log(1 / (1e-6 - 1e-9))
+    plainly = eps + rho + 2 * math.sqrt(rho * rest)
+    squared = rho + eps**2 / 2 + 2 * math.sqrt((rho + eps**2 / 2) * rest)
+    assert ledger.spent == pytest.approx(min(plainly, squared), rel=1e-9)
+    assert ledger.spent < least
+    assert (plainly < squared) == (eps == 0.5)
+
+
+def test_levels_of_both_kinds_hold_for_the_noise_by_enumeration() -> None:
+    """Of k geometric noises and one release that shows all with probability δ: the book's ε and δ bound every event."""
+    k, rate, eps, own, delta = 30, 0.1, 0.4, 2e-5, 1e-4
+    z = np.arange(-400, 401)
+    p = np.exp(-rate * np.abs(z)) / np.exp(-rate * np.abs(z)).sum()
+    up = p[z <= 0].sum()  # the loss of one noise is -rate or rate
+    shift = np.array([math.comb(k, ups) * up**ups * (1 - up) ** (k - ups) for ups in range(k + 1)])
+    losses = rate * (2 * np.arange(k + 1) - k)
+    # The last release: randomized response of ε but for δ, where the loss is infinite.
+    keep = math.exp(eps) / (1 + math.exp(eps))
+    both = np.concatenate([losses + eps, losses - eps])
+    chance = (1 - own) * np.concatenate([shift * keep, shift * (1 - keep)])
+    fits = (*[_Fit(rate, 0.0, rate**2 / 2, 0.0)] * k, _Fit(eps, own, eps**2 / 2, own))
+    form = _Form("sanitize/dp", 1, "rows", 9.0, delta, fits, "")
+    level = form.spent()
+    assert level < k * rate + eps
+    over = both > level
+    assert own + float((chance[over] * -np.expm1(level - both[over])).sum()) <= delta
 
 
 def test_noise_on_secrets_counts_by_the_larger_of_both_kinds(tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ def test_the_file_holds_no_counts_and_its_digests_are_salted(tmp_path):
     assert one["releases"][0]["digest"] != two["releases"][0]["digest"]
     assert set(one) == {"format", "version", "budget", "salt", "n_rows", "together", "releases", "sha256"}
     assert set(one["releases"][0]) == {
-        "number", "sensitive", "public", "tree", "bins", "channel", "fallback", "digest", "key", "receipt",
+        "number", "sensitive", "public", "partition", "bins", "channel", "fallback", "digest", "key", "receipt",
     }  # fmt: skip
     assert '"u"' not in json.dumps(one)
 

@@ -97,15 +97,15 @@ def test_files_and_tasks_record_trees(tmp_path):
     )
     assert len(book) == 3
     state = json.loads(book.path.read_text())
-    assert [entry["tree"] is None for entry in state["releases"]] == [False, True, False]
-    assert not any(base64.b64decode(state["releases"][0]["tree"]["n_rows"]["bytes"]))
+    assert [entry["partition"] is None for entry in state["releases"]] == [False, True, False]
+    assert not any(base64.b64decode(state["releases"][0]["partition"]["n_rows"]["bytes"]))
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"tree": None},
-        {"tree": {}},
+        {"partition": None},
+        {"partition": {}},
         {"public": ["town", "age", "smokes"]},
         {"public": ["age"]},
     ],

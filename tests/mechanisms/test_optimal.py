@@ -23,7 +23,7 @@ from scipy.special import entr
 from strategies import matrices
 
 import sanitize as sz
-from sanitize.budgets import Chi2LiftBudget, LDPBudget, LiftBudget
+from sanitize.budgets import CapacityBudget, LDPBudget, LiftBudget
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms._effort import Effort
@@ -356,7 +356,7 @@ def test_gap_and_time_limit_must_be_positive_numbers(mechanism, name, value):
 
 
 @pytest.mark.parametrize("mechanism", [*MECHANISMS, solve_optimal_random_response])
-@pytest.mark.parametrize("budget", [None, -1, math.nan, "1", Chi2LiftBudget(lower=1, upper=1)])
+@pytest.mark.parametrize("budget", [None, -1, math.nan, "1", CapacityBudget(1.0)])
 def test_budgets_of_other_kinds_are_refused(mechanism, budget):
     joint = JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
     with pytest.raises(InvalidBudget):

@@ -123,6 +123,30 @@ def test_all_secrets_together_leave_less_than_each_and_more_than_a_bound_on_ever
     assert kept[0] + 0.002 < kept[1] < kept[2]
 
 
+def _function_of_six():
+    matrix = np.zeros((6, 2))
+    matrix[np.arange(6), [0, 0, 0, 1, 1, 1]] = [0.05, 0.1, 0.15, 0.2, 0.2, 0.3]
+    return sz.JointDistribution.from_matrix(matrix)
+
+
+@pytest.mark.parametrize("kind", [CVaRLiftBudget, PMLEnvelopeBudget])
+@pytest.mark.parametrize(
+    "joint",
+    [_function_of_six(), sz.datasets.make_joint(10, 8, random_state=0), sz.datasets.make_joint(21, 2, random_state=0)],
+    ids=["X a function of S", "too many secrets to list cells", "too many symbols to list cells"],
+)
+@pytest.mark.parametrize(("share", "delta"), [(0.5, 0.0), (0.3, 0.1)])
+def test_no_less_is_kept_than_with_every_lift_within_the_bound(kind, joint, share, delta):
+    """Lifts on the bound are within the budget; the search once took thresholds below them and kept half as much."""
+    upper = share * float(sz.lifts.max_log_lift(joint).max())
+    hard = sz.optimal_random_response(joint, sz.LiftBudget(lower=math.inf, upper=upper))
+    budget = kind(upper, delta)
+    assert budget.excess(joint.push(hard)).max() <= 0
+    channel = sz.optimal_random_response(joint, budget)
+    assert budget.excess(joint.push(channel)).max() <= 0
+    assert sz.measures.utility(joint, channel) >= sz.measures.utility(joint, hard) - 1e-9
+
+
 def test_margins_kept_and_what_is_refused():
     joint, budget = sz.datasets.make_joint(6, 2, random_state=0), CVaRLiftBudget(0.1, 0.3)
     kept_margin = sz.optimal_random_response(joint, budget, keep_margin=True)

@@ -294,11 +294,11 @@ def test_edges_that_a_plan_takes_from_the_rows_stay_learned_in_the_policy(tmp_pa
     assert not (tmp_path / "no.parquet").exists()
 
 
-def test_a_table_too_wide_for_tuples_is_told_of_a_tree_and_its_hierarchies(source):
+def test_a_table_too_wide_for_tuples_is_told_of_latent_classes_and_hierarchies(source):
     text = WIDE.replace('"name"]', '"street", "floor"]').replace('["floor", "street"]', '["name"]')
     plan = make_plan(sz.Policy.from_toml(text), source)
     said = {(line.table, line.key): line.value for line in plan.proposals}
-    assert said[("channel", "mechanism")] == '"tree-random-response"'
+    assert said[("channel", "mechanism")] == '"latent-classes"'
     assert said[("channel.hierarchies", "street")] == '"street.csv"'
     assert not [key for key in said if key[0] == "channel.bins"]
 

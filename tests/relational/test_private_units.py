@@ -499,7 +499,9 @@ def test_the_report_speaks_of_units():
     section = report.sections[0]
     assert section.title == "Units under differential privacy"
     assert "row" not in section.words
-    assert "2-differentially private for a unit more or less, 4 for another unit in place of one" in section.words
+    assert (
+        "4-differentially private for another unit in place of one; how many units there are is public" in section.words
+    )
     assert report.facts.record_dp == (2.0, 0.0)
     alone = units_of(max_cells=1).fit(tables_of()).report_
     assert alone.to_dict()["verdict"]["headline"] == "PRIVATE SYNTHETIC ROWS"

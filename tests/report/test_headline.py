@@ -105,7 +105,8 @@ def test_every_view_says_the_same_headline_and_sentence(situation: str, audience
     assert verdict["sentence"] in " ".join(" ".join(page.words).split())
     if not report._is_void or audience == "public":  # a finding is not saved, only what it says
         saved = LeakageReport.from_json(report.to_json(audience=audience))
-        assert (saved.state, saved.useless, saved.ok) == (report.state, report.useless, report.ok)
+        assert (saved.state, saved.ok) == (report.state, report.ok)
+        assert saved.useless == (report.useless and audience == "internal")
         assert saved.to_dict()["verdict"] == verdict
 
 
@@ -116,11 +117,12 @@ def test_the_first_lines_alone_hold_whole_sentences(situation: str, audience: An
     text, verdict = report.to_text(audience=audience, full=False), report.to_dict(audience=audience)["verdict"]
     lines = text.splitlines()
     assert lines[0] == report.to_text(audience=audience).splitlines()[0]
-    assert len(lines) <= 10
+    assert len(lines) <= {"internal": 10, "public": 14}[audience]
     assert max(map(len, lines)) <= 80
     assert "..." not in text
     assert verdict["sentence"] in " ".join(text.split())
-    assert "% of the information in" in text
+    assert ("% of the information in" in text) is (audience == "internal")
+    assert ("Measured figures and warnings are left out" in text) is (audience == "public")
 
 
 def test_the_first_lines_tell_of_what_is_grave_and_count_the_rest() -> None:
@@ -205,11 +207,10 @@ def with_shares(report: LeakageReport, few: int, n: int, **facts: Any) -> Leakag
     [(16, 32, ""), (17, 32, "17 of 32 columns keep"), (32, 32, "32 of 32 columns keep"), (1, 1, "the column keeps"),
      (0, 0, "")],
 )  # fmt: skip
-@pytest.mark.parametrize("audience", AUDIENCES)
-def test_a_claim_is_amber_as_soon_as_most_columns_keep_next_to_nothing(
-    few: int, n: int, told: str, audience: Any
-) -> None:
-    document = with_shares(made(1000 * EVEN, confidence=0.95), few, n).to_dict(audience=audience)
+def test_a_claim_is_amber_as_soon_as_most_columns_keep_next_to_nothing(few: int, n: int, told: str) -> None:
+    report = with_shares(made(1000 * EVEN, confidence=0.95), few, n)
+    assert report.to_dict(audience="public")["verdict"]["headline"] == "HOLDS FOR THE SOURCE"
+    document = report.to_dict()
     assert words.colour(document) == ("doubt" if told else "good")
     but = f", but {told} next to nothing" if told else ""
     assert document["verdict"]["headline"] == f"HOLDS FOR THE SOURCE{but}"
@@ -255,19 +256,16 @@ def test_useless_asks_that_most_columns_keep_little() -> None:
     report = dataclasses.replace(report, kept=kept)
     assert not report.useless
     assert any("less than 5 % is kept of sex" in line for line in report.to_dict()["warnings"])
-    assert any("less than 5 % is kept of sex" in line for line in report.to_dict(audience="public")["warnings"])
 
 
 def test_warnings_of_a_constant_secret_and_of_single_rows() -> None:
     symbols = sz.alphabet.Alphabet(("illness",), ["b"]), sz.alphabet.Alphabet(("town",), "xyz")
     joint = sz.JointDistribution(np.array([[0.1, 0.1, 0.8]]), *symbols, 10)
     report = LeakageReport.measure(joint, sz.Channel.identity(3, joint.public), BUDGET)
-    internal, public = (" ".join(report.to_dict(audience=audience)["warnings"]) for audience in AUDIENCES)
-    for told in (internal, public):
-        assert "the same sensitive value in every row: illness" in told
-    assert "2 of 3 combinations of the public columns stand for one row each" in internal
-    assert "some combinations of the public columns stand for one row each" in public
-    assert not re.search(r"\d", public)
+    told = " ".join(report.to_dict()["warnings"])
+    assert "the same sensitive value in every row: illness" in told
+    assert "2 of 3 combinations of the public columns stand for one row each" in told
+    assert "warnings" not in report.to_dict(audience="public")
 
 
 LIES = {"state": "source", "useless": True, "headline": "HOLDS FOR THE SOURCE", "sentence": "Fine.", "counted": False}
@@ -278,7 +276,7 @@ LIES = {"state": "source", "useless": True, "headline": "HOLDS FOR THE SOURCE", 
 def test_a_saved_report_with_another_headline_is_refused(name: str, value: Any, audience: Any) -> None:
     document = made().to_dict(audience=audience)
     document["verdict"][name] = value
-    with pytest.raises(SourceError, match=r"contradicts|does not warn"):
+    with pytest.raises(SourceError, match=r"contradicts|does not warn|does not belong"):
         LeakageReport.from_dict(document)
 
 

@@ -83,6 +83,8 @@ def test_verdict_is_the_first_thing_said(audience: str) -> None:
         "REFUSED: a sensitive column is kept": measured(budget=sz.LiftBudget(lower=1, upper=0.5), kept=("s",)),
     }
     for words, report in cases.items():
+        if audience == "public" and words.startswith("REFUSED"):  # why is found in the table
+            words = "REFUSED: nothing may be released"
         assert report.to_text(audience=audience).splitlines()[0] == f"{words} | none, resample"
         page = Page(report.to_html(audience=audience))
         assert words in page.words
@@ -111,14 +113,13 @@ def test_report_is_frozen_and_so_is_the_array_its_verdict_is_read_from() -> None
     assert not report.ok
 
 
-@pytest.mark.parametrize("audience", AUDIENCES)
-def test_infinities_survive_json_as_strings_and_nothing_else_is_not_finite(audience: str) -> None:
+def test_infinities_survive_json_as_strings_and_nothing_else_is_not_finite() -> None:
     def refuse(constant: str) -> None:
         raise AssertionError(constant)
 
     report = measured([[0.5, 0.0], [0.25, 0.25]], budget=sz.LiftBudget(lower=math.inf, upper=1))
-    loaded = json.loads(report.to_json(audience=audience), parse_constant=refuse)
-    assert loaded == report.to_dict(audience=audience)
+    loaded = json.loads(report.to_json(), parse_constant=refuse)
+    assert loaded == report.to_dict()
     found = {row["name"]: row for row in loaded["measures"]}
     assert found["min_log_lift"]["after"] == found["min_log_lift"]["bound"] == "-inf"
     assert found["ldp_sensitive"]["after"] == "inf"
@@ -128,8 +129,8 @@ def test_infinities_survive_json_as_strings_and_nothing_else_is_not_finite(audie
     undefined = dataclasses.replace(
         report, measures=(*report.measures, Measure("q", "q", "1", "exact", math.nan, None))
     )
-    assert undefined.to_dict(audience=audience)["measures"][-1]["before"] is None
-    assert "NaN" not in undefined.to_json(audience=audience)
+    assert undefined.to_dict()["measures"][-1]["before"] is None
+    assert "NaN" not in undefined.to_json()
 
 
 @pytest.mark.parametrize("view", ["json", "dict", "text", "html"])
@@ -144,26 +145,15 @@ def test_public_view_holds_no_symbol_and_no_count(view: str) -> None:
     assert "illness" in public
 
 
-def test_public_figures_are_rounded_so_that_ratios_of_counts_cannot_be_read_back() -> None:
+def test_public_view_is_the_same_for_every_table_that_is_within_the_limit() -> None:
+    """Not the figures alone: which warnings there are, and whether next to nothing is kept, are found in it too."""
     counts = np.array([[18741.0, 901.0], [20333.0, 8867.0]])
-    report = measured(counts / counts.sum(), budget=BUDGETS["lift"])
-    for row in report.to_dict(audience="public")["measures"]:
-        for side in ("before", "after"):
-            if isinstance(row[side], float):
-                assert row[side] == float(f"{row[side]:.4g}")
-    excess = report.to_dict(audience="public")["verdict"]["worst_excess"]
-    assert excess != report.worst_excess
-    assert excess == pytest.approx(report.worst_excess, rel=1e-3)
-
-
-def test_public_view_tells_every_reservation_without_a_number() -> None:
-    warnings = dataclasses.replace(secretive(), facts=dataclasses.replace(secretive().facts, seeded=True)).to_dict(
-        audience="public"
-    )["warnings"]
-    for words in ("seeded, not for release", "absent at fit", "never occur", "internal report has more"):
-        assert any(words in warning for warning in warnings)
-    assert not re.search(r"\d", " ".join(warnings))
-    assert measured().to_dict(audience="public")["warnings"] == []
+    for view in ("json", "text", "html"):
+        found = {
+            views(measured(pmf, budget=sz.LiftBudget.symmetric(9)), "public")[view]
+            for pmf in (np.full((2, 2), 0.25), counts / counts.sum())
+        }
+        assert len(found) == 1
 
 
 @pytest.mark.slow
@@ -175,12 +165,15 @@ def test_text_stays_one_screen_of_visible_characters_for_hostile_names(kind: str
         assert len(lines) <= {"public": 32, "internal": 44}[audience]
         assert max(map(text_view.cells, lines)) <= 80
         assert all(character.isprintable() for line in lines for character in line)
+        assert "SEEDED" in lines[0]
+        if audience == "public":
+            assert "Measured figures and warnings are left out" in " ".join(lines)
+            continue
         # Nothing is lost to make room: the table, the plain sentence and the warnings are all there.
         assert any(line.startswith("maximal leakage") for line in lines)
         assert "secret becomes" in " ".join(lines)
         assert any(line.startswith("Keeps") for line in lines)
         assert lines[-1].startswith("! ")
-        assert "SEEDED" in lines[0]
 
 
 @pytest.mark.slow
@@ -202,7 +195,7 @@ def test_text_stays_one_screen_for_many_hostile_columns(kind: str, audience: str
     text = report.to_text(audience=audience)
     assert len(text.split("\n")) <= {"public": 32, "internal": 44}[audience]
     assert max(map(text_view.cells, text.split("\n"))) <= 80
-    assert " nats)." in text
+    assert (" nats)." in text) is (audience == "internal")
     assert "and 38 more" in " ".join(text.split())
     assert len(report.to_html(audience=audience).encode()) < 1_000_000
 
@@ -255,9 +248,9 @@ def test_page_is_a_document_of_its_own_with_labelled_tables(audience: str) -> No
         "of the same rows add to it",
         "released untouched",
         "not differential privacy",
-        "describe a distribution",
     ):
         assert promise in words
+    assert ("describe a distribution" in words) is (audience == "internal")
     assert ("Released symbols" in words) is (audience == "internal")
 
 

@@ -163,7 +163,7 @@ def test_neither_sensitive_values_nor_keys_nor_counts_are_saved():
     levels = {tuple(state["channel"][end]["columns"]) for end in ("inputs", "outputs")}
     assert levels == {("x", "age")}
     assert set(state) == {*("format", "version", "library_version", "mechanism", "output", "sensitive", "public")} | {
-        *("missing", "bins", "labelled", "budget", "channel", "tree", "printer", "optimality"),
+        *("missing", "bins", "labelled", "budget", "channel", "partition", "printer", "optimality"),
         *("figures", "warnings", "secret_dp", "sha256"),
     }
 
@@ -345,7 +345,7 @@ def test_new_rows_are_released_by_the_distribution_of_the_channel(rows, saved, n
     assert released.column_names == ["x", "age"]
     assert released.num_rows == report.n_rows == 700
     assert set(released.column("x").to_pylist()) <= {"red", "green", "blue", "teal", None}
-    assert json.loads(pq.read_metadata(tmp_path / "out.parquet").metadata[b"sanitize"])["distribution"].endswith(
+    assert json.loads(pq.read_metadata(tmp_path / "out.parquet").metadata[b"sanitize"])["holds_for"].endswith(
         "fitted on"
     )
 

@@ -89,8 +89,8 @@ def test_a_saved_tree_says_what_of_the_table_it_holds(sanitizer, raw):
     saved = SavedRelease.of(clone(sanitizer).fit(pq.read_table(raw)))
     text, state = saved.to_json(), json.loads(saved.to_json())
     assert "hush" not in text
-    assert not any(base64.b64decode(state["tree"]["n_rows"]["bytes"]))
-    n_splits = int((np.frombuffer(base64.b64decode(state["tree"]["column"]["bytes"]), "<i4") >= 0).sum())
+    assert not any(base64.b64decode(state["partition"]["n_rows"]["bytes"]))
+    n_splits = int((np.frombuffer(base64.b64decode(state["partition"]["column"]["bytes"]), "<i4") >= 0).sum())
     assert f"a tree of {n_splits} splits" in saved.contents
     assert ("2000 whole public rows of the table" in saved.contents) == (sanitizer.output == "resample")
     # Real rows hold the very incomes of people, a model and labels none of them.
@@ -140,7 +140,7 @@ def test_every_field_of_a_tree_is_checked_when_it_is_read(output):
     said = set()
     new = people(50, seed=4)
     for path in _paths(state):
-        if path[:1] not in (("tree",), ("printer",), ("public",), ("output",)):
+        if path[:1] not in (("partition",), ("printer",), ("public",), ("output",)):
             continue
         for value in (None, True, -1, 7, 0.5, "inf", "AAAA", "AAAAAAAAAAA=", [], [[1]], {}, {"a": 1}):
             try:
@@ -169,11 +169,11 @@ def _emptied(printer):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda _: {"tree": None, "output": "label"}, "go together"),
+        (lambda _: {"partition": None, "output": "label"}, "go together"),
         (lambda _: {"printer": None}, "go together"),
         (lambda s: {"printer": _emptied(s["printer"])}, "printer is inconsistent"),
-        (lambda _: {"public": ["town", "age"]}, "over other columns"),
-        (lambda _: {"labelled": ["age"]}, "over other columns"),
+        (lambda _: {"public": ["town", "age"]}, "of other columns"),
+        (lambda _: {"labelled": ["age"]}, "of other columns"),
         (lambda _: {"channel": _saved_state(min_rows=300)["channel"]}, "not from the cells"),
         (
             lambda _: {"printer": _saved_state(min_rows=300, output="resample")["printer"]},

@@ -20,7 +20,7 @@ from sklearn.base import clone
 import sanitize as sz
 import sanitize.parquet
 from sanitize.channel import Channel
-from sanitize.transformers import Sanitizer, SecretDP, SubsetMerging, TreeMerging, TreeRandomResponse
+from sanitize.transformers import LatentClassRelease, Sanitizer, SecretDP, SubsetMerging, TreeMerging, TreeRandomResponse
 
 ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult.parquet"
 KEY = bytes(range(100, 132))
@@ -66,7 +66,7 @@ def release_alone(source: Path, target: Path, rows: str) -> Single:
     return Single(sanitizer, rows_of(target))
 
 
-def whole_tables() -> dict[str, TreeMerging | TreeRandomResponse]:
+def whole_tables() -> dict[str, Sanitizer]:
     """Sanitizers of whole tables, one of each output, and one whose counts of secrets hold noise."""
     budget = sz.LiftBudget(lower=1.0, upper=0.5)
     # Clones share the key, of which the noise on the counts is drawn wherever they were made.
@@ -76,6 +76,8 @@ def whole_tables() -> dict[str, TreeMerging | TreeRandomResponse]:
         "response": TreeRandomResponse(budget, sensitive="ill", min_rows=200, min_cell_rows=20),
         "certified": TreeRandomResponse(budget, sensitive="ill", confidence=0.9, max_cells=9, output="resample"),
         "noisy": TreeRandomResponse(budget, sensitive="ill", confidence=0.9, max_cells=4, **noisy),
+        "classes": LatentClassRelease(budget, sensitive="ill", n_classes=6),
+        "certified classes": LatentClassRelease(budget, sensitive="ill", confidence=0.9, n_classes=6),
     }
 
 
@@ -103,7 +105,7 @@ def make_whole(folder: Path) -> Path:
 def assert_as_alone(release: Any, folder: Path) -> None:
     """An engine releases whole tables as one machine does: channel, report, and rows in their order."""
     source = make_whole(folder)
-    orders = ("shuffle", "keep", "shuffle", "shuffle")
+    orders = ("shuffle", "keep", "shuffle", "shuffle", "keep", "shuffle")
     for (name, sanitizer), rows in zip(whole_tables().items(), orders, strict=True):
         alone, again = clone(sanitizer), clone(sanitizer)
         sz.release_file(source, folder / "alone", alone, rows=rows, key=KEY, force=True)

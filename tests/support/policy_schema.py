@@ -9,19 +9,19 @@ from typing import Any
 import msgspec
 
 from sanitize.policy._declaration import (
+    ANY_SYMBOL,
     AUTO,
     DEFAULT_MECHANISM,
     DEFAULT_NOTION,
     DOCUMENT,
     GRID,
     MECHANISMS,
-    MERGING,
     MODEL,
     OWNERS,
     PAIRS,
     SEQUENTIAL,
-    TREES,
     VERSION,
+    WHOLE,
 )
 from sanitize.report import PROMISES
 
@@ -46,7 +46,7 @@ def policy_schema() -> Schema:
     forms["channel"]["allOf"] = [
         {"if": _where(mechanism={"const": GRID}), "then": {"required": ["bounds"]}},
         # Rows are printed by a model in whole tables only.
-        {"if": _where(output={"const": MODEL}), "then": _where(mechanism={"enum": list(TREES)})},
+        {"if": _where(output={"const": MODEL}), "then": _where(mechanism={"enum": list(WHOLE)})},
     ]
     document = forms.pop("policy")
     head = {
@@ -71,7 +71,7 @@ def _several() -> Schema:
     own = {"columns": {"properties": {"public": False}}, "channel": {"items": _named()}}
     return {
         "if": _where(channel={"type": "array"}),
-        "then": {"properties": {**own, "budget": _notions(MERGING)}},
+        "then": {"properties": {**own, "budget": _notions(ANY_SYMBOL)}},
         "else": {"properties": {"columns": {"required": ["public"]}, "channel": single}},
     }
 
@@ -80,13 +80,13 @@ def _named() -> Schema:
     """One of several channels."""
     rules = []
     for every, notions in _families():
-        names = [name for name in every if name not in TREES]
+        names = [name for name in every if name not in WHOLE]
         needed: Schema = {} if set(names) <= set(SEQUENTIAL) else {"required": ["budget"]}
         rules.append({"if": _mechanism_in(names), "then": {"properties": {"budget": _notions(notions)}, **needed}})
     no_budget = {"if": {"not": {"required": ["budget"]}}, "then": {"properties": {"smoothing": {"const": 0}}}}
     return {
         "required": ["name", "public"],
-        "properties": {"mechanism": {"not": {"enum": [*TREES, AUTO]}}},
+        "properties": {"mechanism": {"not": {"enum": [*WHOLE, AUTO]}}},
         "allOf": [*rules, no_budget],
     }
 
@@ -95,7 +95,7 @@ def _kept() -> Schema:
     """Beside kept columns a channel takes what the joint budget leaves it."""
     sequential = {"mechanism": {"enum": list(SEQUENTIAL)}, "smoothing": {"const": 0}}
     then = {
-        "budget": _notions(MERGING),
+        "budget": _notions(ANY_SYMBOL),
         "channel": {"if": {"type": "object"}, "then": {"properties": sequential}},
     }
     return {"if": _where(columns=_where(keep={"minItems": 1})), "then": {"properties": then}}

@@ -86,6 +86,7 @@ def fitted_in(columns: ColumnTransformer) -> list:
 # ------------------------------------------------------------------------------------------- sanitizers together
 
 
+@pytest.mark.filterwarnings("ignore:another sanitizer has released")
 def test_three_tenths_and_three_tenths_make_609_thousandths():
     df = rows_of(CELLS)
     columns = ColumnTransformer([("one", respond("a"), ["s", "a"]), ("two", respond("b"), ["s", "b"])]).fit(df)
@@ -224,6 +225,7 @@ def test_a_column_of_mostly_different_values_is_refused_by_name():
 # --------------------------------------------------------------------------------------------------- the walk
 
 
+@pytest.mark.filterwarnings("ignore:another sanitizer has released")
 def test_pipelines_in_pipelines_are_walked_to_their_leaves():
     inner = Pipeline([("nothing", "passthrough"), ("own", respond("sex", sensitive="survived"))])
     union = FeatureUnion([("a", respond("class", sensitive="survived")), ("b", "drop")])
@@ -241,6 +243,7 @@ def test_pipelines_in_pipelines_are_walked_to_their_leaves():
     assert_is(report, together(DF, "survived", alone))
 
 
+@pytest.mark.filterwarnings("ignore:another sanitizer has released")
 def test_what_comes_after_tells_no_more():
     columns = ColumnTransformer([("one", respond("class", sensitive="survived"), ["survived", "class"])])
     plain = sz.audit(DF, sensitive="survived", pipeline=columns.fit(DF))

@@ -15,9 +15,10 @@ import pytest
 from oracles import channel_matrix, exact, max_lift, push
 from sanitizer_cases import DF, S, X, people
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import CategoricalNB
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 import sanitize as sz
@@ -113,12 +114,13 @@ def test_few_rows_may_be_those_of_others():
 @pytest.mark.parametrize(
     "copied", [clone, copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))], ids=["clone", "deep", "pickle"]
 )
-def test_what_was_released_is_of_one_estimator_in_one_process(copied):
+def test_a_copy_knows_no_release_of_its_own_and_that_another_has_released(copied):
     sanitizer = noisy()
     before = dict(vars(sanitizer.fit(DF)))
     quiet(sanitizer.transform, DF)
     assert vars(sanitizer) == before
-    quiet(copied(sanitizer).fit(DF).transform, DF)
+    with pytest.warns(ReleaseWarning, match=OTHERS):
+        copied(sanitizer).fit(DF).transform(DF)
 
 
 def test_it_keeps_no_estimator_alive():
@@ -193,3 +195,47 @@ def test_the_most_that_is_remembered_is_bounded(monkeypatch):
     quiet(sanitizer.transform, tables[0])  # forgotten
     with pytest.warns(ReleaseWarning, match=SECOND):
         sanitizer.transform(tables[2])
+
+
+# ------------------------------------------------------------------------------------- several estimators
+
+OTHERS = "another sanitizer has released the rows"
+EACH = [("town", noisy().set_params(public="town"), ["town", "rich"]), ("job", noisy(), [*X, "rich"])]
+
+
+@pytest.mark.parametrize("steps", [2, 3])
+@pytest.mark.parametrize("holder", [ColumnTransformer, FeatureUnion], ids=["columns", "union"])
+@pytest.mark.parametrize("keyed", [False, True], ids=["system", "keys"])
+def test_sanitizers_side_by_side_warn_once(holder, steps, keyed):
+    """Two or three steps: at fit, and not again by the same rows."""
+    parts = [(name, clone(sanitizer), columns) for name, sanitizer, columns in (*EACH, EACH[0])[:steps]]
+    for i, (_, sanitizer, _) in enumerate(parts if keyed else []):
+        sanitizer.set_params(random_state=sz.NoiseKey(bytes([i]) * 32))
+    steps = [
+        (f"{name}{i}", *(rest if holder is ColumnTransformer else rest[:1])) for i, (name, *rest) in enumerate(parts)
+    ]
+    with pytest.warns(ReleaseWarning, match=OTHERS) as told:
+        holder(steps).fit_transform(DF)
+    assert len(told) == 1
+    assert "pipeline=" in str(told[0].message)
+    assert "Ledger" in str(told[0].message)
+
+
+def test_two_estimators_that_were_fitted_on_the_same_rows_warn_at_the_second_release_alone():
+    one, other = noisy().fit(DF), Watchdog(0.4, sensitive="rich", public="town").fit(DF)
+    quiet(other.transform, DF)
+    quiet(other.transform, DF)
+    with pytest.warns(ReleaseWarning, match=OTHERS):
+        one.transform(PUBLIC)
+    quiet(clone(other).fit(DF).transform, DF)
+
+
+def test_other_rows_other_secrets_and_estimators_that_are_gone_are_no_second_release():
+    one = noisy().fit(DF)
+    quiet(one.transform, DF)
+    quiet(noisy().fit(DF).transform, people(seed=8))
+    quiet(noisy().fit_transform, people(seed=9))
+    quiet(noisy(random_state=1).fit_transform, DF)
+    del one
+    gc.collect()
+    quiet(noisy().fit_transform, DF)

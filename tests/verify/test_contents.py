@@ -108,20 +108,21 @@ def test_a_summary_that_lies_or_says_more_is_caught(written):
     target, content = written
     honest = json.loads(pq.read_metadata(target).metadata[b"sanitize"])
     for lie, words in [
-        ({"max_log_lift": 0.01}, "says something else about max_log_lift"),
+        ({"max_log_lift": 0.01}, "1 entries that no release has"),
+        ({"mechanism": "watchdog"}, "says something else about mechanism"),
         ({"within_budget": 1}, "says something else about within_budget"),
         ({"note": "hello"}, "1 entries that no release has"),
         ({"budget": "SECRET influenza"}, "says something else about budget"),
-        ({"max_log_lift": honest["max_log_lift"] + 1e-9}, "says something else about max_log_lift"),
+        ({"format": 1.0}, "says something else about format"),
         ({"sanitize": "0.0.4127 of 20"}, "says something else about sanitize"),
     ]:
         rewrite(target, content, {b"sanitize": json.dumps({**honest, **lie}).encode()})
         assert_caught(verified(target), "summary", words)
     for packed, words in [
         (b"{", "not JSON"),
-        (b'{"max_log_lift": 0.12345678901234567, ' + json.dumps(honest).encode()[1:], "occurs twice"),
+        (b'{"mechanism": "of 0.12345678901234567", ' + json.dumps(honest).encode()[1:], "occurs twice"),
         (json.dumps(honest, indent=3).encode(), "spelt in another way"),
-        (json.dumps(honest).replace("max_log", "max\\u005flog").encode(), "spelt in another way"),
+        (json.dumps(honest).replace("within_b", "within\\u005fb").encode(), "spelt in another way"),
     ]:
         rewrite(target, content, {b"sanitize": packed})
         assert_caught(verified(target), "summary", words)

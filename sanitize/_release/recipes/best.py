@@ -145,7 +145,8 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         if self.confidence is not None:
             told += f" Each certificate holds at {100 * self.confidence:.6g} %, so that whichever is chosen may be."
         best, table = candidates[place]
-        made = replace(best, report=best.report.with_section(comparison_section(reports, told, share)))
+        report = best.report.with_section(comparison_section(reports, told, share))
+        made = replace(best, report=replace(report, facts=replace(report.facts, is_chosen=True)))
         compared = {report.facts.mechanism: report for report in reports}
         made = replace(made, beside={**made.beside, "compared_": compared})
         return (made if place >= len(found) else self._judged(made, counted, is_priced=spec.is_priced)), table

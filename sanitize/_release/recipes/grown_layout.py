@@ -11,7 +11,7 @@ import pyarrow as pa
 from sanitize._formatting import percent
 from sanitize._release.design import rare_secrets
 from sanitize._release.first_pass import Counted
-from sanitize._release.layout import TreeLayout
+from sanitize._release.layout import CellLayout
 from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.columns import as_arrow
 from sanitize.alphabet import Alphabet
@@ -45,9 +45,10 @@ FEWEST_CELLS = 8  # of a certified response
 
 
 @dataclass(frozen=True, kw_only=True)
-class GrownLayout(TreeLayout):
+class GrownLayout(CellLayout):
     """Layout of a tree with the table it was grown from, while a channel is designed."""
 
+    partition: Tree
     grown: GrownTree
     source: Mapping[str, Any]  # that table, the sensitive columns in it
     secrets: Alphabet
@@ -94,12 +95,12 @@ class GrownLayout(TreeLayout):
         design = None
         if apart is not None:
             design = cell_counts(grown.cells[apart], secrets[apart], grown.tree.n_cells, len(alphabet))
-        bare, raw = TreeLayout.of(layout, grown.tree), None
+        bare, raw = CellLayout.of(layout, grown.tree), None
         if not blind and len(secrets) * len(alphabet) <= 1 << 24:
             raw = JointDistribution.from_matrix(grown.row_counts(secrets, len(alphabet)) / len(secrets))
         return cls(
             *bare.roles,
-            tree=grown.tree,
+            partition=grown.tree,
             grown=grown,
             source=source,
             secrets=alphabet,
@@ -109,9 +110,11 @@ class GrownLayout(TreeLayout):
             above={name: read_hierarchy(given, name) for name, given in (settings["hierarchies"] or {}).items()},
         )
 
-    def columns(self, source: Mapping[str, Any], workers: int = 1) -> Columns:
+    def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
         """Columns of a batch; of the table it was grown from the cells are known."""
-        return self.columns_of(source, self.grown.cells) if source is self.source else super().columns(source, workers)
+        if source is self.source:
+            return self.columns_of(source, self.grown.cells)
+        return super().columns(source, workers, first)
 
     def with_design(self, rows: Mapping[str, Any], chosen: NDArray[np.bool_]) -> GrownLayout:
         """The same, grown from rows of a model, with counts of the chosen ones of other rows."""
@@ -120,13 +123,13 @@ class GrownLayout(TreeLayout):
             self.bare(), {name: as_arrow(rows[name], name).filter(mask) for name in (*self.sensitive, *self.read)}
         )
         table = counted.table
-        design = np.zeros((len(table.sensitive), self.tree.n_cells), np.int64)
+        design = np.zeros((len(table.sensitive), self.partition.n_cells), np.int64)
         design[:, np.array(table.public.symbols, np.intp)] = table.counts
         return replace(self, secrets=table.sensitive, design=design, raw=None)
 
-    def bare(self) -> TreeLayout:
+    def bare(self) -> CellLayout:
         """Layout without the table."""
-        return TreeLayout(*self.roles, tree=self.tree)
+        return CellLayout(*self.roles, partition=self.partition)
 
     def apart(self, counts: ContingencyTable) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Counts of (S, cell) of the rows that the tree was grown on, and of the others."""
@@ -156,14 +159,14 @@ class GrownLayout(TreeLayout):
 
     def printer(self, output: Output, channel: Channel, words: RandomWords) -> Printer:
         """What prints the outputs of the channel."""
-        names, (cells, k) = list(self.tree.names), (self.grown.cells, self.tree.n_cells)
+        names, (cells, k) = list(self.partition.names), (self.grown.cells, self.partition.n_cells)
         if output == "label":
             matrix = channel.sparse_matrix().tocsc()
             mixed = np.split(matrix.indices, matrix.indptr[1:-1])
-            return PrintTable.of_labels(self.tree.labels_of(mixed), names)
+            return PrintTable.of_labels(self.partition.labels_of(mixed), names)
         if output == "resample":
             return PrintTable.of_rows(self.source, names, cells, k)
-        return RowModel.fit(self.source, self.tree, cells, words, self.edges, self.above)
+        return RowModel.fit(self.source, self.partition, cells, words, self.edges, self.above)
 
     def shapes(
         self, printer: Printer, p_y: NDArray[np.float64]
@@ -218,7 +221,8 @@ def output_of(asked: Output | None, n_rows: int) -> Output:
 def with_people(facts: ReleaseFacts, printer: Printer, output: Output) -> ReleaseFacts:
     """Facts that say what printing tells of people; where it prints their rows that is a warning too."""
     if isinstance(printer, RowModel):
-        return replace(facts, output=output, people=printer.told)
+        people = "Rows are printed by a model and are nobody's; membership is not protected."
+        return replace(facts, output=output, people=people, warnings=(*facts.warnings, printer.told))
     if output == "label":
         words = "The intervals and sets that are printed were learned from the table and tell something of it."
         return replace(facts, output=output, people=words)

@@ -210,7 +210,7 @@ def with_noise(layout: GrownLayout, counts: ContingencyTable, promise: Promise, 
     ColumnError
         If a row has a secret that was not declared; it names the column alone.
     """
-    secrets, n_cells = promise.secrets(layout), layout.tree.n_cells
+    secrets, n_cells = promise.secrets(layout), layout.partition.n_cells
     told = promise.told(_declared(layout, counts, promise, secrets), key)
     counts.public = Alphabet.from_table({layout.public[0]: np.arange(n_cells, dtype=np.int32)}, layout.public)
     counts.sensitive, counts.counts = secrets, _each_once(_each_once(told.design + told.others).T).T
@@ -220,7 +220,7 @@ def with_noise(layout: GrownLayout, counts: ContingencyTable, promise: Promise, 
 def _declared(layout: GrownLayout, counts: ContingencyTable, promise: Promise, secrets: Alphabet) -> NDArray[np.int64]:
     """Exact counts of (part, declared secret, cell), the parts being the rows of the design and all others."""
     assert layout.design is not None
-    design, whole = np.zeros((2, len(secrets), layout.tree.n_cells), np.int64)
+    design, whole = np.zeros((2, len(secrets), layout.partition.n_cells), np.int64)
     design[_places(layout.secrets, promise, secrets)] = layout.design
     place = _places(counts.sensitive, promise, secrets)
     whole[np.ix_(place, np.array(counts.public.symbols, np.intp))] = counts.counts

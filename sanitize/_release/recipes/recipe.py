@@ -280,6 +280,11 @@ class TupleParameters(PooledParameters):
 
 def recipe_type(name: str) -> type[Recipe]:
     """Class of the recipe of an estimator, whose file is loaded now: a release needs few of them."""
-    files = {"BestSanitizer": "best", "GaussianChannel": "gaussian", "JointRelease": "joint"}
+    files = {
+        "BestSanitizer": "best",
+        "GaussianChannel": "gaussian",
+        "JointRelease": "joint",
+        "LatentClassRelease": "classes",
+    }
     file = files.get(name, "trees" if name.startswith("Tree") else "tuples")
     return getattr(import_module(f"sanitize._release.recipes.{file}"), f"{name}Recipe")

@@ -49,23 +49,24 @@ class RecordDP(Promise):
 
     Half of the rows, chosen by position, give noisy counts of values, of pairs and of secrets in cells, and nothing
     else; a private model of all columns follows, and from rows drawn of it the tree and what prints rows. The other
-    half certifies, by noisy counts too. So everything but the symbols drawn for the rows is ε-differentially private
-    for a row more or less, and 2ε for another row in place of one: whatever anybody computes from the file is at most
-    e^(upper + 2ε) times as likely as without knowing a row's secret, to anybody who knows none of its other columns.
+    half certifies, by noisy counts too. So everything but the symbols drawn for the rows is 2ε-differentially private
+    for another row in place of one: whatever anybody computes from the file is at most e^(upper + 2ε) times as likely
+    as without knowing a row's secret, to anybody who knows none of its other columns.
 
     With a δ public columns need not be declared. Their values are those of which the rows, counted with noise, are so
     many that a value of one row gets that far with a probability of δ in all such columns together; the others print
-    as missing. All but the symbols is (ε, δ)-private then, and the file so much as likely but for a probability of
-    δ (1 + e^(upper + ε)).
+    as missing. All but the symbols is (2ε, δ (1 + e^ε))-private then, and the file so much as likely but for a
+    probability of δ (1 + e^(upper + ε)).
 
-    The number of rows, and the names and types of the columns, are public. A value that a declared column does not
-    have is refused, by an error that names its column: that error is for the owner alone. Each further fit of the same
-    table costs (ε, δ) again.
+    The number of rows is public, and so are the names and types of the columns: nothing is promised for a row more or
+    less, which moves others from one half to the other. A value that a declared column does not have is refused, by an
+    error that names its column: that error is for the owner alone. Each further fit of the same table costs as much.
 
     Parameters
     ----------
     eps : float
-        Level in nats for a row more or less, > 0.
+        Level in nats, > 0; another row in place of one costs it twice, once for what leaves the counts of its half and
+        once for what comes.
     values : dict of column to list of values
         Values that each column may have, sensitive or not, None for missing. A column with ``bins`` has their
         intervals, and ``[None]`` where values may be missing; values outside of the edges count as the nearest.
@@ -73,6 +74,15 @@ class RecordDP(Promise):
         Probability of more, far below one over the rows. At 0 every column needs its values, or bins.
     ledger : DPLedger, optional
         Books every fit, and refuses one that is beyond its total.
+
+    Notes
+    -----
+    Proof. The half of a row follows from its place and the number of rows. So two tables of as many rows that differ
+    in the row at one place have the same halves, and differ in the counts of one of them. These pass through the counts
+    in which that row is left out and the number of rows, a constant, stays: a step away from them each look changes by
+    1 in one place, so that all looks together, whose rates add up to ε, change the probability of what they say by a
+    factor of e^ε at most (and δ where values are found); two steps make 2ε and δ + e^ε δ. Everything else but the
+    symbols is computed of what the looks say.
 
     Examples
     --------
@@ -110,7 +120,7 @@ class RecordDP(Promise):
         assert report.budget is not None
         budget, level = as_lift_budget(loosest(report.budget)), 2 * self.eps
         # One cell tells nothing of its rows.
-        upper, lower = (0.0, 0.0) if layout.tree.n_cells == 1 else (budget.upper, budget.lower)
+        upper, lower = (0.0, 0.0) if layout.partition.n_cells == 1 else (budget.upper, budget.lower)
         beyond = f", but for a probability of {self._beyond(upper)}" if self.delta else ""
         return upper + level, -lower - level, beyond
 
@@ -122,27 +132,27 @@ class RecordDP(Promise):
         """What is promised of each row."""
         assert report.confidence is not None
         most, least, beyond = self._bounds(report, layout)
-        one, two = f"{self.eps:g}", f"{2 * self.eps:g}"
+        level = f"{2 * self.eps:g}"
         if self.delta:
-            one, two = f"({one}, {self.delta:g})", f"({two}, {self._beyond(0.0)})"
+            level = f"({level}, {self._beyond(0.0)})"
         words = (
-            f"Everything published from this fit but the symbols drawn for the rows is {one}-differentially private "
-            f"for a row more or less, {two} for another row in place of one. With these symbols, whatever anybody "
+            f"Everything published from this fit but the symbols drawn for the rows is {level}-differentially private "
+            "for another row in place of one; how many rows there are is public. With these symbols, whatever anybody "
             f"computes of the file is at most {times_up(most)} times as likely, and at least {times_down(least)} "
             f"times, once a row's secret is known, whatever is known of all other rows{beyond}"
         )
-        if layout.tree.n_cells > 1:
+        if layout.partition.n_cells > 1:
             words += f", {'and' if beyond else 'but'} for a chance of {100 * (1 - report.confidence):.3g} % that the "
             words += "certificate is wrong"
         words += (
             ". Not covered: who knows other columns of the row, or a part of them; several rows of one person, which "
             "add up, and those of relatives; the number of rows and the types of columns; how long a fit takes. Every "
-            f"other fit of this table costs {one} again. All figures are of noisy counts and of rows of a private "
+            f"other fit of this table costs {level} again. All figures are of noisy counts and of rows of a private "
             "model."
         )
         figures = (("eps", self.eps), ("delta", self.delta), ("at most (nats)", most))
-        title = SYNTHETIC if layout.tree.n_cells == 1 else "Rows under differential privacy"
-        return Section(self.keyword, title, words, ("", "figure"), figures, public=True)
+        title = SYNTHETIC if layout.partition.n_cells == 1 else "Rows under differential privacy"
+        return Section(self.keyword, title, words, ("", "figure"), figures)
 
     def rows_instead(
         self, layout: Layout, source: Mapping[str, Any], chosen: NDArray[np.bool_], key: NoiseKey

@@ -113,7 +113,7 @@ class SecretDP(Promise):
             ("delta", self.delta),
             ("noise on each count (standard deviation, rows)", self.noise(len(layout.secrets)).variance ** 0.5),
         )
-        return Section("secret_dp", "Secrets under differential privacy", words, ("", "figure"), figures, public=True)
+        return Section("secret_dp", "Secrets under differential privacy", words, ("", "figure"), figures)
 
 
 @cache

@@ -227,7 +227,7 @@ class TreeRecipe(TreeParameters, Recipe):
         output = "label" if release.spec.is_draft else self._output(counted)
         printer = layout.printer(output, release.channel, random_words(self.random_state) if words is None else words)
         facts = with_people(release.report.facts, printer, output)
-        report = replace(release.report, public=layout.tree.names, facts=facts)
+        report = replace(release.report, public=layout.partition.names, facts=facts)
         if self.confidence is not None:  # the tree's own certificate claims what a set of distributions does elsewhere
             lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
@@ -236,10 +236,10 @@ class TreeRecipe(TreeParameters, Recipe):
         rows = counted.table.counts.sum(axis=0)
         shapes = () if output == "label" else layout.shapes(printer, release.channel.push(rows[None] / rows.sum())[0])
         report = with_columns(report, layout.grown.column_counts(), layout.grown.pair_counts(), shapes, release.channel)
-        report = report.with_section(cells_section(layout.tree, rows, self.confidence))
+        report = report.with_section(cells_section(layout.partition, rows, self.confidence))
         if self.promise is not None:
             report = with_promise(report, self.promise, layout)
-        shown = {"tree_": layout.tree}
+        shown = {"tree_": layout.partition}
         return replace(release, layout=layout.bare(), report=report, printer=printer, beside=shown)
 
 
@@ -268,7 +268,7 @@ class TreeMergingRecipe(TreeRecipe):
 
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         if self.confidence is None:
-            return partial(_within_blocks, tree=layout.tree, budget=budget, design=tree_merging)
+            return partial(_within_blocks, tree=layout.partition, budget=budget, design=tree_merging)
         return self._certified(certified_tree_merging, layout, counts, budget=budget)
 
 
@@ -304,8 +304,8 @@ class TreeRandomResponseRecipe(TreeRandomResponseParameters, TreeRecipe):
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         if self.confidence is None:
             made = partial(tree_random_response, target=layout.target_distribution(self.target))
-            return partial(_within_blocks, tree=layout.tree, budget=budget, design=made)
-        more = {"members": layout.tree.members.toarray(), "noise": layout.noise, "budget": budget}
+            return partial(_within_blocks, tree=layout.partition, budget=budget, design=made)
+        more = {"members": layout.partition.members.toarray(), "noise": layout.noise, "budget": budget}
         return self._certified(certified_random_response, layout, counts, **more)
 
 

@@ -79,16 +79,20 @@ def tail_merging(joint: JointDistribution, budget: CVaRLiftBudget) -> Channel:
 def _greedy(joint: JointDistribution, budget: CVaRLiftBudget) -> Codes:
     """Group of each symbol, by merging two sets at a time: the one of the largest lift, and what pays best."""
     labels = np.arange(len(joint.public))
-    while (excess := _excess(joint, labels, budget)) > 0 and labels.any():
-        columns = _columns(joint, labels)
-        masses = columns.sum(axis=0)
-        first = int((columns / joint.p_s[:, None] / masses).max(axis=0).argmax())
+    while labels.any():
+        lifts, masses = _lifts(joint, labels)
+        excess = budget.excess_of_release(lifts, masses)
+        if excess <= 0:
+            break
+        first = int(lifts.max(axis=0).argmax())
         made = {k: _numbered(np.where(labels == k, first, labels)) for k in range(len(masses)) if k != first}
         together = masses + masses[first]
         cost = xlogy(together, together) - xlogy(masses, masses) - xlogy(masses[first], masses[first])
+        thresholds = budget.thresholds_of(lifts, masses)
         # Nearest to the budget for each nat of I(X;Y) lost.
         gain = {
-            k: (excess - max(0.0, _excess(joint, merged, budget))) / max(cost[k], SMALLEST_POSITIVE)
+            k: (excess - max(0.0, budget.excess_at(*_lifts(joint, merged), thresholds)))
+            / max(cost[k], SMALLEST_POSITIVE)
             for k, merged in made.items()
         }
         labels = made[max(gain, key=gain.__getitem__)]
@@ -106,7 +110,7 @@ def _moved(labels: Codes, joint: JointDistribution, budget: CVaRLiftBudget) -> C
                 made[x] = group
                 made = _numbered(made)
                 now = _kept(joint, made)
-                if now > kept + _LEAST_GAIN and _excess(joint, made, budget) <= 0:
+                if now > kept + _LEAST_GAIN and budget.is_met(*_lifts(joint, made)):
                     labels, kept = made, now
     return labels
 
@@ -115,14 +119,11 @@ def _kept(joint: JointDistribution, labels: Codes) -> float:
     return entropy(np.bincount(labels, joint.p_x).astype(np.float64))
 
 
-def _excess(joint: JointDistribution, labels: Codes, budget: CVaRLiftBudget) -> float:
-    columns = _columns(joint, labels)
+def _lifts(joint: JointDistribution, labels: Codes) -> tuple[Vector, Vector]:
+    """Lifts of groups, shape (n_s, k), and their masses."""
+    columns = np.stack([np.bincount(labels, row) for row in joint.pmf])
     masses = columns.sum(axis=0)
-    return budget.excess_of_release(columns / joint.p_s[:, None] / masses, masses)
-
-
-def _columns(joint: JointDistribution, labels: Codes) -> Vector:
-    return np.stack([np.bincount(labels, row) for row in joint.pmf])
+    return columns / joint.p_s[:, None] / masses, masses
 
 
 def _numbered(labels: Codes) -> Codes:

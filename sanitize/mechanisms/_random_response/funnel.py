@@ -14,16 +14,17 @@ from scipy import sparse
 from sanitize._checks import Vector
 from sanitize._tolerances import TIGHT
 from sanitize.budgets import MutualInformationBudget, TotalVariationBudget, limited
-from sanitize.errors import InvalidBudget
 from sanitize.lifts import lift
 from sanitize.mechanisms._random_response.tail import posteriors_of
+from sanitize.mechanisms._response_solver.cells import PricedCells
+from sanitize.mechanisms._response_solver.certificate import certify
 from sanitize.mechanisms._response_solver.columns import RoundingStops, entr
 from sanitize.mechanisms._response_solver.faces import Price, lowest
 from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse, Response, respond_in
 from sanitize.mechanisms._response_solver.vertices import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from sanitize.budgets import MeanBudget
     from sanitize.joint import JointDistribution
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 
 # A smaller limit is taken for this one where a bound is proved, and so no bound is too low.
 _LEAST_LIMIT = 1e-9
-# Secrets whose sides of their priors are listed; digits that tell points apart; weights up to so much of P(x) are 0.
-_MOST_SECRETS, _DIGITS, _POSITIVE = 10, 9, 1e-10
+# Secrets whose sides of their priors are listed, and vertices in all; digits that tell points apart; weights up to so
+# much of P(x) are 0.
+_MOST_SECRETS, _MOST_VERTICES, _DIGITS, _POSITIVE = 10, 50_000, 9, 1e-10
 # Gap in nats that is closed first, and looser limits that are proved before: parts of I(S;X).
 _COARSE, _LOOSER = 1e-3, 0.5 * 0.2 ** np.arange(12)
 # Random points that a descent begins at, and of those below the target; the share of the gap that a point must be
@@ -47,13 +49,9 @@ def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, ef
     in the weights P(y), so that prices are dual to them without a gap: for all μ and λ >= 0, H(X|Y) is at least
     μ·P_X - λ b + min_r {H(r) + λ g(r) - μ·r}, and the prices of the best mixture attain that where no posterior is
     missing. For total variation and maximal leakage the best posteriors are vertices of cells in which g is linear,
-    and one program over all of them is exact. For mutual information `Price.descended` finds columns, and `lowest`
-    proves how far from the last ones the best may be. Proofs: docs/theory/mechanisms.md.
-
-    Raises
-    ------
-    InvalidBudget
-        If the cells have too many vertices to list.
+    and one program over all of them is exact; where they are too many to list, `PricedCells` finds some of them and
+    bounds the others. For mutual information `Price.descended` finds columns, and `lowest` proves how far from the
+    last ones the best may be. Proofs: docs/theory/mechanisms.md.
     """
     free = Problem.of(joint, limited(math.inf, math.inf), gap)
     if budget.excess(joint).max() <= 0:
@@ -66,13 +64,13 @@ def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, ef
     made = replace(sealed, status="stalled")
     with contextlib.suppress(RoundingStops):
         funnel.take(np.concatenate([np.eye(len(joint.p_x)), joint.p_x[None], posteriors_of(joint.p_x, sealed.channel)]))
-        if isinstance(budget, MutualInformationBudget):
-            try:
+        try:
+            if isinstance(budget, MutualInformationBudget):
                 funnel.generate()
-            except KeyboardInterrupt:
-                funnel.status = "interrupted"
-        else:
-            funnel.list_all()
+            elif not funnel.list_all():
+                funnel.generate_vertices()
+        except KeyboardInterrupt:
+            funnel.status = "interrupted"
         made = max(made, funnel.released(free), key=lambda one: one.utility)
     return free.bounded(made, funnel.least)
 
@@ -122,28 +120,49 @@ class Funnel:
         """Take the bound that the prices give, where no posterior has a lower one."""
         self.least = max(self.least, float(self.price.mu @ self.joint.p_x) - self.price.rate * self.limit + lowest)
 
-    def list_all(self) -> None:
-        """Take in all vertices of the cells in which what a symbol tells is linear."""
-        vertices = np.concatenate([*self._vertices()])
-        self.take(vertices)
-        self.prove(min(float(self.price.of(vertices)[0].min()), 0.0))
+    def list_all(self) -> bool:
+        """Take in all vertices of the cells in which what a symbol tells is linear; False where they are too many."""
+        vertices: list[Vector] = []
+        for cell in self._cells() if len(self.joint.p_s) <= _MOST_SECRETS else []:
+            found = listed(cell)
+            if found is None or sum(len(one) for one in vertices) + len(found) > _MOST_VERTICES:
+                return False
+            vertices.append(found)
+        if vertices:
+            self.take(np.concatenate(vertices))
+            self.prove(min(float(self.price.of(np.concatenate(vertices))[0].min()), 0.0))
+        return bool(vertices)
 
-    def _vertices(self) -> Iterator[Vector]:
-        (n_s, n), p_s, is_few = self.lifts.shape, self.joint.p_s, True
-        cells: Iterable[Vector] = (row - np.delete(self.lifts, s, axis=0) for s, row in enumerate(self.lifts))
-        if isinstance(self.budget, TotalVariationBudget):
-            sides, most, is_few = self.lifts - 1, p_s.argmax(), n_s <= _MOST_SECRETS
-            # The others say what is left of the commonest secret: what is near 0 of it is not left to rounding.
-            sides[most] = -np.delete(p_s, most) @ np.delete(sides, most, axis=0) / p_s[most]
-            cells = (np.array(signs)[:, None] * sides for signs in itertools.product((-1, 1), repeat=n_s))
-        for cell in cells:
-            found = listed(cell) if is_few else None
-            if found is None:
-                raise InvalidBudget(
-                    f"{type(self.budget).__name__}: too many posteriors to list, or too near to each other, for {n_s} "
-                    f"sensitive and {n} public symbols; merge some first, or give a MutualInformationBudget"
-                )
-            yield found
+    def _cells(self) -> Iterator[Vector]:
+        """Rows a of each cell of posteriors v with a·v >= 0."""
+        if not isinstance(self.budget, TotalVariationBudget):
+            yield from (row - np.delete(self.lifts, s, axis=0) for s, row in enumerate(self.lifts))
+            return
+        sides, p_s, most = self.lifts - 1, self.joint.p_s, self.joint.p_s.argmax()
+        # The others say what is left of the commonest secret: what is near 0 of it is not left to rounding.
+        sides[most] = -np.delete(p_s, most) @ np.delete(sides, most, axis=0) / p_s[most]
+        for signs in itertools.product((-1, 1), repeat=len(p_s)):
+            yield np.array(signs)[:, None] * sides
+
+    def generate_vertices(self) -> None:
+        """Find vertices of cells, and prove that none is left: branch and bound on boxes of posteriors."""
+        bounded = False
+        while not (bounded or self.effort.is_used(_DESCENTS)):
+            cells = PricedCells.priced(self.price)
+            if self._take_worth(cells.descended(self._starts(), self.effort)):
+                continue
+            found = certify(cells, self.price.mu, self.joint.p_x, -0.9 * self.gap, self.effort)
+            self.prove(found.bound)
+            bounded = not len(found.points)
+            if not bounded:
+                worth = np.concatenate([cells.descended(found.points, self.effort), found.points])
+                bounded = not self.take(worth)
+        if not bounded:
+            cells = PricedCells.priced(self.price)
+            found = certify(cells, self.price.mu, self.joint.p_x, 0.0, self.effort, stop_at_points=False)
+            self.prove(found.bound)
+        if self.effort.is_used() or not bounded:
+            self.status = "time_limit" if self.effort.is_late() else "effort"
 
     def generate(self) -> None:
         """Find columns, and prove that none is left: for looser limits first, whose prices bound this one too.
@@ -170,14 +189,22 @@ class Funnel:
 
     def _improved(self, gap: float) -> bool:
         """Descend from posteriors in use, from these a little off, and from random ones; whether some were worth it."""
+        found = self.price.descended(self._starts())
+        self.effort.spend(found.size * _STARTS)
+        return self._take_worth(found, gap) and not self.effort.is_used(_DESCENTS)
+
+    def _starts(self) -> Vector:
+        """Posteriors in use, these a little off, and random ones of few letters."""
         rng, (n_s, n), used = self.rng, self.lifts.shape, self.points[self.weights > 0]
         few = np.argsort(rng.random((_STARTS, n)), axis=1) < n_s
         random = few * rng.dirichlet(np.ones(n), _STARTS)
         off = (used + _WORTH * np.eye(n)[rng.integers(n, size=len(used))]) / (1 + _WORTH)
-        found = self.price.descended(np.concatenate([used, off, random / random.sum(axis=1, keepdims=True)]))
-        self.effort.spend(found.size * _STARTS)
-        worth = found[self.price.of(found)[0] < -_WORTH * gap]
-        return len(worth) > 0 and self.take(worth) and not self.effort.is_used(_DESCENTS)
+        return np.concatenate([used, off, random / random.sum(axis=1, keepdims=True)])
+
+    def _take_worth(self, found: Vector, gap: float | None = None) -> bool:
+        """Take in points that are worth a part of the gap; whether there were new ones."""
+        worth = found[self.price.of(found)[0] < -_WORTH * (self.gap if gap is None else gap)]
+        return len(worth) > 0 and self.take(worth)
 
     def released(self, free: Problem) -> RandomResponse:
         """The best mixture as a channel whose mean, as it is measured, is within the budget."""

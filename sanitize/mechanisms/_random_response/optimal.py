@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sanitize.budgets import CVaRLiftBudget, MeanBudget
+from sanitize._checks import positive
+from sanitize.budgets import AveragedBudget, CVaRLiftBudget, MeanBudget
 from sanitize.channel import HEURISTIC
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.joint import JointDistribution
+from sanitize.joint import JointDistribution, check_distribution
 from sanitize.mechanisms._effort import effort_of
+from sanitize.mechanisms._random_response.averaged import averaged_response
 from sanitize.mechanisms._random_response.funnel import funnel_response
 from sanitize.mechanisms._random_response.robust import robust_random_response
 from sanitize.mechanisms._random_response.tail import tail_random_response
+from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, RandomResponse, respond_in
 
 if TYPE_CHECKING:
@@ -49,7 +52,8 @@ def optimal_random_response(
     Guarantee
     ---------
     Every released symbol is within the budget under the distribution given (to 1e-12), or with a confidence under all
-    its distributions.
+    its distributions; with ``known``, also in each case that is given, and in no other. Knowing that one of two cases
+    holds is a case of its own, which can be beyond a limit that both keep: by half of it, with three values.
 
     Parameters
     ----------
@@ -75,7 +79,8 @@ def optimal_random_response(
     known : str, sequence of str, or array-like of shape (n_w, n_s, n_x)
         Public columns that whoever reads a row may know of it, any part of them: P(s|y,w) / P(s|w) is then within the
         budget, too, for whatever w a part of them says. Or P(w, s, x) of anything else that may be known, with
-        (S, W) - X - Y.
+        (S, W) - X - Y: cases may overlap, and the sum of some cases is the one of somebody who knows that one of them
+        holds. Coarser knowledge of a column, as of an age group, is such a sum: give it as a case, or as a column.
     keep_margin : bool
         Print each released symbol as a symbol of X, drawn anew given it: released shares are then those of X,
         P_Y = P_X, with no more leakage and less utility, both by data processing. Estimators do so by
@@ -195,7 +200,7 @@ def solve_optimal_random_response(
     Raises
     ------
     InvalidBudget
-        If there is no budget or it is of another kind, or has too many vertices to list.
+        If there is no budget or it is of another kind.
     InvalidParameter
         If gap, effort or time_limit is not a positive number.
 
@@ -217,6 +222,11 @@ def solve_optimal_random_response(
                 f"a {type(budget).__name__} takes no confidence, target or known; give LiftBudget for these"
             )
         return funnel_response(joint, budget, gap, account)
+    if isinstance(budget, AveragedBudget):
+        if not (confidence is None and not len(known)):  # type: ignore[arg-type]
+            raise InvalidBudget(f"a {type(budget).__name__} takes no confidence or known; give LiftBudget for these")
+        loss = Loss.towards(target, len(check_distribution(joint).public))
+        return averaged_response(joint, budget, positive("gap", gap), loss, account)
     problem = Problem.of(joint, budget, gap, target, known)
     if confidence is not None:
         if problem.known is not None:

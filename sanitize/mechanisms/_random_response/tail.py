@@ -16,6 +16,7 @@ from sanitize.channel import HEURISTIC, Channel
 from sanitize.errors import InvalidBudget
 from sanitize.joint import JointDistribution, check_distribution
 from sanitize.lifts import lift
+from sanitize.measures import utility
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.tail_merging import tail_merging
 from sanitize.mechanisms._response_solver.columns import Loss
@@ -27,6 +28,10 @@ _FIRST_STEP, _LAST_STEP, _LEAST_GAIN, _LOWEST = 0.2, 0.02, 1e-7, 0.7
 # Distributions small enough to list every vertex of the arrangement of {l_s = t_s}.
 _FEW_LETTERS, _FEW_SECRETS = 20, 5
 _INSIDE, _POSITIVE = 1e-9, 1e-12
+# Nats above the budget, whose optimal responses are pooled.
+_LOOSER = 0.15, 0.35, 0.7, 1.2, 2.0
+# A posterior further beyond its thresholds has no weight in a linear program of doubles.
+_STEEPEST = 1e6
 
 
 def tail_random_response(joint: JointDistribution, budget: CVaRLiftBudget, *, effort: float | None = None) -> Channel:
@@ -43,8 +48,8 @@ def tail_random_response(joint: JointDistribution, budget: CVaRLiftBudget, *, ef
     Guarantee
     ---------
     The release meets the budget under the distribution given, as it is measured; it keeps at least what `tail_merging`
-    and the pooled response within the bound on every lift keep. Optimal for its thresholds where all vertices were
-    listed, and secrets count one by one; over thresholds it is a search, so no gap is claimed.
+    keeps, and at least what the optimal response of the same effort with every lift within the bound keeps. Optimal
+    for its thresholds where all vertices were listed; over thresholds it is a search, so no gap is claimed.
 
     Parameters
     ----------
@@ -52,7 +57,8 @@ def tail_random_response(joint: JointDistribution, budget: CVaRLiftBudget, *, ef
         Distribution of (S, X).
     budget : CVaRLiftBudget
     effort : float, optional
-        Entries of linear programs to solve for each pooled response, >= 1.
+        Entries of linear programs to solve for the response with every lift within the bound, >= 1; each response to
+        a looser bound takes a tenth.
 
     Returns
     -------
@@ -77,19 +83,28 @@ def tail_random_response(joint: JointDistribution, budget: CVaRLiftBudget, *, ef
         raise InvalidBudget(f"tail_random_response takes a CVaRLiftBudget(upper, delta), got {type(budget).__name__}")
     if budget.excess(check_distribution(joint)).max() <= 0:
         return Channel.identity(len(joint.public), joint.public)
-    search = _Search(joint, budget)
+    merged, bounded = tail_merging(joint, budget), _response(joint, budget.upper, 1e-7, effort)
+    search = _Search(joint, budget, merged, bounded)
     search.improve(search.pooled(effort))
-    return search.channel().with_optimality(HEURISTIC)
+    every = [one for one in (search.channel(), bounded) if budget.excess(joint.push(one)).max() <= 0]
+    return max([*every, merged], key=lambda one: utility(joint, one)).with_optimality(HEURISTIC)
+
+
+def _response(joint: JointDistribution, upper: float, gap: float, effort: float | None) -> Channel:
+    """Optimal response with every lift within a bound, in nats."""
+    problem = Problem(joint, LiftBudget(lower=math.inf, upper=upper), gap, Loss())
+    return respond_in(problem, None, effort_of(effort, RESPONSE_EFFORT)).released()
 
 
 class _Search:
     """The best mixture so far of posteriors into P_X, at first what merging gives, and the search over thresholds."""
 
-    def __init__(self, joint: JointDistribution, budget: CVaRLiftBudget) -> None:
+    def __init__(self, joint: JointDistribution, budget: CVaRLiftBudget, merged: Channel, bounded: Channel) -> None:
         self.joint, self.budget, self.lifts, self.tried = joint, budget, lift(joint), 0
         self.bound = 1 + math.expm1(min(budget.upper, LARGEST_EXPONENT)) * (1 - _INSIDE)
-        self.merged = tail_merging(joint, budget)
-        self.points = posteriors_of(joint.p_x, self.merged)
+        self.merged, self.points = merged, posteriors_of(joint.p_x, merged)
+        # Posteriors on the bound are moved below every threshold, so that rounding takes none for one beyond it.
+        self.within = (1 - 2 * _INSIDE) * posteriors_of(joint.p_x, bounded) + 2 * _INSIDE * joint.p_x
         self.weights = self.merged.push(joint.p_x[None, :])[0]
         self.thresholds = np.full(len(joint.p_s), self.bound)
         self.value = self._open(self.points, self.weights)
@@ -97,13 +112,11 @@ class _Search:
     def pooled(self, effort: float | None) -> Vector:
         """Posteriors worth mixing, whatever the thresholds, shape (k, n)."""
         p_x = self.joint.p_x
-        found = [np.eye(len(p_x)), p_x[None, :], self.points]
-        # Nats above the budget, whose optimal responses are pooled.
-        for more in (0.0, 0.15, 0.35, 0.7, 1.2, 2.0):
-            account = effort_of(0.1 * RESPONSE_EFFORT if effort is None else effort, RESPONSE_EFFORT)
-            limit = LiftBudget(lower=math.inf, upper=self.budget.upper + more)
-            response = respond_in(Problem(self.joint, limit, 1e-4, Loss()), None, account)
-            found.append(posteriors_of(p_x, response.released()))
+        found = [np.eye(len(p_x)), p_x[None, :], self.points, self.within]
+        part = 0.1 * (RESPONSE_EFFORT if effort is None else effort)
+        for more in _LOOSER:
+            response = _response(self.joint, self.budget.upper + more, 1e-4, max(1.0, part))
+            found.append(posteriors_of(p_x, response))
         return np.concatenate(found)
 
     def improve(self, pool: Vector) -> None:
@@ -127,12 +140,14 @@ class _Search:
         """Take the best mixture for these thresholds if it keeps more; whether it does."""
         from scipy.optimize import linprog
 
-        thresholds = np.minimum(thresholds, self.bound - self.budget.apart)
+        thresholds = np.minimum(thresholds, self.bound)
         points = np.concatenate([pool, self.points, *self._cells(thresholds)])
         points = np.unique(np.round(points, 15), axis=0)
         points /= points.sum(axis=1, keepdims=True)
         self.tried += len(points)
         over, most = self.budget.beyond(points @ self.lifts.T, thresholds, self.bound)
+        is_mixed = (over <= _STEEPEST).all(axis=1)
+        points, over = points[is_mixed], over[is_mixed]
         found = linprog(
             entr(points).sum(axis=1),
             A_eq=points.T,

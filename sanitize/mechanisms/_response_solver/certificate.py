@@ -196,7 +196,8 @@ def certify(
     tree = Tree(polytope, mu, target)
     for boxes, open_ in tree.steps(effort):
         v, w = np.clip(boxes.v[open_], 0.0, 1.0), np.clip(boxes.w[open_], 0.0, 1.0)
-        better = np.flatnonzero((entr(w).sum(axis=1) - (v * mu).sum(axis=1) < target) & polytope.contains(v))
+        price = entr(w).sum(axis=1) - (v * mu).sum(axis=1) + polytope.beside(v)
+        better = np.flatnonzero((price < target) & polytope.contains(v))
         if len(better) and stop_at_points:
             return Certificate(tree.bound, v[better], boxes.basis[open_[better]])
     none = np.empty((0, polytope.n)), np.empty((0, polytope.n_rows), np.intp)
@@ -217,7 +218,7 @@ def _tighten(polytope: Polytope, mu: Vector, target: float, boxes: Boxes) -> Non
         at_low, slope = _chords(low, high)
         offset = (at_low - slope * low).sum(axis=1)
         lower, upper = np.tile(polytope.lower, (len(live), 1)), np.tile(polytope.upper, (len(live), 1))
-        cost = np.zeros_like(lower)
+        cost = np.tile(polytope.costs, (len(live), 1))
         lower[:, spread], upper[:, spread], cost[:, spread] = low, high, slope
         cost[:, :n] -= mu
         programs = LinearBatch(polytope.matrix, polytope.rhs, lower, upper, cost)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -60,6 +60,35 @@ class Price:
         """
         return min(self.rate, 1.0)
 
+    def concave(self, faces: Codes, shares: Vector, lifts: Vector) -> Vector:
+        """H + λ' g - μ·r of points on faces, where λ' is the `shared` part of λ; all (..., k) but lifts (..., n_s)."""
+        told = self.budget.risk_of(lifts.reshape(-1, lifts.shape[-1]).T, self.p_s).reshape(lifts.shape[:-1])
+        return entr(shares).sum(axis=-1) + self.shared * told - (shares * self.mu[faces]).sum(axis=-1)
+
+    def beyond(self, lifts: Vector) -> Vector:
+        """What the price is beyond its concave part at points of lifts (K, n_s)."""
+        return (self.rate - self.shared) * self.budget.risk_of(lifts.T, self.p_s)
+
+    def stretch(self, turning: Vector) -> Vector:
+        """What lifts that turn by so much, (..., n_s), add to the square of a length: a third of the cuts is enough."""
+        return self.rate * (turning**2 @ self.p_s)
+
+    def may_hold(self, some: Simplices, target: float) -> Mask:
+        """Which simplices may hold the least price of all, below the target.
+
+        The concave part is at least its chord, the convex rest of g at least its tangent at the center, and the sum of
+        both is least at a corner. Where a price is least among all points that mix the letters of a face, it is not
+        concave along any line of the face.
+        """
+        slopes = (self.rate - self.shared) * self.budget.slope(some.lifts.mean(axis=1).T, self.p_s).T
+        open_ = (some.rest + (some.lifts @ slopes[:, :, None])[:, :, 0]).min(axis=1) < target
+        some, (i, j) = some.take(open_), np.triu_indices(some.faces.shape[1], 1)
+        along, turning = some.corners[:, i] - some.corners[:, j], some.lifts[:, i] - some.lifts[:, j]
+        falls = (along**2 / some.corners.max(axis=1)[:, None]).sum(axis=2)
+        weights = self.rate * self.p_s / np.maximum(some.lifts.min(axis=1), _NO_LIFT)
+        open_[open_] = (falls <= (1 + _CURVED) * (turning**2 * weights[:, None]).sum(axis=2)).all(axis=1)
+        return open_
+
     def descended(self, r: Vector) -> Vector:
         """Points of lower price, by multiplicative steps from points r, shape (K, n), among the letters of each."""
         (price, slope), step = self.of(r), np.full((len(r), 1), _FIRST)
@@ -74,8 +103,32 @@ class Price:
         return np.asarray(r / r.sum(axis=1, keepdims=True))
 
 
+class FacePrice(Protocol):
+    """A price of posteriors that `lowest` finds the least of."""
+
+    @property
+    def lifts(self) -> Vector:
+        """Lifts of the letters, shape (n_s, n)."""
+
+    @property
+    def mu(self) -> Vector:
+        """Prices of the letters, shape (n,)."""
+
+    def concave(self, faces: Codes, shares: Vector, lifts: Vector) -> Vector:
+        """Concave part of the price of points on faces."""
+
+    def beyond(self, lifts: Vector) -> Vector:
+        """The rest of it, at least 0; inf where no posterior may be."""
+
+    def stretch(self, turning: Vector) -> Vector:
+        """What the turning of lifts adds to lengths, by which simplices are cut."""
+
+    def may_hold(self, some: Simplices, target: float) -> Mask:
+        """Which simplices may hold the least price of all, below the target."""
+
+
 @dataclass(frozen=True, eq=False)
-class _Simplices:
+class Simplices:
     """K simplices in faces of k letters, with what the price is made of at their corners.
 
     Attributes
@@ -84,7 +137,7 @@ class _Simplices:
     corners : ndarray of shape (K, k, k)
         Shares of the letters of the face.
     rest : ndarray of shape (K, k)
-        H + λ' g - μ·r at each corner, where λ' is the price's `shared` part of λ.
+        Concave part of the price at each corner.
     lifts : ndarray of shape (K, k, n_s)
     """
 
@@ -93,68 +146,53 @@ class _Simplices:
     rest: Vector
     lifts: Vector
 
-    def take(self, kept: slice | Mask) -> _Simplices:
+    def take(self, kept: slice | Mask) -> Simplices:
         """Some of them."""
-        return _Simplices(*(part[kept] for part in vars(self).values()))
+        return Simplices(*(part[kept] for part in vars(self).values()))
 
-    def joined(self, others: _Simplices) -> _Simplices:
+    def joined(self, others: Simplices) -> Simplices:
         """These and others."""
         pairs = zip(vars(self).values(), vars(others).values(), strict=True)
-        return _Simplices(*(np.concatenate(pair) for pair in pairs))
+        return Simplices(*(np.concatenate(pair) for pair in pairs))
 
-    def open(self, price: Price, target: float) -> _Simplices:
-        """Those that may hold the least price of all, below the target.
+    def open(self, price: FacePrice, target: float) -> Simplices:
+        """Those that may hold the least price of all, below the target."""
+        return self.take(price.may_hold(self, target))
 
-        The concave part is at least its chord, the convex rest of g at least its tangent at the center, and the sum of
-        both is least at a corner. Where a price is least among all points that mix the letters of a face, it is not
-        concave along any line of the face.
-        """
-        slopes = (price.rate - price.shared) * price.budget.slope(self.lifts.mean(axis=1).T, price.p_s).T
-        bound = (self.rest + (self.lifts @ slopes[:, :, None])[:, :, 0]).min(axis=1)
-        some, (i, j) = self.take(bound < target), np.triu_indices(self.faces.shape[1], 1)
-        along, turning = some.corners[:, i] - some.corners[:, j], some.lifts[:, i] - some.lifts[:, j]
-        falls = (along**2 / some.corners.max(axis=1)[:, None]).sum(axis=2)
-        weights = price.rate * price.p_s / np.maximum(some.lifts.min(axis=1), _NO_LIFT)
-        return some.take((falls <= (1 + _CURVED) * (turning**2 * weights[:, None]).sum(axis=2)).all(axis=1))
-
-    def halves(self, price: Price) -> tuple[_Simplices, Vector, Vector]:
-        """Both halves of each, cut in the middle of its longest edge, that middle and its price.
-
-        What the lifts turn along an edge counts too, at its price: a third of the cuts is enough then.
-        """
+    def halves(self, price: FacePrice) -> tuple[Simplices, Vector, Vector]:
+        """Both halves of each, cut in the middle of its longest edge, that middle and its price."""
         (i, j), k = np.triu_indices(self.faces.shape[1], 1), np.arange(len(self.faces))
         lengths = ((self.corners[:, i] - self.corners[:, j]) ** 2).sum(axis=2)
-        lengths += price.rate * ((self.lifts[:, i] - self.lifts[:, j]) ** 2 @ price.p_s)
+        lengths += price.stretch(self.lifts[:, i] - self.lifts[:, j])
         longest = lengths.argmax(axis=1)
         i, j = i[longest], j[longest]
         corner, lifts = ((part[k, i] + part[k, j]) / 2 for part in (self.corners, self.lifts))
-        told = price.budget.risk_of(lifts.T, price.p_s)
-        rest = entr(corner).sum(axis=1) + price.shared * told - (corner * price.mu[self.faces]).sum(axis=1)
+        rest = price.concave(self.faces, corner, lifts)
         both = self.joined(self)
         k = np.arange(len(both.faces))
         for part, middle in ((both.corners, corner), (both.rest, rest), (both.lifts, lifts)):
             part[k, np.append(i, j)] = np.concatenate([middle, middle])
-        return both, corner, rest + (price.rate - price.shared) * told
+        return both, corner, rest + price.beyond(lifts)
 
 
-def lowest(price: Price, target: float, effort: Effort) -> tuple[float, Vector]:
+def lowest(price: FacePrice, target: float, effort: Effort) -> tuple[float, Vector]:
     """The target where no posterior has a lower price, else a weak bound, and points below it where some were met.
 
     H is concave where the lifts are given, so the price is least at a point of at most as many letters as the rank of
     the lifts: faces of that many letters and fewer are searched, some at a time, until no simplex is open.
     """
     n = len(price.mu)
-    nothing, weak = np.empty((0, n)), -float(price.mu.max())  # H and g are at least 0
-    alone = price.of(np.eye(n))[0]
+    nothing, weak = np.empty((0, n)), -float(price.mu.max())  # H and what is beyond are at least 0
+    rest = price.concave(np.arange(n)[:, None], np.ones((n, 1)), price.lifts.T)
+    alone = rest + price.beyond(price.lifts.T)
     if alone.min() < target:
         return weak, np.eye(n)[alone < target]
-    rest = alone - (price.rate - price.shared) * price.budget.risk_of(price.lifts, price.p_s)
     for k in range(2, int(np.linalg.matrix_rank(price.lifts)) + 1):
         letters = itertools.combinations(range(n), k)
         while begun := [*itertools.islice(letters, _FACES)]:
             faces = np.array(begun)
             corners = np.tile(np.eye(k), (len(faces), 1, 1))
-            open_ = _Simplices(faces, corners, rest[faces], price.lifts.T[faces]).open(price, target)
+            open_ = Simplices(faces, corners, rest[faces], price.lifts.T[faces]).open(price, target)
             effort.spend(len(faces) * k * n)
             while len(open_.faces) and not effort.is_used():
                 # Depth first, so that few are open at any time.

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
+    from sanitize.mechanisms._response_solver.posterior_set import Cuts
 
     # Columns over some letters, as if they were the distribution: weights, costs, bound, status, how many there were.
     _Found = tuple[Vector | sparse.csc_array, Vector, Vector, float, str, int]
@@ -138,15 +139,15 @@ class Problem:
         Distance from the optimum that is good enough, in nats of each block, > 0.
     loss : Loss
         What is to be kept.
-    known : SideKnowledge, optional
-        What may be known of a row besides; blocks are then one of all letters.
+    known : SideKnowledge or Cuts, optional
+        What may be known of a row besides, or other cuts of posteriors; blocks are then one of all letters.
     """
 
     joint: JointDistribution
     budget: LiftBudget | LDPBudget
     gap: float
     loss: Loss
-    known: SideKnowledge | None = None
+    known: SideKnowledge | Cuts | None = None
 
     @classmethod
     def of(

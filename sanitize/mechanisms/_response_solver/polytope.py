@@ -208,6 +208,15 @@ class Polytope:
         """Units of effort that a program takes: its entries, the inverse of its first basis, what every one costs."""
         return self.n_rows * self.size + self.n_rows**3 // _INVERSE + _OVERHEAD
 
+    @property
+    def costs(self) -> Vector:
+        """Costs of variables beside the prices of letters, shape (size,)."""
+        return np.zeros(self.size)
+
+    def beside(self, v: Vector) -> Vector:
+        """What these costs come to at points v, shape (K,)."""
+        return np.zeros(len(v))
+
     def slack_basis(self, copies: int) -> Codes:
         """Basis of letter 0 and all slacks, repeated, shape (copies, m)."""
         return np.tile(self.padded(np.zeros(1, np.intp)), (copies, 1))

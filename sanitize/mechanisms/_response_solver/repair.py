@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from scipy.sparse.linalg import lsqr
 
 from sanitize._checks import Codes, Vector
 from sanitize._tolerances import BUDGET
-from sanitize.alphabet import Alphabet
+from sanitize.alphabet import Alphabet, group_label
 from sanitize.channel import Channel, Stage
 from sanitize.lifts import lift
 
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.confidence import ConfidenceSet
     from sanitize.joint import JointDistribution
+    from sanitize.mechanisms._response_solver.posterior_set import Cuts
     from sanitize.mechanisms._response_solver.side_knowledge import SideKnowledge
 
-_SHOWN = 3
 _CORRECTIONS, _BALANCED, _EXACT = 4, 1e-14, 1e-15
 _LEAST_SHARE, _GROWTH, _LARGEST_SHARE, _MOST_LENT = 1e-13, 4.0, 1e-3, 0.5
 
@@ -33,7 +32,7 @@ def response_channel(
     columns: sparse.csc_array,
     weights: Vector,
     distributions: ConfidenceSet | None = None,
-    known: SideKnowledge | None = None,
+    known: SideKnowledge | Cuts | None = None,
 ) -> Channel:
     """P(y|x) = weight(y) v_y(x) / P(x), rows made to sum to 1.
 
@@ -62,8 +61,8 @@ def response_channel(
         rows, n_y = mass.tocsr(), mass.shape[1]
         sums = np.add.reduceat(rows.data, rows.indptr[:-1])
         stage = Stage.from_masses(rows.indptr.astype(np.int64), rows.indices, rows.data, sums, n_y)
-        names = Alphabet.of_n_labels("+".join(joint.public.columns), n_y, partial(response_names, joint.public, mass))
-        channel = Channel((stage,), joint.public, names)
+        channel = Channel((stage,), joint.public)
+        channel = channel.renamed(outputs=response_names(channel))
         released = joint.push(channel)
         excess = budget.excess(released) if distributions is None else distributions.worst_case(channel).excess(budget)
         if known is not None:
@@ -150,17 +149,17 @@ def _merge(mass: sparse.csc_array, share: Vector, rare: int, p_y: Vector) -> tup
     return sparse.csc_array(mass @ merge), np.delete(share, rare)
 
 
-def response_names(public: Alphabet, mass: sparse.csc_array) -> list[str]:
-    """Released symbols named by what they mean: the likeliest public symbols and their probabilities."""
-    names = []
-    ends, letters, masses = mass.indptr.tolist(), mass.indices.tolist(), mass.data.tolist()
-    for first, end in pairwise(ends):
-        if end - first == 1:
-            names.append(public.label(letters[first]))
-            continue
-        total = sum(masses[first:end])
-        order = sorted(range(first, end), key=lambda k: (-masses[k], letters[k]))
-        shown = [f"{public.label(letters[k])}: {masses[k] / total:.0%}" for k in order[:_SHOWN]]
-        rest = f", +{end - first - _SHOWN} more" if end - first > _SHOWN else ""
-        names.append("{" + ", ".join(shown) + rest + "}")
-    return names
+def response_names(channel: Channel) -> Alphabet:
+    """Released symbols of a response, named by the public symbols that they may stand for, in the order of those.
+
+    Without their shares, and not in the order of them: those are figures of the table, and would stand in every row.
+    """
+    public = channel.inputs
+
+    def names() -> list[str]:
+        matrix = sparse.csc_array(channel.sparse_matrix())
+        matrix.eliminate_zeros()
+        members = [sorted(matrix.indices[first:end].tolist()) for first, end in pairwise(matrix.indptr.tolist())]
+        return [group_label(public, symbols, len(symbols)) for symbols in members]
+
+    return Alphabet.of_n_labels("+".join(public.columns), channel.n_outputs, names)

@@ -33,10 +33,13 @@ class SideKnowledge:
     linear in v, as it is where nothing is known: Σ_x v(x) P(w|x) (l_w(s,x) - low) >= 0, and the same for what is high,
     where l_w(s,x) is P(s|x,w) / P(s|w).
 
+    A budget that holds in two cases may not hold for who knows that one of them does: P(s|y) of both together weighs
+    them by P(w|y), P(s) by P(w). So each such sum of cases is a case of its own.
+
     Attributes
     ----------
     masses : ndarray of shape (n_w, n_s, n_x)
-        P(w, s, x). Cases of one set of columns sum to P(s, x); there may be those of several.
+        P(w, s, x). Cases of one set of columns sum to P(s, x); there may be those of several, and sums of cases.
     """
 
     masses: Vector

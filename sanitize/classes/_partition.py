@@ -1,0 +1,170 @@
+"""The latent class of each row, drawn from P(class | row): what a channel takes in place of the row."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sanitize._files.declared import Declared, Digest, require
+from sanitize._files.system import in_turn
+from sanitize._limits import LOOKUP_ROWS
+from sanitize._sampling.noise import NoiseKey
+from sanitize._tables.columns import as_arrow
+from sanitize.binning import is_numeric
+from sanitize.classes._integers import draw_states, powers_of_two
+from sanitize.classes._model import LatentClassModel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sanitize._checks import Codes
+    from sanitize._sampling.noise import RandomWords
+    from sanitize.classes._column import ClassColumn
+
+_LANE = (1 << 21) + 8  # beside those of the model
+
+
+class ClassPartition(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag="classes"):
+    """Draws a latent class for each row, the same for the same rows in the same places, and writes rows of classes.
+
+    S - X - class is a Markov chain, so what is certified for classes holds for whole rows. Rows that come together draw
+    by a digest of all of them and their places: other rows draw other classes, and the same rows the same ones, because
+    a second draw would reveal more of them.
+
+    Attributes
+    ----------
+    model : LatentClassModel
+    classes : ndarray of int, shape (n_cells,)
+        Classes of the model that are drawn; few rows had the others.
+    key : str
+        Key of the draws in hexadecimal.
+    fitted : str
+        Digest of the rows that the classes were fitted on, which draw by their numbers.
+    """
+
+    model: LatentClassModel
+    classes: NDArray[np.int64]
+    key: Digest
+    fitted: Digest
+
+    def __post_init__(self) -> None:
+        require(self.classes.ndim == 1 and len(self.classes) > 0 and (np.diff(self.classes) > 0).all())
+        require(self.classes[0] >= 0 and self.classes[-1] < self.model.n_classes)
+
+    def __repr__(self) -> str:
+        """Number of classes: a traceback shows no key."""
+        return f"ClassPartition({len(self.classes)} classes)"
+
+    @classmethod
+    def of(cls, model: LatentClassModel, key: NoiseKey, table: Mapping[str, Any]) -> Self:
+        """All classes of a model, and the rows that it was fitted on."""
+        return cls(model, np.arange(model.n_classes), key.key.hex(), _digest(_groups(model, table)))
+
+    def without(self, cells: NDArray[np.bool_]) -> Self:
+        """The same without some of the classes, whose rows go to the others."""
+        return self.__replace__(classes=self.classes[~cells])
+
+    def keyed(self, key: NoiseKey) -> Self:
+        """The same, drawing classes by another key."""
+        return self.__replace__(key=key.key.hex())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Public columns."""
+        return self.model.names
+
+    @property
+    def n_cells(self) -> int:
+        """Number of classes that are drawn."""
+        return len(self.classes)
+
+    @property
+    def numeric(self) -> frozenset[str]:
+        """Columns that were numbers at the fit."""
+        return frozenset(name for name, values in self.values.items() if is_numeric(values.type))
+
+    @property
+    def values(self) -> dict[str, pa.Array]:
+        """Values that each column is written as."""
+        return self.model.values
+
+    @property
+    def columns(self) -> list[ClassColumn]:
+        """What is written in each column, in their order."""
+        return self.model.columns
+
+    def without_rows(self) -> Self:
+        """The partition itself: it holds no count of rows."""
+        return self
+
+    @property
+    def words(self) -> NoiseKey:
+        """What classes are drawn by."""
+        return NoiseKey(bytes.fromhex(self.key))
+
+    def assign(self, table: Mapping[str, Any], workers: int = 1, first: int | Codes | None = None) -> NDArray[np.int32]:
+        """Class of each row, from 0 to n_cells - 1.
+
+        Parameters
+        ----------
+        table : mapping of name to column
+        workers : int
+        first : int, or ndarray of int of shape (n,), optional
+            Number of the first row, or of each, of the table that the classes were fitted on; by default other rows
+            than those draw by a digest of all of them.
+        """
+        codes = _groups(self.model, table)
+        digest = self.fitted if first is not None else _digest(codes)
+        words = self.words.derive("rows of the fit" if digest == self.fitted else f"rows {digest}")
+        cells = np.empty(len(codes[0]), np.int32)
+        numbers = first if isinstance(first, np.ndarray) else (first or 0) + np.arange(len(cells))
+
+        def draw(at: int) -> None:
+            part = slice(at, min(at + LOOKUP_ROWS, len(cells)))
+            logs = np.repeat(self.model.log_sizes[None, self.classes], part.stop - at, axis=0)
+            for writer, own in zip(self.model.writers, codes, strict=True):
+                logs += writer.chances[:, self.classes][own[part]]
+            drawn = words.words_at(_LANE, numbers[part])
+            cells[part] = draw_states(powers_of_two(logs), drawn >> np.uint64(32))
+
+        for _ in in_turn(draw, range(0, len(cells), LOOKUP_ROWS), workers):
+            pass
+        return cells
+
+    def decode(
+        self, cells: NDArray[np.integer[Any]], words: RandomWords, start: int = 0, workers: int = 1
+    ) -> dict[str, pa.Array]:
+        """Generated rows of released classes; row i of a table draws the same in any batch."""
+        return self.model.decode(self.classes[cells], words, start, workers)
+
+    @property
+    def people(self) -> str:
+        """What generated rows reveal about who is in the table, as sentences of a report."""
+        words = "The rows are generated by a model; none is a real record. Whether a given person is in the data is not"
+        if self.model.n_rows < _FEW_ROWS or self.model.membership > _MOST_TOLD:
+            return f"{words} protected: there are too few rows to hide who is among them."
+        right = f"{self.model.membership:.0%} of the time (50 % is chance)"
+        return f"{words} protected: an attacker who knows everyone else would be right about {right}."
+
+
+# Rows below which, and the share of right guesses from which, nothing is promised about who is in the table.
+_FEW_ROWS, _MOST_TOLD = 1000, 0.7
+
+
+def _groups(model: LatentClassModel, table: Mapping[str, Any]) -> list[NDArray[np.int32]]:
+    """Group of each row in each column."""
+    names = [writer.column.name for writer in model.writers]
+    return [
+        writer.column.encode(as_arrow(table[name], name)) for writer, name in zip(model.writers, names, strict=True)
+    ]
+
+
+def _digest(codes: list[NDArray[np.int32]]) -> str:
+    digest = hashlib.sha256(b"%d" % len(codes[0]))
+    for own in codes:
+        digest.update(np.ascontiguousarray(own, "<i4").data)
+    return digest.hexdigest()

@@ -1,0 +1,260 @@
+"""Random response within a budget on an average of the lifts of each released symbol: l1-, chi2- and alpha-lift."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._checks import Codes, Mask, Vector
+from sanitize._progress import progress
+from sanitize.budgets import AlphaLiftBudget, LiftBudget, limited
+from sanitize.mechanisms._merging.risks import groups_of
+from sanitize.mechanisms._merging.subset_merging import subset_merging
+from sanitize.mechanisms._random_response.tail import posteriors_of
+from sanitize.mechanisms._response_solver.columns import ColumnPool, Loss, Mixture, RoundingStops, entr
+from sanitize.mechanisms._response_solver.faces import Simplices, lowest
+from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse, Response, respond_in
+from sanitize.mechanisms._response_solver.posterior_set import Cuts, PosteriorSet
+
+if TYPE_CHECKING:
+    from sanitize.budgets import AveragedBudget
+    from sanitize.joint import JointDistribution
+    from sanitize.mechanisms._effort import Effort
+
+# Points that a search begins at, random ones for each letter, how far others are moved, and the share of the gap that a
+# column must be worth.
+_STARTS, _RANDOM, _OFF, _WORTH = 64, 4, 0.1, 0.1
+# Gap in nats that is closed first; the part of it that is proved, the rest being rounding of the linear program.
+_COARSE, _PROVED = 1e-3, 0.9
+# Shares of a posterior that are none, how far inside the set one is sought, and what one search counts as effort.
+_NOTHING, _INSIDE, _SEARCH = 1e-9, 1e-9, 50_000
+# Of the effort: for columns, before their prices are proved, and beside it for what has lifts of 1 alone.
+_COLUMNS, _PART = 0.3, 0.1
+# Units of effort that the simplices of one entry of a face take, about. Letters, and columns in use, where a polytope
+# around the set touches it at first; how often it is cut again, at which part of the effort, and what a cut in use is.
+_FACE, _CUTS, _ROUNDS, _ROUND, _BINDING = 100, 20, 8, 0.25, 1e-7
+# Shares that a slope of H is taken at, at least.
+_FLOOR = 1e-12
+
+
+def averaged_response(
+    joint: JointDistribution, budget: AveragedBudget, gap: float, loss: Loss, effort: Effort
+) -> RandomResponse:
+    """Most of I(T;Y) where an average of the lifts of each released symbol is bounded, with a proven gap.
+
+    A release mixes posteriors q = P(x|y) into P_X, and the best one has the least Σ P(y) H(T|q_y). Prices μ of a
+    mixture bound that from below by μ·P_X + min {H(T|q) - μ·q} over the posteriors within the budget, whatever set
+    these are: mixtures of them are no better. H is concave where the lifts are given, so the least price is at a
+    posterior of at most |S| letters, on the border of the set or of one letter: `lowest` cuts the faces of that many
+    letters into simplices, and bounds each by the chord of H and a tangent of the budget. A bound on the l1-lift alone
+    is a polytope of posteriors, which `respond_in` knows. Proofs: docs/theory/mechanisms.md.
+    """
+    within = PosteriorSet.of(joint, budget)
+    problem = Problem(joint, limited(math.inf, math.inf), gap, loss)
+    if not (budget.excess(joint) > 0).any():
+        return respond_in(problem, None, effort)
+    if isinstance(budget, AlphaLiftBudget) and math.isinf(budget.alpha):
+        return respond_in(replace(problem, budget=LiftBudget(lower=budget.lower, upper=budget.upper)), None, effort)
+    sealed = respond_in(replace(problem, budget=limited(0.0, 0.0)), None, effort.part(_PART))
+    if min(budget.lower, budget.upper) == 0:
+        return sealed
+    groups = groups_of(subset_merging(joint, budget))
+    if within.is_polytope:
+        return respond_in(replace(problem, known=Cuts(within.gain_cuts(), within)), [groups], effort)
+    search = _Search(within, gap, loss, effort)
+    search.add(np.array([np.bincount(group, joint.p_x[group], len(joint.p_x)) for group in groups]))
+    search.add(posteriors_of(joint.p_x, sealed.channel))
+    return search.run(problem)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedPrice:
+    """H(T|q) - μ·q of the posteriors q of a set: below 0, q is worth mixing in.
+
+    Attributes
+    ----------
+    within : PosteriorSet
+    loss : Loss
+    mu : ndarray of shape (n,)
+    """
+
+    within: PosteriorSet
+    loss: Loss
+    mu: Vector
+
+    @property
+    def lifts(self) -> Vector:
+        """Lifts of the letters, shape (n_s, n)."""
+        return self.within.lifts
+
+    def of(self, q: Vector) -> Vector:
+        """Prices of points q, shape (K, n)."""
+        return self.loss.of(q) - q @ self.mu
+
+    def concave(self, faces: Codes, shares: Vector, lifts: Vector) -> Vector:
+        """The price of points on faces: all of it is concave."""
+        spread = shares
+        if self.loss.distribution is not None:
+            spread = np.einsum("...k,t...k->...t", shares, self.loss.distribution[:, faces])
+        return np.asarray(entr(spread).sum(axis=-1) - (shares * self.mu[faces]).sum(axis=-1))
+
+    def beyond(self, lifts: Vector) -> Vector:
+        """0 of lifts (K, n_s) within the set, inf outside."""
+        return np.where(self.within.contains(lifts), 0.0, math.inf)
+
+    def stretch(self, turning: Vector) -> Vector:
+        """What lifts that turn by so much, (..., n_s), add to the square of a length: the sides turn with them."""
+        return np.asarray(turning**2 @ self.within.joint.p_s)
+
+    def may_hold(self, some: Simplices, target: float) -> Mask:
+        """Which simplices may hold the least price of all, below the target.
+
+        A concave function on a face is least at a letter or where the set ends: not in a simplex that lies within.
+        Elsewhere the price is at least its chord over what a tangent leaves of the simplex.
+        """
+        bound = some.rest.min(axis=1)
+        open_ = bound < target
+        open_[open_] = ~self.within.surely_holds(some.lifts[open_])
+        some, bound = some.take(open_), bound[open_]
+        ends = some.lifts.min(axis=1), some.lifts.max(axis=1)
+        for slope, most in self.within.tangents(some.lifts.mean(axis=1), *ends):
+            over = (some.lifts @ slope[:, :, None])[:, :, 0] - most[:, None]
+            np.maximum(bound, least_mixture(some.rest, over), out=bound)
+        open_[open_] = bound < target
+        return open_
+
+    def descended(self, q: Vector) -> Vector:
+        """A posterior of the set among the letters of q, shape (n,), about which the price does not fall."""
+        from scipy.optimize import minimize
+
+        letters, inner = np.flatnonzero(q > _NOTHING), self.within.shrunk(_INSIDE)
+        lifts, loss, mu = self.lifts[:, letters], self.loss.on(letters), self.mu[letters]
+
+        def sides(v: Vector) -> list[tuple[Vector, Vector]]:
+            at = lifts @ v
+            return inner.tangents(at, at, at)
+
+        found = minimize(
+            lambda v: float(loss.of(v[None])[0] - mu @ v),
+            q[letters] / q[letters].sum(),
+            jac=lambda v: loss.slope(v[None], _FLOOR)[0] - 1 - mu,
+            bounds=[(0, 1)] * len(letters),
+            constraints=[
+                {"type": "eq", "fun": lambda v: v.sum() - 1, "jac": np.ones_like},
+                {
+                    "type": "ineq",
+                    "fun": lambda v: np.array([most - slope @ (lifts @ v) for slope, most in sides(v)]),
+                    "jac": lambda v: np.array([-slope @ lifts for slope, _ in sides(v)]),
+                },
+            ],
+            method="SLSQP",
+            options={"maxiter": 60, "ftol": 1e-12},
+        ).x
+        there = np.zeros(len(q))
+        there[letters] = np.where(found > _NOTHING, found, 0.0)
+        return there
+
+
+def least_mixture(rest: Vector, over: Vector) -> Vector:
+    """The least of Σ θ rest with Σ θ over <= 0, θ a mixture of corners, shape (K, k): at a corner or on an edge."""
+    inside = over <= 0
+    least = np.where(inside, rest, math.inf).min(axis=1)
+    i, j = np.nonzero(~np.eye(rest.shape[1], dtype=bool))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        crossing = (rest[:, i] * over[:, j] - rest[:, j] * over[:, i]) / (over[:, j] - over[:, i])
+    return np.minimum(least, np.where(inside[:, i] & ~inside[:, j], crossing, math.inf).min(axis=1))
+
+
+class _Search:
+    """Posteriors of the set found so far, their best mixture with its prices, and the least that any release loses."""
+
+    def __init__(self, within: PosteriorSet, gap: float, loss: Loss, effort: Effort) -> None:
+        self.within, self.gap, self.effort, self.rng = within, gap, effort, np.random.default_rng(0)
+        self.p_x, self.pool, self.least = within.joint.p_x, ColumnPool(within.joint.p_x, loss), 0.0
+        self.add(np.concatenate([self.p_x[None], np.eye(len(self.p_x))]))
+        self.mixture: Mixture = self.pool.mix()
+
+    @property
+    def price(self) -> BoundedPrice:
+        """The price by the best mixture."""
+        return BoundedPrice(self.within, self.pool.loss, self.mixture.mu)
+
+    def add(self, q: Vector) -> int:
+        """Take in the posteriors q, shape (K, n), that are of the set; how many were new."""
+        q = q / q.sum(axis=1, keepdims=True)
+        return sum(self.pool.add(one) for one in q[self.within.contains(q @ self.within.lifts.T)])
+
+    def run(self, problem: Problem) -> RandomResponse:
+        """Find columns and prove that none is left, for a coarse gap first; the release is measured."""
+        status = "stalled"
+        try:
+            with progress("optimal random response") as show, contextlib.suppress(RoundingStops):
+                self.mixture = self.pool.mix()
+                while self._improved(self._from_afar()) and not self.effort.is_used(_COLUMNS):
+                    show(f"{len(self.pool)} columns")
+                coarse = max(self.gap, _COARSE)
+                for gap in dict.fromkeys([coarse, self.gap]) if self._has_few_faces else ():
+                    self._prove(gap)
+                if self.mixture.value - self.least > coarse:
+                    self._bound(replace(problem, gap=coarse))
+        except KeyboardInterrupt:
+            status = "interrupted"
+        if self.effort.is_used():
+            status = "time_limit" if self.effort.is_late() else "effort"
+        problem = replace(problem, known=Cuts(np.zeros((0, len(self.p_x))), self.within))
+        chosen, weights = self.mixture.chosen, self.mixture.weights
+        columns = self.pool.matrix(chosen)
+        found = Response(columns, weights, self.mixture.value, self.least, len(self.pool), status)
+        return problem.measured([found], self.least)
+
+    def _improved(self, q: Vector) -> bool:
+        """Take in what is found from points q where it is worth it; whether some was."""
+        price = self.price
+        self.effort.spend(len(q) * _SEARCH)
+        found = np.concatenate([q, [price.descended(one) for one in q]])
+        is_new = self.add(found[price.of(found) < -_WORTH * self.gap]) > 0
+        self.mixture = self.pool.mix()
+        return is_new
+
+    def _from_afar(self) -> Vector:
+        """Posteriors in use, a little off, and random ones of few letters."""
+        rng, (n_s, n), used = self.rng, self.within.lifts.shape, self.pool.matrix(self.mixture.chosen).toarray().T
+        few = np.argsort(rng.random((_RANDOM * n, n)), axis=1) < n_s
+        random = few * rng.dirichlet(np.ones(n), len(few))
+        off = (used + _OFF * np.eye(n)[rng.integers(n, size=len(used))]) / (1 + _OFF)
+        return np.concatenate([off, random / random.sum(axis=1, keepdims=True)])
+
+    def _prove(self, gap: float) -> None:
+        """Prove that the mixture is so near to the best, with what the search for a bound finds taken in."""
+        while not self.effort.is_used():
+            price = self.price
+            least, below = lowest(price, -_PROVED * gap, self.effort)
+            self.least = max(self.least, float(self.mixture.mu @ self.p_x) + least)
+            below = below[np.argsort(price.of(below))[:_STARTS]]
+            if not (len(below) and self._improved(below)):
+                return
+
+    @property
+    def _has_few_faces(self) -> bool:
+        n, rank = len(self.p_x), int(np.linalg.matrix_rank(self.within.lifts))
+        return _FACE * n * sum(k * math.comb(n, k) for k in range(2, rank + 1)) < self.effort.left
+
+    def _bound(self, free: Problem) -> None:
+        """Bound the loss over polytopes around the set, cut anew where their best mixtures leave it."""
+        likely, used = np.argsort(-self.p_x), self.mixture.chosen[np.argsort(-self.mixture.weights)]
+        points = np.concatenate([np.eye(len(self.p_x))[likely[:_CUTS]], self.pool.matrix(used[:_CUTS]).toarray().T])
+        rows = np.zeros((0, len(self.p_x)))
+        for _ in range(_ROUNDS):
+            rows = np.concatenate([rows, self.within.tangent_cuts(self.within.border(points))])
+            around = respond_in(replace(free, known=Cuts(rows)), None, self.effort.part(_ROUND))
+            least, points = self.pool.loss.entropy(self.p_x) - around.bound, posteriors_of(self.p_x, around.released())
+            self._improved(points)
+            if least <= self.least or self.mixture.value - least <= free.gap:
+                self.least = max(self.least, least)
+                break
+            self.least, rows = least, rows[(points @ rows.T).min(axis=0) < _BINDING]
+            points = points[~self.within.contains(points @ self.within.lifts.T)]

@@ -1,0 +1,101 @@
+"""Prices of posteriors where what a symbol tells is the largest of some linear functions of its lifts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._checks import Mask, Vector
+from sanitize._limits import BLOCK_CELLS
+from sanitize._tolerances import SMALLEST_POSITIVE
+from sanitize.budgets import TotalVariationBudget
+from sanitize.mechanisms._response_solver.columns import entr
+from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
+from sanitize.mechanisms._response_solver.polytope import Polytope
+
+if TYPE_CHECKING:
+    from sanitize.mechanisms._effort import Effort
+    from sanitize.mechanisms._response_solver.faces import Price
+
+# Tangents of H that a descent takes at most, the least share that they are taken at, and programs at a time.
+_STEPS, _FLOOR, _BATCH = 10, 1e-5, 256
+# A program from the slack basis takes more pivots where there are more rows: each so many count as one more program.
+_ROWS = 12
+# A fall of the price that is rounding, and how far from 1 the sum of a posterior may be.
+_STALLED, _NEAR = 1e-11, 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class PricedCells(Polytope):
+    """All posteriors v, and variables that are at least the linear functions of which g(v) is the largest sum.
+
+    H(v) + λ g(v) - μ·v is then H(v) and a linear function of all variables: what bounds H bounds it, too, and on every
+    tangent of H a linear program finds the best vertex of a cell in which g is linear.
+    """
+
+    price: Price | None = None
+    weights: Vector | None = None
+
+    @classmethod
+    def priced(cls, price: Price) -> PricedCells:
+        """Cells of a mean total variation, Σ P(s) max(l - 1, 0), or of a mean max-lift."""
+        n_s, n = price.lifts.shape
+        if isinstance(price.budget, TotalVariationBudget):
+            rows, weights, variable = price.lifts - 1, price.p_s, np.arange(n_s)
+        else:
+            rows, weights, variable = price.lifts, np.ones(1), np.zeros(n_s, np.intp)
+        # Each variable is in parts of the most that it can be.
+        most = np.zeros(len(weights))
+        np.maximum.at(most, variable, rows.max(axis=1))
+        steps = np.zeros((n_s, len(weights)))
+        steps[np.arange(n_s), variable] = -most[variable]
+        cells = cls.simplex(n, n + len(weights)).cut(
+            np.hstack([rows, steps]), rows.min(axis=1) - most[variable], np.zeros(n_s)
+        )
+        assert isinstance(cells, PricedCells)
+        return cls(**{**vars(cells), "price": price, "weights": weights * most})
+
+    @property
+    def costs(self) -> Vector:
+        """λ for each part of what is told."""
+        assert self.price is not None
+        assert self.weights is not None
+        costs = np.zeros(self.size)
+        costs[self.n : self.n + len(self.weights)] = self.price.rate * self.weights
+        return costs
+
+    def beside(self, v: Vector) -> Vector:
+        """λ g(v)."""
+        assert self.price is not None
+        return self.price.rate * self.price.budget.risk_of(self.price.lifts @ v.T, self.price.p_s)
+
+    def contains(self, v: Vector) -> Mask:
+        """Which points v are posteriors."""
+        return np.abs(v.sum(axis=1) - 1) < _NEAR
+
+    def descended(self, v: Vector, effort: Effort) -> Vector:
+        """Vertices of cells with a lower price than points v, shape (K, n), where tangents of H lead to some."""
+        size = max(1, min(_BATCH, BLOCK_CELLS // self.work))
+        return np.concatenate([self._descended(v[first : first + size], effort) for first in range(0, len(v), size)])
+
+    def _descended(self, v: Vector, effort: Effort) -> Vector:
+        assert self.price is not None
+        v, live, best, basis = v.copy(), np.arange(len(v)), np.full(len(v), np.inf), self.slack_basis(len(v))
+        for step in range(_STEPS):
+            k = len(live)
+            cost = np.tile(self.costs, (k, 1))
+            cost[:, : self.n] -= np.log(np.maximum(v[live], _FLOOR)) + self.price.mu
+            bounds = np.tile(self.lower, (k, 1)), np.tile(self.upper, (k, 1))
+            solved = solve_batch(LinearBatch(self.matrix, self.rhs, *bounds, cost), basis)
+            effort.spend(k * self.work * (max(1, self.n_rows // _ROWS) if step == 0 else 1))
+            points = np.maximum(solved.point[:, : self.n], 0.0)
+            points /= np.maximum(points.sum(axis=1, keepdims=True), SMALLEST_POSITIVE)
+            values = entr(points).sum(axis=1) - points @ self.price.mu + self.beside(points)
+            falls = self.contains(points) & (values < best[live] - _STALLED)
+            live, points, values, basis = live[falls], points[falls], values[falls], solved.basis[falls]
+            if not len(live):
+                break
+            v[live], best[live] = points, values
+        return v

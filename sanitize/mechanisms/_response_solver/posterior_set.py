@@ -1,0 +1,165 @@
+"""Posteriors within a budget on an average of the lifts: cuts that none of them passes, and what is surely one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._checks import Mask, Vector, exp
+from sanitize._tolerances import SMALLEST_POSITIVE
+from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget
+from sanitize.lifts import lift
+
+if TYPE_CHECKING:
+    from sanitize.budgets import AveragedBudget
+    from sanitize.channel import Channel
+    from sanitize.joint import JointDistribution
+
+# Secrets whose signs are listed; columns are designed a hair inside the set, and bounds hold a hair outside it.
+_MOST_SECRETS, _MARGIN = 6, 1e-12
+# As good as 0, and its inverse squared is a double.
+_NO_LIFT = 1e-75
+_HALVINGS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorSet:
+    """Posteriors q whose lifts l meet ||l - c|| <= high and ||1/l - c|| <= low, ||·|| the norm of order a under P_S.
+
+    The l1-lift has a = c = 1, the root of the chi2-lift a = 2 and c = 1, and the alpha-lift a = alpha and c = 0. The
+    lifts are linear in q, so that the first side is a convex set. The second is convex where c = 0, since 1/l is, and
+    the norm grows with it; where c = 1, secrets that become likelier count by a concave function of their lift.
+
+    Attributes
+    ----------
+    joint : JointDistribution
+    budget : L1LiftBudget, Chi2LiftBudget or AlphaLiftBudget
+    lifts : ndarray of shape (n_s, n)
+    order, center, high, low : float
+    """
+
+    joint: JointDistribution
+    budget: AveragedBudget
+    lifts: Vector
+    order: float
+    center: float
+    high: float
+    low: float
+
+    @classmethod
+    def of(cls, joint: JointDistribution, budget: AveragedBudget) -> PosteriorSet:
+        """The posteriors of a distribution that meet a budget."""
+        center = 0.0 if isinstance(budget, AlphaLiftBudget) else 1.0
+        order = budget.alpha if isinstance(budget, AlphaLiftBudget) else 1.0 + isinstance(budget, Chi2LiftBudget)
+        return cls(joint, budget, lift(joint), order, center, exp(budget.upper) - center, exp(budget.lower) - center)
+
+    @property
+    def is_polytope(self) -> bool:
+        """Whether `gain_cuts`, few enough to list, are all that is asked."""
+        return self.order == 1 and math.isinf(self.low) and len(self.lifts) <= _MOST_SECRETS
+
+    def contains(self, lifts: Vector) -> Mask:
+        """Which posteriors of lifts (K, n_s) are within the budget, and a hair inside where a side binds."""
+        excess = self.budget.excess_of(lifts.T, self.joint.p_s)
+        return (excess <= 0) & ~(np.maximum(*self.sizes(lifts)) > 1 - _MARGIN)
+
+    def sizes(self, lifts: Vector) -> tuple[Vector, Vector]:
+        """What is used of each side, in parts of what is allowed, of lifts of shape (..., n_s)."""
+        above, below = np.zeros(lifts.shape[:-1]), np.zeros(lifts.shape[:-1])
+        if self.high < math.inf:
+            above = self.norm(lifts - self.center)[0] / max(self.high, SMALLEST_POSITIVE)
+        if self.low < math.inf:
+            below = self.norm(1 / np.maximum(lifts, _NO_LIFT) - self.center)[0] / max(self.low, SMALLEST_POSITIVE)
+        return above, below
+
+    def shrunk(self, share: float) -> PosteriorSet:
+        """The set of limits that are smaller by a share."""
+        return replace(self, high=self.high * (1 - share), low=self.low * (1 - share))
+
+    def norm(self, z: Vector) -> tuple[Vector, Vector]:
+        """The norm of z, shape (..., n_s), and its slope; no power overflows."""
+        size = np.abs(z)
+        top = np.maximum(size.max(axis=-1, keepdims=True), SMALLEST_POSITIVE)
+        value = top * ((size / top) ** self.order @ self.joint.p_s)[..., None] ** (1 / self.order)
+        slope = self.joint.p_s * np.sign(z) * (size / np.maximum(value, SMALLEST_POSITIVE)) ** (self.order - 1)
+        return value[..., 0], slope
+
+    def tangents(self, at: Vector, least: Vector, most: Vector) -> list[tuple[Vector, Vector]]:
+        """For each side, a and b with a·l <= b for all lifts of the set between ``least`` and ``most``, (..., n_s).
+
+        They touch the side at the lifts ``at``, where it is convex. A norm is at least its tangent g·z, and g/l is at
+        least its tangent where g is positive, and its chord where it is negative.
+        """
+        found = []
+        if self.high < math.inf:
+            g = self.norm(at - self.center)[1]
+            found.append((g, self.high * (1 + _MARGIN) + self.center * g.sum(axis=-1)))
+        if self.low < math.inf:
+            at, least, most = (np.maximum(lifts, _NO_LIFT) for lifts in (at, least, most))
+            g = self.norm(1 / at - self.center)[1]
+            one, other = np.where(g > 0, at, least), np.where(g > 0, at, most)
+            room = self.center * g - g * (one + other) / (one * other)
+            found.append((-g / (one * other), self.low * (1 + _MARGIN) + room.sum(axis=-1)))
+        return found
+
+    def surely_holds(self, lifts: Vector) -> Mask:
+        """Whether all mixtures of points with lifts of shape (K, k, n_s) are within, for convex sides exactly."""
+        ends = lifts.min(axis=1), lifts.max(axis=1)
+        above = np.maximum(*self.sizes(lifts)) if self.center == 0 else self.sizes(lifts)[0]
+        below = [np.abs(1 / np.maximum(end, _NO_LIFT) - self.center) for end in ends]
+        holds = (above < 1 - _MARGIN).all(axis=1)
+        return np.asarray(
+            holds if self.center == 0 else holds & (self.norm(np.maximum(*below))[0] < self.low * (1 - _MARGIN))
+        )
+
+    def border(self, q: Vector) -> Vector:
+        """Where the ways from P_X to points q, shape (K, n), leave the set; q itself where they do not."""
+        p_x, inside, outside = self.joint.p_x, np.zeros((len(q), 1)), np.ones((len(q), 1))
+        for _ in range(_HALVINGS):
+            middle = (inside + outside) / 2
+            within = self.contains((p_x + middle * (q - p_x)) @ self.lifts.T)[:, None]
+            inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
+        return np.asarray(p_x + outside * (q - p_x))
+
+    def tangent_cuts(self, q: Vector) -> Vector:
+        """Rows a with a·v >= 0 for all posteriors v of the set, which touch it at points q, shape (k, n)."""
+        at = q @ self.lifts.T
+        ends = (np.broadcast_to(end, at.shape) for end in (self.lifts.min(axis=1), self.lifts.max(axis=1)))
+        return np.concatenate([most[:, None] - slope @ self.lifts for slope, most in self.tangents(at, *ends)])
+
+    def gain_cuts(self) -> Vector:
+        """Rows a with a·q >= 0 for all posteriors of a polytope, and for these alone, shape (k, n).
+
+        The l1-lift is twice the most that some secrets together gain, Σ P(s) (l(s) - 1) over them.
+        """
+        chosen = np.array([*itertools.product((0.0, 1.0), repeat=len(self.lifts))])[1:-1]
+        return self.high / 2 - (chosen * self.joint.p_s) @ (self.lifts - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Cuts of posteriors in place of what may be known of a row; a set's budget is then asked of a channel, or none.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (k, n)
+        Rows a with a·q >= 0 for all posteriors asked for.
+    within : PosteriorSet, optional
+    """
+
+    rows: Vector
+    within: PosteriorSet | None = None
+
+    def cuts(self, _budget: object, p_x: Vector, *, is_inner: bool) -> Vector:
+        """The rows, a hair further inside for columns."""
+        return self.rows - (_MARGIN * (self.rows @ p_x)[:, None] if is_inner else 0.0)
+
+    def excess(self, _budget: object, channel: Channel) -> Vector:
+        """Leakage above the budget of each released symbol, shape (n_y,)."""
+        if self.within is None:
+            return np.zeros(channel.push(np.ones((1, self.rows.shape[1]))).shape[1])
+        return self.within.budget.excess(self.within.joint.push(channel))

@@ -1,0 +1,399 @@
+"""Latent classes in whole numbers: exact memberships, exact draws, and rows that depend on their number alone."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal, getcontext
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import type_cases
+from scipy.stats import chisquare
+from threadpoolctl import threadpool_limits
+
+import sanitize as sz
+from sanitize._files.declared import Misfit, plain, read, sealed
+from sanitize._limits import BLOCK_ROWS
+from sanitize.classes import UNIT, LatentClassModel, couple_classes
+from sanitize.classes._integers import STEPS, draw_states, powers_of_two
+from sanitize.classes._mixture import Mixture
+from sanitize.errors import ColumnError
+
+KEY = sz.NoiseKey(bytes(range(32)))
+RARE = 1e-6  # rate of false alarms of each statistical test below; all seeds are fixed
+
+
+def people(n: int = 1500, seed: int = 0) -> dict[str, np.ndarray]:
+    """Columns that lean on one another, one of which another one determines."""
+    rng = np.random.default_rng(seed)
+    town = rng.choice(["A", "B", "C", "D"], n, p=[0.4, 0.3, 0.2, 0.1])
+    rooms = np.clip(rng.poisson(2 + (town == "A")), 0, 6)
+    income = np.round(rng.gamma(3, 900, n) + 500 * rooms, 2)
+    pet = np.where(rng.random(n) < 0.1 + 0.1 * rooms, "cat", "dog")
+    return {
+        "town": town,
+        "region": np.where(np.isin(town, ["A", "B"]), "n", "s"),
+        "rooms": rooms,
+        "income": income,
+        "pet": pet,
+    }
+
+
+def generated(model: LatentClassModel, table, seed: int = 0) -> pd.DataFrame:
+    words = sz.NoiseKey.from_seed(seed)
+    rows = model.decode(model.assign(table, words), words)
+    return pd.DataFrame({name: column.to_pandas() for name, column in rows.items()})
+
+
+@pytest.fixture(scope="module")
+def model() -> LatentClassModel:
+    return LatentClassModel.fit(people(), KEY)
+
+
+def exact_power(below: int) -> int:
+    """2**(24 - below / STEPS), rounded down, by decimals of 60 digits; below 24 bits it is 0."""
+    getcontext().prec = 60
+    return int(Decimal(2) ** (24 - Decimal(below % STEPS) / STEPS)) >> (below // STEPS)
+
+
+def test_powers_of_two_are_exact():
+    below = np.array(
+        [[0, 1, 511, 512, 1023, 1024, 5000, 23 * STEPS, 24 * STEPS + 1, 63 * STEPS, 200 * STEPS]], np.int32
+    )
+    assert powers_of_two(-below)[0].tolist() == [exact_power(int(b)) for b in below[0]]
+
+
+def test_memberships_are_those_of_python_integers(model):
+    table = {name: column[:40] for name, column in people(seed=1).items()}
+    fast = model.memberships(table)
+    assert (fast.sum(axis=1) == UNIT).all()
+    assert (fast >= 0).all()
+    codes = [writer.column.encode(table[writer.column.name]).tolist() for writer in model.writers]
+    for row in range(40):
+        logs = [int(log) for log in model.log_sizes]
+        for writer, own in zip(model.writers, codes, strict=True):
+            logs = [log + int(more) for log, more in zip(logs, writer.chances[own[row]], strict=True)]
+        weights = [exact_power(max(logs) - log) for log in logs]
+        totals = [sum(weights[: k + 1]) * UNIT // sum(weights) for k in range(len(weights))]
+        assert fast[row].tolist() == np.diff(totals, prepend=0).tolist()
+
+
+def test_memberships_are_those_of_the_mixture(model):
+    """Squares of P(class | row) but for rounding, from parameters as fractions."""
+    table = {name: column[:20] for name, column in people(seed=2).items()}
+    logs = np.repeat(model.log_sizes[None].astype(float), 20, axis=0)
+    for writer in model.writers:
+        logs += writer.chances[writer.column.encode(table[writer.column.name])]
+    chances = 2.0 ** (logs / STEPS)
+    chances /= chances.sum(axis=1, keepdims=True)
+    assert np.abs(model.memberships(table) / UNIT - chances).max() < 3 / UNIT
+
+
+def test_classes_are_drawn_as_the_memberships_say(model):
+    row = {name: np.repeat(column[:1], 20_000) for name, column in people(seed=3).items()}
+    expected = model.memberships(row)[0] / UNIT * 20_000
+    observed = np.bincount(model.assign(row, sz.NoiseKey.from_seed(4)), minlength=model.n_classes)
+    often = expected >= 5
+    assert not observed[expected == 0].any()
+    counts = [np.append(one[often], one[~often].sum()) for one in (observed, expected)]
+    counts = [one[counts[1] > 0] for one in counts]
+    assert chisquare(*counts).pvalue > RARE if len(counts[0]) > 1 else True
+
+
+def test_states_are_drawn_as_their_weights_say():
+    weights = np.array([[3, 0, 1 << 24, 1 << 23]], np.int64)
+    words = sz.NoiseKey.from_seed(0).words_at(0, np.arange(30_000)) >> np.uint64(32)
+    observed = np.bincount(draw_states(np.repeat(weights, 30_000, axis=0), words), minlength=4)
+    assert observed[1] == 0
+    assert chisquare(observed[2:], observed[2:].sum() * weights[0, 2:] / weights[0, 2:].sum()).pvalue > RARE
+
+
+def slow_row(model: LatentClassModel, code: int, words, row: int) -> list[int]:
+    """Outcomes of one generated row, one number at a time."""
+
+    def draw(weights: list[int], word: int) -> int:
+        left = word * sum(weights) >> 32
+        place = 0
+        while left >= weights[place]:
+            left -= weights[place]
+            place += 1
+        return place
+
+    groups: list[int] = []
+    outcomes: list[int] = []
+    for number, writer in enumerate(model.writers):
+        word, more = (int(words.words_at((1 << 21) + 16 + 4 * number + lane, np.array([row]))[0]) for lane in (0, 2))
+        logs = [int(log) for log in writer.base[code]]
+        for given, slope in zip(writer.given, writer.slopes, strict=True):
+            logs = [log + int(add) for log, add in zip(logs, slope[groups[given]], strict=True)]
+        ruled = -1
+        if writer.rule is not None:
+            first, last = writer.rule.first[outcomes[writer.rule.determiner] :][:2].tolist()
+            ruled = writer.rule.outcomes[first + draw(writer.rule.weights[first:last].tolist(), more >> 32)]
+        if ruled == -2:
+            logs[-1] = -(10**9)
+        group = draw([exact_power(max(logs) - log) for log in logs], word >> 32)
+        first, last = writer.column.first[group : group + 2].tolist()
+        drawn = first + draw(writer.column.weights[first:last].tolist(), word & (1 << 32) - 1)
+        outcomes.append(int(drawn if ruled < 0 else ruled))
+        groups.append(int(writer.column.group_of_outcome[outcomes[-1]]))
+    return outcomes
+
+
+def test_rows_are_those_of_a_slow_twin(model):
+    assert any(writer.rule is not None for writer in model.writers)
+    words, codes = sz.NoiseKey.from_seed(7), np.arange(60) % model.n_classes
+    rows = model.decode(codes, words)
+    slow = np.array([slow_row(model, int(code), words, row) for row, code in enumerate(codes)]).T
+    for number, writer in enumerate(model.writers):
+        more = words.words_at((1 << 21) + 16 + 4 * number + 1, np.arange(60))
+        assert writer.column.write(slow[number], more).equals(rows[writer.column.name])
+
+
+def test_a_row_depends_on_its_number_alone(model):
+    n = 2 * BLOCK_ROWS // 8
+    table = {name: np.resize(column, n) for name, column in people().items()}
+    words = sz.NoiseKey.from_seed(8)
+    classes = model.assign(table, words, workers=2)
+    rows = model.decode(classes, words, workers=2)
+    at = n // 3
+    part = {name: column[at : at + 50] for name, column in table.items()}
+    assert (model.assign(part, words, start=at) == classes[at : at + 50]).all()
+    again = model.decode(classes[at : at + 50], words, start=at)
+    assert all(again[name].to_pylist() == rows[name][at : at + 50].to_pylist() for name in rows)
+
+
+def test_a_model_is_stored_and_read_again(model):
+    text = json.dumps(plain(model))
+    again = read(LatentClassModel, json.loads(text))
+    table, words = people(seed=5), sz.NoiseKey.from_seed(6)
+    assert (again.memberships(table) == model.memberships(table)).all()
+    classes = model.assign(table, words)
+    assert all(
+        again.decode(classes, words)[name].equals(column) for name, column in model.decode(classes, words).items()
+    )
+    assert json.dumps(plain(again)) == text
+    assert sealed(model).count('"sha256"') == 1
+
+
+def damaged(model):
+    """Models that no fit makes, by what is wrong."""
+    writer, *others = model.writers
+    column = writer.column
+    rule = next(writer.rule for writer in model.writers if writer.rule is not None)
+    yield "no columns", lambda: model.__replace__(writers=(), names=())
+    yield "a column twice", lambda: model.__replace__(writers=(writer, writer, *others[1:]))
+    yield "classes", lambda: model.__replace__(log_sizes=model.log_sizes[:-1])
+    yield "sizes above one", lambda: model.__replace__(log_sizes=model.log_sizes + 10**6)
+    yield "groups", lambda: writer.__replace__(chances=writer.chances[:-1])
+    yield "logarithms", lambda: writer.__replace__(base=writer.base - 10**6)
+    yield "a later column", lambda: model.__replace__(writers=(*model.writers[1:], writer))
+    yield "weights below 0", lambda: column.__replace__(weights=-column.weights)
+    yield "no weight", lambda: column.__replace__(weights=0 * column.weights)
+    yield "places", lambda: column.__replace__(places=column.places + len(column.values) + 2)
+    yield "starts", lambda: column.__replace__(first=column.first[::-1].copy())
+    yield "values twice", lambda: column.__replace__(values=pa.concat_arrays([column.values, column.values]))
+    yield "rules below 0", lambda: rule.__replace__(weights=-rule.weights)
+    yield "an unknown outcome", lambda: rule.__replace__(outcomes=rule.outcomes - 7)
+
+
+def test_a_damaged_model_is_refused(model):
+    passed = []
+    for what, make in damaged(model):
+        try:
+            make()
+        except Misfit:
+            continue
+        passed.append(what)
+    assert not passed
+
+
+def test_a_damaged_rule_is_refused_by_its_model(model):
+    place = next(k for k, writer in enumerate(model.writers) if writer.rule is not None)
+    writer = model.writers[place]
+    far = writer.rule.__replace__(outcomes=writer.rule.outcomes + 10**6)
+    for rule in (far, writer.rule.__replace__(determiner=place)):
+        writers = (*model.writers[:place], writer.__replace__(rule=rule), *model.writers[place + 1 :])
+        with pytest.raises(Misfit):
+            model.__replace__(writers=writers)
+
+
+@pytest.mark.parametrize("name", type_cases.COLUMNS)
+def test_every_type_is_written_as_it_is_or_refused(name):
+    column = type_cases.COLUMNS[name]
+    table = {"c": column, "x": type_cases.OTHERS["x"]}
+    try:
+        model = LatentClassModel.fit(table, KEY)
+    except ColumnError:
+        return
+    words = sz.NoiseKey.from_seed(1)
+    rows = model.decode(model.assign(table, words), words)["c"]
+    assert len(rows) == len(column)
+    model = read(LatentClassModel, json.loads(json.dumps(plain(model))))
+    assert model.decode(model.assign(table, words), words)["c"].equals(rows)
+    dtype = rows.type.value_type if pa.types.is_dictionary(rows.type) else rows.type
+    stored = column.type.storage_type if isinstance(column.type, pa.BaseExtensionType) else column.type
+    stored = stored.value_type if pa.types.is_dictionary(stored) else stored
+    kinds = [pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_temporal, pa.types.is_boolean]
+    assert [kind(dtype) for kind in kinds] == [kind(stored) for kind in kinds]
+    assert not any(kind(dtype) for kind in kinds[:4]) or dtype == stored
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 30])
+def test_few_rows_are_enough_for_some_model(n):
+    table = {name: column[:n] for name, column in people().items()}
+    model = LatentClassModel.fit(table, KEY)
+    assert (model.memberships(people()).sum(axis=1) == UNIT).all()
+    assert len(generated(model, people())) == 1500
+
+
+def test_unseen_and_missing_values_have_a_class(model):
+    table = {name: column[:3].astype(object) for name, column in people().items()}
+    table["town"][:] = ["unheard of", None, "A"]
+    table["income"][:] = [np.inf, None, -1e300]
+    table["rooms"] = np.array([10**15, -5, 0])
+    assert (model.memberships(table).sum(axis=1) == UNIT).all()
+    with pytest.raises(ColumnError, match="'income' is string, but was double"):
+        model.memberships(table | {"income": ["a", "b", "c"]})
+
+
+def test_what_a_column_determines_stays_so():
+    n = 6_000
+    rng = np.random.default_rng(0)
+    code = 1000 + 7 * rng.integers(0, 60, n)
+    age = rng.integers(0, 90, n)
+    sex = rng.choice(["f", "m"], n)
+    role = np.where(rng.random(n) < 0.3, np.where(sex == "m", "husband", "wife"), "single")
+    table = pd.DataFrame({"sex": sex, "role": role, "age": age, "name": [f"N{c}" for c in code], "code": code})
+    table["income"] = np.where(age < 15, np.nan, rng.gamma(3, 900, n).round(-1))
+    columns = {name: table[name].to_numpy() for name in table}
+    rows = generated(LatentClassModel.fit(columns, KEY), columns)
+    assert not ((rows.role == "husband") & (rows.sex == "f")).any()
+    assert not ((rows.role == "wife") & (rows.sex == "m")).any()
+    assert not (rows.income.notna() & (rows.age < 15)).any()
+    assert not (rows.income.isna() & (rows.age >= 15)).any()
+    assert (rows.name == "N" + rows.code.astype(str)).mean() > 0.99
+
+
+def test_one_exception_is_never_written():
+    table = people()
+    table["region"] = np.where(np.arange(1500) == np.argmax(table["town"] == "A"), "s", table["region"])
+    rows = generated(LatentClassModel.fit(table, KEY), table)
+    assert ((rows.region == "n") == rows.town.isin(["A", "B"])).all()
+
+
+def test_values_of_few_people_are_never_written():
+    table = people()
+    table["town"] = np.where(np.arange(1500) < 10, "Zurich", table["town"])
+    table["rooms"] = np.where(np.arange(1500) < 10, 77, table["rooms"])
+    model = LatentClassModel.fit(table, KEY)
+    assert "Zurich" not in model.values["town"].to_pylist()
+    assert 77 not in model.values["rooms"].to_pylist()
+    rows = generated(model, table)
+    assert set(rows.town) <= {"A", "B", "C", "D", "(other)"}
+    assert rows.rooms.max() < 77
+
+
+def test_a_rare_value_is_written_as_its_ancestor():
+    table = people()
+    table["town"] = np.where(np.arange(1500) < 30, np.resize(["x1", "x2", "x3", "x4"], 1500), table["town"])
+    above = {
+        "town": {town: ("X" if town[0] == "x" else town, "*") for town in ["A", "B", "C", "D", "x1", "x2", "x3", "x4"]}
+    }
+    model = LatentClassModel.fit(table, KEY, above=above)
+    assert {"X", "A"} <= set(model.values["town"].to_pylist())
+    assert set(generated(model, table).town) <= {"A", "B", "C", "D", "X", "(other)"}
+
+
+@pytest.mark.parametrize(("digits", "dtype"), [(2, "float64"), (0, "float32"), (1, "float32")])
+@pytest.mark.parametrize("amount", [2e8, 150_000.0, 0.123456])
+def test_one_number_decides_no_decimals(amount, digits, dtype):
+    table = people()
+    table["income"] = np.round(table["income"], digits)
+    table["income"][0] = amount
+    table["income"] = table["income"].astype(dtype)
+    written = generated(LatentClassModel.fit(table, KEY), table).income.astype(float)
+    assert np.abs(written - written.round(digits)).max() < 10.0**-digits / 100
+
+
+def test_dates_of_the_first_and_the_last_year_are_kept():
+    days = pa.array(np.resize([-719_162, 0, 2_932_896], 300).astype(np.int32)).cast(pa.date32())
+    model = LatentClassModel.fit({"day": days}, KEY)
+    assert {str(day) for day in generated(model, {"day": days}).day} >= {"0001-01-01", "9999-12-31"}
+
+
+def test_infinite_numbers_are_values_of_their_own():
+    table = people()
+    table["income"] = np.where(np.arange(1500) % 5 == 0, np.inf, table["income"])
+    written = generated(LatentClassModel.fit(table, KEY), table).income
+    assert 0.1 < np.isinf(written).mean() < 0.3
+    assert written[np.isfinite(written)].max() < 20_000
+
+
+def test_weights_say_how_many_people_a_row_stands_for():
+    table = people()
+    weights = np.where(table["town"] == "D", 10.0, 1.0)
+    alike = LatentClassModel.fit(table, KEY, weights=np.full(1500, 3.0))
+    assert plain(alike) == plain(LatentClassModel.fit(table, KEY))
+    model = LatentClassModel.fit(table, KEY, weights=weights)
+    share = (weights * (table["town"] == "D")).sum() / weights.sum()
+    memberships = model.memberships(table) / UNIT
+    classes = (memberships * weights[:, None]).sum(axis=0) / weights.sum()
+    drawn = np.random.default_rng(0).choice(model.n_classes, 4000, p=classes / classes.sum())
+    written = model.decode(drawn, KEY)["town"].to_pandas()
+    assert abs((written == "D").mean() - share) < 5 * (share * (1 - share) / 4000) ** 0.5
+
+
+def test_rows_to_learn_from_are_the_only_ones():
+    table, half = people(), np.arange(1500) % 2 == 0
+    other = {name: np.where(half, column, column[::-1]) for name, column in table.items()}
+    first, second = (LatentClassModel.fit(one, KEY, rows=half) for one in (table, other))
+    assert plain(first) == plain(second)
+    assert first.n_rows == 750
+
+
+def test_declared_edges_are_those_of_the_groups():
+    model = LatentClassModel.fit(people(), KEY, edges={"income": [0, 2000, 4000, 10_000]})
+    column = model.columns[model.names.index("income")]
+    assert column.edges.to_pylist() == [0, 2000, 4000, 10_000]
+    assert column.n_groups == 4
+
+
+def test_threads_of_linear_algebra_change_nothing():
+    with threadpool_limits(2):
+        two = plain(LatentClassModel.fit(people(), KEY))
+    with threadpool_limits(1):
+        assert plain(LatentClassModel.fit(people(), KEY)) == two
+
+
+def test_a_class_is_what_rows_have_in_common():
+    """Two kinds of rows, told apart by every column, are different classes."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 2, 1000)
+    codes = np.stack([np.where(rng.random(1000) < 0.9, kind, 1 - kind) for _ in range(6)], axis=1).astype(np.int32)
+    mixture = Mixture.fit(codes, [2] * 6, 2, np.ones(1000), rng.random((2, 1000, 2)))
+    assert mixture.settled
+    table = np.exp(mixture.log_chances).reshape(6, 2, 2)[:, 1]
+    assert np.abs(np.sort(table, axis=1) - [0.1, 0.9]).max() < 0.05
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_classes_are_written_as_often_as_rows_have_them(seed):
+    rng = np.random.default_rng(seed)
+    n_symbols, n_classes = rng.integers(1, 9, 2)
+    joint = rng.integers(0, 50, (n_symbols, n_classes)) + np.eye(n_symbols, n_classes, dtype=int) * 100 + 1
+    chances = couple_classes(joint) / UNIT
+    assert (chances.sum(axis=1) == 1).all()
+    of_symbol, given = joint.sum(axis=1) / joint.sum(), joint / joint.sum(axis=1, keepdims=True)
+    assert np.abs(of_symbol @ chances - joint.sum(axis=0) / joint.sum()).max() < n_symbols / UNIT
+    same, behind = ((of_symbol[:, None] * given * one).sum() for one in (chances, given))
+    assert same >= behind - n_symbols / UNIT
+
+
+def test_the_model_says_what_it_shows(model):
+    assert 0.5 < model.membership < 0.7
+    assert model.n_parameters < 1500
+    assert Fraction(model.n_rows) == 1500

@@ -1,0 +1,210 @@
+"""Random responses within budgets on averages of the lifts, against grids, fractions and programs written otherwise."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.special import entr
+
+import sanitize as sz
+from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LiftBudget
+from sanitize.errors import InvalidBudget
+from sanitize.mechanisms import optimal_random_response, solve_optimal_random_response
+from sanitize.mechanisms._random_response import averaged
+from sanitize.mechanisms._response_solver.posterior_set import PosteriorSet
+
+FREE = math.inf
+BUDGETS = [
+    L1LiftBudget(lower=FREE, upper=0.15),
+    L1LiftBudget(lower=0.3, upper=0.25),
+    Chi2LiftBudget(lower=FREE, upper=0.15),
+    Chi2LiftBudget(lower=0.4, upper=0.2),
+    AlphaLiftBudget(2, lower=FREE, upper=0.03),
+    AlphaLiftBudget(5, lower=0.1, upper=0.1),
+    AlphaLiftBudget(100, lower=0.4, upper=FREE),
+]
+by_budget = pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: repr(budget).split("LiftBudget")[0])
+
+
+def best_of_grid(joint, budget, steps):
+    """Most of I(X;Y) that posteriors of a grid within the budget give: one linear program, for the releases on it."""
+    grid = np.array([q for q in itertools.product(range(steps + 1), repeat=len(joint.p_x)) if sum(q) == steps]) / steps
+    grid = np.concatenate([grid, joint.p_x[None]])
+    lifts = joint.pmf / joint.p_x / joint.p_s[:, None]
+    grid = grid[budget.excess_of(lifts @ grid.T, joint.p_s) <= 0]
+    found = linprog(entr(grid).sum(axis=1), A_eq=grid.T, b_eq=joint.p_x, method="highs")
+    return entr(joint.p_x).sum() - found.fun
+
+
+@by_budget
+@pytest.mark.parametrize(("n_s", "n_x"), [(2, 3), (3, 3)])
+def test_the_optimum_is_that_of_a_fine_grid(budget, n_s, n_x):
+    joint = sz.datasets.make_joint(n_x, n_s, random_state=1)
+    made = solve_optimal_random_response(joint, budget, gap=1e-5)
+    assert made.status == "optimal"
+    assert made.gap <= 1.1e-5
+    on_grid = best_of_grid(joint, budget, 150)
+    assert made.bound >= on_grid - 1e-9
+    assert made.utility <= on_grid + 0.02  # of H, over a step of the grid
+
+
+@by_budget
+def test_it_keeps_what_merging_keeps_and_no_more_than_its_bound(budget):
+    joint = sz.datasets.make_joint(7, 4, random_state=3)
+    made = solve_optimal_random_response(joint, budget, gap=1e-3)
+    assert made.gap <= 1e-3 + 1e-9
+    merged = sz.measures.utility(joint, sz.subset_merging(joint, budget))
+    assert merged - 1e-9 <= made.utility <= made.bound
+    assert "optimum" in made.optimality.words or made.status == "optimal"
+
+
+def exact_sizes(joint, channel, order, center, side):
+    """Norm of l - c, or of 1/l - c, of each released symbol to the power of its order, in fractions."""
+    pmf = [[Fraction(float(cell)) for cell in row] for row in joint.pmf]
+    matrix = [[Fraction(float(cell)) for cell in row] for row in channel.matrix]
+    total = sum(map(sum, pmf))
+    p_s = [sum(row) / total for row in pmf]
+    for y in range(len(matrix[0])):
+        of_y = [sum(cell * row[y] for cell, row in zip(cells, matrix, strict=True)) / total for cells in pmf]
+        p_y = sum(of_y)
+        lifts = [cell / p_y / p for cell, p in zip(of_y, p_s, strict=True)]
+        sides = [lift if side == "upper" else 1 / lift for lift in lifts]
+        yield sum(p * abs(one - center) ** order for p, one in zip(p_s, sides, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("budget", "order", "center"),
+    [
+        (L1LiftBudget(lower=FREE, upper=0.2), 1, 1),
+        (Chi2LiftBudget(lower=0.5, upper=0.3), 2, 1),
+        (AlphaLiftBudget(3, lower=0.2, upper=0.1), 3, 0),
+        (AlphaLiftBudget(100, lower=FREE, upper=0.3), 100, 0),
+    ],
+)
+def test_the_release_is_within_the_budget_in_fractions(budget, order, center):
+    joint = sz.datasets.make_joint(6, 3, random_state=5)
+    channel = optimal_random_response(joint, budget, gap=1e-3)
+    for side in ("upper", "lower"):
+        bound = math.exp(getattr(budget, side)) - center
+        sizes = [*exact_sizes(joint, channel, order, center, side)] if bound < math.inf else []
+        assert all(size <= Fraction(bound * (1 + 1e-12)) ** order for size in sizes)
+
+
+@by_budget
+def test_tangents_cut_nothing_off_and_what_surely_holds_does(budget):
+    rng = np.random.default_rng(0)
+    joint = sz.datasets.make_joint(6, 4, random_state=1)
+    within = PosteriorSet.of(joint, budget)
+    corners = rng.dirichlet(np.full(6, 0.7), (400, 4))
+    corners = joint.p_x + rng.random((400, 1, 1)) * (corners - joint.p_x)
+    shares = rng.dirichlet(np.ones(4), (400, 50))
+    lifts = corners @ within.lifts.T
+    mixed = shares @ lifts
+    holds = within.contains(mixed.reshape(-1, 4)).reshape(400, 50)
+    assert 0 < holds.mean() < 1
+    for slope, most in within.tangents(lifts.mean(axis=1), lifts.min(axis=1), lifts.max(axis=1)):
+        assert ((mixed @ slope[:, :, None])[:, :, 0] <= most[:, None] + 1e-9)[holds].all()
+    surely = within.surely_holds(lifts)
+    assert surely.any()
+    assert holds[surely].all()
+    around = within.tangent_cuts(within.border(corners[:, 0]))
+    points = (shares @ corners).reshape(-1, 6)[holds.ravel()]
+    assert (points @ around.T >= -1e-9).all()
+    if budget.lower == FREE or budget.upper == FREE or isinstance(budget, AlphaLiftBudget):
+        on_border = within.border(corners[:, 0][~within.contains(lifts[:, 0])])
+        touching = np.abs(within.tangent_cuts(on_border) @ on_border.T).min(axis=0)
+        assert touching.max() < 1e-6
+
+
+def test_the_gain_cuts_are_the_l1_lift():
+    joint = sz.datasets.make_joint(6, 4, random_state=1)
+    within = PosteriorSet.of(joint, L1LiftBudget(lower=FREE, upper=0.2))
+    q = np.random.default_rng(0).dirichlet(np.ones(6), 500)
+    used = np.abs(q @ within.lifts.T - 1) @ joint.p_s
+    np.testing.assert_allclose((q @ within.gain_cuts().T).min(axis=1), (within.high - used) / 2, atol=1e-12)
+
+
+def test_the_least_mixture_is_that_of_a_linear_program():
+    rng = np.random.default_rng(0)
+    rest, over = rng.normal(size=(100, 4)), rng.normal(size=(100, 4)) + 0.5
+    found = averaged.least_mixture(rest, over)
+    for least, cost, row in zip(found, rest, over, strict=True):
+        program = linprog(cost, A_ub=row[None], b_ub=[0], A_eq=np.ones((1, 4)), b_eq=[1])
+        assert least == pytest.approx(program.fun if program.status == 0 else math.inf)
+
+
+@pytest.mark.parametrize(
+    "budget", [BUDGETS[5], *(pytest.param(budget, marks=pytest.mark.slow) for budget in BUDGETS[1:3])]
+)
+def test_polytopes_around_the_set_bound_what_the_simplices_prove(budget, monkeypatch):
+    joint = sz.datasets.make_joint(7, 3, random_state=2)
+    proved = solve_optimal_random_response(joint, budget, gap=1e-3)
+    monkeypatch.setattr(averaged, "_FACE", math.inf)
+    made = solve_optimal_random_response(joint, budget, gap=1e-3)
+    assert made.utility >= proved.utility - 0.01
+    assert proved.utility - 1e-9 <= made.bound <= proved.bound + 0.1
+
+
+def test_with_a_target_most_of_it_is_kept():
+    joint, budget = sz.datasets.make_joint(6, 3, random_state=4), Chi2LiftBudget(lower=0.5, upper=0.2)
+    target = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1.0]])
+    aimed = solve_optimal_random_response(joint, budget, gap=1e-4, target=target)
+    blind = optimal_random_response(joint, budget, gap=1e-4)
+    loss = averaged.Loss.towards(target, 6)
+    assert aimed.gap <= 1e-4 + 1e-9
+    assert aimed.utility >= loss.kept(joint, blind) - 1e-4
+
+
+def test_ends_of_the_scale():
+    joint = sz.datasets.make_joint(5, 3, random_state=0)
+    whole = solve_optimal_random_response(joint, L1LiftBudget(lower=FREE, upper=FREE))
+    assert whole.normalized_utility == pytest.approx(1)
+    nothing = solve_optimal_random_response(joint, LiftBudget(lower=0, upper=0))
+    for budget in (Chi2LiftBudget(lower=FREE, upper=0), AlphaLiftBudget(3, lower=0, upper=1)):
+        sealed = solve_optimal_random_response(joint, budget)
+        assert sealed.utility == pytest.approx(nothing.utility, abs=1e-9)
+        assert budget.excess(joint.push(sealed.channel)).max() <= 0
+    largest = solve_optimal_random_response(joint, AlphaLiftBudget(FREE, lower=0.5, upper=0.3))
+    assert largest.utility == pytest.approx(
+        solve_optimal_random_response(joint, LiftBudget(lower=0.5, upper=0.3)).utility, abs=1e-6
+    )
+
+
+def test_a_search_that_is_cut_short_says_so_and_is_within_the_budget():
+    joint, budget = sz.datasets.make_joint(9, 4, random_state=0), AlphaLiftBudget(2, lower=FREE, upper=0.02)
+    made = solve_optimal_random_response(joint, budget, effort=1)
+    assert made.status == "effort"
+    assert made.utility <= made.bound
+    assert budget.excess(joint.push(made.channel)).max() <= 0
+    assert made.optimality.words.startswith("cut short")
+
+
+@pytest.mark.parametrize("settings", [{"confidence": 0.95}, {"known": ["x"]}])
+def test_what_has_no_bound_with_averages_is_refused(settings):
+    joint = sz.JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
+    with pytest.raises(InvalidBudget, match=r"L1LiftBudget takes no confidence or known; give LiftBudget"):
+        optimal_random_response(joint, L1LiftBudget(lower=1, upper=0.1), **settings)
+
+
+@pytest.mark.parametrize("notion", ["l1", "chi2", "alpha"])
+def test_frames_files_and_policies_have_it(notion, tmp_path):
+    frame = sz.datasets.load_titanic()
+    order = "alpha = 2\n" if notion == "alpha" else ""
+    policy = sz.Policy.from_toml(
+        'version = 1\n[columns]\nsensitive = ["survived"]\npublic = ["class", "sex"]\ndrop = ["age"]\n'
+        f'[budget]\nnotion = "{notion}"\n{order}upper = 0.2\nlower = inf\n'
+        '[channel]\nmechanism = "optimal-random-response"\noutput = "label"\ngap = 1e-3\n'
+    )
+    made = policy.sanitizer(random_state=0).fit(frame.drop(columns="age", errors="ignore"))
+    assert made.report_.ok
+    assert made.channel_.optimality.status in ("optimal", "within")
+    budget = policy.budget.build()
+    merged = sz.transformers.SubsetMerging(budget, sensitive="survived", public=["class", "sex"], output="label")
+    merged.fit(frame)
+    kept = [one.report_.summary["normalized_utility"] for one in (made, merged)]
+    assert kept[0] >= kept[1] - 1e-9

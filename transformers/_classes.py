@@ -1,0 +1,101 @@
+"""The estimator for tables of many columns, whose public symbols are latent classes of rows."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sanitize._release.recipes.classes import LatentClassParameters, LatentClassReleaseRecipe
+from sanitize.transformers._sanitizer import Sanitizer
+
+
+class LatentClassRelease(LatentClassParameters, Sanitizer):
+    """Release many columns as generated rows, with a limit on what the latent class of a row reveals.
+
+    Latent classes are fitted to the public columns by EM, without a look at the sensitive ones. The class of each row
+    goes through a channel that is designed for (S, class) within the budget, and the model writes a row for each class
+    that is released. No released row is copied from a real person. S - X - class - Y is a Markov chain: the limit
+    holds for whole rows.
+
+    Parameters
+    ----------
+    budget : Budget or float
+        What each released class may reveal; a number is symmetric local information privacy (LIP) in nats.
+        None, the default, raises at fit: there is no silent budget.
+    sensitive, public : str, int, list of them, or callable, optional
+        Columns by name or position. ``public=None`` means all but the sensitive ones: numbers, dates, times, text and
+        booleans as they come, tens of them.
+    n_classes : int, optional
+        By default a number that grows with the rows. One class makes rows that have no link to those of the table.
+    rule : str, optional
+        What designs the channel on classes: "optimal-random-response" (the default for lift and LDP budgets),
+        "subset-random-response", "subset-merging" (the default for all others) or "watchdog".
+    target : str, optional
+        Public column whose information alone the design keeps.
+    hierarchies : dict of column to hierarchy, optional
+        Ancestors of each value, nearest first, or the path of a CSV file in ARX's format: a rare value is written as
+        an ancestor.
+    bins : dict of column to edges, number or unit, optional
+        Intervals of sensitive columns; of public ones the edges of the levels that the model counts.
+    confidence : float, optional
+        None claims that the rows are everybody. With 0.95, say, half of the rows fit the classes and the others certify
+        the channel: the limit holds for the population that the rows were drawn from. Lift and LDP budgets only.
+    effort : float, optional
+        Units of work of the design; the same effort is the same work on every machine.
+    missing : {"category", "error"}
+        Missing values are a value like any other, or refused.
+    keep_sensitive : bool
+        Keep the sensitive columns in the output, for work inside; the report then fails.
+    random_state : None, int, Generator or NoiseKey
+        None is a cryptographic generator keyed by the operating system. Integers are for tests.
+
+    Attributes
+    ----------
+    classes_ : sanitize.classes.LatentClassModel
+    channel_ : Channel
+        From classes to the classes that rows are written for.
+    report_ : LeakageReport
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    OptimalRandomResponse : for two or three columns, whose values then stay those of the row.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import LatentClassRelease
+    >>> df = sz.datasets.load_titanic()
+    >>> budget = sz.LiftBudget(at_most=1.5, at_least=0.5)
+    >>> sanitizer = LatentClassRelease(budget, sensitive="survived", random_state=0).fit(df)
+    >>> sanitizer.report_.ok, list(sanitizer.transform(df).columns)
+    (True, ['class', 'sex', 'age'])
+    """
+
+    recipe_type = LatentClassReleaseRecipe
+
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:  # type: ignore[override]
+        """Fit the classes, learn the distribution of (S, class), design the channel and check it against the budget.
+
+        Parameters
+        ----------
+        X : DataFrame, pyarrow Table or array of shape (n_rows, n_features); or path
+            The table, with the sensitive columns in it unless ``sensitive_features`` is given; or the name of a Parquet
+            or CSV file or folder.
+        y : ignored
+            Never the sensitive column.
+        sensitive_features : array-like or frame of shape (n_rows,) or (n_rows, k), optional
+            The sensitive columns when they come apart from X.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        BudgetExceeded
+            If the designed channel exceeds the budget.
+        ColumnError, InvalidParameter, InvalidBudget
+            If a column, a parameter or the budget is not as described.
+        """
+        return super().fit(X, y, sensitive_features=sensitive_features)
