@@ -215,7 +215,7 @@ def kept(name, tables, units, root, key, child, columns, target, features) -> No
     released, people_of, others = (units.halves(of) for of in (released, inside, outside))
     half = [column for column in released if column.startswith("later")]
     judged = sz.attack.judge(released, people_of, outsiders=others, sensitive=units.by.sensitive, half=half)
-    linked = next(pair for pair in judged.pairs if pair.name == "linkability")
+    linked = next(result for result in judged.results if result.title == "Linkability")
     print(f"{name}, halves of a history: {100 * linked.people:.1f} of 100 people linked; {100 * linked.outsiders:.1f}")
 
 

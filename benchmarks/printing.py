@@ -48,6 +48,7 @@ TABLES: dict[str, tuple[str, str, list[str]]] = {
 GENERATED_ROWS = 30_000
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
 TARGETS, GROUPS = 8, 8
+SECRET = "Secret by a few columns"
 ATTACKED, ASKED = 5_000, 3_000  # people, and as many outsiders, whose columns are guessed; who are told apart
 
 
@@ -85,11 +86,11 @@ def one_run(name: str, data: Path, seed: int) -> dict[str, dict[str, float]]:
         released = sanitizer.transform(people)
         judged = sz.attack.judge(released, people, outsiders=outsiders, sensitive=sensitive, random_state=seed)
         own: dict[str, float] = {}
-        for pair in judged.pairs:
-            own[pair.name] = pair.people - pair.outsiders
-            own[f"{pair.name}, outsiders"] = pair.outsiders
+        for result in judged.results:
+            own[result.title] = result.people - result.outsiders
+            own[f"{result.title}, outsiders"] = result.outsiders
         if label == "untilted":
-            found[label] = {"secret": own["secret"]}
+            found[label] = {SECRET: own[SECRET]}
             continue
         of_column = attribute(released, people, outsiders, public, seed)
         own["attribute"] = float(of_column.mean())
@@ -285,8 +286,8 @@ def speed(data: Path) -> None:
 
 
 SHOWN = {
-    "copies": "copies", "read off": "read off", "linkability": "linked", "singling out": "singled out",
-    "secret": "secret", "membership": "nearest", "density": "density", "density, model": "of the model",
+    "Copies": "copies", "The rest of a record": "read off", "Linkability": "linked", "Singling out": "singled out",
+    SECRET: "secret", "Nearest row": "nearest", "density": "density", "density, model": "of the model",
     "attribute": "attribute", "attribute, worst": "worst", "TV": "TV", "TV, outsiders": "TV of outsiders",
     "analyst, raw": "raw analyst", "analyst": "analyst", "analyst, ignoring": "ignoring", "impossible": "impossible",
 }  # fmt: skip

@@ -129,8 +129,10 @@ def audit(
 
     >>> from sklearn.compose import ColumnTransformer
     >>> df = sz.datasets.load_titanic()
-    >>> noisy = [(x, sz.OptimalRandomResponse(0.3, sensitive="age", public=x), ["age", x]) for x in ("class", "sex")]
-    >>> report = sz.audit(df, sensitive="age", pipeline=ColumnTransformer(noisy).fit(df))
+    >>> def noisy(x, seed):
+    ...     return x, sz.OptimalRandomResponse(0.3, sensitive="age", public=x, random_state=seed), ["age", x]
+    >>> columns = ColumnTransformer([noisy("class", 1), noisy("sex", 2)]).fit(df)  # without seeds the second one warns
+    >>> report = sz.audit(df, sensitive="age", pipeline=columns)
     >>> report.to_frame("parts")["max_log_lift"].round(3).tolist(), round(report.summary["max_log_lift"], 3)
     ([0.3, 0.3], 0.613)
     """

@@ -141,6 +141,20 @@ class ContingencyTable:
         cells = s.astype(np.int64) * len(self.public) + x
         return np.bincount(cells, weights > 0, self.counts.size).reshape(self.counts.shape)
 
+    @property
+    def people(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Different clusters of each sensitive symbol and of each public one, where rows were counted with clusters."""
+        s, x, weights, clusters, _ = self.rows or (None,) * 5
+        if clusters is None:
+            raise InvalidParameter("the rows of this table were counted without saying whose they are")
+        some = weights > 0
+        n = int(clusters.max(initial=0)) + 1
+        first, second = (
+            np.bincount(np.unique(codes[some].astype(np.int64) * n + clusters[some]) // n, minlength=len(symbols))
+            for codes, symbols in ((s, self.sensitive), (x, self.public))
+        )
+        return first, second
+
     def without_rows(self) -> ContingencyTable:
         """The same symbols, none of which was seen: what is likely to hold more rows of the same table."""
         row_counts = None if self.row_counts is None else np.zeros_like(self.row_counts)

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import entr, logsumexp, xlogy
 
+from sanitize._checks import Vector
+from sanitize._limits import CHANNEL_CELLS
 from sanitize.channel import ReducedChannel, check_channel
-from sanitize.errors import ColumnError
+from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import JointDistribution, check_distribution, check_fit
 from sanitize.lifts import check_alpha, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
 
@@ -27,8 +29,11 @@ if TYPE_CHECKING:
 __all__ = [
     "arimoto_information",
     "chi2_divergence",
+    "dobrushin_coefficient",
+    "effective_share",
     "ldp_epsilon",
     "max_information",
+    "maximal_correlation",
     "maximal_leakage",
     "mutual_information",
     "normalized_utility",
@@ -38,6 +43,8 @@ __all__ = [
     "utility",
 ]
 
+# Symbols whose correlations are one matrix.
+_MOST_SIDE = 4096
 Kind = Literal["exact", "bound", "estimate"]
 
 
@@ -211,6 +218,117 @@ def side_knowledge(joint: JointDistribution, channel: Channel, known: Sequence[s
     odds = p_swy[s, w, y] / p_swy.sum(axis=0)[w, y] * p_sw.sum(axis=0)[w, 0] / p_sw[s, w, 0]
     with np.errstate(divide="ignore"):
         return float(np.log(odds.min())), float(np.log(odds.max()))
+
+
+def dobrushin_coefficient(channel: Channel) -> float:
+    """Largest total variation of two rows of a channel: what it leaves of any difference between distributions of X.
+
+    Whatever P and Q are, the total variation of Y under them is at most so many times that of X, with equality for the
+    two rows, and so is every f-divergence at most so many times its own: strong data processing [Dobrushin, CKZ].
+
+    Parameters
+    ----------
+    channel : Channel
+        From X to Y.
+
+    Raises
+    ------
+    InvalidParameter
+        If there are too many symbols to compare any two of them.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> round(dobrushin_coefficient(sz.mechanisms.randomized_response(2, 1.0)), 4)    # tanh(1/2)
+    0.4621
+    """
+    rows = np.unique(_rows(ReducedChannel.of(check_channel(channel))), axis=0)
+    if len(rows) * rows.size > 32 * CHANNEL_CELLS:
+        raise InvalidParameter(f"{len(rows)} rows are too many to compare any two of them")
+    return float(max(np.abs(rows - row).sum(axis=1).max() for row in rows)) / 2
+
+
+def maximal_correlation(joint: JointDistribution, channel: Channel) -> float:
+    """Largest correlation of a function of X and one of Y, from 0 to 1, under a distribution of X.
+
+    Its square is the strong data processing constant of chi2 at P_X: χ²(Q_Y || P_Y) is at most that times χ²(Q || P_X),
+    for every Q, with equality for the best function of X. So no test for a small difference from P_X has more power on
+    n released rows than on that share of n rows of X.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Distribution of (S, X), of which P_X counts.
+    channel : Channel
+
+    Raises
+    ------
+    InvalidParameter
+        If the channel has too many symbols.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> joint = sz.JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
+    >>> round(maximal_correlation(joint, sz.mechanisms.randomized_response(2, 1.0)) ** 2, 4)
+    0.2136
+    """
+    masses, _ = _correlations(joint, channel)
+    side = masses @ masses.T if len(masses) <= masses.shape[1] else masses.T @ masses
+    if len(side) > _MOST_SIDE:
+        raise InvalidParameter(f"{len(side)} symbols are too many for their correlations")
+    values = np.linalg.eigvalsh(side)  # the largest is 1, of constant functions
+    return float(np.sqrt(np.clip(values[-2], 0.0, 1.0))) if len(values) > 1 else 0.0
+
+
+def effective_share(joint: JointDistribution, channel: Channel) -> float:
+    """Share of rows of X on which a test has the power of a test on all released rows, on average over what is tested.
+
+    A test for a small difference h from P_X has the power that n χ² gives it. Released rows leave E[E[h(X)|Y]²] of
+    E[h(X)²], and the mean over all functions h of mean 0 is (Σ_xy P(x) P(y|x)² / P(y) - 1) / (|X| - 1): that of the
+    squared correlations. 1 where every row is released as it is, and 0 where nothing is.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Distribution of (S, X), of which P_X counts.
+    channel : Channel
+
+    Raises
+    ------
+    InvalidParameter
+        If the channel has too many symbols.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
+    >>> round(effective_share(joint, sz.watchdog(joint, 0.3)), 4)    # three symbols of four
+    0.6667
+    """
+    masses, n_symbols = _correlations(joint, channel)
+    if n_symbols == 1:
+        return 1.0
+    return float(np.clip((np.square(masses).sum() - 1) / (n_symbols - 1), 0.0, 1.0))
+
+
+def _correlations(joint: JointDistribution, channel: Channel) -> tuple[Vector, int]:
+    """√P(x) P(y|x) / √P(y) of classes of x that have one row, shape (n, n_y), and the number of all x."""
+    check_fit(check_distribution(joint), check_channel(channel))
+    reduced = ReducedChannel.of(channel)
+    rows, p = _rows(reduced), np.bincount(reduced.states, joint.p_x)
+    q = p @ rows
+    return np.sqrt(p)[:, None] * rows[:, q > 0] / np.sqrt(q[q > 0]), len(joint.p_x)
+
+
+def _rows(reduced: ReducedChannel) -> Vector:
+    """P(y|state), shape (n_states, n_y)."""
+    if reduced.n_states * reduced.most_symbols > CHANNEL_CELLS:
+        raise InvalidParameter(f"{reduced.n_states} symbols are too many for one matrix of what they are released as")
+    rows = np.eye(reduced.n_states)
+    for stage in reduced.stages:
+        rows = stage.push(rows)
+    return rows
 
 
 def max_information(joint: JointDistribution) -> float:

@@ -156,6 +156,16 @@ def test_who_knows_a_column_can_learn_more_than_the_limit_and_the_owner_reads_it
     assert not [part for part in report.to_dict(audience="public")["sections"] if part["name"] == "side"]
 
 
+@pytest.mark.parametrize("n", [3, 4])
+def test_the_report_says_where_three_known_columns_were_not_looked_at(n):
+    df = {f"x{i}": np.arange(64) >> i & 1 for i in range(n)} | {"s": np.arange(64) % 3 % 2}
+    names = [f"x{i}" for i in range(n)]
+    joint = sz.JointDistribution.from_frame(df, "s", names)
+    report = sz.LeakageReport.measure(joint, sz.Channel.identity(len(joint.public), joint.public), BUDGET)
+    (section,) = [part for part in report.sections if part.name == "side"]
+    assert ("three columns or more were not looked at" in section.words) == (n > 3)
+
+
 def test_a_column_that_is_not_public_is_refused():
     with pytest.raises(ColumnError, match="'ill' is not public"):
         side_knowledge(JOINT, made("merging"), ["ill"])

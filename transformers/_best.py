@@ -46,6 +46,10 @@ class BestSanitizer(TupleParameters, Sanitizer):
         rows are a sample: the budget holds for every distribution of the values seen that the counts allow at this
         confidence, and the report is about all of them. Lift and LDP budgets only; not with smoothing or learned
         bin edges.
+    person : str, optional
+        Column that says whose a row is: rare are then combinations of fewer than ``min_count`` people, a confidence is
+        about people, who were drawn with all of their rows, and the column is not released. "row" says that every row
+        is a person of its own. By default columns that look like identifiers of people are refused.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey

@@ -44,6 +44,10 @@ class RandomizedResponse(TupleParameters, Sanitizer):
         rows are a sample: the budget holds for every distribution of the values seen that the counts allow at this
         confidence, and the report is about all of them. Not with smoothing or learned bin edges.
         The channel is the same: LDP of X bounds that of S under every distribution.
+    person : str, optional
+        Column that says whose a row is: rare are then combinations of fewer than ``min_count`` people, a confidence is
+        about people, who were drawn with all of their rows, and the column is not released. "row" says that every row
+        is a person of its own. By default columns that look like identifiers of people are refused.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey
@@ -101,6 +105,10 @@ class ExponentialChannel(ExponentialChannelParameters, Sanitizer):
         Added to every cell of the counts: a prior, reported as such.
     min_count : int
         Combinations of public values in fewer rows are pooled before the design: printed, they would be somebody's.
+    person : str, optional
+        Column that says whose a row is: rare are then combinations of fewer than ``min_count`` people, a confidence is
+        about people, who were drawn with all of their rows, and the column is not released. "row" says that every row
+        is a person of its own. By default columns that look like identifiers of people are refused.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey

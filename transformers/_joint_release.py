@@ -48,6 +48,9 @@ class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type
         Missing values are one symbol, or refused.
     handle_unknown : {"high_risk", "error"}
         Rows whose tuple was not seen at fit are released like the riskiest tuple, kept columns included, or refused.
+    person : {"row"}, optional
+        Every row is a person of its own. By default columns that look like identifiers of people are refused; where
+        people have several rows, see `sanitize.relational.UnitRelease`.
     random_state : None, int, Generator or NoiseKey
         None is a cryptographic generator keyed by the operating system. Integers are for tests.
 

@@ -37,6 +37,10 @@ class Watchdog(TupleParameters, Sanitizer):
         confidence, and the report is about all of them. Lift and LDP budgets only; not with smoothing or learned
         bin edges. The design is repeated three times, to report what confidence costs and what more rows would
         buy.
+    person : str, optional
+        Column that says whose a row is: rare are then combinations of fewer than ``min_count`` people, a confidence is
+        about people, who were drawn with all of their rows, and the column is not released. "row" says that every row
+        is a person of its own. By default columns that look like identifiers of people are refused.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey
@@ -98,6 +102,10 @@ class SubsetMerging(SubsetMergingParameters, Sanitizer):
         confidence, and the report is about all of them. Lift and LDP budgets only; not with smoothing or learned
         bin edges. The design is repeated three times, to report what confidence costs and what more rows would
         buy.
+    person : str, optional
+        Column that says whose a row is: rare are then combinations of fewer than ``min_count`` people, a confidence is
+        about people, who were drawn with all of their rows, and the column is not released. "row" says that every row
+        is a person of its own. By default columns that look like identifiers of people are refused.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey

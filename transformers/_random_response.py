@@ -12,11 +12,11 @@ from sanitize.transformers._sanitizer import Sanitizer
 
 
 class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
-    """The most useful channel within a lift or LDP budget [ZDS §III-A2].
+    """The most useful channel within a budget on lifts or their averages [ZDS §III-A2].
 
     Parameters
     ----------
-    budget : LiftBudget, LDPBudget or float
+    budget : LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget or float
         What each released symbol may leak; a number is symmetric local information privacy (LIP) in nats.
         None, the default, raises at fit: there is no silent budget.
     gap : float
@@ -54,6 +54,10 @@ class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
     known : str or list of str
         Public columns that whoever reads a row may know of it, any part of them: the budget then holds for P(s|y,w) /
         P(s|w), too, for whatever w that is. Not with a confidence; for labels it is still the best channel.
+    person : str, optional
+        Column that says whose a row is: rare are then combinations of fewer than ``min_count`` people, a confidence is
+        about people, who were drawn with all of their rows, and the column is not released. "row" says that every row
+        is a person of its own. By default columns that look like identifiers of people are refused.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey
@@ -132,6 +136,10 @@ class SubsetRandomResponse(ResponseParameters, Sanitizer):
         buy.
     target : str, optional
         Public column T that matters: the channel keeps most of I(T;Y), in place of all public columns alike.
+    person : str, optional
+        Column that says whose a row is: rare are then combinations of fewer than ``min_count`` people, a confidence is
+        about people, who were drawn with all of their rows, and the column is not released. "row" says that every row
+        is a person of its own. By default columns that look like identifiers of people are refused.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey

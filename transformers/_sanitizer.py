@@ -24,7 +24,7 @@ from sanitize._files.open import open_source
 from sanitize._files.system import n_workers
 from sanitize._release.designer import Designer
 from sanitize._release.first_pass import Counted, FirstPass
-from sanitize._release.layout import two_dimensional, with_sensitive
+from sanitize._release.layout import select, two_dimensional, with_sensitive
 from sanitize._release.release import held_out, warn_of_unseen
 from sanitize._sampling.noise import NoiseKey, is_secure, random_words
 from sanitize._tables.frame import Table, is_stream
@@ -244,6 +244,10 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                 "Found array with 0 sample(s): the table has no rows, so there is no distribution to learn"
             )
         weights = None
+        if (person := recipe.person_column) is not None:
+            if groups is not None:
+                raise InvalidParameter("person= says whose the rows are already; leave groups out")
+            groups = recipe.people(table, *select("person", person, table))
         if sample_weight is not None or groups is not None:
             weights = _check_sample_weight(sample_weight, np.empty(table.n_rows), ensure_non_negative=True)
         elif largest_total is not None:

@@ -93,6 +93,9 @@ class TreeMerging(TreeParameters, TreeSanitizer):
         source. Lift and LDP budgets only.
     missing : {"category", "error"}
         Missing values are a value like any other, or refused.
+    person : {"row"}, optional
+        Every row is a person of its own. By default columns that look like identifiers of people are refused; where
+        people have several rows, see `sanitize.relational.UnitRelease`.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey
@@ -166,6 +169,9 @@ class TreeRandomResponse(TreeRandomResponseParameters, TreeSanitizer):
         values or ``bins`` of all columns, or a δ. One cell (``max_cells=1``) makes private synthetic rows.
     missing : {"category", "error"}
         Missing values are a value like any other, or refused.
+    person : {"row"}, optional
+        Every row is a person of its own. By default columns that look like identifiers of people are refused; where
+        people have several rows, see `sanitize.relational.UnitRelease`.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey

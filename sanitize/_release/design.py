@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -93,6 +93,8 @@ class Specification:
         Whether the report says what confidence costs, which takes three more designs.
     is_draft : bool
         Nothing is going to be printed: a model of rows, which takes longer than a tree, is not learned.
+    counts_people : bool
+        Clusters of the rows are people, and what is said of few rows is meant of few people.
     """
 
     name: str
@@ -111,6 +113,19 @@ class Specification:
     facts: ReleaseFacts = field(default_factory=ReleaseFacts)
     is_priced: bool = True
     is_draft: bool = False
+    counts_people: bool = False
+
+    @property
+    def whom(self) -> str:
+        """What is counted, in a word."""
+        return "people" if self.counts_people else "rows"
+
+    def support(self, table: ContingencyTable) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Rows, or people, that have each sensitive symbol, and each public one."""
+        if self.counts_people and table.rows is not None:  # else nobody has two
+            return table.people
+        rows = self.rows_of(table)
+        return rows.sum(axis=1), rows.sum(axis=0)
 
     def rows_of(self, table: ContingencyTable) -> NDArray[Any]:
         """Rows of each cell; without a confidence a weight is a number of rows, and else of people of the source."""
@@ -175,9 +190,10 @@ def design(
     rare, shortage = _too_rare(layout, table, spec)
     people = ""
     if layout.prints_symbols and spec.given is None:  # whether any are rare turns with a row, so nobody reads it here
-        people = "Of people nothing is promised: combinations of values that few rows have are printed as they are."
+        few = f"combinations of values that few {spec.whom} have"
+        people = f"Of people nothing is promised: {few} are printed as they are."
         if spec.min_count >= MIN_COUNT:
-            people = f"Combinations of values that are printed are those of at least {spec.min_count} rows."
+            people = f"Combinations of values that are printed are those of at least {spec.min_count} {spec.whom}."
         if spec.output == "label" and not spec.keeps_symbols:
             people += f" {_OF_LABELS}"
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare)
@@ -223,8 +239,12 @@ def channels_of(
     ``confidence`` is the set of distributions under all of which it shall meet its budget.
     """
     one_of("output", spec.output, "resample", "label")
-    rows = spec.rows_of(table).sum(axis=0)[table.public.union(joint.public)[2]]
-    pooled = _pool_rare(joint, rows, whole_number("min_count", spec.min_count, 0))
+    place = table.public.union(joint.public)[2]
+    rows = spec.support(table)[1][place]
+    together = partial(_rows_among_first, rows)
+    if spec.counts_people and table.rows is not None:
+        together = partial(_people_among_first, table, place)
+    pooled = _pool_rare(joint, rows, whole_number("min_count", spec.min_count, 0), together)
     if spec.given is not None:
         return (given_channel(spec.given, joint, pooled, labels=spec.output == "label"),)
     distribution = joint if given is None else given
@@ -261,9 +281,9 @@ def channels_of(
     shown = np.where(rows < spec.min_count, 0.0, joint.p_x)
     if not shown.any():
         raise InvalidParameter(
-            f"no combination of values of the public columns is there in min_count={spec.min_count} rows, so that "
-            "none can be printed: cut numbers and dates into bins, release fewer columns, release the table through a "
-            "tree, or say output='label'"
+            f"no combination of values of the public columns is there in min_count={spec.min_count} {spec.whom}, so "
+            "that none can be printed: cut numbers and dates into bins, release fewer columns, release the table "
+            "through a tree, or say output='label'"
         )
     return channel, printing.reversed(shown)
 
@@ -317,16 +337,37 @@ def _is_labelled(made: Channel, distribution: JointDistribution) -> bool:
     return made.outputs == response_names(Channel(made.stages, distribution.public))
 
 
-def _pool_rare(joint: JointDistribution, counts: NDArray[Any], min_count: int) -> Channel | None:
+def _rows_among_first(rows: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
+    """Rows that have one of the first k of some symbols, for every k."""
+    return np.cumsum(rows[order])
+
+
+def _people_among_first(table: ContingencyTable, place: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
+    """Different people who have one of the first k of some symbols, for every k."""
+    assert table.rows is not None
+    _, x, weights, person, _ = table.rows
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    of_table = np.full(len(table.public), len(order), np.int64)
+    of_table[place] = rank
+    first = np.full(int(person.max(initial=0)) + 1, len(order))
+    np.minimum.at(first, person[weights > 0], of_table[x[weights > 0]])
+    return np.bincount(first, minlength=len(order) + 1)[: len(order)].cumsum()
+
+
+def _pool_rare(
+    joint: JointDistribution, counts: NDArray[Any], min_count: int, together: Callable[..., NDArray[Any]]
+) -> Channel | None:
     """Channel that makes one symbol of all that occur in fewer than ``min_count`` rows; None if there are none.
 
-    Where all rare symbols together are still too few, the next rarest join them.
+    Where all rare symbols together are still too few, the next rarest join them: ``together`` are the rows, or the
+    people, of the first so many of them.
     """
     n_rare = int((counts < min_count).sum())
     if n_rare == 0:
         return None
     order = np.argsort(counts, kind="stable")
-    n_pooled = max(n_rare, int(np.searchsorted(np.cumsum(counts[order]), min_count)) + 1)
+    n_pooled = max(n_rare, int(np.searchsorted(together(order), min_count)) + 1)
     leader = np.arange(len(counts))
     leader[order[:n_pooled]] = order[:n_pooled].min()
     labels = np.unique(leader, return_inverse=True)[1]
@@ -349,18 +390,18 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
             f"{empty} of {table.counts.size} cells (sensitive x public) are empty: under the frequencies of this "
             "table those pairs are impossible, and any bound on the min-lift forces their symbols to be merged"
         )
-    rows = spec.rows_of(table).sum(axis=0)
-    alone = int(rows[rows < MIN_COUNT].sum())
+    rows, rare = spec.rows_of(table).sum(axis=0), spec.support(table)[1] < MIN_COUNT
+    alone = int(rows[rare].sum())
     if alone and spec.min_count < MIN_COUNT and layout.prints_symbols:
         way_out = f"min_count={MIN_COUNT} pools them"
         if spec.facts.parts or spec.facts.kept:
             way_out = "one tuple of all columns, or a tree, does not"
         found.append(
-            f"{alone} rows hold combinations of values that fewer than {MIN_COUNT} rows have and that are printed as "
-            f"they are: those are somebody's ({way_out})"
+            f"{alone} rows hold combinations of values that fewer than {MIN_COUNT} {spec.whom} have and that are "
+            f"printed as they are: those are somebody's ({way_out})"
         )
     if spec.confidence is not None and table.rows is not None:
-        found += assumptions_of(table)
+        found += assumptions_of(table, of_people=spec.counts_people)
     elif spec.confidence is not None and repeats_too_often(table.counts):
         found.append(REPEATED)
     if spec.smoothing:
@@ -389,17 +430,17 @@ def _too_rare(layout: Layout, table: ContingencyTable, spec: Specification) -> t
     """Secrets that leave nothing to certify."""
     if spec.confidence is None or not isinstance(spec.budget, (LiftBudget, LDPBudget)):
         return [], spec.facts.shortage
-    rows = spec.rows_of(table).sum(axis=1)
+    rows = spec.support(table)[0]
     bounds = as_lift_budget(limits_for(limits_seen(spec.budget, table.sensitive), table.sensitive))
     level = level_of_each(len(rows), table.counts.shape[1], spec.confidence)
     lower, upper, _ = np.broadcast_arrays(bounds.lower, bounds.upper, rows)
     needed = np.array([rows_to_tell_two(*sides, level=level) for sides in zip(lower, upper, strict=True)])
-    told, shortage = rare_secrets(layout.sensitive, rows, needed, "even two symbols")
+    told, shortage = rare_secrets(layout.sensitive, rows, needed, "even two symbols", whom=spec.whom)
     return told, shortage and (shortage[0], None)  # with so many rows two symbols pass: how many more it takes is open
 
 
 def rare_secrets(
-    sensitive: Sequence[str], rows: NDArray[Any], needed: NDArray[Any], what: str, about: str = ""
+    sensitive: Sequence[str], rows: NDArray[Any], needed: NDArray[Any], what: str, about: str = "", whom: str = "rows"
 ) -> tuple[list[str], Shortage]:
     """Sentences on the first three secrets that too few rows have to certify anything, none named; and the shortage.
 
@@ -409,9 +450,9 @@ def rare_secrets(
     if not len(few):
         return [], None
     told = [
-        f"the value of {columns} that {about}{rows[s]:.0f} of {rows.sum():.0f} rows have is in too few to certify "
+        f"the value of {columns} that {about}{rows[s]:.0f} of {rows.sum():.0f} {whom} have is in too few to certify "
         f"{what}: about {float(f'{needed[s]:.2g}'):.0f} or more would have to have it; join it with another value, or "
-        "take more rows"
+        f"take more {whom}"
         for s in few[:3]
     ]
     in_all = float((needed[few] / rows[few]).max() * rows.sum())

@@ -193,8 +193,8 @@ class FirstPass:
             before, load = numbered
             found = total.without_rows()
             for batch in load.batches():
-                own = None if weights is None else weights_of(batch, weights)
-                found.count(layout.columns(batch, first=before), before, own)
+                of_rows = None if weights is None else weights_of(batch, weights)
+                found.count(layout.columns(batch, first=before), before, of_rows)
                 before += len(batch[names[0]])
             return found
 

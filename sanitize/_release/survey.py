@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sanitize._release.people import coded, refuse_people
 from sanitize._tables.columns import as_arrow, factorize
 from sanitize.binning import STEPS, as_numbers, as_seconds, by_step, holds_dates, is_numeric
 from sanitize.errors import ColumnError
@@ -22,21 +23,23 @@ TELLING_ROWS = 50
 _MOSTLY, _NEARLY_ALL = 0.5, 0.99
 
 
-def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str]) -> None:
+def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str], others: Iterable[str] = ()) -> None:
     """Refuse all columns that name their row: text, dates or times that are mostly distinct, or numbers of an index.
 
     Amounts are mostly distinct too, and name nobody: whole numbers must also be consecutive, in the order of the rows,
-    or all of one width of six digits and more.
+    or all of one width of six digits and more. Given the ``others`` that values may go with, so are columns refused
+    that look like identifiers of people, who may have several rows.
 
     Raises
     ------
     ColumnError
         It says what can be done with them.
     """
-    found = []
+    names, found = list(names), []
+    columns = coded(table, dict.fromkeys((*names, *others)))
     for name in names:
-        values, codes = factorize(as_arrow(table[name], name), name)
-        codes = codes[codes >= 0]
+        values, codes = columns[name].values, columns[name].codes
+        codes = codes[codes < len(values)]
         if len(codes) >= TELLING_ROWS and names_rows(values, len(codes), codes):
             found.append(name)
     if found:
@@ -46,9 +49,11 @@ def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str]) -> None:
             "with hierarchies",
             found[0] if len(found) == 1 else None,
         )
+    if others and names:
+        refuse_people(columns, np.ones(len(columns[names[0]].codes)), names)
 
 
-def names_rows(values: pa.Array, n: int, codes: NDArray[np.int32] | None = None) -> bool:
+def names_rows(values: pa.Array, n: int, codes: NDArray[np.integer] | None = None) -> bool:
     """Whether ``n`` rows with these distinct values are told apart by them; ``codes`` say in which order they come."""
     if len(values) <= _MOSTLY * n:
         return False

@@ -198,6 +198,22 @@ class Table(Mapping[str, Any]):
         return frame
 
 
+def stack_rows(parts: Sequence[tuple[Table, NDArray[np.integer[Any]]]], rng: np.random.Generator) -> Any:
+    """Some rows of each table below one another, in random order, in the kind and with the columns of the first one."""
+    first = parts[0][0]
+    order = rng.permutation(sum(len(rows) for _, rows in parts))
+    if {table.kind for table, _ in parts} == {"pandas"}:
+        import pandas as pd
+
+        chosen = [table.native.iloc[rows, [table.names.index(n) for n in first.names]] for table, rows in parts]
+        return pd.concat(chosen, ignore_index=True).iloc[order].reset_index(drop=True)
+    arrow = [table.take(rows).native.select(list(first.names)) for table, rows in parts]
+    stacked = pa.concat_tables([own.cast(arrow[0].schema) for own in arrow]).take(pa.array(order))
+    if first.kind == "pyarrow":
+        return stacked
+    return first.rebuild({name: stacked[name].combine_chunks() for name in first.names})
+
+
 def _kind(native: Any) -> str | None:
     """Library of a table; a table of pandas or polars is only there where that library was imported."""
     if isinstance(native, pa.Table):

@@ -27,25 +27,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GeneralComposition:
-    """What two channels on two tables of the same people tell about one person, in nats.
+    """What channels on tables of the same people tell about one person, in nats; one entry for each table j.
 
     Attributes
     ----------
-    own : (float, float)
-        C^11 and C^22: a person's record in table j from Y^j.
-    cross : (float, float)
-        C^12 and C^21: the record in table 1 from Y^2, and the record in table 2 from Y^1.
-    whole : (float, float)
-        F_1 and F_2: capacities of the two channels.
+    own : tuple of float
+        C^jj: a person's record in table j from Y^j.
+    cross : tuple of float
+        The person's records in the other tables from Y^j, given that in table j; of two tables C^21 and C^12.
+    whole : tuple of float
+        F_j: capacity of channel j.
     printed : float
-        C^11 + C^22 + C^12 + C^21 [WXH Thm 7.2].
+        The sum of ``own`` and ``cross`` [WXH Thm 7.2].
     bound : float
-        min(C^11 + C^21, F_1) + min(C^22 + C^12, F_2), never above ``printed``.
+        Σ_j min(own + cross, whole), never above ``printed``.
     """
 
-    own: tuple[float, float]
-    cross: tuple[float, float]
-    whole: tuple[float, float]
+    own: tuple[float, ...]
+    cross: tuple[float, ...]
+    whole: tuple[float, ...]
     printed: float
     bound: float
 
@@ -165,25 +165,23 @@ def cross_capacity(channel: Channel | ArrayLike | Any, letters: int, tol: float 
 
 
 def general_composition(
-    first: Channel | ArrayLike | Any,
-    second: Channel | ArrayLike | Any,
-    sizes_first: Sequence[int],
-    sizes_second: Sequence[int],
-    tol: float = 1e-9,
+    channels: Sequence[Channel | ArrayLike | Any], sizes: Sequence[Sequence[int]], tol: float = 1e-9
 ) -> GeneralComposition:
-    """Bound on what (Y^1, Y^2) tells about one person with a record in each of two tables [WXH Thm 7.2].
+    """Bound on what (Y^1, ..., Y^m) tells about one person with a record in each of m tables [WXH Thm 7.2].
 
-    C_1 <= min(C^11 + C^21, F_1) + min(C^22 + C^12, F_2), with F_j the capacity of channel j. The printed bound
-    is the sum of the four. The cross terms are needed: Y^1 = (record, partner) in two bits and Y^2 constant have
-    C^11 + C^22 = ln 2, yet C_1 = ln 4 when the second record of the person has four letters. If the tables are
-    equal it is the basic composition [WXH Prop. 5].
+    C_1 <= Σ_j min(C^jj + C^·j, F_j), where F_j is the capacity of channel j, and C^·j is what Y^j tells of the person's
+    other records: `cross_capacity` for as many letters as these have together. The printed bound, for two tables,
+    is the sum of all C^jj and C^·j. Given the answers before, Y^j tells at most C^jj of record j, then at most C^·j of
+    the other records, since each of their letters mixes rows of channel j; and at most F_j of anything. The cross terms
+    are needed: Y^1 = (record, partner) in two bits and Y^2 constant have C^11 + C^22 = ln 2, yet C_1 = ln 4 when the
+    second record of the person has four letters. If the tables are equal it is the basic composition [WXH Prop. 5].
 
     Parameters
     ----------
-    first, second : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+    channels : sequence of array-likes of shape (n_x, n_y), Channels, or estimators with ``channel_``
         P(y^j | x^j); rows are tables in C order, the last record fastest.
-    sizes_first, sizes_second : sequence of int
-        Letters of each person's record in the two tables, of the same length.
+    sizes : sequence of sequences of int
+        Letters of each person's record in each table: one entry a channel, all of the same length.
     tol : float
         Accuracy of each capacity in nats, > 0; all values are upper ends.
 
@@ -201,27 +199,25 @@ def general_composition(
     Examples
     --------
     >>> import numpy as np
-    >>> found = general_composition(np.eye(4), np.ones((4, 1)), (2, 2), (4, 1))
+    >>> found = general_composition([np.eye(4), np.ones((4, 1))], [(2, 2), (4, 1)])
     >>> [round(value / math.log(2), 4) for value in (*found.own, *found.cross, found.printed, found.bound)]
-    [1.0, 0.0, 0.0, 2.0, 3.0, 2.0]
+    [1.0, 0.0, 2.0, 0.0, 3.0, 2.0]
     """
-    kernels = (channel_matrix(first, "first"), channel_matrix(second, "second"))
-    shapes = tuple(
-        databases_of(len(kernel), None, None, sizes)
-        for kernel, sizes in zip(kernels, (sizes_first, sizes_second), strict=True)
-    )
-    if len(shapes[0]) != len(shapes[1]):
-        raise InvalidParameter(
-            f"sizes_first and sizes_second must name the same people, got {len(shapes[0])} and {len(shapes[1])}"
-        )
+    channels, sizes = listed("channels", channels), listed("sizes", sizes)
+    if not channels or len(channels) != len(sizes):
+        raise InvalidParameter(f"sizes must have one entry a channel, got {len(sizes)} for {len(channels)}")
+    kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
+    pairs = zip(kernels, sizes, strict=True)
+    shapes = [databases_of(len(kernel), None, None, letters) for kernel, letters in pairs]
+    if len({len(shape) for shape in shapes}) > 1:
+        raise InvalidParameter("sizes must name the same people in every table, so be equally long")
     own, whole = _capacities(kernels, shapes, tol)
-    c_12, c_21 = cross_capacity(kernels[1], max(shapes[0]), tol), cross_capacity(kernels[0], max(shapes[1]), tol)
+    letters = np.array(shapes, dtype=object)
+    others = [max(np.delete(letters, j, axis=0).prod(axis=0)) for j in range(len(kernels))]
+    cross = tuple(cross_capacity(kernel, int(n), tol) for kernel, n in zip(kernels, others, strict=True))
+    parts = zip(own, cross, whole, strict=True)
     return GeneralComposition(
-        own=(own[0], own[1]),
-        cross=(c_12, c_21),
-        whole=(whole[0], whole[1]),
-        printed=own[0] + own[1] + c_12 + c_21,
-        bound=min(own[0] + c_21, whole[0]) + min(own[1] + c_12, whole[1]),
+        own, cross, whole, printed=sum(own) + sum(cross), bound=sum(min(one + other, f) for one, other, f in parts)
     )
 
 

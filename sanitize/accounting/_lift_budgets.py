@@ -138,13 +138,16 @@ def sensitive_ldp_composition(eps: Sequence[float], dependence: float) -> float:
     return basic_composition(eps).eps + 2 * nats("dependence", dependence)
 
 
-def private_mean_tail(half_range: float, eps: float, tau: float, balance: float = 0.0) -> MeanTail:
+def private_mean_tail(
+    half_range: float, eps: float, tau: float, balance: float = 0.0, *, variance: float | None = None
+) -> MeanTail:
     """Pr[|W - μ| >= τ] for W = mean of n rows + Gaussian noise of variance N, in the limit of n [WXH Prop. 4].
 
     N = T²/(e^{2(ε+δ)} - 1) makes W ε-information private against adversaries for whom the channel is
     (b, δ)-balanced. **Corrected:** W tends to μ + noise in distribution, so the limit is 2Q(τ/√N); the printed N/τ² is
     Chebyshev's bound, and the variance of W tends to N, not to 0. N itself is more than needed, since the
-    capacity of a channel with bounded input is below ½ log(1 + T²/N) [WXH Cor. 6, corrected].
+    capacity of a channel with bounded input is below ½ log(1 + T²/N) [WXH Cor. 6, corrected]: give the least one as
+    ``variance``, which is `sanitize.mechanisms.gaussian_noise_variance` of T and ε + δ.
 
     Parameters
     ----------
@@ -156,6 +159,8 @@ def private_mean_tail(half_range: float, eps: float, tau: float, balance: float 
         Deviation, > 0, in units of the data.
     balance : float
         δ = g(b) in nats, >= 0.
+    variance : float, optional
+        N, > 0, in squared units of the data; by default that of the closed form above.
 
     Returns
     -------
@@ -171,16 +176,22 @@ def private_mean_tail(half_range: float, eps: float, tau: float, balance: float 
     >>> tail = private_mean_tail(1.0, 1.0, 0.5)
     >>> round(tail.limit, 3), round(tail.chebyshev, 3)
     (0.206, 0.626)
+    >>> import sanitize as sz
+    >>> least = sz.mechanisms.gaussian_noise_variance(1.0, 1.0)
+    >>> round(private_mean_tail(1.0, 1.0, 0.5, variance=least).limit, 3)
+    0.07
     """
     given = {"half_range": half_range, "eps": eps, "tau": tau}
     half_range, eps, tau = (positive(name, value) for name, value in given.items())
     if not (math.isfinite(half_range) and math.isfinite(eps) and math.isfinite(tau)):
         raise InvalidParameter(f"half_range, eps and tau must be finite, got {half_range}, {eps} and {tau}")
     level = 2 * (eps + nats("balance", balance))
-    if math.isinf(level):
+    if variance is not None:
+        deviation = math.sqrt(positive("variance", variance))
+    elif math.isinf(level):
         return MeanTail(0.0, 0.0, 0.0)
-    # T e^{-level/2} / sqrt(1 - e^{-level}): no overflow at large levels.
-    deviation = half_range * math.exp(-level / 2) / math.sqrt(-math.expm1(-level))
+    else:  # T e^{-level/2} / sqrt(1 - e^{-level}): no overflow at large levels.
+        deviation = half_range * math.exp(-level / 2) / math.sqrt(-math.expm1(-level))
     spread = deviation / tau
     # Products, unlike powers, leave the range of doubles without an error.
     return MeanTail(deviation * deviation, 2 * float(ndtr(-1 / spread)) if spread > 0 else 0.0, spread * spread)

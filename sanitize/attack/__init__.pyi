@@ -1,4 +1,7 @@
 # The face of the room: read by type checkers, and by `lazy_loader` at run time.
+from ._attack import (
+    Attack as Attack,
+)
 from ._bayes import (
     BayesAttack as BayesAttack,
     bayes as bayes,
@@ -17,13 +20,17 @@ from ._infer import (
     infer as infer,
 )
 from ._judge import (
+    AttackResult as AttackResult,
+    ClaimVerdict as ClaimVerdict,
     Judgement as Judgement,
-    Pair as Pair,
     judge as judge,
 )
 from ._leave_one_out import (
     LeaveOneOut as LeaveOneOut,
     leave_one_out as leave_one_out,
+)
+from ._scene import (
+    Scene as Scene,
 )
 from ._link import (
     LinkAttack as LinkAttack,

@@ -1,10 +1,8 @@
-"""A file judged by what attacks find of the people it is of, beside people who were never in it."""
+"""A file judged by what attacks find of the people it was made from, next to people who were never in it."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
@@ -12,14 +10,18 @@ import numpy as np
 from sanitize._checks import one_of, required, whole_number
 from sanitize._tables.frame import Table
 from sanitize.attack._adversaries import Secrets, predict, released_anew, threads_for
-from sanitize.attack._copies import Measured, find_copies, refuse_insiders, single_out
+from sanitize.attack._attack import Attack
+from sanitize.attack._cast import Cast
+from sanitize.attack._compared import PEOPLE, ComparedTables
+from sanitize.attack._family import FAMILY
 from sanitize.attack._features import features_of, require_columns
-from sanitize.attack._nearest import search
-from sanitize.attack._people import PEOPLE, Beside
+from sanitize.attack._results import results_of
+from sanitize.attack._scene import Scene
 from sanitize.confidence import check_confidence, clopper_pearson
 from sanitize.errors import InvalidParameter
+from sanitize.report import AttackResult as AttackResult
+from sanitize.report import ClaimVerdict as ClaimVerdict
 from sanitize.report import Judgement as Judgement
-from sanitize.report import Pair as Pair
 
 # Shares of the rows that a group may be, and the fewest rows of one.
 _GROUPS, _FEWEST = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01), 20
@@ -34,16 +36,19 @@ def judge(
     public: Sequence[str] | None = None,
     rows: Literal["shuffle", "keep"] = "shuffle",
     half: Sequence[str] | None = None,
+    earlier: Any = None,
+    releaser: Any = None,
+    attacks: Sequence[Attack] = (),
     excess: float = 0.02,
     at_most: float | None = None,
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> Judgement:
-    """Attack a released table as a file, whoever made it: what it gives away of its people, beside outsiders.
+    """Attack a released table, whoever made it, and say what the worst of a family of attacks finds of its people.
 
     A figure about people means little by itself: a tenth of the rows of a census recur by chance, and who knows five
-    columns guesses a secret well with no table at all. So each attack is tried on people of the table and on as many
-    outsiders. What it finds of people only is the table's doing.
+    columns guesses a secret well with no table at all. So each attack is tried on people in the data and on as many
+    outsiders, people who were never in it. What it finds of people in the data only, the release gives away.
 
     Parameters
     ----------
@@ -61,13 +66,20 @@ def judge(
     public : list of str, optional
         Columns that are compared; all that the release and the source have by default.
     rows : {"shuffle", "keep"}
-        ``keep`` where row i of the release is made from row i of the source: then groups of rows that tell the secret
+        ``keep`` where row i of the release is made from row i of the source: then groups of rows that reveal the secret
         are looked for too.
     half : list of str, optional
         Columns that are one of the two halves of linkability, the others being the other; by default columns are dealt
         in turn by how much each tells.
+    earlier : same kinds, optional
+        A release of the same table that was handed out before: the difference of both is attacked.
+    releaser : sanitizer or callable, optional
+        What made the release, as a function from a table to a release. It is run 16 times on tables that have half of
+        the attacked people in them: the strongest attack on membership that is known.
+    attacks : sequence of Attack
+        Attacks of your own, added to the family.
     excess : float
-        Difference of people and outsiders, as a share, that is allowed.
+        Difference between people in the data and outsiders, as a share, that is allowed; a copy of one row is not.
     at_most : float, optional
         How many times as likely a group of released rows may make a secret; needs ``rows="keep"``.
     confidence : float
@@ -88,26 +100,26 @@ def judge(
 
     Notes
     -----
-    *Copies*: share of the printed rows that one of the people has (and that one alone has). *Singling out*: share of
-    the descriptions by four columns that fit one printed row which fit exactly one person. *Linkability*: two halves of
-    a person's columns lead to the same nearest printed row. *Read off*: all other columns of the printed row that is
-    nearest in five known ones are the person's. *Secret*: of two people, the one with the secret is ranked first, by
-    the secrets printed in the nearest rows; where none are printed the record is completed from the nearest row, and
-    the secret guessed from it as it goes with the public columns in rows of the source that are not attacked.
-    *Membership*: of a person and an outsider, the person is nearer to a printed row.
+    Attacks are not told who is in the data: both kinds of targets come to them mixed. Where the release has nothing to
+    do with its people the labels are exchangeable, so dealing them anew 1,999 times gives the distribution of the
+    largest studentized difference of the whole family, whatever the attacks compute. Its quantile widens all
+    intervals, which hold together, and their lower ends exceed 0 with a probability of at most ``1 - confidence`` in
+    such a release.
 
-    An interval is normal, by what a difference owes to each person and each outsider (the jackknife, whose variance is
-    too large rather than too small [ES81]), and widened for figures that few of them make: by z²/2 of the most that one
-    of them can change, and by z²/4 of its square in the variance, with z of the level. For shares that is enough at any
-    number of rows, by summation over all outcomes. All intervals hold together.
+    Rows of the same population, by which distances and densities are calibrated (the ratio of [DOMIAS]), are the mixed
+    targets themselves.
 
     Examples
     --------
     >>> import sanitize as sz
     >>> df = sz.datasets.load_framingham()
     >>> people, outsiders = df.iloc[::2], df.iloc[1::2]
-    >>> judge(people, people, outsiders=outsiders, sensitive="heart_disease").verdict  # the raw rows: many have each
-    'not refuted'
+    >>> found = judge(people, people, outsiders=outsiders, sensitive="heart_disease")  # the raw rows: many have each
+    >>> found.promised, found.membership
+    ('not refuted', 'not refuted')
+    >>> people, outsiders = people.assign(id=range(665)), outsiders.assign(id=range(700, 1364))  # with a number each
+    >>> judge(people, people, outsiders=outsiders, sensitive="heart_disease").promised
+    'refuted'
     """
     is_twin = hasattr(released, "fit")
     if is_twin:
@@ -123,35 +135,38 @@ def judge(
         at_most = required("at_most", at_most, "be a number of times of at least 1", lambda times: times >= 1)
         if rows != "keep":
             raise InvalidParameter("at_most is about rows in the order of the source; say rows='keep', or leave it out")
-    beside = Beside.of(released, source, outsiders, names, public)
+    tables = ComparedTables.of(released, source, outsiders, names, public)
     if half is not None:
-        compared = [column.name for column in beside.columns]
+        compared = [column.name for column in tables.columns]
         require_columns(compared, half, "half")
         if not 0 < len(set(half)) < len(compared):
             raise InvalidParameter("half must name some of the columns that are compared, and not all of them")
-    n_released, n_people, n_outsiders = beside.n
+    n_released, n_people, n_outsiders = tables.n
     if rows == "keep" and n_released != n_people:
         raise InvalidParameter(
             f"rows='keep' is for the rows of the source in their order: it has {n_people}, the release {n_released}"
         )
     if n_outsiders:
-        refuse_insiders(beside)
-    rng = np.random.default_rng(whole_number("random_state", random_state, 0))
-    dealt = [rng.permutation(n) for n in (n_people, n_outsiders) if n]
-    equal = [side[: min(map(len, dealt))] for side in dealt]
-    copies = find_copies(beside, equal)
-    singled = single_out(beside, equal, rng)
-    found, known = search(beside, dealt, rng, half)
+        tables.refuse_insiders()
+    seed = whole_number("random_state", random_state, 0)
+    cast = Cast.choose(tables, seed)
+
+    def scene_of(release: Any, **more: Any) -> Scene:
+        return cast.scene(ComparedTables.of(release, source, outsiders, names, public), half=half, **more)
+
+    before = None if earlier is None else scene_of(earlier)
+    again = None if releaser is None or not n_outsiders else cast.releaser(releaser, source, outsiders, scene_of)
+    scene = cast.scene(tables, half=half, earlier=before, release_again=again)
     level = 1 - confidence if at_most is None else (1 - confidence) / 2
     return Judgement(
-        pairs=_pairs([*copies, singled, *found], level, excess),
+        results=results_of(scene, cast, (*FAMILY, *attacks), level, excess),
         excess=excess,
-        lift=None if rows != "keep" else _lift_of_groups(released, beside, level, rng),
+        lift=None if rows != "keep" else _lift_of_groups(released, tables, level, np.random.default_rng(seed)),
         at_most=at_most,
         confidence=confidence,
-        known=known,
-        columns=tuple(column.name for column in beside.columns),
-        left_out=tuple(beside.left_out.items()),
+        known=tuple(scene.columns[j].name for j in scene.search.known),
+        columns=tuple(column.name for column in tables.columns),
+        left_out=tuple(tables.left_out.items()),
         n_released=n_released,
         n_people=n_people,
         n_outsiders=n_outsiders or None,
@@ -169,39 +184,25 @@ def _twin(sanitizer: Any, source: Any, outsiders: Any, seed: int) -> tuple[Any, 
     return released_anew(sanitizer, source), source, outsiders
 
 
-def _pairs(measured: Sequence[Measured], level: float, excess: float) -> tuple[Pair, ...]:
-    """People beside outsiders, with intervals of the differences that hold together but for probability ``level``."""
-    z = NormalDist().inv_cdf(1 - level / (2 * len(measured)))
-    pairs = []
-    for one in measured:
-        interval = None
-        if one.outsiders is not None:
-            half = z * math.sqrt(one.spread + (z * one.hit / 2) ** 2) + z * z * one.hit / 2
-            difference = one.people - one.outsiders
-            interval = max(-1.0, difference - half), min(1.0, difference + half)
-        pairs.append(Pair(one.name, one.people, one.outsiders, interval, excess, one.n))
-    return tuple(pairs)
-
-
-def _lift_of_groups(released: Any, beside: Beside, level: float, rng: np.random.Generator) -> float | None:
+def _lift_of_groups(released: Any, tables: ComparedTables, level: float, rng: np.random.Generator) -> float | None:
     """How many times as likely some group of released rows makes a secret, at least.
 
     Groups are the rows with the largest chance of each secret, by what an adversary learned from half of the rows; they
     are bounded on the other half, all together.
     """
-    codes = beside.secret[PEOPLE]
+    codes = tables.secret[PEOPLE]
     halves = np.array_split(rng.permutation(len(codes)), 2)
-    if beside.n_secrets < 2 or len(halves[1]) < _FEWEST:
+    if tables.n_secrets < 2 or len(halves[1]) < _FEWEST:
         return None
-    secrets = Secrets(codes.astype(np.int32), None, beside.n_secrets)
+    secrets = Secrets(codes.astype(np.int32), None, tables.n_secrets)
     with threads_for(None):
         distribution = predict(None, features_of(Table.of(released), None, with_position=True), secrets, *halves)
     truth = codes[halves[1]]
     sizes = sorted({max(_FEWEST, int(share * len(truth))) for share in _GROUPS})
-    tests = beside.n_secrets * len(sizes)
-    most = clopper_pearson(np.bincount(truth, minlength=beside.n_secrets), len(truth), level / beside.n_secrets)[1]
+    tests = tables.n_secrets * len(sizes)
+    most = clopper_pearson(np.bincount(truth, minlength=tables.n_secrets), len(truth), level / tables.n_secrets)[1]
     best = 0.0
-    for s in range(beside.n_secrets):
+    for s in range(tables.n_secrets):
         hits = np.cumsum((truth == s)[np.argsort(-distribution[:, s], kind="stable")])[np.array(sizes) - 1]
         best = max(best, float((clopper_pearson(hits, sizes, level / tests)[0] / most[s]).max()))
     return best

@@ -143,7 +143,8 @@ def check_kind(budget: Budget, owner: str = "random response") -> LiftBudget | L
     if not isinstance(budget, (LiftBudget, LDPBudget)):
         raise InvalidBudget(
             f"{owner} takes a LiftBudget, an LDPBudget or a number, got {type(budget).__name__}: bounds on lifts "
-            "and their ratio only; subset_merging and watchdog without confidence take any budget"
+            "and their ratio only; without confidence, optimal_random_response takes averages of lifts, too, and "
+            "subset_merging and watchdog any budget"
         )
     return budget
 

@@ -22,21 +22,34 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
     """Attack a released file, print what is found, and return what refutes it, whose page is written all the same."""
     from sanitize.attack import judge as judge_table
 
-    files = [args.input, args.source, *([args.outsiders] if args.outsiders is not None else [])]
-    if STREAM in files:
+    files = {name: getattr(args, name) for name in ("input", "source", "outsiders", "earlier")}
+    files = {name: file for name, file in files.items() if file is not None}
+    if STREAM in files.values():
         raise InvalidParameter("judge reads files, not standard input; write the table to a file first")
-    paths = [path_of(file, SourceError).resolve() for file in files]
-    if len(paths) > 2 and paths[1] == paths[2]:
+    paths = {name: path_of(file, SourceError).resolve() for name, file in files.items()}
+    if paths.get("outsiders") == paths["source"]:
         raise InvalidParameter("the outsiders are the source itself; name a file of people who were never in the table")
     check_output(args.html, args, force=args.force)
     public, sensitive = args.public or [], args.sensitive
+    tables = {}
     with shown():
-        released = whole_table(args.input, public, sensitive if public else None)
-        others = [] if public else released.column_names
-        people, *outsiders = (whole_table(Path(file), [*sensitive, *public], others) for file in files[1:])
-    columns = {"sensitive": sensitive, "public": public or None}
-    settings = {"rows": args.rows, "excess": args.excess, "at_most": args.at_most}
-    found = judge_table(released, people, outsiders=outsiders[0] if outsiders else None, **columns, **settings)
+        for name, file in files.items():
+            if name in ("input", "earlier"):
+                tables[name] = whole_table(file, public, sensitive if public else None)
+            else:
+                others = [] if public else tables["input"].column_names
+                tables[name] = whole_table(Path(file), [*sensitive, *public], others)
+    found = judge_table(
+        tables["input"],
+        tables["source"],
+        outsiders=tables.get("outsiders"),
+        earlier=tables.get("earlier"),
+        sensitive=sensitive,
+        public=public or None,
+        rows=args.rows,
+        excess=args.excess,
+        at_most=args.at_most,
+    )
     if args.html is not None:
         args.outputs.text(args.html, found.to_html(), replaces=args.force)
     say(found.to_json() if args.json else found.to_text() + "\n")
@@ -44,7 +57,9 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
 
 
 def judged(args: argparse.Namespace, policy: Policy) -> Judgement | None:
-    """What attacks find of a twin of the release that is asked for; where that refutes it nothing is written.
+    """What attacks find of a twin of the release that is asked for; where a promise is refuted nothing is written.
+
+    That nobody can tell who is in the data is not promised: the report says what is found, and the release is written.
 
     Raises
     ------
@@ -68,4 +83,7 @@ def judged(args: argparse.Namespace, policy: Policy) -> Judgement | None:
     with shown():
         people = whole_table(described(args.input, policy.description), names)
         outsiders = whole_table(Path(args.judge), names) if args.judge else None
-        return judge_table(policy.sanitizer(), people, outsiders=outsiders, sensitive=list(policy.sensitive)).require()
+        found = judge_table(policy.sanitizer(), people, outsiders=outsiders, sensitive=list(policy.sensitive))
+    if found.promised == "refuted":
+        raise ReleaseRefuted(found)
+    return found

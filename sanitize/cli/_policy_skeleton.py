@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,6 +19,8 @@ from sanitize._files.source import Source
 from sanitize._formatting import quoted
 from sanitize._limits import TUPLE_ROWS
 from sanitize._progress import begin
+from sanitize._release.first_pass import FirstPass
+from sanitize._release.people import REASONS, coded, looks_like_people
 from sanitize._release.survey import MANY_NUMBERS
 from sanitize._tables.columns import check_type, comparable, factorize
 from sanitize.binning import holds_dates, is_numeric
@@ -29,6 +32,8 @@ from sanitize.report import rendered
 # Different values are told up to here; so many are held of columns that are looked at together.
 _MOST_VALUES = 10_000
 _HELD_VALUES = 1 << 21
+# Rows that are looked at together for what goes with what, and rows of a person on average from which they are several.
+_MOST_ROWS, _ROWS_EACH = 1 << 18, 1.5
 _SENSITIVE = re.compile(
     r"(?i)(income|salary|wage|earning|credit|loan|debt|default|disease|diagnos|illness|sick|health|hiv|cancer|medic|"
     r"drug|therap|depress|psych|disab|pregnan|race|ethnic|nationalit|citizen|religio|faith|sex(?!_?code)|gender|"
@@ -58,6 +63,7 @@ class _Survey:
     traits: Traits = field(default_factory=Traits)
     type: str = ""
     reason: str = ""
+    people: str = ""  # why it looks like an identifier of people
 
     @property
     def distinct(self) -> bool:
@@ -96,6 +102,7 @@ def skeleton(source: SourceLike, description: TableDescription | None = None) ->
     with open_source(Described(source, TableDescription.of(description), infers_header=True)) as raw:
         table, readers, source_lines = _inferred(raw)
         surveys, n_rows = _survey(table)
+        _look_for_people(table, surveys, n_rows)
     roles: dict[str, list[_Survey]] = {"sensitive": [], "public": [], "drop": []}
     names = [survey.name for survey in surveys]
     for survey in surveys:
@@ -104,16 +111,33 @@ def skeleton(source: SourceLike, description: TableDescription | None = None) ->
         role = "drop" if survey.type in _DROPPED else "public"
         if not survey.nested and survey.type not in _ROWS and _SENSITIVE.search(survey.name):
             role = "sensitive"
-        roles["drop" if survey.nested else role].append(survey)
+        roles["drop" if survey.nested or survey.people else role].append(survey)
     # Combinations of the public columns that would have too few rows each.
     sizes = (N_BINS if survey.needs_bins else survey.n_values + survey.missing for survey in roles["public"])
     is_whole = math.prod(sizes) * TUPLE_ROWS > n_rows and len(roles["public"]) > 1
+    # A tree counts rows: whoever has several is released whole, or by tuples.
+    several = [survey for survey in roles["drop"] if survey.people and survey.n_values * _ROWS_EACH <= n_rows]
+    person = max(several, key=lambda survey: survey.n_values, default=None)
+    if person is not None and not is_whole:
+        roles["drop"].remove(person)
     wide = [s for s in (*roles["sensitive"], *(() if is_whole else roles["public"])) if s.needs_bins]
     for survey in surveys:
         survey.type = readers[survey.name] if survey.type == "date" and survey.name in readers else survey.type
     told = {"n_rows": n_rows, "tuple_rows": TUPLE_ROWS, "source": source_lines}
     told["types"] = [(quoted(survey.name), survey.type, survey.reason) for survey in surveys if not survey.nested]
-    return rendered("cli/policy.toml.jinja", **roles, **told, is_whole=is_whole, wide=wide)
+    return rendered("cli/policy.toml.jinja", **roles, **told, is_whole=is_whole, wide=wide, person=person)
+
+
+def _look_for_people(table: Source, surveys: list[_Survey], n_rows: int) -> None:
+    """Say of each column that looks like an identifier of people why it does."""
+    names = tuple(survey.name for survey in surveys if not survey.nested)
+    if not names or not n_rows:
+        return
+    columns = coded(FirstPass(table).sample(names, _MOST_ROWS), names)
+    times = np.ones(min(n_rows, _MOST_ROWS))
+    for survey in surveys:
+        if survey.name in columns and (reason := looks_like_people(survey.name, columns, times)):
+            survey.people = REASONS[reason]
 
 
 def _inferred(table: Source) -> tuple[Source, dict[str, str], list[tuple[str, str, str]]]:

@@ -20,7 +20,7 @@ from sanitize.policy import MECHANISMS as ALL
 STREAM = "-"
 # A grid needs bounds of every column, which a policy has room for.
 MECHANISMS = tuple(name for name in ALL if name != "gaussian-channel")
-_LONG = (*chain(*PAIRS), "bins", "min_count", "smoothing", "rows", "delimiter", "header", "unit", "ledger")
+_LONG = (*chain(*PAIRS), "bins", "min_count", "smoothing", "rows", "delimiter", "header", "person", "unit", "ledger")
 _SETTINGS = {"sensitive": "-s", "public": "-x", "keep": "-k", "eps": "-e", "mechanism": "-m"}
 _SETTINGS |= {name: f"--{name.replace('_', '-')}" for name in _LONG}
 
@@ -107,6 +107,7 @@ def policy_of(args: argparse.Namespace) -> Policy:
         rows=getattr(args, "rows", None) or "shuffle",
         description=description_of(args),
         ledger=getattr(args, "ledger", None),
+        person=getattr(args, "person", None),
         unit=unit,
         **beside,
     )
@@ -153,7 +154,9 @@ def check_output(path: Path | None, args: argparse.Namespace, *, force: bool, re
         return
     there = _resolved(path_of(path, TargetError))
     named = [
-        value for name in ("input", "output", "source", "outsiders") if (value := getattr(args, name, None)) is not None
+        value
+        for name in ("input", "output", "source", "outsiders", "earlier")
+        if (value := getattr(args, name, None)) is not None
     ]
     tables = [_resolved(Path(value)) for value in named if value not in (STREAM, path)]
     if any(there == table or table in there.parents for table in tables):

@@ -288,14 +288,18 @@ class ConfidenceSet:
         return WorstCase(least, most, ratio, low, high, without_rows, channel.outputs.take(kept))
 
 
-def assumptions_of(counts: ContingencyTable) -> list[str]:
-    """What a set of weighted rows takes as known of the design, in sentences of a report."""
+def assumptions_of(counts: ContingencyTable, *, of_people: bool = False) -> list[str]:
+    """What a set of weighted rows, or of people with several, takes as known of the design, as sentences."""
     if counts.rows is None:
         return []
     rows, largest = WeightedRows.of(*counts.rows), counts.rows[-1]
     said = "the largest in the sample" if largest is None else f"{largest:g}"
     found = [
-        "rows are weighted: figures of this file are of weighted rows, and its source is the population that they "
+        "people are counted, who have several rows: figures of this file are of its rows, and its source is the "
+        "population of such rows, from which people were drawn independently with all of theirs, none of them with "
+        f"more rows than {said}"
+        if of_people
+        else "rows are weighted: figures of this file are of weighted rows, and its source is the population that they "
         "stand for, from which rows (or groups) were drawn independently, or at random within strata, none of them of "
         f"a larger total weight than {said}"
     ]

@@ -9,22 +9,23 @@ from typing import Annotated, Any, Literal, Union
 
 from sanitize._files.declared import LARGEST, UNSET, Finite, Meta, NonNegative, Unset, form, listed, notes_of, said
 from sanitize._files.description import DECIMALS, THOUSANDS, TYPES
+from sanitize._release.people import ROW
 from sanitize.binning import STEPS, date_edges
 from sanitize.errors import InvalidParameter, PolicyError
 from sanitize.policy._reader import fitting, misplaced, missing, refused, unlisted
 from sanitize.report import PROMISES
 
 VERSION = 1
-ANY_SYMBOL = ("lift", "ldp", "l1", "chi2", "alpha")
+MERGING = ("lift", "ldp", "l1", "chi2", "alpha")
 DEFAULT_NOTION = "lift"
 # Mechanism in a policy -> its estimator, and the notions of budget it can be designed for.
 MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "watchdog": ("Watchdog", ANY_SYMBOL),
-    "subset-merging": ("SubsetMerging", ANY_SYMBOL),
-    "tree-merging": ("TreeMerging", ANY_SYMBOL),
-    "latent-classes": ("LatentClassRelease", ANY_SYMBOL),
-    "auto": ("BestSanitizer", ANY_SYMBOL),
-    "optimal-random-response": ("OptimalRandomResponse", ANY_SYMBOL),
+    "watchdog": ("Watchdog", MERGING),
+    "subset-merging": ("SubsetMerging", MERGING),
+    "tree-merging": ("TreeMerging", MERGING),
+    "latent-classes": ("LatentClassRelease", MERGING),
+    "auto": ("BestSanitizer", MERGING),
+    "optimal-random-response": ("OptimalRandomResponse", MERGING),
     "subset-random-response": ("SubsetRandomResponse", ("lift", "ldp")),
     "tree-random-response": ("TreeRandomResponse", ("lift", "ldp")),
     "randomized-response": ("RandomizedResponse", ("ldp",)),
@@ -36,7 +37,7 @@ AUTO = "auto"
 DEFAULT_MECHANISM = "subset-merging"
 # Mechanisms that take what a joint budget leaves them, given the other columns.
 SEQUENTIAL = ("watchdog", "subset-merging")
-_TAKEN = ("sanitizers", "budget", "sensitive", "keep", "missing", "handle_unknown", "random_state")
+_TAKEN = ("sanitizers", "budget", "sensitive", "keep", "missing", "handle_unknown", "person", "random_state")
 GRID = "gaussian-channel"
 TREES = ("tree-merging", "tree-random-response")
 CLASSES = "latent-classes"
@@ -254,6 +255,10 @@ _COLUMNS = form(
     public=_maybe(_SOME_NAMES, "Columns released together through one channel; omitted with [[channel]]."),
     keep=(_key(_NAMES, "Columns released as they are; the budget covers what they tell."), ()),
     drop=(_key(_NAMES, "Columns left out."), ()),
+    person=_maybe(
+        _TEXT,
+        'Column that says whose a row is, so that people are counted; "row" where each row is a person.',
+    ),
     weights=_maybe(_TEXT, "Column with the weight of each row; of tuples without a confidence."),
     unit=_maybe(_TEXT, "Column that identifies individuals: what a unit was released is kept in the ledger."),
 )
@@ -364,7 +369,7 @@ def check(document: Any) -> None:
         _check_settings(where, part, columns.sensitive, [table.name for table in document.table])
     if len(parts) == 1 and "channel" in parts and not columns.keep:
         _check_notion("budget", parts["channel"], budget)
-    elif notion_of(budget) not in ANY_SYMBOL:
+    elif notion_of(budget) not in MERGING:
         raise refused(
             "budget.notion",
             "must limit what is told about the sensitive columns (lift, ldp, l1, chi2 or alpha) where several channels "
@@ -438,6 +443,7 @@ def _check_roles(columns: Any, parts: dict[str, Any]) -> None:
     released = {"columns.public" if where == "channel" else f"{where}.public": parts[where].public for where in parts}
     lists = {"columns.sensitive": columns.sensitive, **released, "columns.keep": columns.keep}
     lists |= {"columns.drop": columns.drop, "columns.unit": (columns.unit,) if columns.unit else ()}
+    lists["columns.person"] = (columns.person,) if columns.person and columns.person != ROW else ()
     lists |= {"columns.weights": (columns.weights,) if columns.weights else ()}
     places: dict[str, str] = {}
     for where, names in lists.items():

@@ -16,6 +16,7 @@ from sanitize._files.declared import UNSET, plain
 from sanitize._files.description import TableDescription
 from sanitize._files.open import path_of
 from sanitize._files.source import bytes_of
+from sanitize._release.people import ROW
 from sanitize.binning import LearnedEdges
 from sanitize.budgets import (
     AlphaLiftBudget,
@@ -121,7 +122,8 @@ class Policy:
     """What may be released from a table and how: the part of a release that people review and sign off. Frozen.
 
     A policy is a TOML file. It lists every column of the source exactly once, under ``sensitive``, ``public``,
-    ``keep`` or ``drop``, or as the ``unit``, so that a column nobody has thought about stops the run. It holds no data.
+    ``keep`` or ``drop``, or as ``person`` or ``unit``, so that a column nobody has thought about stops the run. It
+    holds no data.
     The JSON schema ``sanitize/policy/policy.schema.json`` describes it to editors.
 
     Attributes
@@ -148,6 +150,9 @@ class Policy:
         File that records releases of the same rows, or of the same units; relative to the policy's folder.
     receipt : Path or None
         File for what `verify_file` draws the release again by; relative to the policy's folder.
+    person : str or None
+        Column that says whose a row is, so that people are counted; it is not released. "row" where each row is a
+        person of its own.
     unit : str or None
         Column that identifies individuals; it is not released.
     root : str or None
@@ -190,6 +195,7 @@ class Policy:
     workers: int | None = None
     ledger: Path | None = None
     receipt: Path | None = None
+    person: str | None = None
     unit: str | None = None
     root: str | None = None
     tables: Mapping[str, Child] = field(default_factory=dict)
@@ -265,6 +271,7 @@ class Policy:
             columns.drop,
             ledger=place / document.ledger if document.ledger else None,
             receipt=place / document.receipt if document.receipt else None,
+            person=columns.person or None,
             unit=columns.unit or None,
             root=document.root or None,
             tables=tables,
@@ -284,7 +291,9 @@ class Policy:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that the source must have."""
-        others = (name for name in (self.unit, self.description.weights) if name is not None)
+        others = [
+            name for name in (self.unit, self.person, self.description.weights) if name is not None and name != ROW
+        ]
         return (*self.sensitive, *self.public, *self.keep, *self.drop, *others)
 
     @property
@@ -306,7 +315,7 @@ class Policy:
             column, it = ("column", "it") if len(unlisted) == 1 else ("columns", "them")
             raise ColumnError(
                 f"the policy does not list the {column} {in_words(unlisted)} of the source; add {it} to "
-                "sensitive, public, keep or drop",
+                "sensitive, public, keep, drop or person",
                 unlisted[0] if len(unlisted) == 1 else None,
             )
         if twice := next((name for name in times if times[name] > 1), None):
@@ -341,18 +350,18 @@ def designer_of(policy: Policy) -> Designer:
 def _built(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any:
     """What designs a policy's release; ``kind`` gives the class of a name."""
     shared: dict[str, Any] = {"sensitive": list(policy.sensitive)}
-    shared |= {"missing": policy.missing, "handle_unknown": policy.handle_unknown}
+    shared |= {"missing": policy.missing, "handle_unknown": policy.handle_unknown, "person": policy.person}
 
     def designer(channel: PolicyChannel, budget: PolicyBudget | None, **source: Any) -> Any:
         estimator = kind(MECHANISMS[channel.mechanism][0])
         known = signature(estimator).parameters
-        given = {key: value for key, value in shared.items() if key in known}
+        given = {key: value for key, value in (shared | source).items() if key in known}
         given |= {"public": list(channel.public), "bins": {**channel.bins, **policy.join} or None, **channel.settings}
-        return estimator(budget and budget.build(), **given, **source)
+        return estimator(budget and budget.build(), **given)
 
     if not is_joint(policy):
         return designer(policy.channels[0], policy.budget, random_state=random_state)
-    parts = [(channel.name, designer(channel, channel.budget)) for channel in policy.channels]
+    parts = [(channel.name, designer(channel, channel.budget, person=None)) for channel in policy.channels]
     keep = list(policy.keep) or None
     return kind("JointRelease")(parts, policy.budget.build(), keep=keep, random_state=random_state, **shared)
 

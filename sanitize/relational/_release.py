@@ -60,8 +60,8 @@ class UnitRelease:
     that one symbol, so it tells no more of the secret than the symbol does (data processing): the budget holds for
     whoever reads a whole history. What was learned from the table to print by is of many units, and measured, not
     proven, as for single rows. With ``record_dp`` all but the symbols is differentially private for another unit in
-    place of one, with all of its rows: one record of each is counted with noise. Columns of children are declared as ``table:
-    column``.
+    place of one, with all of its rows: one record of each is counted with noise. Columns of children are declared as
+    ``table: column``.
 
     Parameters
     ----------

@@ -28,8 +28,6 @@ from sanitize.report._facts import ReleaseFacts as ReleaseFacts
 from sanitize.report._facts import ReplacedValues as ReplacedValues
 from sanitize.report._facts import Section as Section
 from sanitize.report._facts import Shortage as Shortage
-from sanitize.report._four_tests import Judgement as Judgement
-from sanitize.report._four_tests import Pair as Pair
 from sanitize.report._headline import ALONE as ALONE
 from sanitize.report._headline import LEDGER as LEDGER
 from sanitize.report._headline import PROMISES as PROMISES
@@ -37,6 +35,10 @@ from sanitize.report._headline import SYNTHETIC as SYNTHETIC
 from sanitize.report._headline import VERDICT_TOLERANCE as VERDICT_TOLERANCE
 from sanitize.report._headline import State as State
 from sanitize.report._html import rendered as rendered
+from sanitize.report._judgement import AttackResult as AttackResult
+from sanitize.report._judgement import ClaimVerdict as ClaimVerdict
+from sanitize.report._judgement import Judgement as Judgement
+from sanitize.report._judgement import sentence_of as sentence_of
 from sanitize.report._report import LeakageReport
 from sanitize.report._report import attach_report as attach_report
 from sanitize.report._report import report_of as report_of

@@ -389,7 +389,7 @@ def claims(report: Verdict) -> dict[str, Any]:
         "kept": [_exact(vars(column)) for column in report.kept],
         "sections": [
             vars(section) | {"columns": list(section.columns), "rows": [list(map(exact, row)) for row in section.rows]}
-            for section in sorted(sections, key=lambda section: section.name == "side")
+            for section in sorted(sections, key=lambda section: section.name in {"side", "power"})
         ],
     }
 

@@ -20,7 +20,7 @@ from sanitize.channel import ReducedChannel
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.joint import JointDistribution, check_distribution
 from sanitize.lifts import lift
-from sanitize.measures import side_knowledge
+from sanitize.measures import effective_share, side_knowledge
 from sanitize.report._curve import check_same_distribution
 from sanitize.report._document import release_note, to_document
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
@@ -132,7 +132,21 @@ class LeakageReport(Verdict, ReportViews):
         if by_value(budget):
             heads = "value (* are all others)", "", "times as likely"
             made = made.with_section(Section("limits", "Limits by sensitive value", "", heads, limit_rows(budget)))
-        return made._with_side_knowledge(joint, channel)
+        return made._with_side_knowledge(joint, channel)._with_power(joint, channel)
+
+    def _with_power(self, joint: JointDistribution, channel: Channel) -> LeakageReport:
+        """Report that says how many raw rows a test on the release is worth."""
+        try:
+            share = effective_share(joint, channel)
+        except InvalidParameter:
+            return self
+        n = joint.n
+        rows = f"{share:.0%} of as many raw rows" if n is None else f"about {share * n:,.0f} of {n:,} raw rows"
+        words = (
+            f"A test on this release has the power of {rows}, on average over all differences from the frequencies of "
+            "the public columns. What the release merges cannot be tested, and what it leaves alone as before."
+        )
+        return self.with_section(Section("power", "Effective rows", words))
 
     def _with_side_knowledge(self, joint: JointDistribution, channel: Channel) -> LeakageReport:
         """Report that says what a released symbol tells those who know one or two of the public columns beforehand."""
@@ -146,6 +160,8 @@ class LeakageReport(Verdict, ReportViews):
             "How many times as likely a secret becomes for those who know these columns of a row beforehand. The limit "
             f"is for those who know {whose}, so these figures may be beyond it."
         )
+        if len(names) > 3:  # who knows all of three knows the row
+            words += " Readers who know three columns or more were not looked at; they may learn more."
         worst = tuple(sorted(told, key=lambda row: -row[2])[:MOST_PAIRS])
         return self.with_section(Section("side", "Who knows more", words, ("Knows", "at least", "at most"), worst))
 

@@ -39,6 +39,7 @@ from sanitize.report._headline import (
     state_of,
     with_headline,
 )
+from sanitize.report._judgement_form import JUDGEMENT_OF_REPORT
 from sanitize.report._views import ReportViews
 
 if TYPE_CHECKING:
@@ -119,21 +120,6 @@ _VERDICT = form(
     tolerance=Number,
     optimality=OptimalityForm | None,
 )
-_PAIR = form(
-    **dict.fromkeys(("name", "title", "question", "verdict", "difference", "words"), str),
-    people=Share,
-    outsiders=Share | None,
-    optimality=Literal["more", "a little more", "no more", "open"] | None,
-    ranked=bool,
-)
-_JUDGEMENT = form(
-    **dict.fromkeys(("headline", "sentence"), str),
-    notes=list[str],
-    n_people=Count,
-    n_outsiders=Count | None,
-    confidence=Share,
-    pairs=listed(_PAIR),
-)
 _LIFTS = dict.fromkeys(("max_log_lift", "min_log_lift"), Number)
 _CURVE = form(
     mechanism=str, points=listed(form(label=str, mutual_information=Number, **_LIFTS, normalized_utility=Share))
@@ -167,7 +153,7 @@ _FORMS = {
         **dict.fromkeys(("n_rows", "n_unseen", "n_single"), Count | None),
         **dict.fromkeys(("n_combinations", "n_symbols"), Count),
         symbols=listed(form(symbol=str, probability=Share, **_LIFTS, excess=_FIGURE)),
-        judgement=_JUDGEMENT | None,
+        judgement=JUDGEMENT_OF_REPORT | None,
         lift=_LiftMap | None,
         margins=form(n_symbols=Count, rows=listed(form(symbol=str, before=Share | None, after=Share | None))) | None,
         shapes=listed(form(column=str, symbol=str, before=Share, after=Share)),

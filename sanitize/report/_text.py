@@ -25,8 +25,8 @@ _LEAST_TOLD = (
 def to_text(document: dict[str, Any]) -> str:
     """Document in at most 32 lines (public) or 44 lines (internal) of 80 columns.
 
-    Where it is too long for that, sections give way first, then warnings after the first, then symbols,
-    intervals and measures.
+    Where it is too long for that, sections give way first, that of effective rows without a word, then warnings after
+    the first, then symbols, intervals and measures.
     """
     most = LINES[document["audience"]]
     if document["audience"] == "public":
@@ -61,7 +61,10 @@ def to_text(document: dict[str, Any]) -> str:
         lines = [line for line in lines if not line.startswith(_LEAST_TOLD)]
     for i, section in enumerate(sections):
         told, room = _section(section), most - len(lines) - len(warnings)
-        if len(told) + (i < len(sections) - 1) > room:  # its sentences are not cut, nor its heads left alone
+        follows = any(other["name"] != "power" for other in sections[i + 1 :])
+        if section["name"] == "power" and len(told) > room:
+            break
+        if len(told) + follows > room:  # its sentences are not cut, nor its heads left alone
             fits = len(told) - len(section["rows"][1:N_SYMBOLS]) < room
             lines += _cut(told, room if fits else min(room, 1), "more sections")
             break
@@ -95,11 +98,11 @@ def _judged(judgement: dict[str, Any] | None) -> list[str]:
         return []
     sides = ("people", "outsiders") if judgement["n_outsiders"] is not None else ("people",)
     told = [
-        f"{pair['title'].lower()} {' / '.join(of_100(pair[side] or 0) for side in sides)}"
-        for pair in judgement["pairs"]
+        f"{attack['title'].lower()} {' / '.join(of_100(attack[side] or 0) for side in sides)}"
+        for attack in judgement["attacks"]
     ]
-    whom = "people in the table / never in it" if len(sides) > 1 else "people in the table"
-    return _paragraph(f"{judgement['headline']} ({whom}, of 100): {', '.join(told)}.", most=5)
+    whom = "people in the data / outside it" if len(sides) > 1 else "people in the data"
+    return _paragraph(f"{judgement['headline']} ({whom}, of 100): {', '.join(told)}.", most=10)
 
 
 def _cut(lines: list[str], room: int, more: str) -> list[str]:

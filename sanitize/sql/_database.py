@@ -18,6 +18,7 @@ from sanitize._limits import SQL_LINES
 from sanitize._release.designer import Designer
 from sanitize._release.first_pass import Counted, FirstPass
 from sanitize._release.layout import CellLayout
+from sanitize._release.people import ROW
 from sanitize._sampling.alias_method import Buckets, bits_of
 from sanitize._sampling.noise import HiddenText, NoiseKey, hidden
 from sanitize._tables.columns import as_arrow, value_type
@@ -376,6 +377,11 @@ def counted_columns(policy: Policy) -> tuple[str, ...]:
         raise InvalidParameter("a tree is grown from rows, not from counts: fit one with output='label' on the table")
     if policy.unit is not None or policy.ledger is not None or policy.receipt is not None:
         raise InvalidParameter("a database books nothing: release by unit, ledger or receipt from Python")
+    if policy.person not in (None, ROW):
+        raise InvalidParameter(
+            "people are counted by the rows that each has, and not from counts: fit on the table in Python and release "
+            "what was fitted"
+        )
     if policy.rows == "keep":
         raise InvalidParameter("the rows of a database have no order to keep: leave rows at 'shuffle'")
     names = (*policy.sensitive, *policy.public, *policy.keep)

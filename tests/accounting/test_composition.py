@@ -32,9 +32,10 @@ from sanitize.accounting import (
     sequential_log_lift,
 )
 from sanitize.budgets import LDPBudget, LiftBudget
-from sanitize.capacity import channel_capacity
+from sanitize.capacity import amplitude_capacity, channel_capacity
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
 from sanitize.individual import individual_channel_capacity
+from sanitize.mechanisms import gaussian_noise_variance
 from sanitize.notions import global_dp
 
 # --- two tables ----------------------------------------------------------------------------------------------
@@ -100,10 +101,10 @@ def test_wxh_lemma_7_an_output_depends_on_its_own_table(seed):
     across = distribution.sum(axis=0) / p.sum(axis=0)[:, None]  # P(y^1|x^2)
     assert_allclose(across, (p / p.sum(axis=0)).T @ first, atol=1e-9)
     # So what the first answer tells of the second table is what mixtures of its rows carry, whatever joins them.
-    found = general_composition(first, second, (3,), (4,))
-    assert information(distribution.sum(axis=0)) <= found.cross[1] + 1e-9
+    found = general_composition([first, second], [(3,), (4,)])
+    assert information(distribution.sum(axis=0)) <= found.cross[0] + 1e-9
     at_once = max(float(channel_capacity(first[list(rows)])) for rows in itertools.combinations(range(3), 2))
-    assert_allclose(general_composition(first, second[:2], (3,), (2,)).cross[1], at_once, atol=1e-8)
+    assert_allclose(general_composition([first, second[:2]], [(3,), (2,)]).cross[0], at_once, atol=1e-8)
     assert_allclose(found.own, [float(channel_capacity(first)), float(channel_capacity(second))], atol=1e-8)
 
 
@@ -114,7 +115,7 @@ def test_wxh_theorem_7_2_and_the_sharper_bound(seed):
     rng = np.random.default_rng(seed)
     sizes_1, sizes_2 = (2, 2), (int(rng.integers(1, 4)), 2)
     first, second = random_kernel(rng, 4, int(rng.integers(1, 4))), random_kernel(rng, math.prod(sizes_2), 2)
-    found = general_composition(first, second, sizes_1, sizes_2)
+    found = general_composition([first, second], [sizes_1, sizes_2])
     assert found.bound <= found.printed + 1e-12
     # Both tables as one: person i holds the pair of records.
     joint = np.einsum("abu,cdv->acbduv", first.reshape(2, 2, -1), second.reshape(*sizes_2, -1))
@@ -123,9 +124,32 @@ def test_wxh_theorem_7_2_and_the_sharper_bound(seed):
     assert exact.lower <= found.bound + 1e-8
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_wxh_theorem_7_2_for_three_tables(seed):
+    """Three tables as one, of one person: its capacity is within the bound, of two of them as before."""
+    rng = np.random.default_rng(seed)
+    kernels, sizes = [random_kernel(rng, n, 2) for n in (2, 3, 2)], [(2,), (3,), (2,)]
+    found = general_composition(kernels, sizes)
+    joint = np.einsum("au,bv,cw->abcuvw", *kernels).reshape(12, 8)
+    assert float(channel_capacity(joint)) <= found.bound + 1e-8
+    assert found.bound <= found.printed + 1e-12
+    # Two records of six letters together say no more than all six rows of a channel.
+    assert found.cross[0] == cross_capacity(kernels[0], 6)
+    assert general_composition(kernels[:1], sizes[:1]).cross == (0.0,)
+
+
+def test_a_third_table_may_join_two_that_tell_nothing():
+    """Y^1 is the sum of both records of two people; what it tells of one person needs the other tables' letters."""
+    tables = [np.eye(4), np.ones((2, 1)), np.ones((2, 1))]
+    found = general_composition(tables, [(2, 2), (2, 1), (2, 1)])
+    assert_allclose(found.bound, 2 * LN2, atol=1e-8)
+    joint = np.repeat(np.eye(4).reshape(2, 2, 4)[:, None], 4, axis=1).reshape(16, 4)  # two bits of the other tables
+    assert_allclose(float(individual_channel_capacity(joint, sizes=(8, 2))), found.bound, atol=1e-8)
+
+
 def test_cross_terms_are_needed():
     """Y^1 = (x_1^1, x_2^1), Y^2 constant, four letters in the other table: ln 2 + 0 becomes ln 4."""
-    found = general_composition(np.eye(4), np.ones((4, 1)), (2, 2), (4, 1))
+    found = general_composition([np.eye(4), np.ones((4, 1))], [(2, 2), (4, 1)])
     joint = np.repeat(np.eye(4).reshape(2, 2, 4)[:, None], 4, axis=1).reshape(16, 4)  # (x_1^1, x_1^2), x_2^1
     exact = individual_channel_capacity(joint, sizes=(8, 2))
     assert_allclose(sum(found.own), LN2, atol=1e-8)
@@ -162,8 +186,8 @@ def test_wxh_proposition_6_cross_capacity(seed, letters):
 
 def test_wxh_remark_that_cross_capacities_are_larger_is_false():
     """Three letters read without noise, but the other table's record has two."""
-    found = general_composition(np.eye(3), np.ones((2, 1)), (3,), (2,))
-    assert found.cross[1] < found.own[0] - 0.4
+    found = general_composition([np.eye(3), np.ones((2, 1))], [(3,), (2,)])
+    assert found.cross[0] < found.own[0] - 0.4
 
 
 # --- parts of one table --------------------------------------------------------------------------------------
@@ -249,6 +273,19 @@ def test_wxh_proposition_4_prints_a_bound_as_the_limit():
     tolerance = 5 * math.sqrt(found.limit * (1 - found.limit) / runs) + 1e-3
     assert abs(strayed - found.limit) < tolerance
     assert abs(strayed - found.chebyshev) > 10 * tolerance
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_less_noise_than_the_closed_form_strays_less_and_is_private(epsilon):
+    """The capacity of a bounded input is within ε at the least variance, where a mean strays far less often."""
+    least = gaussian_noise_variance(2.0, epsilon)
+    found, printed = private_mean_tail(2.0, epsilon, 1.0, variance=least), private_mean_tail(2.0, epsilon, 1.0)
+    assert found.variance == pytest.approx(least)
+    assert found.limit == pytest.approx(math.erfc(1 / math.sqrt(2 * least)), rel=1e-9)
+    assert found.limit < printed.limit
+    assert amplitude_capacity(2 / math.sqrt(least)).upper <= epsilon + 1e-9
+    with pytest.raises(InvalidParameter, match="variance must be"):
+        private_mean_tail(2.0, epsilon, 1.0, variance=0.0)
 
 
 def test_private_mean_tail_of_no_noise():
@@ -368,10 +405,10 @@ def test_what_is_no_channel_is_refused(matrix):
     good = np.array([[1.0]])
     with pytest.raises(InvalidChannel, match="channel 2"):
         compose(good, matrix)
-    with pytest.raises(InvalidChannel, match="first"):
-        general_composition(matrix, good, (1,), (1,))
-    with pytest.raises(InvalidChannel, match="second"):
-        general_composition(good, matrix, (1,), (1,))
+    with pytest.raises(InvalidChannel, match="channel 1"):
+        general_composition([matrix, good], [(1,), (1,)])
+    with pytest.raises(InvalidChannel, match="channel 2"):
+        general_composition([good, matrix], [(1,), (1,)])
     with pytest.raises(InvalidChannel, match="channel 1"):
         parallel_composition([matrix], [(1,)])
     with pytest.raises(InvalidChannel):
@@ -400,7 +437,9 @@ def test_channels_that_do_not_fit_are_refused():
     with pytest.raises(InvalidParameter, match="one entry a channel"):
         basic_composition([1.0], [0.0, 0.0])
     with pytest.raises(InvalidParameter, match="same people"):
-        general_composition(np.eye(4), np.eye(4), (2, 2), (4,))
+        general_composition([np.eye(4), np.eye(4)], [(2, 2), (4,)])
+    with pytest.raises(InvalidParameter, match="one entry a channel"):
+        general_composition([np.eye(4)], [(2, 2), (4,)])
     with pytest.raises(InvalidParameter, match="one entry a part"):
         parallel_composition([FLIP], [])
     with pytest.raises(InvalidParameter, match="databases"):

@@ -3,65 +3,70 @@
 from __future__ import annotations
 
 import json
-from itertools import combinations
-from types import SimpleNamespace
+from dataclasses import replace
+from importlib.resources import files
 
+import msgspec
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from jsonschema import Draft202012Validator
 from judge_cases import apart, bootstrap, people, split
 from scipy.stats import binom
 
 import sanitize as sz
-from sanitize.attack import judge
-from sanitize.attack._copies import Measured, find_copies, single_out
-from sanitize.attack._judge import _pairs
-from sanitize.attack._nearest import _Search
-from sanitize.attack._people import APART, Beside, meanings
+from sanitize._tables.frame import Table, stack_rows
+from sanitize.attack import Attack, judge
+from sanitize.attack._cast import Cast
+from sanitize.attack._compared import APART, RELEASED, ComparedTables, meanings
+from sanitize.attack._family import FAMILY
+from sanitize.attack._scene import TARGETS
+from sanitize.attack._search import Search, _distances
+from sanitize.attack._simultaneous import compare
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseRefuted
+from sanitize.report import AttackResult
+from sanitize.report._judgement_form import JUDGEMENT
 
-SHARES = ("copies", "single copies", "singling out", "linkability", "read off")
+SHARES = ("Copies", "Copies of one person", "Linkability", "The rest of a record")
+NEAREST = ("Nearest row", "Calibrated nearest row")
 
 
 def found(judgement) -> dict:
-    return {pair.name: pair for pair in judgement.pairs}
+    return {result.title: result for result in judgement.results}
+
+
+def cast(released, table, others, seed=0):
+    """A scene of mixed targets, and which of them are people in the data."""
+    tables = ComparedTables.of(released, table, others, ["secret"], None)
+    chosen = Cast.choose(tables, seed)
+    return chosen.scene(tables), chosen.is_person
 
 
 # ------------------------------------------------------------------------------------------------------ slow twins
-
-
-def deal(seed, n_people, n_outsiders):
-    """Who is attacked: the choice that `judge` makes."""
-    rng = np.random.default_rng(seed)
-    return rng.permutation(n_people), rng.permutation(n_outsiders)
 
 
 def rows_of(table, chosen, columns):
     return [tuple(None if pd.isna(v) else v for v in row) for row in table[columns].iloc[chosen].to_numpy(object)]
 
 
-def test_copies_and_descriptions_are_what_loops_over_rows_find():
+def test_copies_are_what_loops_over_rows_find():
     table, others = split(3, 240)
     released = pd.concat([bootstrap(table)[:60], apart(table)[:100]]).drop(columns="secret")
     columns = list(released.columns)
-    pairs = found(judge(released, table, outsiders=others, sensitive="secret", random_state=5))
+    results = found(judge(released, table, outsiders=others, sensitive="secret", random_state=5))
+    chosen = Cast.choose(ComparedTables.of(released, table, others, ["secret"], None), 5)
     printed = rows_of(released, slice(None), columns)
-    for side, whole, chosen in zip(("people", "outsiders"), (table, others), deal(5, 160, 80), strict=True):
-        rows = rows_of(whole, chosen[:80], columns)
-        assert getattr(pairs["copies"], side) == pytest.approx(np.mean([row in rows for row in printed]))
-        assert getattr(pairs["single copies"], side) == pytest.approx(
-            np.mean([rows.count(row) == 1 for row in printed])
-        )
-        described, fit = 0, 0
-        for choice in combinations(range(len(columns)), 4):
-            short = [tuple(row[j] for j in choice) for row in printed]
-            theirs = [tuple(row[j] for j in choice) for row in rows]
-            alone = [description for description in short if short.count(description) == 1]
-            described, fit = described + len(alone), fit + sum(theirs.count(one) == 1 for one in alone)
-        assert getattr(pairs["singling out"], side) == pytest.approx(fit / described)
-    assert {pairs[name].n for name in ("copies", "singling out")} == {80}
+    sides = [rows_of(whole, rows, columns) for whole, rows in zip((table, others), chosen.targets, strict=True)]
+    both = [row for side in sides for row in side]
+    for side, rows in zip(("people", "outsiders"), sides, strict=True):
+        copied = [row in printed for row in rows]
+        alone = [printed.count(row) in (1, 2) and both.count(row) == 1 for row in rows]
+        assert getattr(results["Copies"], side) == pytest.approx(np.mean(copied))
+        assert getattr(results["Copies of one person"], side) == pytest.approx(np.mean(alone))
+    assert results["Copies"].n == 80
+    assert results["Copies"].people > 0.2
 
 
 def entropy(values):
@@ -69,7 +74,6 @@ def entropy(values):
     return -(shares * np.log(shares)).sum()
 
 
-@pytest.mark.slow(sampled=False)
 @pytest.mark.parametrize("half", [None, ["x0", "x1", "c"]])
 def test_the_nearest_row_is_what_loops_over_rows_find(half):
     rng = np.random.default_rng(8)
@@ -78,18 +82,20 @@ def test_the_nearest_row_is_what_loops_over_rows_find(half):
         x = rng.normal(size=(n, 5))
         gaps = {"x4": np.where(rng.random(n) < 0.5, np.nan, x[:, 4])}
         few = {"c": rng.choice(list("ab"), n), "d": rng.choice(list("ab"), n)}
-        return pd.DataFrame({f"x{j}": x[:, j] for j in range(4)} | gaps | few | {"s": x[:, 0] + x[:, 1] > 0})
+        return pd.DataFrame({f"x{j}": x[:, j] for j in range(4)} | gaps | few | {"secret": x[:, 0] + x[:, 1] > 0})
 
-    table, others = drawn(60), drawn(30)
-    released = pd.concat([table[::2], drawn(20)]).reset_index(drop=True)
-    judgement = judge(released, table, outsiders=others, sensitive="s", half=half, random_state=2)
-    pairs, columns = found(judgement), [f"x{j}" for j in range(5)] + ["c", "d"]
+    table, others = drawn(30), drawn(15)
+    released = pd.concat([table[::2], drawn(10)]).reset_index(drop=True)
+    columns = [f"x{j}" for j in range(5)] + ["c", "d"]
+    tables = ComparedTables.of(released, table, others, ["secret"], None)
+    chosen = Cast.choose(tables, 2)
+    scene = chosen.scene(tables, half=half)
+    neighbours, known = scene.neighbours, [scene.columns[j].name for j in scene.search.known]
     order = sorted(columns, key=lambda name: -entropy(released[name]))
-    halves, known = (order[::2], order[1::2]), list(judgement.known)
-    if half is not None:
-        halves = half, [name for name in columns if name not in half]
-    rest = [name for name in columns if name not in known]
+    halves = (order[::2], order[1::2]) if half is None else (half, [name for name in columns if name not in half])
     assert len(known) == 5
+    targets = pd.concat([whole.iloc[rows] for whole, rows in zip((table, others), chosen.targets, strict=True)])
+    targets = targets.iloc[chosen.order].reset_index(drop=True)
 
     def rank(name, value):
         there = [own for own in released[name] if own == own]
@@ -102,31 +108,36 @@ def test_the_nearest_row_is_what_loops_over_rows_find(half):
             return APART * ((own != own) != (value != value))
         return abs(rank(name, own) - rank(name, value))
 
-    def distance(i, row, names):
-        return sum(apart_in(name, released[name][i], row[name]) for name in names)
+    def distance(one, another, names):
+        return sum(apart_in(name, one[name], another[name]) for name in names)
 
-    nearest = {}
-    for side, whole, chosen in zip(("people", "outsiders"), (table, others), deal(2, 60, 30), strict=True):
-        nearest[side], linked, read, scores = [], [], [], []
-        targets = [whole.iloc[t] for t in chosen[:30]]
-        for row in targets:
-            far = {tuple(names): [distance(i, row, names) for i in range(50)] for names in (*halves, columns, known)}
-            # Rows that are equally near, of which the attack takes any.
-            one, two, best = (np.flatnonzero(np.array(d := far[tuple(n)]) == min(d)) for n in (*halves, known))
-            nearest[side].append(min(far[tuple(columns)]))
-            linked.append((len({*one, *two}) == 1, bool({*one} & {*two})))
-            same = [all(released[name][i] == row[name] for name in rest) for i in best]
-            read.append((all(same), any(same)))
-            scores.append(np.mean([released["s"][i] for i in best]))
-        for name, bounds in (("linkability", linked), ("read off", read)):
-            least, most = np.mean(bounds, axis=0)
-            assert least <= getattr(pairs[name], side) <= most <= least + 0.15
-        secrets = [(score, bool(row["s"])) for score, row in zip(scores, targets, strict=True)]
-        ranked = [(a > b) + 0.5 * (a == b) for a, has in secrets if has for b, too in secrets if not too]
-        assert getattr(pairs["secret"], side) == pytest.approx(np.mean(ranked))
-    nearer = [(a < b - 1e-6) + 0.5 * (abs(a - b) <= 1e-6) for a in nearest["people"] for b in nearest["outsiders"]]
-    assert pairs["membership"].people == pytest.approx(np.mean(nearer))
-    assert pairs["read off"].people > pairs["read off"].outsiders > 0
+    for i, target in targets.iterrows():
+        far = [[distance(row, target, names) for _, row in released.iterrows()] for names in (*halves, columns, known)]
+        first, second, best, near = (np.flatnonzero(np.array(one) == min(one)) for one in far)
+        assert neighbours.nearest[i] == min(far[2])
+        assert neighbours.row[i] in best
+        assert neighbours.known_row[i] in near
+        if len({*first, *second}) == 1:
+            assert neighbours.linked[i]
+        if not {*first} & {*second}:
+            assert not neighbours.linked[i]
+        symbols = scene.secret[RELEASED]
+        assert neighbours.known_secrets[i].tolist() == np.bincount(symbols[near], minlength=2).tolist()
+        others_far = sorted(distance(row, target, columns) for k, row in targets.iterrows() if k != i)
+        assert neighbours.population[i] == others_far[0]
+        radius = others_far[9]
+        assert neighbours.within[i] == pytest.approx(np.mean(np.array(far[2]) <= radius))
+        assert neighbours.expected[i] == pytest.approx(np.mean(np.array(others_far) <= radius))
+
+
+def test_secrets_are_ranked_right_as_often_as_loops_over_pairs_say():
+    table, others = split(3, 120)
+    scene, _ = cast(table, table, others)
+    beliefs = np.random.default_rng(0).integers(0, 4, (scene.n[TARGETS], scene.n_secrets))
+    truth, right = scene.secret[TARGETS], scene.ranked_right(beliefs)
+    for i, s in enumerate(truth):
+        pairs = [(beliefs[i, s] > b) + 0.5 * (beliefs[i, s] == b) for b in beliefs[truth != s, s]]
+        assert right[i] == pytest.approx(np.mean(pairs))
 
 
 @pytest.mark.parametrize(("half", "words"), [(["x", "zip"], "zip"), ([], "not all"), (["x", "c"], "not all")])
@@ -139,46 +150,66 @@ def test_a_half_names_some_of_the_columns(half, words):
 def test_a_missing_number_is_as_far_from_any_other_as_two_categories_are():
     released = pd.DataFrame({"x": [None, 5.0, None, 9.0], "c": list("abab"), "s": [1, 0, 1, 0]})
     people = pd.DataFrame({"x": [5.0, None], "c": ["a", "b"], "s": [0, 1]})
-    search = _Search(Beside.of(released, people, None, ["s"], None), np.random.default_rng(0))
+    columns = ComparedTables.of(released, people, None, ["s"], None).columns
+    search = Search(columns, None, 2, 0)
     for target, wanted in ((0, {APART, 0, APART // 2}), (1, {0, APART})):
-        search._distances(0, 1, target, out := np.empty(len(search._rows), np.int32))
-        assert set(out.tolist()) == wanted
+        out = np.empty(len(search._released[0]), np.int32)
+        assert set(_distances(columns[0], 1, target, search._released[0], out).tolist()) == wanted
 
 
 # -------------------------------------------------------------------------------------------------------- intervals
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [10, 40, 150])
+@pytest.mark.parametrize("n", [8, 20])
 def test_intervals_of_shares_miss_no_more_often_than_they_say_at_any_number_of_rows(n):
+    # The critical number of a single share is that of the labels dealt anew, so it is the same for all outcomes of
+    # equal numbers of hits; every outcome is weighed with its chance.
     level, hits = 0.05, np.arange(n + 1)
+    is_person = np.arange(2 * n) < n
     low, high = np.empty((2, n + 1, n + 1))
     for a in hits:
         for b in hits:
-            sides = [np.arange(n) < a, np.arange(n) < b]
-            (pair,) = _pairs([Measured.mean("linkability", sides)], level, 0.02)
-            low[a, b], high[a, b] = pair.interval
+            values = np.concatenate([np.arange(n) < a, np.arange(n) < b]).astype(float)[:, None]
+            one = compare(values, is_person, level, np.random.default_rng(0))
+            low[a, b], high[a, b] = one.low[0], one.high[0]
     for p in (0.0, 0.01, 0.05, 0.2, 0.5, 0.9, 1.0):
         for q in (0.0, 0.02, 0.1, 0.3, 0.7, 1.0):
             chance = binom.pmf(hits, n, p)[:, None] * binom.pmf(hits, n, q)
-            assert chance[low > p - q + 1e-9].sum() <= level / 2
-            assert chance[high < p - q - 1e-9].sum() <= level / 2
+            assert chance[low > p - q + 1e-9].sum() <= level
+            assert chance[high < p - q - 1e-9].sum() <= level
 
 
-@pytest.mark.slow
-def test_what_copies_and_descriptions_owe_to_each_row_adds_up_to_their_variance():
-    rng = np.random.default_rng(1)
-    released = people(rng, 500, 3)
-    measured = {"copies": [], "single copies": [], "singling out": []}
+def test_the_labels_dealt_anew_keep_the_level_for_values_of_any_kind():
+    """Rare hits, ties, heavy tails and values that say the same: 200 runs at 10 %, of which one tail is looked at."""
+    rng, alarms, intervals = np.random.default_rng(0), 0, 0
+    is_person = np.arange(80) % 2 == 0
     for _ in range(200):
-        table, others = people(rng, 300, 3), people(rng, 300, 3)
-        beside = Beside.of(released, table, others, ["secret"], None)
-        sides = [np.arange(300), np.arange(300)]
-        for one in (*find_copies(beside, sides), single_out(beside, sides, rng)):
-            measured[one.name].append((one.people - one.outsiders, one.spread))
-    for differences in measured.values():
-        difference, spread = np.array(differences).T
-        assert 0.8 * difference.var() <= spread.mean() <= 6 * difference.var()  # never too small, but for chance
+        rare, heavy = rng.random((80, 3)) < 0.03, rng.pareto(1, (80, 2))
+        values = np.column_stack([rare, heavy, heavy[:, 0] > 1, rng.integers(0, 3, 80)]).astype(float)
+        one = compare(values, is_person, 0.1, rng)
+        alarms += bool((one.chance <= 0.1).any())
+        intervals += bool((one.low > 0).any())
+    assert alarms <= 32  # 20 expected; more than 32 have a probability of 0.3 %
+    assert intervals <= alarms
+
+
+def test_no_attack_learns_who_is_in_the_data():
+    """Scores depend on the mixed targets alone: dealing people and outsiders the other way round changes none."""
+    table, others = split(1, 300, 5)
+    table = table[:100]
+    released = bootstrap(table)
+    tables = ComparedTables.of(released, table, others, ["secret"], None)
+    chosen = Cast.choose(tables, 0)
+    n = len(chosen.targets[0])
+    swapped = ComparedTables.of(released, others, table, ["secret"], None)
+    there = chosen.scene(tables)
+    back = Cast(chosen.targets[::-1], (chosen.order + n) % (2 * n), chosen.others, 0).scene(swapped)
+    for attack in FAMILY:
+        one, another = attack.score(there), attack.score(back)
+        assert (one is None) == (another is None)
+        if one is not None:
+            np.testing.assert_allclose(one, another, err_msg=attack.title)
 
 
 def null_run(seed: int):
@@ -192,7 +223,7 @@ def null_run(seed: int):
 
 @pytest.mark.slow
 def test_a_release_of_other_people_is_refuted_in_fewer_than_one_run_of_twenty():
-    # 1,000 such runs gave no alarm (nominal: 25 of 1,000 at an excess of 0).
+    # benchmarks/false_alarms.py has many more of them (nominal: 25 of 1,000 at an excess of 0).
     alarms = 0
     for seed in range(60):
         released, table, others = null_run(seed)
@@ -203,18 +234,133 @@ def test_a_release_of_other_people_is_refuted_in_fewer_than_one_run_of_twenty():
 # --------------------------------------------------------------------------------------------------------- verdicts
 
 
-@pytest.mark.parametrize(("made", "refuted"), [(lambda t: t, SHARES), (bootstrap, ("copies", "linkability"))])
-def test_raw_rows_and_whole_rows_of_a_bootstrap_are_refuted(made, refuted):
+@pytest.mark.parametrize("made", [lambda t: t, bootstrap])
+def test_raw_rows_and_whole_rows_of_a_bootstrap_are_refuted(made):
     table, others = split(0, 1800, 7)
     judgement = judge(made(table), table, outsiders=others, sensitive="secret")
-    assert judgement.verdict == "refuted"
+    assert (judgement.promised, judgement.membership) == ("refuted", "refuted")
     assert not judgement.ok
-    pairs = found(judgement)
-    assert all(pairs[name].optimality == "more" for name in (*refuted, "membership"))
-    assert judgement.headline == "Refuted"
-    with pytest.raises(ReleaseRefuted, match=r"refuted \(copies, .*membership\); do not hand it out") as caught:
+    results = found(judgement)
+    assert all(results[title].status == "more" for title in (*SHARES, *NEAREST, "Singling out"))
+    assert judgement.headline.startswith("What was promised: refuted. Who is in the data")
+    with pytest.raises(ReleaseRefuted, match=r"refuted \(copies, .*density.*\); do not hand it out") as caught:
         judgement.require()
     assert caught.value.judgement is judgement
+
+
+def leak_rows(released, table):
+    """One row in a hundred is a copy."""
+    return pd.concat([released[len(table) // 100 :], table[: len(table) // 100]], ignore_index=True)
+
+
+def leak_outliers(released, table):
+    """Rows far from all others are written as they are, but for their other columns."""
+    far = table.eval("abs(number0) + abs(number4)").nlargest(40).index
+    return pd.concat([released[40:], table.loc[far].assign(town1="SECRET_a")], ignore_index=True)
+
+
+def leak_pairs(released, table):
+    """Two columns of each row are those of one person."""
+    return released.assign(**{name: table[name] for name in ("number0", "number4")})
+
+
+def leak_key(released, table):
+    """A key of the table is in the release."""
+    return released.assign(key=table["key"])
+
+
+@pytest.mark.parametrize("leak", [leak_rows, leak_outliers, leak_pairs, leak_key])
+def test_planted_leaks_are_found(leak):
+    rows = people(np.random.default_rng(6), 7000)
+    rows["key"] = np.random.default_rng(7).permutation(10**6)[: len(rows)]
+    table, others, apart_rows = rows[:3500], rows[3500:].reset_index(drop=True), apart(rows[:3500])
+    apart_rows["key"] = np.random.default_rng(8).permutation(10**6)[: len(table)]
+    clean = judge(apart_rows, table, outsiders=others, sensitive="secret")
+    assert clean.promised != "refuted"
+    leaky = judge(leak(apart_rows, table), table, outsiders=others, sensitive="secret")
+    assert set(leaky.refuted) - set(clean.refuted)
+    assert (leaky.promised == "refuted") == (leak is leak_rows)
+
+
+def test_few_who_are_found_for_sure_refute_where_all_of_them_hide_it():
+    """The whole ranking cannot tell fifty of 3,000 people from chance; those it is surest of can."""
+
+    class Fifty(Attack):
+        title, question = "Fifty", "Are they in?"
+
+        def score(self, scene):
+            return scene.combinations(scene.columns[:1])[1][scene.combinations(scene.columns[:1])[0]] * 1.0
+
+    rng = np.random.default_rng(0)
+    x = np.arange(6000.0)
+    s = rng.integers(0, 2, 6000)
+    rows = pd.DataFrame({"x": x, "y": rng.normal(size=6000), "s": s}).sample(frac=1, random_state=0, ignore_index=True)
+    released = pd.DataFrame({"x": rows.x[:50].repeat(20), "y": rng.normal(size=1000)}).assign(s=0)
+    given = {"outsiders": rows[3000:].reset_index(drop=True), "sensitive": "s", "attacks": [Fifty()]}
+    result = found(judge(released, rows[:3000], **given))["Fifty"]
+    assert (result.status, result.surest, result.people > 0.7) == ("more", 60, True)
+    assert "surest of" in result.sentence
+
+
+def test_an_attack_of_ones_own_joins_the_family():
+    class Nothing(Attack):
+        title, question, claim = "Nothing", "Is nothing found?", "promised"
+
+        def score(self, scene):
+            assert not hasattr(scene, "is_person")
+            return None if scene.n[1] > 500 else np.zeros(scene.n[1])
+
+    table, others = split(0)
+    for given, there in ((table, False), (table[:100], True)):
+        judgement = judge(apart(table), given, outsiders=others, sensitive="secret", attacks=[Nothing()])
+        assert ("Nothing" in found(judgement)) is there
+
+
+def test_a_second_release_shows_who_came_in_between():
+    rows = people(np.random.default_rng(5), 2400)
+    before, came, others = rows[:800], rows[800:1600], rows[1600:].reset_index(drop=True)
+    first, second = bootstrap(before), bootstrap(pd.concat([before, came]), 1)
+    given = {"outsiders": others, "sensitive": "secret", "public": ["number0", "town1", "count2"]}
+    alone = found(judge(second, came.reset_index(drop=True), **given))
+    both = found(judge(second, came.reset_index(drop=True), earlier=first, **given))
+    assert set(both) - set(alone) == {"Difference of two releases"}
+    assert both["Difference of two releases"].status == "more"
+
+
+def as_arrow(frame):
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+@pytest.mark.parametrize("first", [lambda frame: frame, pl.from_pandas, as_arrow])
+@pytest.mark.parametrize("second", [lambda frame: frame, as_arrow])
+def test_rows_of_two_tables_are_stacked_in_the_kind_and_columns_of_the_first(first, second):
+    table, others = split(0)
+    parts = [(Table.of(first(table)), np.arange(7, 12)), (Table.of(second(others.assign(more=1))), np.arange(3))]
+    stacked = stack_rows(parts, np.random.default_rng(0))
+    assert type(stacked) is type(first(table))
+    made = stacked if isinstance(stacked, pd.DataFrame) else stacked.to_pandas()
+    wanted = pd.concat([table[7:12], others[:3]])
+    assert rows_of(made, slice(None), list(made.columns)) != rows_of(wanted, slice(None), list(table.columns))
+    assert sorted(map(str, made.to_numpy(object))) == sorted(map(str, wanted.to_numpy(object)))
+
+
+def test_shadow_releases_tell_members_that_no_other_attack_does():
+    """Each row's numbers are rounded, moved and written with the mean of all: only who runs the program again can
+    tell."""
+    rows = people(np.random.default_rng(5), 480)
+    table, others = rows[:240], rows[240:].reset_index(drop=True)
+    seen = []
+
+    def program(source):
+        seen.append(len(source))
+        rng = np.random.default_rng(len(source) + int(source["number0"].abs().sum() * 10))
+        noisy = source.assign(number0=source["number0"] + rng.normal(0, 0.6, len(source)))
+        return noisy.sample(frac=1, random_state=0, ignore_index=True)
+
+    judgement = judge(program(table), table, outsiders=others, sensitive="secret", releaser=program)
+    results = found(judgement)
+    assert seen[1:] == [240] * 16  # as many rows as the table has
+    assert results["Shadow releases"].status == "more"
 
 
 def partition(table):
@@ -258,16 +404,14 @@ def test_six_releases_are_told_apart():
         "synthetic": tree("model", max_cells=1),
     }
     judged = {name: judge(made, table, outsiders=others, sensitive="secret") for name, made in releases.items()}
-    refuted = [name for name, judgement in judged.items() if judgement.verdict == "refuted"]
-    assert refuted == ["raw", "resample"]
+    assert [name for name, judgement in judged.items() if judgement.promised == "refuted"] == ["raw", "resample"]
 
     def more(name):
-        pairs = found(judged[name])
-        return np.array(
-            [pairs[of].people - pairs[of].outsiders for of in ("copies", "linkability", "read off", "membership")]
-        )
+        results = found(judged[name])
+        titles = ("Copies", "Linkability", "The rest of a record", "Nearest row")
+        return np.array([results[title].difference for title in titles])
 
-    assert (more("raw") > more("resample") + 0.02)[2:].all()  # both print real rows, and raw ones are everybody's own
+    assert (more("raw") > more("resample") + 0.02).all()
     for name in ("model", "label", "partition", "synthetic"):
         assert (more("resample") > more(name) + 0.02).all()
 
@@ -275,40 +419,87 @@ def test_six_releases_are_told_apart():
 def test_synthetic_rows_of_independent_columns_are_not_refuted():
     table, others = split(0, 1800, 7)
     judgement = judge(apart(table), table, outsiders=others, sensitive="secret")
-    assert judgement.verdict == "not refuted"
+    assert (judgement.promised, judgement.membership) == ("not refuted", "not refuted")
     assert judgement.require() is judgement
-    assert judgement.headline == "Not refuted by these attacks"
+    assert "What was promised: not refuted by these 8 attacks" in judgement.headline
     assert "safe" not in judgement.to_text().lower()
+
+
+def test_too_few_people_are_said_with_how_many_would_do():
+    table, others = split(0, 90)
+    judgement = judge(apart(table), table, outsiders=others, sensitive="secret")
+    assert judgement.promised == judgement.membership == "too few people to tell"
+    for one in judgement.verdicts:
+        assert one.people_needed > 500
+        assert f"About {one.people_needed:,} people outside the data would do" in one.sentence
+    table, others = split(0, 3000)
+    more = judge(apart(table), table, outsiders=others, sensitive="secret").verdicts
+    assert {one.verdict for one in more} == {"not refuted"}
+
+
+def test_both_verdicts_stand_apart():
+    """A copied row refutes what was promised and says nothing of membership; nothing of membership refutes a
+    promise."""
+    table, others = split(4, 1800, 7)
+
+    def results(copies, nearest):
+        common = {"question": "?", "chance": 0.5, "excess": 0.02, "n": 500, "surest": None, "sentence": "."}
+        one = AttackResult(
+            "One", claim="promised", figure="share", people=0.5, outsiders=0.0, interval=copies, **common
+        )
+        two = AttackResult(
+            "Two", claim="membership", figure="ranking", people=0.5, outsiders=0.5, interval=nearest, **common
+        )
+        return one, two
+
+    judgement = judge(apart(table), table, outsiders=others, sensitive="secret")
+    for low, high, wanted in (
+        ((0.1, 0.2), (-0.01, 0.01), ("refuted", "not refuted")),
+        ((-0.01, 0.01), (0.1, 0.2), ("not refuted", "refuted")),
+        ((-0.01, 0.01), (-0.3, 0.2), ("not refuted", "too few people to tell")),
+    ):
+        made = replace(judgement, results=results(low, high))
+        assert (made.promised, made.membership) == wanted
+        assert made.ok is ("refuted" not in wanted)
 
 
 def test_figures_of_rows_and_columns_go_with_how_much_of_the_rows_is_printed():
     table, others = split(4, 1800, 7)
     mixed = pd.concat([bootstrap(table)[:600], apart(table)[:600]])
     some, all_rows = (found(judge(t, table, outsiders=others, sensitive="secret")) for t in (mixed, bootstrap(table)))
-    for name in (*SHARES, "membership"):
-        assert some[name].people - some[name].outsiders < all_rows[name].people - all_rows[name].outsiders
+    for title in (*SHARES, "Singling out", "Nearest row"):
+        assert some[title].difference < all_rows[title].difference
 
 
 def test_without_outsiders_there_are_figures_and_no_verdict():
     table, _ = split(0)
     judgement = judge(table, table, sensitive="secret")
-    assert (judgement.verdict, judgement.ok, judgement.refuted, judgement.n_outsiders) == (None, True, (), None)
-    assert {(pair.outsiders, pair.interval, pair.optimality) for pair in judgement.pairs} == {(None, None, None)}
-    assert set(found(judgement)) == {*SHARES, "secret"}  # membership is nothing without them
-    assert found(judgement)["copies"].people == 1
+    assert (judgement.promised, judgement.membership, judgement.verdicts) == (None, None, ())
+    assert (judgement.ok, judgement.refuted, judgement.n_outsiders) == (True, (), None)
+    assert {(one.outsiders, one.interval, one.status, one.chance) for one in judgement.results} == {(None,) * 4}
+    assert {result.figure for result in judgement.results} == {"share", "secret"}  # no ranking without them
+    assert found(judgement)["Copies"].people == 1
     assert "nobody can say" in judgement.sentence
 
 
-def test_nothing_was_added_is_said_only_where_the_whole_interval_is_below_what_is_allowed():
+def test_no_more_is_said_only_where_the_whole_interval_is_below_what_is_allowed():
     table, others = split(0, 3000, 7)
     judgement = judge(apart(table), table, outsiders=others, sensitive="secret")
-    optimality = {pair.optimality for pair in judgement.pairs}
-    assert optimality >= {"no more", "open"}
-    for pair in judgement.pairs:
-        low, high = pair.interval
-        assert low <= pair.people - pair.outsiders <= high
-        assert ("added nothing measurable" in pair.difference) == (low <= 0 and high < 0.02)
-        assert (pair.optimality == "more") == (low > 0.02)
+    assert {result.status for result in judgement.results} >= {"no more", "open"}
+    for result in judgement.results:
+        low, high = result.interval
+        assert low <= result.difference <= high
+        assert (result.status == "no more") == (low <= 0 and high < 0.02)
+        assert (result.status == "more") == (low > 0.02 or (result.is_strict and low > 0))
+
+
+def test_the_worst_attack_comes_first():
+    table, others = split(0, 1800, 7)
+    results = judge(bootstrap(table), table, outsiders=others, sensitive="secret").results
+    refuting = [result.status == "more" for result in results]
+    assert refuting == sorted(refuting, reverse=True)
+    lows = [result.interval[0] for result in results if result.status == "more"]
+    assert lows == sorted(lows, reverse=True)
 
 
 def test_a_group_of_rows_that_tells_the_secret_refutes_rows_in_order():
@@ -318,12 +509,12 @@ def test_a_group_of_rows_that_tells_the_secret_refutes_rows_in_order():
     judgement = judge(released, table, **given, at_most=1.65)
     share = (table.secret == "SECRET_yes").mean()
     assert 1.65 < judgement.lift <= 1 / share
-    assert "groups of rows that tell a secret" in judgement.refuted
+    assert "groups of rows that reveal a secret" in judgement.refuted
     assert judge(released, table, **given).at_most is None
     noise = released.assign(count2=np.random.default_rng(0).integers(0, 3, len(table)))
     quiet = judge(noise, table, **given, at_most=1.65)
     assert quiet.lift < 1.1
-    assert "groups of rows that tell a secret" not in quiet.refuted
+    assert "groups of rows that reveal a secret" not in quiet.refuted
 
 
 # ---------------------------------------------------------------------------------------------------- what is printed
@@ -338,11 +529,11 @@ def test_a_partition_is_compared_by_its_intervals_and_sets():
     )
     judgement = judge(released, table, outsiders=others, sensitive="secret")
     assert judgement.left_out == ()
-    assert judgement.verdict == "not refuted"
-    pairs = found(judgement)
-    assert (pairs["copies"].people, pairs["copies"].interval) == (0, (0, 0))  # an interval is nobody's row
-    assert pairs["membership"].people == pytest.approx(0.5, abs=0.01)  # everybody is in one of the boxes
-    assert 0.5 < pairs["secret"].people < 0.9
+    assert judgement.promised == "not refuted"
+    results = found(judgement)
+    assert results["Copies"].people == results["Copies"].outsiders == 0  # an interval is nobody's row
+    assert results["Nearest row"].people == pytest.approx(0.5, abs=0.01)  # everybody is in one of the boxes
+    assert 0.5 < results["Secret by a few columns"].people < 0.9
 
 
 @pytest.mark.parametrize(
@@ -386,8 +577,8 @@ def test_a_label_of_dates_stands_for_days():
 def test_a_label_of_one_value_is_that_value():
     table, _ = split(0)
     inside = table.assign(gap3=table.gap3.map("{{{}}}".format, na_action="ignore"), town1="*")
-    assert found(judge(inside, table, public=["gap3", "number0"], sensitive="secret"))["copies"].people == 1
-    assert found(judge(inside, table, public=["gap3", "town1"], sensitive="secret"))["copies"].people == 0
+    assert found(judge(inside, table, public=["gap3", "number0"], sensitive="secret"))["Copies"].people == 1
+    assert found(judge(inside, table, public=["gap3", "town1"], sensitive="secret"))["Copies"].people == 0
 
 
 def test_labels_of_a_tree_are_understood():
@@ -395,7 +586,7 @@ def test_labels_of_a_tree_are_understood():
     sanitizer = sz.TreeMerging(sz.LiftBudget(lower=1.5, upper=1), sensitive="secret", output="label", random_state=0)
     judgement = judge(sz.frame.release(table, sanitizer), table, outsiders=others, sensitive="secret")
     assert judgement.left_out == ()
-    assert judgement.verdict == "not refuted"
+    assert judgement.promised == "not refuted"
 
 
 def test_what_cannot_be_compared_is_left_out_and_named():
@@ -406,7 +597,7 @@ def test_what_cannot_be_compared_is_left_out_and_named():
     assert set(reasons) == {"zodiac", "town1", "gap3"}
     assert reasons["zodiac"] == "not in the source"
     assert "town1" not in judgement.columns
-    assert "Not compared: zodiac, not in the source." in judgement.to_text()
+    assert "Not compared: zodiac, not in the source." in " ".join(judgement.to_text().split())
 
 
 def test_text_of_a_csv_file_and_values_of_a_parquet_file_are_the_same():
@@ -446,7 +637,7 @@ def test_dates_and_missing_values_and_several_secrets_are_judged():
     ]
     released = born[0].assign(number0=None)
     judgement = judge(released, born[0], outsiders=born[1], sensitive=["secret", "gap3"])
-    assert judgement.verdict == "refuted"
+    assert judgement.promised == "refuted"
     assert "born" in judgement.known
     assert "number0" in judgement.columns
 
@@ -543,7 +734,7 @@ def test_few_rows_are_judged_and_refute_nothing(n):
     table, others = split(0, 90)
     few, them = table[:n], others[:n]
     assert judge(few, few, outsiders=them, sensitive="secret").ok
-    assert judge(few, table, outsiders=others, sensitive="secret").verdict is not None
+    assert judge(few, table, outsiders=others, sensitive="secret").promised is not None
     assert judge(table, few, outsiders=them, sensitive="secret").ok
 
 
@@ -556,8 +747,9 @@ def test_columns_of_one_value_of_none_and_of_huge_text_are_judged():
     ]
     judgement = judge(bootstrap(frames[0]), frames[0], outsiders=frames[1], sensitive="secret")
     assert {"same", "empty", "long", "nan"} <= set(judgement.columns)
-    assert judge(frames[0], frames[0], outsiders=frames[1], sensitive="empty").verdict == "refuted"
-    assert "secret" not in found(judge(frames[0], frames[0], outsiders=frames[1], sensitive="same"))
+    assert judge(frames[0], frames[0], outsiders=frames[1], sensitive="empty").promised == "refuted"
+    titles = found(judge(frames[0], frames[0], outsiders=frames[1], sensitive="same"))
+    assert not any("secret" in title.lower() for title in titles)
 
 
 # ---------------------------------------------------------------------------------------------------------- views
@@ -571,23 +763,69 @@ def test_no_view_prints_a_value_of_the_table():
             assert "SECRET" not in text
 
 
+SCHEMA = files("sanitize") / "report" / "judgement.schema.json"
+
+
 def test_json_and_page_say_what_the_text_says(tmp_path):
     table, others = split(0)
     judgement = judge(bootstrap(table), table, outsiders=others, sensitive="secret")
     document = json.loads(judgement.to_json(tmp_path / "found.json"))
-    assert (document["schema"], document["verdict"]) == ("sanitize/judgement", "refuted")
-    assert [pair["people"] for pair in document["pairs"]] == [pair.people for pair in judgement.pairs]
+    assert document["schema"] == "sanitize/judgement"
+    assert [one["verdict"] for one in document["verdicts"]] == ["refuted", "refuted"]
+    assert [one["people"] for one in document["attacks"]] == [result.people for result in judgement.results]
     assert (tmp_path / "found.json").read_text() == judgement.to_json()
     page = judgement.to_html(tmp_path / "found.html")
     assert (tmp_path / "found.html").read_text() == page
     text = " ".join(judgement.to_text().split())
-    for pair in document["pairs"]:
-        assert " ".join(pair["words"].split()) in text
-        assert pair["words"] in page
-        assert f"{pair['difference']}".replace("-", "\u2212") in page
+    for one in document["attacks"]:
+        assert one["title"] in text
+        assert one["sentence"] in page
+        assert one["sentence"] in text or one["status"] != "more"
+    for one in document["verdicts"]:
+        assert one["headline"] in page
+        assert one["headline"].upper() in text
+        assert one["sentence"] in text
+    for column in ("People in the data", "People outside it", "How much more"):
+        assert column in page
     assert all(len(line) <= 80 for line in judgement.to_text().splitlines())
     assert "http:" not in page
     assert "<script" not in page
+
+
+def judgement_schema() -> dict:
+    """The schema as the form of a judgement has it: the file ``judgement.schema.json``."""
+    forms = msgspec.json.schema_components([JUDGEMENT], ref_template="#/$defs/{name}")[1]
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "sanitize/judgement/1",
+        "title": "Judgement of sanitize",
+        "description": "Results of attacks on a released file, with two verdicts. For the owner of the table only.",
+    }
+    document = forms.pop("judgement")
+    del document["title"]
+    return {**head, **document, "$defs": forms}
+
+
+def test_the_schema_on_disk_is_made_from_the_form():
+    # To write it again: SCHEMA.write_text(json.dumps(judgement_schema(), indent=1) + "\n").
+    assert SCHEMA.read_text(encoding="utf-8") == json.dumps(judgement_schema(), indent=1) + "\n"
+
+
+def test_every_judgement_fits_the_schema():
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    table, others = split(0)
+    given = {"sensitive": "secret", "public": ["count2"], "rows": "keep", "at_most": 1.5}
+    for judgement in (
+        judge(bootstrap(table), table, outsiders=others, sensitive="secret"),
+        judge(apart(table).assign(zodiac=1), table, sensitive="secret"),
+        judge(table, table, outsiders=others, **given),
+        judge(table[:2], table[:2], outsiders=others[:1], sensitive="secret"),
+    ):
+        Draft202012Validator(schema).validate(json.loads(judgement.to_json()))
+    wrong = json.loads(judgement.to_json())
+    wrong["attacks"][0]["status"] = "fine"
+    assert not Draft202012Validator(schema).is_valid(wrong)
 
 
 def test_a_page_escapes_names_of_columns():
@@ -605,16 +843,9 @@ def test_a_report_carries_it_for_its_owner_only():
     judgement = judge(bootstrap(table), table, outsiders=others, sensitive="secret")
     report = sz.last_report(released).with_findings(judgement)
     assert not report.ok
-    assert "Attacks find out more" in " ".join(report.to_html().split()) or "find out more" in report.to_json()
-    assert "find out more" not in report.to_json(audience="public")
-
-
-def test_a_difference_that_is_sure_and_allowed_is_a_little_more():
-    sides = [np.arange(5000) < 100, np.arange(5000) < 20]
-    (pair,) = _pairs([Measured.mean("linkability", sides)], 0.05, 0.02)
-    assert pair.optimality == "a little more"
-    assert pair.difference.startswith("Difference 1.6 (")
-    assert SimpleNamespace(**pair.to_dict()).title == "Linkability"
+    assert "What was promised: refuted" in report.to_html()
+    assert "What was promised" in report.to_json()
+    assert "What was promised" not in report.to_json(audience="public")
 
 
 @pytest.mark.parametrize("given", [False, True])
@@ -628,16 +859,16 @@ def test_a_sanitizer_is_judged_by_a_twin_that_never_saw_the_outsiders(given, mon
     monkeypatch.setattr(type(sanitizer), "fit", lambda self, rows: seen.append(rows) or fit(self, rows))
     judgement = judge(sanitizer, table, outsiders=others if given else None)
     assert judgement.is_twin
-    assert judgement.verdict == "not refuted"
+    assert judgement.promised == ("not refuted" if given else "too few people to tell")
     assert (judgement.n_people, judgement.n_outsiders) == ((1000, 500) if given else (900, 100))
     assert [len(rows) if isinstance(rows, pd.DataFrame) else rows.num_rows for rows in seen] == [judgement.n_people]
-    assert "made without the outsiders' rows" in judgement.to_text()
+    assert "made without the people outside the data" in " ".join(judgement.to_text().split())
     assert not hasattr(sanitizer, "channel_")
     with pytest.raises(InvalidParameter, match="sensitive is missing"):
         judge(table, table)
 
 
-def test_the_four_tests_are_in_every_view_of_the_owner_and_in_no_other(tmp_path):
+def test_the_attacks_are_in_every_view_of_the_owner_and_in_no_other(tmp_path):
     table, others = split(0, 1500, 5)
     budget = sz.LiftBudget(lower=1.5, upper=1)
     sanitizer = sz.TreeRandomResponse(budget, sensitive="secret", output="model", random_state=0)
@@ -654,6 +885,6 @@ def test_the_four_tests_are_in_every_view_of_the_owner_and_in_no_other(tmp_path)
     assert plain.to_dict()["judgement"] is None
     assert "was not measured" in plain.to_html()
     forged = json.loads(report.to_json())
-    forged["judgement"]["pairs"][0]["people"] = "all"
-    with pytest.raises(sz.errors.SourceError, match=r"pairs\[0\]\.people must be a share"):
+    forged["judgement"]["attacks"][0]["people"] = "all"
+    with pytest.raises(sz.errors.SourceError, match=r"attacks\[0\]\.people must be a share"):
         sz.LeakageReport.from_dict(forged)

@@ -14,7 +14,7 @@ from judge_cases import apart, bootstrap, split
 @pytest.fixture
 def files(tmp_path):
     """The source, outsiders, a table of whole rows of the source, and a synthetic one in CSV."""
-    table, others = split(0, 1200, 6)
+    table, others = split(0, 1500, 6)
     table.to_parquet(tmp_path / "raw.parquet", index=False)
     others.to_csv(tmp_path / "others.csv", index=False)
     bootstrap(table).to_parquet(tmp_path / "rows.parquet", index=False)
@@ -29,15 +29,15 @@ def asked(files, released, *more):
 def test_1_a_file_that_is_refuted_is_not_handed_out(files, run):
     code, out, err = run(*asked(files, "rows.parquet", "--outsiders", files / "others.csv"))
     assert code == 1
-    assert out.startswith("REFUTED\n")
-    assert_one_line(err, "the release is refuted (copies,", "do not hand it out")
+    assert out.startswith("WHAT WAS PROMISED: REFUTED\n")
+    assert_one_line(err, "the release is refuted (", "do not hand it out")
     assert "SECRET" not in out
 
 
 def test_0_a_file_that_is_not_refuted_and_one_without_outsiders(files, run):
     code, out, err = run(*asked(files, "synthetic.csv", "--outsiders", files / "others.csv"))
     assert (code, err) == (0, "")
-    assert out.startswith("NOT REFUTED BY THESE ATTACKS\n")
+    assert out.startswith("WHAT WAS PROMISED: NOT REFUTED BY THESE 8 ATTACKS\n")
     code, out, err = run(*asked(files, "rows.parquet"))
     assert (code, err) == (0, "")
     assert out.startswith("FIGURES, NO VERDICT\n")
@@ -46,17 +46,25 @@ def test_0_a_file_that_is_not_refuted_and_one_without_outsiders(files, run):
 def test_json_and_a_page_are_for_the_owner(files, run):
     page = files / "found.html"
     more = ["--outsiders", files / "others.csv", "-x", "number0", "-x", "town1", "--excess", "0.5"]
-    code, out, err = run(*asked(files, "rows.parquet", *more, "--json", "--html", page))
+    code, out, err = run(*asked(files, "synthetic.csv", *more, "--json", "--html", page))
     assert (code, err) == (0, "")
     document = json.loads(out)
     assert document["columns"] == ["number0", "town1"]
     assert document["excess"] == 0.5
-    assert document["headline"] in page.read_text()
+    assert all(one["headline"] in page.read_text() for one in document["verdicts"])
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
-    code, _, err = run(*asked(files, "rows.parquet", *more, "--html", page))
+    code, _, err = run(*asked(files, "synthetic.csv", *more, "--html", page))
     assert code == 4
     assert_one_line(err, "found.html exists already", "--force")
-    assert run(*asked(files, "rows.parquet", *more, "--html", page, "--force"))[0] == 0
+    assert run(*asked(files, "synthetic.csv", *more, "--html", page, "--force"))[0] == 0
+
+
+def test_an_earlier_release_is_attacked_together_with_this_one(files, run):
+    more = ["--outsiders", files / "others.csv", "--earlier", files / "synthetic.csv", "--json"]
+    code, out, _ = run(*asked(files, "rows.parquet", *more))
+    assert code == 1
+    titles = [attack["title"] for attack in json.loads(out)["attacks"]]
+    assert "Difference of two releases" in titles
 
 
 def test_rows_in_order_are_asked_for_groups_that_tell_the_secret(files, run):
@@ -80,6 +88,13 @@ def test_rows_in_order_are_asked_for_groups_that_tell_the_secret(files, run):
         ("rows.parquet", ["--outsiders", "nothing.csv"], 3, "no such file"),
         ("damaged.parquet", [], 3, "damaged.parquet"),
         ("rows.parquet", ["--html", "raw.parquet", "--force"], 4, "would replace the input"),
+        ("rows.parquet", ["--earlier", "nothing.csv"], 3, "no such file"),
+        (
+            "rows.parquet",
+            ["--earlier", "synthetic.csv", "--html", "synthetic.csv", "--force"],
+            4,
+            "would replace the input",
+        ),
         (
             "rows.parquet",
             ["--outsiders", "others.csv", "--html", "others.csv", "--force"],
@@ -134,25 +149,27 @@ def test_a_release_is_judged_before_it_is_written_and_its_report_says_so(files, 
     others = [files / name for name in outsiders]
     code, out, _ = run(*releasing(files, "model", "--report", files / "r.html", "--full", "--judge", *others))
     assert code == 0
-    assert "Not refuted by these attacks (people in the table / never in it, of 100): copies " in " ".join(out.split())
+    words = " ".join(out.split())
+    assert "What was promised: " in words
+    assert "(people in the data / outside it, of 100): " in words
     page = (files / "r.html").read_text()
     assert all(
-        title in page for title in ("Copies", "Singling out", "Linkability", "Inference: the rest", "Membership")
+        title in page for title in ("Copies", "Singling out", "Linkability", "The rest of a record", "Nearest row")
     )
-    assert f"{400 if outsiders else 80} who were never in it" in page
+    assert f"{500 if outsiders else 100} who were never in it" in page
     drawn = page[page.index("<h2>Each column, before and after") :].removeprefix("<h2>").partition("<h2>")[0]
     assert "SECRET" not in page.replace(drawn, "")  # the owner's page names public values where it draws them alone
     assert not any(secret in drawn for secret in ("SECRET_yes", "SECRET_no"))
     code, out, _ = run(*releasing(files, "model", "--dry-run", "--json", "--judge", *others))
     assert code == 0
-    assert json.loads(out)["judgement"]["n_outsiders"] == (400 if outsiders else 80)
+    assert json.loads(out)["judgement"]["n_outsiders"] == (500 if outsiders else 100)
 
 
 def test_a_release_that_gives_its_people_away_is_not_written(files, run):
     before = left_in(files)
     code, out, err = run(*releasing(files, "resample", "--report", files / "r.html", "--judge", files / "others.csv"))
     assert (code, out) == (1, "")
-    assert_one_line(err, "the release is refuted (copies,", "do not hand it out")
+    assert_one_line(err, "the release is refuted (", "copies", "do not hand it out")
     assert set(left_in(files)) == {*before, "policy.toml"}
 
 

@@ -142,7 +142,7 @@ def test_several_channels_of_a_policy_are_planned_released_and_verified(place, r
     public = ["town"]
     mechanism = "watchdog"
     [[channel]]
-    name = "person"
+    name = "ages"
     public = ["age"]
     mechanism = "exponential-channel"
     bins.age = [18, 40, 80]

@@ -14,7 +14,7 @@ import pytest
 import sanitize as sz
 from sanitize._files.declared import Declared
 from sanitize.policy._declaration import VERSION
-from sanitize.report import _document, _four_tests
+from sanitize.report import _document, _judgement
 from sanitize.verify import _verification
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +42,7 @@ def written() -> dict[str, object]:
         literal = get_type_hints(form)["version"]
         assert get_origin(literal) is Literal
         (found[name],) = get_args(literal)
-    found |= {_document.SCHEMA: _document.VERSION, _four_tests.SCHEMA: _four_tests.VERSION}
+    found |= {_document.SCHEMA: _document.VERSION, _judgement.SCHEMA: _judgement.VERSION}
     return found | {_verification._SCHEMA["schema"]: _verification._SCHEMA["version"]}
 
 

@@ -87,7 +87,7 @@ EXPECTED = {
         "adversary_raw[2]": pytest.approx(0.76, abs=0.02),
         'views["adversary: who is ill"][1][2]': pytest.approx(0.63, abs=0.03),
         '[found[2] for found in views["analyst: who was satisfied"]]': pytest.approx([0.82, 0.81], abs=0.02),
-        "[judgement.verdict for judgement in judged.values()]": ["refuted", "refuted", "not refuted"],
+        "[judgement.promised for judgement in judged.values()]": ["refuted", "refuted", "not refuted"],
     },
 }
 

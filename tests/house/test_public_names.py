@@ -23,7 +23,7 @@ NAMES = {
         Alphabet
     """,
     "analyze": """
-        logistic mean table
+        effective_rows logistic mean table
     """,
     "anonymity": """
         alpha_k_anonymity anonymity_profile beta_likeness delta_disclosure enhanced_beta_likeness
@@ -90,8 +90,9 @@ NAMES = {
         log_lift max_lift max_log_lift min_lift min_log_lift pml_envelope
     """,
     "measures": """
-        arimoto_information chi2_divergence ldp_epsilon max_information maximal_leakage
-        mutual_information normalized_utility sibson_information side_knowledge total_variation utility
+        arimoto_information chi2_divergence dobrushin_coefficient effective_share ldp_epsilon max_information
+        maximal_correlation maximal_leakage mutual_information normalized_utility sibson_information side_knowledge
+        total_variation utility
     """,
     "mechanisms": """
         best_subset_merging calibrate_exponential calibrate_randomized_response
@@ -106,7 +107,7 @@ NAMES = {
     """,
     "pandas": "",
     "parquet": """
-        TableDescription audit_file plan_file release_file release_units
+        audit_file plan_file release_file release_units
     """,
     "plots": """
         lift_histogram lift_map

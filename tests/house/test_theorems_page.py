@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
 import re
 from pathlib import Path
@@ -73,6 +74,16 @@ def test_every_numbered_statement_has_a_row(key):
         for number in numbers:
             name = re.compile(rf"{kind} {re.escape(str(number))}(?![\d.])")
             assert any(name.match(statement) for statement in statements), f"[{key}] {kind} {number}"
+
+
+def test_every_statement_and_claim_of_the_inventory_has_a_row():
+    """Each entry of the inventory names the row it is in, and no row of the five papers stands for none."""
+    with (ROOT / "tests" / "papers" / "inventory.csv").open(encoding="utf-8", newline="") as file:
+        entries = [*csv.DictReader(file)]
+    assert all(value for entry in entries for value in entry.values())
+    named = {(entry["paper"], entry["row"]) for entry in entries}
+    rows = {(key, row[0].replace(r"\|", "|")) for key, table in TABLES.items() for row in table[1:] if key != "PML"}
+    assert named == rows
 
 
 def test_the_papers_are_the_five():

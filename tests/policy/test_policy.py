@@ -84,7 +84,7 @@ name = "home"
 public = ["town", "floor"]
 mechanism = "watchdog"
 [[channel]]
-name = "person"
+name = "ages"
 public = ["age"]
 mechanism = "gaussian-channel"
 bounds = { age = [0, 100] }
@@ -231,8 +231,8 @@ INVALID = {
         "budget.notion must be 'capacity' with exponential-channel, got 'lift'",
     ),
     "notion of optimal": (
-        edited(FULL, 'notion = "ldp"\neps = 2', 'notion="l1"\nupper=1\nlower=1'),
-        "budget.notion must be 'lift' or 'ldp' with optimal-random-response, got 'l1'",
+        edited(FULL, 'notion = "ldp"\neps = 2', 'notion="capacity"\nnats=1'),
+        "budget.notion must be 'lift' or 'ldp' or 'l1' or 'chi2' or 'alpha' with optimal-random-response, got 'capacity'",
     ),
     "capacity with merging": (
         edited(edited(SMALL, "upper = 0.5", 'notion = "capacity"'), "lower = 1.5", "nats = 1"),
@@ -452,7 +452,7 @@ def test_several_channels_and_kept_columns_are_a_joint_release():
     assert (made.sensitive, made.keep, made.random_state) == (["illness"], ["year"], 3)
     assert [(name, type(part).__name__, part.public, part.budget) for name, part in made.sanitizers] == [
         ("home", "Watchdog", ["town", "floor"], None),
-        ("person", "GaussianChannel", ["age"], CapacityBudget(0.3)),
+        ("ages", "GaussianChannel", ["age"], CapacityBudget(0.3)),
         ("work", "RandomizedResponse", ["job"], sz.LDPBudget(1.0)),
     ]
     made = sz.Policy.from_toml(KEEPING).sanitizer()

@@ -162,10 +162,10 @@ class TestHalves:
         linked = {}
         for name, table in (("raw", raw.drop(columns="ill").sample(frac=1, random_state=0)), ("released", released)):
             judged = sz.attack.judge(table, raw, outsiders=apart, sensitive="ill", half=half)
-            linked[name] = next(pair for pair in judged.pairs if pair.name == "linkability")
+            linked[name] = next(result for result in judged.results if result.title == "Linkability")
         assert linked["raw"].people > 0.5
         # Of 1,000 people and as many outsiders; the interval holds with all others at 0.95.
-        assert linked["released"].verdict != "more"
+        assert linked["released"].status != "more"
         assert linked["released"].people < 0.02
 
     def test_one_table_without_a_root_has_halves_too(self):

@@ -20,7 +20,14 @@ from sklearn.base import clone
 import sanitize as sz
 import sanitize.parquet
 from sanitize.channel import Channel
-from sanitize.transformers import LatentClassRelease, Sanitizer, SecretDP, SubsetMerging, TreeMerging, TreeRandomResponse
+from sanitize.transformers import (
+    LatentClassRelease,
+    Sanitizer,
+    SecretDP,
+    SubsetMerging,
+    TreeMerging,
+    TreeRandomResponse,
+)
 
 ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult.parquet"
 KEY = bytes(range(100, 132))

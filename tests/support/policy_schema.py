@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from sanitize.policy._declaration import (
-    ANY_SYMBOL,
     AUTO,
     DEFAULT_MECHANISM,
     DEFAULT_NOTION,
     DOCUMENT,
     GRID,
     MECHANISMS,
+    MERGING,
     MODEL,
     OWNERS,
     PAIRS,
@@ -71,7 +71,7 @@ def _several() -> Schema:
     own = {"columns": {"properties": {"public": False}}, "channel": {"items": _named()}}
     return {
         "if": _where(channel={"type": "array"}),
-        "then": {"properties": {**own, "budget": _notions(ANY_SYMBOL)}},
+        "then": {"properties": {**own, "budget": _notions(MERGING)}},
         "else": {"properties": {"columns": {"required": ["public"]}, "channel": single}},
     }
 
@@ -95,7 +95,7 @@ def _kept() -> Schema:
     """Beside kept columns a channel takes what the joint budget leaves it."""
     sequential = {"mechanism": {"enum": list(SEQUENTIAL)}, "smoothing": {"const": 0}}
     then = {
-        "budget": _notions(ANY_SYMBOL),
+        "budget": _notions(MERGING),
         "channel": {"if": {"type": "object"}, "then": {"properties": sequential}},
     }
     return {"if": _where(columns=_where(keep={"minItems": 1})), "then": {"properties": then}}

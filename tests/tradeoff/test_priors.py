@@ -187,12 +187,34 @@ def test_one_prior_of_a_set_with_a_low_threshold_makes_the_closed_form_that_of_t
         assert td.OptimalDP(priors, hamming(3)).privacy(distortion) == pytest.approx(level, abs=1e-7)
 
 
-def test_zb_lemma_5_adding_mixtures_of_the_priors_changes_nothing() -> None:
+def test_zb_after_definition_2_adding_mixtures_of_the_priors_changes_nothing() -> None:
     priors, d = np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]]), hamming(3)
     hull = np.concatenate([priors, np.random.default_rng(0).dirichlet([1, 1], size=5) @ priors])
     alone, mixed = td.OptimalDP(priors, d).at_level(0.8), td.OptimalDP(hull, d).at_level(0.8)
     assert alone.distortion == pytest.approx(mixed.distortion, abs=1e-9)
     assert (hull @ (alone.matrix * d).sum(axis=1) <= alone.distortion + 1e-9).all()
+
+
+@pytest.mark.parametrize("level", [0.2, 0.8, 2.0])
+def test_zb_lemma_5_1_a_set_has_no_smaller_loss_than_its_members(level: float) -> None:
+    """At one level the set has at least the distortion of each member, so at one distortion at least its level."""
+    priors, d = np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.1, 0.1, 0.8]]), hamming(3)
+    of_set = td.OptimalDP(priors, d).at_level(level).distortion
+    assert of_set >= max(td.PriorDP(prior).distortion(level) for prior in priors) - 1e-9
+    assert of_set <= td.OptimalDP(priors, d).at_level(level / 2).distortion + 1e-9
+
+
+@pytest.mark.parametrize(("m", "n"), [(2, 1), (3, 1), (2, 2), (3, 2)])
+def test_zb_lemma_5_2_the_uniform_mechanism_is_valid_from_a_blind_guess_on(m: int, n: int) -> None:
+    """All outputs alike: its mean distance is n (m - 1)/m from every table, whatever the prior, and nothing is lost."""
+    d = td.hamming_distances(n, m)
+    uniform = np.full((m**n, m**n), float(m) ** -n)
+    assert (uniform * d).sum(axis=1) == pytest.approx(n * (m - 1) / m)
+    assert level_of(uniform) == pytest.approx(0, abs=1e-9)
+    for prior in np.random.default_rng(0).dirichlet(np.ones(m**n), 5):
+        assert float(prior @ (uniform * d).sum(axis=1)) == pytest.approx(n * (m - 1) / m)
+    assert td.UniformDP(n, m).privacy(n * (m - 1) / m) == 0
+    assert td.UniformDP(n, m).privacy(n * (m - 1) / m - 1e-3) > 0
 
 
 @pytest.mark.parametrize("prior", [PRIORS[2], PRIORS[3], PRIORS[7]])

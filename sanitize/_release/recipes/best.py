@@ -109,7 +109,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
     def _kinds_of_trees(self, n_rows: float, budget: Budget) -> list[str]:
         """Names of trees that print what this one prints; of few rows they would print labels."""
         few = n_rows < MODELLED_ROWS and self.output == "resample"
-        if few or self.smoothing or isinstance(self.bins, (int, np.integer)):
+        if few or self.smoothing or self.person_column or isinstance(self.bins, (int, np.integer)):
             return []
         paired = isinstance(budget, (LiftBudget, LDPBudget))
         return ["tree merging", "tree random response"] if paired else ["tree merging"]
@@ -134,7 +134,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         share = "mean_column_utility" if grown else "normalized_utility"
         found = list(self._tuples(spec, layout, counted, is_alone=not grown))
         if grown and found:
-            columns, rows = list(column_counts(found[0].joint)), spec.rows_of(counted.table).sum(axis=0)
+            columns, rows = list(column_counts(found[0].joint)), spec.support(counted.table)[1]
             # Labels name all that is behind them.
             never = rows[rows < self.min_count].sum() / rows.sum() if self.output == "resample" else 0.0
             found = [_with_columns(one, columns, float(never)) for one in found]

@@ -43,11 +43,14 @@ class JointReleaseParameters:
     weights: Mapping[str, float] | None = None
     missing: Missing = "category"
     handle_unknown: Unknown = "high_risk"
+    person: str | None = None
     random_state: Randomness = None
 
 
 class JointReleaseRecipe(JointReleaseParameters, Recipe):
     """Several groups of public columns, each through a channel of its own, and kept columns, under one budget."""
+
+    counts_people = False
 
     @cached_property
     def parts(self) -> list[tuple[str, Recipe]]:
@@ -106,6 +109,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
     def _check_part(self, name: str, part: Recipe) -> None:
         """Refuse a part that contradicts the whole."""
         left = {"random_state": part.random_state is None, "keep_sensitive": not part.keep_sensitive}
+        left["person"] = getattr(part, "person", None) is None or "person" not in vars(part)
         for setting, is_left in left.items():
             if not is_left:
                 raise InvalidParameter(f"part {name!r}: leave {setting} at its default; it is JointRelease's matter")

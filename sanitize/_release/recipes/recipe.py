@@ -13,9 +13,12 @@ import numpy as np
 from sanitize._checks import one_of
 from sanitize._files.source import Numbers
 from sanitize._release.design import MIN_COUNT, Specification, channels_of, design, in_sequence
-from sanitize._release.layout import Layout, bins_of, public_columns, require_named, with_sensitive
+from sanitize._release.first_pass import Counted
+from sanitize._release.layout import Layout, bins_of, public_columns, require_named, select, with_sensitive
+from sanitize._release.people import ROW, coded_columns, refuse_people
 from sanitize._release.release import Release, Unknown
 from sanitize._sampling.noise import is_secure
+from sanitize._tables.columns import as_arrow, factorize
 from sanitize._tables.frame import Table
 from sanitize.binning import is_of_dates
 from sanitize.confidence import ConfidenceSet
@@ -28,9 +31,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize._release.first_pass import Counted, FirstPass, RowOrder
+    from sanitize._release.first_pass import FirstPass, RowOrder
     from sanitize._release.layout import ColumnSpec
     from sanitize._sampling.noise import Randomness, RandomWords
+    from sanitize._tables.columns import ArrowColumn
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable
@@ -71,7 +75,9 @@ class Recipe(ABC):
     random_state: Randomness = None
     secret_dp: Any = None
     record_dp: Any = None
+    person: str | None = None
 
+    counts_people: ClassVar[bool] = True  # whether it can count people where they have several rows
     needs_sensitive: ClassVar[bool] = True
     is_part: ClassVar[bool] = True  # whether it may be a part of a joint release
     takes_any_budget: ClassVar[bool] = False  # whether the mechanism can be designed given other columns
@@ -121,6 +127,10 @@ class Recipe(ABC):
             If the designed channel exceeds the budget, or the order of the rows does.
         """
         one_of("handle_unknown", self.handle_unknown, "high_risk", "error")
+        if self.person is None and layout.prints_symbols:
+            layout.check_distinct(counted.table)
+            refuse_people(*coded_columns(counted.table), [name for name in layout.public if name not in layout.bins])
+        spec = replace(spec, counts_people=self.person_column is not None)
         spec, layout, clipped = self._settled(spec, layout, counted)
         notes = (*((SEEDED_NOTE,) if self.is_seeded else ()), *spec.facts.warnings)
         facts = replace(spec.facts, seeded=self.is_seeded, warnings=notes)
@@ -172,7 +182,14 @@ class Recipe(ABC):
         """Roles of the columns of a table in files, and its counts."""
         with table.naming_absent():
             layout, _ = self.layout(Table.of(table.empty()))
-            return layout, table.count(layout, order)
+            counted = table.count(layout, order)
+            if (person := self.person_column) is None:
+                return layout, counted
+            columns = table.sample((*layout.sensitive, *layout.read, person), table.source.n_rows)
+            people = self.people(columns, person)
+            if people is None:
+                return layout, counted
+            return layout, replace(counted, table=Counted.of(layout, columns, np.ones(len(people)), people).table)
 
     def for_files(self, **changed: Any) -> Specification:
         """Specification for a table in files, with some of its fields changed; what files cannot have is refused."""
@@ -205,6 +222,44 @@ class Recipe(ABC):
         return self.secret_dp if self.record_dp is None else self.record_dp
 
     @property
+    def person_column(self) -> str | None:
+        """Column that says whose a row is; None where rows are counted.
+
+        Raises
+        ------
+        InvalidParameter
+            If there is one, and people cannot be counted.
+        """
+        if self.person is None or self.person == ROW:
+            return None
+        if not isinstance(self.person, str):
+            raise InvalidParameter(f"person must be the name of a column, or {ROW!r}, got {type(self.person).__name__}")
+        if not self.counts_people:
+            raise InvalidParameter(
+                f"{self.estimator()} counts rows and not people: where people have several rows, release them whole "
+                f"with sanitize.relational.UnitRelease; person={ROW!r} says that every row is a person of its own"
+            )
+        return self.person
+
+    @staticmethod
+    def people(source: Mapping[str, Any], name: str) -> ArrowColumn | None:
+        """The column of this name, which says whose each row is; None where nobody has two.
+
+        Raises
+        ------
+        ColumnError
+            If it is missing somewhere.
+        """
+        column = as_arrow(source[name], name)
+        if (n_missing := column.null_count) > 0:
+            raise ColumnError(
+                f"column {name!r} says whose a row is, and is missing in {n_missing} rows: fill it, or leave these "
+                "rows out",
+                name,
+            )
+        return None if len(factorize(column, name)[0]) == len(column) else column
+
+    @property
     def is_seeded(self) -> bool:
         """Whether its noise can be guessed."""
         if isinstance(self.random_state, bytes):
@@ -216,9 +271,14 @@ class Recipe(ABC):
 
     def layout(self, table: Table, sensitive_features: Any = None, weights: Weights = None) -> LaidOut:
         """Roles of the columns, and the table with the sensitive ones in it."""
+        person = select("person", self.person_column, table)
         require_named(table, self.sensitive, self.public, self.bins)
         sensitive, source = with_sensitive(table, self.sensitive, sensitive_features)
-        public = public_columns(table, self.public, sensitive)
+        public = public_columns(table, self.public, (*sensitive, *person))
+        if taken := [name for name in person if name in (*sensitive, *public)]:
+            raise ColumnError(
+                f"column {taken[0]!r} says whose a row is, and is never released: list it as person alone", taken[0]
+            )
         if not sensitive:
             if self.needs_sensitive:
                 raise ColumnError(
@@ -267,6 +327,7 @@ class PooledParameters:
     missing: Missing = "category"
     smoothing: float = 0.0
     min_count: int = MIN_COUNT
+    person: str | None = None
     keep_sensitive: bool = False
     random_state: Randomness = None
 

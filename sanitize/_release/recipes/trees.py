@@ -85,6 +85,7 @@ class TreeParameters:
     output: Output | None = None
     confidence: float | None = None
     missing: Missing = "category"
+    person: str | None = None
     keep_sensitive: bool = False
     random_state: Randomness = None
 
@@ -92,6 +93,7 @@ class TreeParameters:
 class TreeRecipe(TreeParameters, Recipe):
     """Base of the recipes whose public symbols are the cells of a tree: every row has one, and cells are not rare."""
 
+    counts_people = False
     is_part = False
     takes_channel = False
     handle_unknown = "error"
@@ -166,7 +168,7 @@ class TreeRecipe(TreeParameters, Recipe):
             chosen = design_rows(n_rows, RECORD_SHARE)
             source = self.record_dp.rows_instead(modelled, rows, chosen, noise_key(self.random_state, "record_dp"))
         free = [name for name in layout.public if name not in {*layout.bins, *(self.hierarchies or {}), *self.made}]
-        refuse_identifiers(source, free)
+        refuse_identifiers(source, free, others=() if self.person else layout.public)
         settings: dict[str, Any] = {"weights": self.weights, "hierarchies": self.hierarchies, "target": self.target}
         grown = GrownLayout.grow(
             layout,

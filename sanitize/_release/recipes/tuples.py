@@ -86,7 +86,7 @@ class OptimalResponseParameters(ResponseParameters):
 
 
 class OptimalRandomResponseRecipe(OptimalResponseParameters, _Searching):
-    """The most useful channel within a lift or LDP budget [ZDS §III-A2]."""
+    """The most useful channel within a budget on lifts or their averages [ZDS §III-A2]."""
 
     def specification(self) -> Specification:
         """Budget and mechanism."""

@@ -18,7 +18,7 @@ from sanitize.mechanisms._random_response.tail import posteriors_of
 from sanitize.mechanisms._response_solver.columns import ColumnPool, Loss, Mixture, RoundingStops, entr
 from sanitize.mechanisms._response_solver.faces import Simplices, lowest
 from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse, Response, respond_in
-from sanitize.mechanisms._response_solver.posterior_set import Cuts, PosteriorSet
+from sanitize.mechanisms._response_solver.posterior_set import Cuts, PosteriorSet, across
 
 if TYPE_CHECKING:
     from sanitize.budgets import AveragedBudget
@@ -116,12 +116,12 @@ class BoundedPrice:
         A concave function on a face is least at a letter or where the set ends: not in a simplex that lies within.
         Elsewhere the price is at least its chord over what a tangent leaves of the simplex.
         """
-        bound = some.rest.min(axis=1)
+        bound = across(np.minimum, some.rest)
         open_ = bound < target
         open_[open_] = ~self.within.surely_holds(some.lifts[open_])
         some, bound = some.take(open_), bound[open_]
-        ends = some.lifts.min(axis=1), some.lifts.max(axis=1)
-        for slope, most in self.within.tangents(some.lifts.mean(axis=1), *ends):
+        ends = across(np.minimum, some.lifts), across(np.maximum, some.lifts)
+        for slope, most in self.within.tangents(across(np.add, some.lifts) / some.rest.shape[1], *ends):
             over = (some.lifts @ slope[:, :, None])[:, :, 0] - most[:, None]
             np.maximum(bound, least_mixture(some.rest, over), out=bound)
         open_[open_] = bound < target
@@ -162,11 +162,11 @@ class BoundedPrice:
 def least_mixture(rest: Vector, over: Vector) -> Vector:
     """The least of Σ θ rest with Σ θ over <= 0, θ a mixture of corners, shape (K, k): at a corner or on an edge."""
     inside = over <= 0
-    least = np.where(inside, rest, math.inf).min(axis=1)
+    least = across(np.minimum, np.where(inside, rest, math.inf))
     i, j = np.nonzero(~np.eye(rest.shape[1], dtype=bool))
     with np.errstate(divide="ignore", invalid="ignore"):
         crossing = (rest[:, i] * over[:, j] - rest[:, j] * over[:, i]) / (over[:, j] - over[:, i])
-    return np.minimum(least, np.where(inside[:, i] & ~inside[:, j], crossing, math.inf).min(axis=1))
+    return np.minimum(least, across(np.minimum, np.where(inside[:, i] & ~inside[:, j], crossing, math.inf)))
 
 
 class _Search:

@@ -1,7 +1,8 @@
-"""Optimal random response: the most useful channel within a lift or LDP budget [ZDS §III-A2]."""
+"""Optimal random response: the most useful channel within a budget on lifts or on averages of them [ZDS §III-A2]."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sanitize._checks import positive
@@ -10,9 +11,12 @@ from sanitize.channel import HEURISTIC
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution, check_distribution
 from sanitize.mechanisms._effort import effort_of
+from sanitize.mechanisms._merging.risks import groups_of
+from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.averaged import averaged_response
 from sanitize.mechanisms._random_response.funnel import funnel_response
 from sanitize.mechanisms._random_response.robust import robust_random_response
+from sanitize.mechanisms._random_response.subset import dealt_to_blocks
 from sanitize.mechanisms._random_response.tail import tail_random_response
 from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, RandomResponse, respond_in
@@ -25,6 +29,11 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.confidence import ConfidenceSet
+    from sanitize.mechanisms._effort import Effort
+
+
+# Of the effort or time; the rest is for a response inside blocks where the whole one was cut short.
+_WHOLE = 0.8
 
 
 def optimal_random_response(
@@ -39,15 +48,20 @@ def optimal_random_response(
     known: str | Sequence[str] | ArrayLike = (),
     keep_margin: bool = False,
 ) -> Channel:
-    """Channel of the largest I(X;Y) within a lift or LDP budget [ZDS §III-A2].
+    """Channel of the largest I(X;Y) within a budget on lifts or on averages of them [ZDS §III-A2].
 
     With Q = P(x|y), I(X;Y) = H(X) - Σ_y P(y) H(Q_y): the best channel mixes vertices of the polytope
     Π = {v: e^{-lower} <= Σ_x P(s|x) v(x) / P(s) <= e^{upper}} into P_X with the least entropy. For LDP, Π is
     {max lift <= e^eps min lift}. With ``lower=inf`` the budget is one on pointwise maximal leakage, the max-lift
-    alone. See `solve_optimal_random_response` for the certified gap.
+    alone. See `solve_optimal_random_response` for the certified gap. A search that is cut short gives way to the
+    response inside blocks of 32 symbols where that keeps more, as with thousands of symbols.
 
     With a target T the channel has the largest I(T;Y) instead: H(T|y) is concave in Q as H(Q) is, so the same vertices
     and the same certificates serve.
+
+    Within a budget on the l1-, chi2- or alpha-lift, the best mixture is of posteriors on the border of a set that is no
+    polytope, but for the l1-lift alone; the gap is proved all the same, within about half a minute for 17 symbols and 5
+    sensitive ones.
 
     Guarantee
     ---------
@@ -59,7 +73,8 @@ def optimal_random_response(
     ----------
     joint : JointDistribution
         Distribution of (S, X).
-    budget : LiftBudget, LDPBudget, CVaRLiftBudget, a budget on a mean, or float
+    budget : Budget or float
+        LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget, CVaRLiftBudget, or a budget on a mean.
         A number is symmetric local information privacy (LIP) in nats. For a `CVaRLiftBudget`, which couples released
         symbols, it is `tail_random_response`, and no gap is known. For a `MutualInformationBudget`,
         `TotalVariationBudget` or `MaximalLeakageBudget` it is the privacy funnel [MSFM14], with its gap.
@@ -173,7 +188,7 @@ def solve_optimal_random_response(
     ----------
     joint : JointDistribution
         Distribution of (S, X).
-    budget : LiftBudget, LDPBudget, MutualInformationBudget, TotalVariationBudget, MaximalLeakageBudget or float
+    budget : LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget, a budget on a mean, or float
         A number is symmetric local information privacy (LIP) in nats.
     gap : float
         Distance from the optimum that is good enough, in nats, > 0. Below about 1e-9 rounding decides.
@@ -232,4 +247,21 @@ def solve_optimal_random_response(
         if problem.known is not None:
             raise InvalidParameter("known is under the frequencies of the rows: give it without a confidence")
         return robust_random_response(problem, confidence, account)
-    return respond_in(problem, None, account)
+    return _better(problem, respond_in(problem, None, account.part(_WHOLE if time_limit else 1.0)), account)
+
+
+def _better(problem: Problem, made: RandomResponse, account: Effort) -> RandomResponse:
+    """A response that was cut short, or the one inside blocks of symbols where that keeps more; the bound holds."""
+    if made.status not in {"effort", "time_limit"} or problem.known is not None or account.is_late():
+        return made
+    blocks = dealt_to_blocks(groups_of(subset_merging(problem.joint, problem.budget)))
+    if len(blocks) == 1:
+        return made
+    try:
+        other = respond_in(problem, blocks, account.part(1 - _WHOLE))
+    except KeyboardInterrupt:
+        return replace(made, status="interrupted")
+    if other.utility <= made.utility:
+        return made
+    gap = max(made.bound - other.utility, 0.0)
+    return replace(other, bound=other.utility + gap, gap=gap, n_columns=made.n_columns, status=made.status)

@@ -89,7 +89,7 @@ def subset_random_response(
     >>> round(sz.normalized_utility(joint, subset_random_response(joint, 0.3, block_size=2)), 4)
     0.7832
     """
-    deal = partial(_blocks, block_size=whole_number("block_size", block_size, 1))
+    deal = partial(dealt_to_blocks, block_size=whole_number("block_size", block_size, 1))
     problem, account = Problem.of(joint, budget, gap, target), effort_of(effort, RESPONSE_EFFORT, time_limit)
     if confidence is None:
         blocks = deal(groups_of(subset_merging(joint, problem.budget)))
@@ -158,7 +158,7 @@ def paper_subset_random_response(
     return respond_in(problem, blocks, account).released(len(blocks))
 
 
-def _blocks(groups: list[Codes], block_size: int) -> list[list[Codes]]:
+def dealt_to_blocks(groups: list[Codes], block_size: int = 32) -> list[list[Codes]]:
     """Groups dealt to blocks of about the same size, the largest groups first."""
     n = sum(len(group) for group in groups)
     blocks: list[list[Codes]] = [[] for _ in range(-(-n // block_size))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from dataclasses import dataclass, replace
@@ -23,7 +24,14 @@ if TYPE_CHECKING:
 _MOST_SECRETS, _MARGIN = 6, 1e-12
 # As good as 0, and its inverse squared is a double.
 _NO_LIFT = 1e-75
+# Orders up to this are powers of no more than 1e150.
+_SQUARE = 2
 _HALVINGS = 50
+
+
+def across(of: np.ufunc, values: Vector, axis: int = 1) -> Vector:
+    """Reduce over an axis of a few entries, a slice at a time: a tenth of the time of NumPy's own way."""
+    return np.asarray(functools.reduce(of, np.moveaxis(values, axis, 0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +90,9 @@ class PosteriorSet:
 
     def norm(self, z: Vector) -> tuple[Vector, Vector]:
         """The norm of z, shape (..., n_s), and its slope; no power overflows."""
-        size = np.abs(z)
-        top = np.maximum(size.max(axis=-1, keepdims=True), SMALLEST_POSITIVE)
+        size, top = np.abs(z), np.ones(1)
+        if self.order > _SQUARE:
+            top = np.maximum(across(np.maximum, size, -1)[..., None], SMALLEST_POSITIVE)
         value = top * ((size / top) ** self.order @ self.joint.p_s)[..., None] ** (1 / self.order)
         slope = self.joint.p_s * np.sign(z) * (size / np.maximum(value, SMALLEST_POSITIVE)) ** (self.order - 1)
         return value[..., 0], slope
@@ -108,13 +117,15 @@ class PosteriorSet:
 
     def surely_holds(self, lifts: Vector) -> Mask:
         """Whether all mixtures of points with lifts of shape (K, k, n_s) are within, for convex sides exactly."""
-        ends = lifts.min(axis=1), lifts.max(axis=1)
-        above = np.maximum(*self.sizes(lifts)) if self.center == 0 else self.sizes(lifts)[0]
-        below = [np.abs(1 / np.maximum(end, _NO_LIFT) - self.center) for end in ends]
-        holds = (above < 1 - _MARGIN).all(axis=1)
-        return np.asarray(
-            holds if self.center == 0 else holds & (self.norm(np.maximum(*below))[0] < self.low * (1 - _MARGIN))
-        )
+        above, below = self.sizes(lifts)
+        if self.center == 0:
+            return across(np.maximum, np.maximum(above, below)) < 1 - _MARGIN
+        holds = across(np.maximum, above) < 1 - _MARGIN
+        if math.isinf(self.low):
+            return holds
+        ends = (np.maximum(across(of, lifts), _NO_LIFT) for of in (np.minimum, np.maximum))
+        furthest = np.maximum(*(np.abs(1 / end - self.center) for end in ends))
+        return holds & (self.norm(furthest)[0] < self.low * (1 - _MARGIN))
 
     def border(self, q: Vector) -> Vector:
         """Where the ways from P_X to points q, shape (K, n), leave the set; q itself where they do not."""

@@ -1,4 +1,4 @@
-"""A release beside the people it is of, and beside outsiders: one column after the other in codes that can be compared.
+"""A release, the people it was made from, and people outside it: each column in codes that can be compared.
 
 Whatever an attack learns of a column, such as the ranks of its numbers, it learns from the release alone: given the
 release, people and outsiders are then treated alike.
@@ -12,7 +12,7 @@ import contextlib
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,8 +20,18 @@ from numpy.typing import NDArray
 
 from sanitize._checks import Mask, Vector
 from sanitize._limits import JOINT_CELLS
-from sanitize._tables.columns import MISSING, UNSEEN, as_arrow, concat_values, factorize, look_up, python_values
+from sanitize._tables.columns import (
+    MISSING,
+    UNSEEN,
+    as_arrow,
+    concat_values,
+    factorize,
+    look_up,
+    python_values,
+    sort_values,
+)
 from sanitize._tables.frame import Table
+from sanitize._tables.keys import distinct_rows
 from sanitize.attack._features import require_columns
 from sanitize.binning import as_numbers, as_seconds, holds_dates, is_numeric
 from sanitize.errors import ColumnError, InvalidParameter
@@ -83,14 +93,16 @@ class Column:
                     sides[side] = cast, np.append(index, MISSING)[of_row]
         (printed, shown), (people, held), (others, theirs) = sides
         found = look_up(others, people)
-        values = concat_values(people, others.filter(found == UNSEEN), name)
+        # Values are numbered in their own order, so that numbers do not say who is in the data.
+        values, order = sort_values(concat_values(people, others.filter(found == UNSEEN), name))
+        rank = np.argsort(order)
         place, fits = _understood(printed, values, name)
         numbers, own = numbers_of(values, name), numbers_of(printed, name)
         comparable = own is not None and numbers is not None and is_numeric(printed.type) == is_numeric(values.type)
         if len(place) and (place == UNSEEN).all() and fits is None and not comparable:
             return None
         n_codes = 1 + len(values) + len(place)
-        places = [_numbered(place, len(values)), np.arange(len(people)), _numbered(found, len(people))]
+        places = [_numbered(place, len(values)), rank[: len(people)], rank[_numbered(found, len(people))]]
         rows = (shown, held, theirs)
         codes = [np.append(where, MISSING)[index] + 1 for where, index in zip(places, rows, strict=True)]
         if fits is not None:
@@ -102,6 +114,41 @@ class Column:
         if own is not None and comparable:
             of_code[1 + places[RELEASED]] = own
         return cls(name, codes, n_codes, _ranks([of_code[code] for code in codes]))
+
+    def dealt(self, targets: Sequence[Codes], order: Codes, others: Codes) -> Column:
+        """The same column of the release, of targets of both sides in this order, and of people who are no targets."""
+
+        def split(sides: Sequence[Codes]) -> list[Codes]:
+            pooled = np.concatenate([side[rows] for side, rows in zip(sides[PEOPLE:], targets, strict=False)])
+            return [sides[RELEASED], pooled[order], sides[PEOPLE][others]]
+
+        ranks = None if self.ranks is None else [side.astype(np.int32) for side in split(self.ranks)]
+        return replace(self, codes=split(self.codes), ranks=ranks)
+
+    def grouped(self, cuts: int) -> tuple[list[Codes], int]:
+        """Codes of the three tables, numbers in groups of equally many released rows, and how many codes."""
+        if self.ranks is None:
+            return self.codes, self.n_codes
+        return [np.minimum(side.astype(np.int64) * cuts // APART, cuts) for side in self.ranks], cuts + 1
+
+    @property
+    def usual(self) -> list[Codes]:
+        """Codes of the three tables; for a released interval or set the most frequent value that it stands for."""
+        if self.fits is None or self.labels is None:
+            return self.codes
+        counts = np.bincount(np.concatenate(self.codes[PEOPLE:]), minlength=self.fits.shape[1])[: self.fits.shape[1]]
+        return [(self.fits * (1 + counts)).argmax(axis=1)[self.labels], *self.codes[1:]]
+
+    def levels(self, cuts: int) -> tuple[list[Codes], int]:
+        """Few codes of the three tables: groups of numbers, the most frequent released categories, and the rest."""
+        codes, n_codes = self.grouped(cuts)
+        if self.ranks is not None:
+            return codes, n_codes
+        codes = self.usual
+        counts = np.bincount(codes[RELEASED], minlength=n_codes)
+        place = np.minimum(np.argsort(np.argsort(-counts, kind="stable")), cuts)
+        place[counts == 0] = cuts
+        return [place[side] for side in codes], cuts + 1
 
     @property
     def is_set(self) -> Mask:
@@ -145,8 +192,8 @@ def _ranks(numbers: list[Vector]) -> list[NDArray[np.int32]] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
-    """A release, people and outsiders side by side.
+class ComparedTables:
+    """A release, people and outsiders, in the columns that can be compared.
 
     Attributes
     ----------
@@ -174,7 +221,7 @@ class Beside:
     @classmethod
     def of(
         cls, released: Any, source: Any, outsiders: Any, sensitive: Sequence[str], public: Sequence[str] | None
-    ) -> Beside:
+    ) -> ComparedTables:
         """Read the tables; ``outsiders`` may be None."""
         printed, people = Table.of(released), Table.of(source)
         others = None if outsiders is None else Table.of(outsiders)
@@ -200,6 +247,19 @@ class Beside:
         n = (printed.n_rows, people.n_rows, 0 if others is None else others.n_rows)
         return cls(columns, secrets, secret, n_secrets, is_printed, left_out, n)
 
+    def refuse_insiders(self) -> None:
+        """Refuse outsiders who are rows of the source: what is found of people would be found of them as well."""
+        n_people = self.n[PEOPLE]
+        rows = np.column_stack([np.concatenate(column.codes[PEOPLE:]) for column in self.columns]).astype(np.int32)
+        numbers = distinct_rows(rows, [column.n_codes for column in self.columns])[1]
+        seen = np.bincount(numbers[:n_people], minlength=int(numbers.max()) + 1)[numbers[n_people:]]
+        # Outsiders from which on it is no chance that all are rows of the source.
+        if len(seen) >= 20 and (seen > 0).all() and (seen == 1).mean() > 1 / 2:
+            raise InvalidParameter(
+                "every row of the outsiders is one of the source too, and mostly of one person there; outsiders are "
+                "people who were put aside before the release was made: take them out of the source, or give others"
+            )
+
 
 def _check_roles(public: Sequence[str], sensitive: Sequence[str], tables: Sequence[Table | None]) -> None:
     """Refuse roles that overlap, and columns that are absent from a table that needs them."""
@@ -214,20 +274,25 @@ def _check_roles(public: Sequence[str], sensitive: Sequence[str], tables: Sequen
 
 
 def _symbols(columns: Sequence[Column]) -> tuple[list[Codes], int]:
-    """Sensitive symbol of each row of the three tables, the rare ones pooled, and how many there are."""
+    """Sensitive symbol of each row of the three tables, the rare ones pooled, and how many there are.
+
+    People and people outside the data count alike, so that what is pooled says nothing of who is in it.
+    """
     most = 8  # secrets that are told apart; the rarest are one
     rows = []
     for column in columns:
         code = np.concatenate(column.codes)
+        everybody = np.concatenate(column.codes[PEOPLE:])
         # Secrets with an order and more values than this are asked whether they are above the median.
-        if column.ranks is not None and len(np.unique(column.codes[PEOPLE])) > 10:
-            above = np.concatenate([side > np.median(column.ranks[PEOPLE]) for side in column.ranks])
+        if column.ranks is not None and len(np.unique(everybody)) > 10:
+            middle = np.median(np.concatenate(column.ranks[PEOPLE:]))
+            above = np.concatenate([side > middle for side in column.ranks])
             code = np.where(code == 0, 0, 1 + above)
         rows.append(code)
     numbers = np.unique(np.column_stack(rows), axis=0, return_inverse=True)[1].ravel()
     sides = np.split(numbers, np.cumsum([len(code) for code in columns[0].codes])[:-1])
-    by_count = np.argsort(-np.bincount(sides[PEOPLE], minlength=int(numbers.max()) + 1), kind="stable")
-    place = np.minimum(np.argsort(by_count), most - 1)
+    counts = np.bincount(np.concatenate(sides[PEOPLE:]), minlength=int(numbers.max()) + 1)
+    place = np.minimum(np.argsort(np.argsort(-counts, kind="stable")), most - 1)
     return [place[side] for side in sides], min(most, len(place))
 
 

@@ -1,0 +1,31 @@
+"""The family of attacks: each an object with one method, of which `judge` takes the worst."""
+
+from __future__ import annotations
+
+from sanitize.attack._family.copies import Copies, SingleCopies
+from sanitize.attack._family.density import PairDensity, TreeDensity
+from sanitize.attack._family.inference import AllColumns, Classifier, KnownColumns
+from sanitize.attack._family.linkability import Linkability, RestOfRecord
+from sanitize.attack._family.nearest_row import CalibratedNearestRow, NearestRow, Neighbourhood
+from sanitize.attack._family.reconstruction import LinearReconstruction
+from sanitize.attack._family.shadow import Differencing, ShadowReleases
+from sanitize.attack._family.singling_out import SinglingOut
+
+FAMILY = (
+    Copies(),
+    SingleCopies(),
+    Linkability(),
+    RestOfRecord(),
+    KnownColumns(),
+    AllColumns(),
+    Classifier(),
+    LinearReconstruction(),
+    SinglingOut(),
+    NearestRow(),
+    CalibratedNearestRow(),
+    Neighbourhood(),
+    PairDensity(),
+    TreeDensity(),
+    Differencing(),
+    ShadowReleases(),
+)

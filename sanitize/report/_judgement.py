@@ -1,0 +1,410 @@
+"""Results of attacks on a released file, with two verdicts: values, sentences, and a page for the owner.
+
+They are made of raw rows of people, so they are for the owner and never part of a public view.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from pathlib import Path
+from textwrap import fill
+from typing import Any, Literal
+
+from sanitize._files.outputs import json_text, written
+from sanitize._formatting import Told, clip, figure, of_100, plain
+from sanitize._version import __version__
+from sanitize.errors import ReleaseRefuted
+from sanitize.report._html import rendered
+from sanitize.report._text import WIDTH
+
+SCHEMA, VERSION = "sanitize/judgement", 1
+Claim = Literal["promised", "membership"]
+CLAIMS: tuple[Claim, ...] = ("promised", "membership")
+Status = Literal["more", "a little more", "no more", "open"]
+Verdict = Literal["refuted", "not refuted", "too few people to tell"]
+
+# Half an interval from which on too much could have stayed hidden to say anything, and people beyond any table.
+_TOO_WIDE, _TOO_MANY = 0.1, 10_000_000
+_GROUPS = "groups of rows that reveal a secret"
+
+
+@cache
+def _words() -> dict[str, Any]:
+    """Sentences of verdicts and of attacks."""
+    return tomllib.loads(files("sanitize.report").joinpath("judgement.toml").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class AttackResult:
+    """What one attack finds of people in the data, next to what it finds of people outside it.
+
+    Attributes
+    ----------
+    title, question : str
+        Name of the attack, and the question that it answers.
+    claim : {"promised", "membership"}
+        The verdict that it belongs to.
+    figure : {"ranking", "share", "secret"}
+        Kind of figure: the chance of telling a person in the data from one outside it, a share of the people, or the
+        chance of ranking a secret right. Chance is 0.5 for a ranking and a secret.
+    people, outsiders : float, float or None
+        The figure for people in the data, and for people outside it.
+    interval : tuple of float, or None
+        Of the difference; the intervals of all attacks hold together.
+    chance : float or None
+        Chance that any attack of the family finds so large a difference in a release that has nothing to do with its
+        people.
+    excess : float
+        Difference that is allowed.
+    n : int
+        People in the data, and as many outside it, that were attacked.
+    surest : int or None
+        Size of the accusation: targets that the attack is surest of; None for all of them.
+    sentence : str
+        The figures in words.
+    is_strict : bool
+        Any difference refutes, however small.
+    """
+
+    title: str
+    question: str
+    claim: Claim
+    figure: Literal["ranking", "share", "secret"]
+    people: float
+    outsiders: float | None
+    interval: tuple[float, float] | None
+    chance: float | None
+    excess: float
+    n: int
+    surest: int | None
+    sentence: str
+    is_strict: bool = False
+
+    @property
+    def difference(self) -> float | None:
+        """Figure for people in the data less that for people outside it."""
+        return None if self.outsiders is None else self.people - self.outsiders
+
+    @property
+    def status(self) -> Status | None:
+        """How people in the data fare next to people outside it; None without people outside it.
+
+        ``more``: surely more than is allowed. ``a little more``: surely more, but perhaps not more than is allowed.
+        ``no more``: perhaps no more, and less than is allowed. ``open``: perhaps no more, perhaps more than is allowed.
+        """
+        if self.interval is None:
+            return None
+        low, high = self.interval
+        if low > 0:
+            return "more" if low > self.excess or self.is_strict else "a little more"
+        return "no more" if high < self.excess else "open"
+
+    @property
+    def verdict(self) -> str:
+        """The status in words; nothing without people outside the data."""
+        return "" if self.status is None else str(_words()["status"][self.status])
+
+    @property
+    def is_too_wide(self) -> bool:
+        """Whether a large difference could have stayed hidden among so few people."""
+        return self.interval is not None and self.surest is None and self.interval[1] - self.interval[0] > 2 * _TOO_WIDE
+
+    @property
+    def people_needed(self) -> int | None:
+        """People of each kind with whom the attack would rule out more than is allowed, if it finds nothing."""
+        if self.interval is None or self.status != "open" or not self.excess:
+            return None
+        half = (self.interval[1] - self.interval[0]) / 2
+        return min(_TOO_MANY, math.ceil(self.n * (half / self.excess) ** 2))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        names = ("difference", "status", "verdict")
+        return {**vars(self), **{name: getattr(self, name) for name in names}}
+
+
+@dataclass(frozen=True)
+class ClaimVerdict:
+    """Verdict on one claim: what was promised, or what was not.
+
+    Attributes
+    ----------
+    claim : {"promised", "membership"}
+    verdict : {"refuted", "not refuted", "too few people to tell"}
+        ``too few people to tell`` where a difference of 10 of 100 could have stayed hidden.
+    refuted_by : tuple of str
+        Attacks that refute it.
+    n_attacks : int
+        Attacks that were tried.
+    n_open : int
+        Attacks that would need more people to say whether they find more than is allowed.
+    people_needed : int or None
+        How many people outside the data, and as many in it, would do for all of them.
+    excess : float
+    confidence : float
+    """
+
+    claim: Claim
+    verdict: Verdict
+    refuted_by: tuple[str, ...]
+    n_attacks: int
+    n_open: int
+    people_needed: int | None
+    excess: float
+    confidence: float
+
+    @classmethod
+    def of(
+        cls, claim: Claim, results: Sequence[AttackResult], *, groups: bool, excess: float, confidence: float
+    ) -> ClaimVerdict:
+        """Take the worst of the results of one claim; ``groups`` of rows may refute what was promised as well."""
+        own = [result for result in results if result.claim == claim]
+        refuted = tuple(result.title.lower() for result in own if result.status == "more")
+        refuted += (_GROUPS,) if groups and claim == "promised" else ()
+        needed = [result.people_needed for result in own if result.people_needed is not None]
+        few: Verdict = "too few people to tell" if any(result.is_too_wide for result in own) else "not refuted"
+        return cls(
+            claim=claim,
+            verdict="refuted" if refuted else few,
+            refuted_by=refuted,
+            n_attacks=len(own),
+            n_open=len(needed),
+            people_needed=_rounded_up(max(needed)) if needed else None,
+            excess=excess,
+            confidence=confidence,
+        )
+
+    @property
+    def title(self) -> str:
+        """What the verdict is about."""
+        return str(_words()["claims"][self.claim]["title"])
+
+    @property
+    def headline(self) -> str:
+        """The verdict in a few words."""
+        by = f" by these {self.n_attacks} attacks" if self.verdict == "not refuted" else ""
+        return f"{self.title}: {self.verdict}{by}"
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence or two."""
+        words = _words()["claims"][self.claim]
+        told = words[self.verdict].format(
+            allowed=of_100(self.excess), sure=100 * self.confidence, refuted=", ".join(self.refuted_by)
+        )
+        if self.people_needed is None or self.verdict == "refuted":
+            return str(told)
+        most = self.people_needed >= _TOO_MANY
+        needed = "More people than any table has" if most else f"About {self.people_needed:,} people outside the data"
+        return f"{told} {_words()['needed'].format(n_open=self.n_open, n=self.n_attacks, needed=needed)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**vars(self), "title": self.title, "headline": self.headline, "sentence": self.sentence}
+
+
+@dataclass(frozen=True)
+class Judgement(Told):
+    """Results of attacks on a released file: figures of people in the data, next to people who were never in it.
+
+    Attributes
+    ----------
+    results : tuple of AttackResult
+        The worst attack comes first.
+    excess : float
+        Difference between people in the data and people outside it that is allowed.
+    lift : float or None
+        How many times as likely some group of rows makes a secret, at least; None where rows were not in order.
+    at_most : float or None
+        What was allowed of it.
+    confidence : float
+        Of all intervals and the lift together.
+    known : tuple of str
+        Columns that the adversary knows of her target.
+    columns : tuple of str
+        Columns that were compared.
+    left_out : tuple of pairs of str
+        Columns of the release that were not, each with the reason.
+    n_released, n_people, n_outsiders : int, int, int or None
+        Rows.
+    is_twin : bool
+        The release that was judged was made for it, of the people alone, by the sanitizer whose release uses all rows.
+    """
+
+    results: tuple[AttackResult, ...]
+    excess: float
+    lift: float | None
+    at_most: float | None
+    confidence: float
+    known: tuple[str, ...]
+    columns: tuple[str, ...]
+    left_out: tuple[tuple[str, str], ...]
+    n_released: int
+    n_people: int
+    n_outsiders: int | None
+    is_twin: bool = False
+
+    @cached_property
+    def verdicts(self) -> tuple[ClaimVerdict, ...]:
+        """Verdicts on what was promised and on what was not, never mixed; none without people outside the data."""
+        if self.n_outsiders is None:
+            return ()
+        over = self.lift is not None and self.at_most is not None and self.lift > self.at_most
+        made = (
+            ClaimVerdict.of(claim, self.results, groups=over, excess=self.excess, confidence=self.confidence)
+            for claim in CLAIMS
+        )
+        return tuple(one for one in made if one.n_attacks)
+
+    @property
+    def promised(self) -> Verdict | None:
+        """Verdict on what was promised: no row is copied, nothing more is inferred about people in the data."""
+        return next((one.verdict for one in self.verdicts if one.claim == "promised"), None)
+
+    @property
+    def membership(self) -> Verdict | None:
+        """Verdict on what was not promised: that nobody can tell who is in the data."""
+        return next((one.verdict for one in self.verdicts if one.claim == "membership"), None)
+
+    @property
+    def refuted(self) -> tuple[str, ...]:
+        """Attacks that refute one of the claims; nothing without people outside the data."""
+        return tuple(title for one in self.verdicts for title in one.refuted_by)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing refutes either claim."""
+        return not self.refuted
+
+    def require(self) -> Judgement:
+        """Return the judgement itself unless an attack refutes one of the claims.
+
+        Raises
+        ------
+        ReleaseRefuted
+        """
+        if not self.ok:
+            raise ReleaseRefuted(self)
+        return self
+
+    @property
+    def headline(self) -> str:
+        """Both verdicts in a few words."""
+        return ". ".join(one.headline for one in self.verdicts) or "Figures, no verdict"
+
+    @property
+    def sentence(self) -> str:
+        """Both verdicts in sentences."""
+        return " ".join(one.sentence for one in self.verdicts) or str(_words()["alone"])
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The result in sentences that name no value."""
+        return tuple(one.headline for one in self.verdicts) or (f"{self.headline}: {_words()['alone'].rstrip('.')}",)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a group of rows reveals, what was compared, and what was not."""
+        told = (
+            ["The figures are of a twin of the release, made without the people outside the data."]
+            if self.is_twin
+            else []
+        )
+        if self.lift is not None:
+            bound = "" if self.at_most is None else f"; {figure(self.at_most)} times was allowed"
+            group = f"Some group of rows makes a secret at least {figure(self.lift)} times as likely{bound}."
+            told.append(group if self.lift > 1 else "No group of rows was found that surely makes a secret likelier.")
+        told.append(
+            f"{len(self.columns)} columns were compared; the adversary knows {', '.join(self.known)} of a person."
+        )
+        told += [f"Not compared: {name}, {reason}." for name, reason in self.left_out]
+        return (*told, "Attacks that nobody has thought of were not tried.")
+
+    def to_text(self) -> str:
+        """Verdicts, a table of attacks, sentences about those that refute, and notes, 80 columns wide."""
+        told = [line for one in self.verdicts for line in (one.headline.upper(), one.sentence, "")]
+        told = told or [self.headline.upper(), self.sentence, ""]
+        found = [f"{one.title}: {one.sentence}" for one in self.results if one.status == "more"]
+        notes = [clip(note, 400) for note in self.notes]
+        below = ["", *found, "", *notes] if found else ["", *notes]
+        return "\n".join([*map(_paragraph, told), *self._table(), *map(_paragraph, below)])
+
+    def _table(self) -> list[str]:
+        """One line for each attack, out of 100: people in the data, people outside it, how much more."""
+        if self.n_outsiders is None:
+            return [
+                "Out of 100".ljust(32) + "in the data",
+                *(f"{clip(one.title, 30):<32}{of_100(one.people):>11}" for one in self.results),
+            ]
+        marks = {"more": "x", "a little more": "!", "no more": " ", "open": "?"}
+        lines = ["  Out of 100".ljust(32) + "in the data  outside it  how much more"]
+        for one in self.results:
+            more, interval = of_100(one.difference or 0), " to ".join(map(of_100, one.interval or ()))
+            figures = f"{of_100(one.people):>11}{of_100(one.outsiders or 0):>12}{more:>7} ({interval})"
+            lines.append(f"{marks[one.status or 'open']} {clip(one.title, 29):<30}{figures}")
+        return [*lines, "x more than is allowed  ! a little more  ? too few people to rule more out"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, in the form of ``judgement.schema.json``."""
+        fields = {name: value for name, value in vars(self).items() if name not in ("results", "verdicts")}
+        told = {"headline": self.headline, "sentence": self.sentence, "notes": list(self.notes)}
+        both = {
+            "verdicts": [one.to_dict() for one in self.verdicts],
+            "attacks": [one.to_dict() for one in self.results],
+        }
+        head = {"schema": SCHEMA, "version": VERSION, "library_version": __version__}
+        return plain({**head, **both, **fields, **told})
+
+    def in_a_report(self) -> dict[str, Any]:
+        """What a report for the owner holds of it."""
+        told = self.to_dict()
+        names = ("headline", "sentence", "notes", "n_people", "n_outsiders", "confidence")
+        kept = (
+            "title",
+            "question",
+            "claim",
+            "figure",
+            "people",
+            "outsiders",
+            "difference",
+            "status",
+            "verdict",
+            "sentence",
+        )
+        attacks = [{name: one[name] for name in kept} for one in told["attacks"]]
+        return {name: told[name] for name in names} | {"attacks": attacks}
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The same as JSON; whatever is not ASCII is escaped. Written to ``path`` when one is given."""
+        return json_text(self.to_dict(), path)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """The same as one self-contained page: no script, no network; written to ``path`` when one is given."""
+        return written(rendered("report/judge.html.jinja", **self.to_dict()), path)
+
+
+def sentence_of(
+    figure_kind: str, templates: tuple[str, str], people: float, outsiders: float | None, surest: int | None
+) -> str:
+    """Figures of an attack in words; a ranking has the same sentence for all attacks."""
+    if figure_kind == "ranking":
+        words = _words()["ranking" if surest is None else "surest"]
+        return str(words.format(of_100(people), surest))
+    first = templates[0].format(of_100(people))
+    return f"{first}." if outsiders is None else f"{first}; {templates[1].format(of_100(outsiders))}."
+
+
+def _paragraph(text: str) -> str:
+    """Text in lines of 80 columns."""
+    return fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _rounded_up(n: int) -> int:
+    """Two digits of a number of people, rounded up."""
+    unit = 10 ** max(len(str(n)) - 2, 0)
+    return -(-n // unit) * unit

@@ -1,0 +1,71 @@
+"""Forms of a judgement: its own JSON, and what a report holds of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from sanitize._files.declared import Count, Finite, Positive, Share, form, listed, said
+
+_SCHEMA: Any = Literal["sanitize/judgement"]
+_VERSION: Any = Literal[1]
+# Differences of two shares.
+_Difference = Annotated[float, said("a number between -1 and 1", ge=-1, le=1)]
+_CLAIM: Any = Literal["promised", "membership"]
+_ATTACK: dict[str, Any] = {
+    **dict.fromkeys(("title", "question", "sentence", "verdict"), str),
+    "claim": _CLAIM,
+    "figure": Literal["ranking", "share", "secret"],
+    "people": Share,
+    "outsiders": Share | None,
+    "difference": _Difference | None,
+    "status": Literal["more", "a little more", "no more", "open"] | None,
+}
+_HEAD: dict[str, Any] = {
+    **dict.fromkeys(("headline", "sentence"), str),
+    "notes": list[str],
+    "n_people": Count,
+    "n_outsiders": Count | None,
+    "confidence": Share,
+}
+
+JUDGEMENT_OF_REPORT = form("judgement_of_report", **_HEAD, attacks=listed(form("attack_of_report", **_ATTACK)))
+
+# The form of ``judgement.schema.json``, as a test holds.
+JUDGEMENT = form(
+    "judgement",
+    schema=_SCHEMA,
+    version=_VERSION,
+    library_version=str,
+    verdicts=listed(
+        form(
+            "verdict",
+            claim=_CLAIM,
+            verdict=Literal["refuted", "not refuted", "too few people to tell"],
+            refuted_by=list[str],
+            **dict.fromkeys(("n_attacks", "n_open"), Count),
+            people_needed=Positive | None,
+            **dict.fromkeys(("excess", "confidence"), Share),
+            **dict.fromkeys(("title", "headline", "sentence"), str),
+        )
+    ),
+    attacks=listed(
+        form(
+            "attack",
+            **_ATTACK,
+            interval=tuple[_Difference, _Difference] | None,
+            chance=Share | None,
+            excess=Share,
+            n=Positive,
+            surest=Positive | None,
+            is_strict=bool,
+        )
+    ),
+    excess=Share,
+    lift=Finite | None,
+    at_most=Finite | None,
+    **dict.fromkeys(("known", "columns"), list[str]),
+    left_out=list[tuple[str, str]],
+    n_released=Positive,
+    is_twin=bool,
+    **_HEAD,
+)
