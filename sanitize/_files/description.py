@@ -42,7 +42,7 @@ class TableDescription:
     Examples
     --------
     >>> TableDescription(delimiter=";", decimal=",", missing=["NA"], types={"zip": "code", "born": "%d.%m.%Y"})
-    TableDescription(delimiter=';', decimal=',', missing=('NA',), types={'zip': 'code', 'born': '%d.%m.%Y'})
+    TableDescription(delimiter=';', missing=('NA',), decimal=',', types={'zip': 'code', 'born': '%d.%m.%Y'})
     """
 
     delimiter: str | None = None

@@ -40,8 +40,10 @@ def test_rare_values_are_counted_and_said(town, tmp_path, monkeypatch, capsys):
     section = next(one for one in report.to_dict()["sections"] if one["name"] == "replaced")
     assert section["rows"] == [["town", n_rare, n_rare, 0, 0, 0]]
     words = "more than 1 % of the rows are written with another value of town"
-    for text in (report.to_text(full=False), report.to_text(), report.to_html(), report.to_json(audience="public")):
+    for text in (report.to_text(full=False), report.to_text(), report.to_html()):
         assert words in " ".join(text.split())
+    # Whether they are more than that is a figure of the table.
+    assert words not in " ".join(report.to_json(audience="public").split())
     assert "in rare combinations" not in report.to_html(audience="public")
     again = type(report).from_json(report.to_json())
     assert again.to_json() == report.to_json()
