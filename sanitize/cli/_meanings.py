@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanitize._tables.columns import value_type
-from sanitize.binning import is_numeric
+from sanitize.binning import as_numbers, is_numeric
 
 # Whole numbers of so many digits and more, all of one width, are codes rather than amounts.
 _CODE_DIGITS = 4
@@ -67,7 +67,7 @@ class Traits:
         if not len(values):
             return
         if is_numeric(values.type):
-            self._look_at_numbers(values.cast(pa.float64()).to_numpy(zero_copy_only=False), codes)
+            self._look_at_numbers(as_numbers(values), codes)
         elif pa.types.is_string(values.type):
             lengths = pc.utf8_length(values).to_numpy(zero_copy_only=False)
             known = codes[codes >= 0]
@@ -83,7 +83,8 @@ class Traits:
         if self.is_sequence:
             rows = numbers[codes]
             before = [] if self._last is None else [self._last]
-            self.is_sequence = bool((codes >= 0).all() and (np.diff([*before, *rows]) == 1).all())
+            with np.errstate(invalid="ignore"):  # of infinite ones
+                self.is_sequence = bool((codes >= 0).all() and (np.diff([*before, *rows]) == 1).all())
             self._last = float(rows[-1])
 
 
@@ -108,7 +109,7 @@ def meaning_of(survey: Any, names: Collection[str]) -> tuple[str, str]:
     if survey.distinct:
         is_long = traits.has_blanks and traits.n_letters > _SENTENCE * traits.n_texts
         return ("free text", "sentences") if is_long else ("identifier", "a different text in most rows")
-    if traits.has_digits and not traits.has_blanks:
+    if traits.n_texts and traits.has_digits and not traits.has_blanks:
         return "code", f"{many} texts with digits and without blanks"
     return "category", f"{many} texts"
 

@@ -162,7 +162,7 @@ def _inferred(table: Source) -> tuple[Source, dict[str, str], list[tuple[str, st
 
 def _ends_in_nought(values: Any) -> Any:
     """Which numbers are multiples of ten, as rounded amounts are."""
-    numbers = values.cast(pa.float64())
+    numbers = values.cast(pa.float64(), safe=False)
     return pc.equal(pc.subtract(pc.floor(pc.divide(numbers, 10.0)), pc.divide(numbers, 10.0)), 0.0)
 
 

@@ -329,3 +329,21 @@ def test_dates_of_text_are_cut_however_they_are_written(form, bins, tmp_path):
     # Whole tables read dates in any form, too.
     found = sz.TreeMerging(budget, **settings).numbers
     assert CsvSource.open(tmp_path / "raw.csv", found).schema.field("born").type == pa.date32()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [2**53 + 1, None, 2**60],
+        [float("inf"), float("-inf"), 1.0],
+        [float("nan"), None, 2.5],
+        [None, None, None],
+        [2**63 - 1],
+    ],
+)
+def test_numbers_of_any_size_have_a_type(values, tmp_path, capsys):
+    pyarrow.parquet.write_table(pa.table({"x": values * 20, "s": ["p"] * 20 * len(values)}), tmp_path / "raw.parquet")
+    assert main(["init", str(tmp_path / "raw.parquet")]) == 0
+    drafted = tomllib.loads(capsys.readouterr().out)
+    assert drafted["types"]["x"] in ("quantity", "category")
+    assert "source" not in drafted
