@@ -199,7 +199,8 @@ def envelope_of(lifts: Vector, p_y: Vector, bound: float) -> tuple[float, Vector
     """Largest mass of what is made of Y that has a lift of at least ``bound``, and thresholds t_s that prove it.
 
     With t_s for e^u - 1 / (λ_s P(s)) the dual program is the least of Σ_y P(y) max(0, max_s (l - t_s) / (e^u - t_s)),
-    from lifts of shape (n_s, n_y). Secrets that no symbol has such a lift of need no room: t_s = e^u.
+    from lifts of shape (n_s, n_y). Secrets that no symbol has such a lift of need no room: t_s = e^u. See proof 6 in
+    docs/theory/proofs.md.
     """
     thresholds = np.full(len(lifts), bound)
     reached = np.flatnonzero(lifts.max(axis=1) >= bound)
