@@ -36,10 +36,13 @@ __all__ = [
     "min_lift",
     "min_log_lift",
     "pml_envelope",
+    "pml_quantile",
 ]
 
 # A row of the program of the envelope is broken by more than the solver leaves, which is 1e-10.
 _BROKEN = 2e-10
+# Nats between the ends of a quantile.
+_QUANTILE = 1e-9
 
 
 def lift(joint: JointDistribution) -> NDArray[np.float64]:
@@ -154,11 +157,50 @@ def pml_envelope(joint: JointDistribution, u: float) -> float:
     return envelope_of(lift(joint) * (1 + SAME), joint.p_x, float(least))[0]
 
 
+def pml_quantile(joint: JointDistribution, delta: float) -> float:
+    """Least ε at which at most a mass δ of anything made of Y has a pointwise maximal leakage above it, in nats.
+
+    It is the inverse ε(δ) of `pml_envelope`: sup P(log Λ(Z) > ε) over all Z made of Y is at most δ, and no smaller ε
+    has that. So Y is (ε, δ)-PML for whatever reads it [Saeidian], and within `PMLEnvelopeBudget(ε, δ)`.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Of (S, Y).
+    delta : float
+        δ, from 0 to 1.
+
+    Returns
+    -------
+    float
+        At least the quantile, by no more than 1e-9.
+
+    Examples
+    --------
+    >>> from sanitize.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.1, 0.0, 0.4], [0.0, 0.1, 0.4]])
+    >>> [round(pml_quantile(joint, delta), 4) for delta in (0.0, 0.2222, 0.5, 1.0)]
+    [0.6931, 0.6419, 0.3365, 0.0]
+    """
+    delta = number("delta", delta, 0, 1)
+    low, high = 0.0, max(0.0, float(max_log_lift(joint).max()))
+    if delta == 1:
+        return 0.0
+    lifts = lift(joint)
+    while high - low > _QUANTILE:
+        middle = (low + high) / 2
+        # Above the middle, a lift on it is none.
+        mass, _ = envelope_of(lifts, joint.p_x, math.exp(middle) * (1 + SAME))
+        low, high = (low, middle) if mass <= delta else (middle, high)
+    return high
+
+
 def envelope_of(lifts: Vector, p_y: Vector, bound: float) -> tuple[float, Vector]:
     """Largest mass of what is made of Y that has a lift of at least ``bound``, and thresholds t_s that prove it.
 
     With t_s for e^u - 1 / (λ_s P(s)) the dual program is the least of Σ_y P(y) max(0, max_s (l - t_s) / (e^u - t_s)),
-    from lifts of shape (n_s, n_y). Secrets that no symbol has such a lift of need no room: t_s = e^u.
+    from lifts of shape (n_s, n_y). Secrets that no symbol has such a lift of need no room: t_s = e^u. See proof 6 in
+    docs/theory/proofs.md.
     """
     thresholds = np.full(len(lifts), bound)
     reached = np.flatnonzero(lifts.max(axis=1) >= bound)

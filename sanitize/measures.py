@@ -286,7 +286,7 @@ def effective_share(joint: JointDistribution, channel: Channel) -> float:
 
     A test for a small difference h from P_X has the power that n χ² gives it. Released rows leave E[E[h(X)|Y]²] of
     E[h(X)²], and the mean over all functions h of mean 0 is (Σ_xy P(x) P(y|x)² / P(y) - 1) / (|X| - 1): that of the
-    squared correlations. 1 where every row is released as it is, and 0 where nothing is.
+    squared correlations: proof 9 in docs/theory/proofs.md. 1 where every row is released as it is, 0 where nothing is.
 
     Parameters
     ----------

@@ -132,6 +132,29 @@ def test_the_masses_of_two_secrets_add_up():
     assert pml_envelope(joint, u) == pytest.approx(2 / 9, abs=SOLVED)
 
 
+@pytest.mark.parametrize(("p", "eps"), [(0.1, math.log(4)), (0.3, 1.0), (0.02, 2.0)])
+def test_of_a_noisy_bit_the_quantile_has_a_closed_form(p, eps):
+    """The rarer symbol takes in of the commoner one until e^u is the mean of both: l + (1 - l)/δ."""
+    noisy = JointDistribution.from_matrix([[1 - p, 0], [0, p]]).push(sz.randomized_response(2, eps))
+    keep, rare = math.exp(eps) / (1 + math.exp(eps)), noisy.p_x[1]
+    low, other = (1 - keep) / (1 - rare), keep / (1 - rare)
+    for delta in np.linspace(rare + 1e-6, 0.999, 7):
+        expected = math.log(low + (1 - low) / delta)
+        if expected > math.log(other) + 1e-6:  # else the commoner symbol counts by itself
+            assert sz.lifts.pml_quantile(noisy, delta) == pytest.approx(expected, abs=2e-8)
+    assert sz.lifts.pml_quantile(noisy, 0.0) == pytest.approx(math.log(keep / rare), abs=2e-9)
+
+
+@settings(max_examples=20)
+@given(strategies.joints(), st.floats(0.0, 0.99))
+def test_the_quantile_is_the_inverse_of_the_envelope(joint, delta):
+    found = sz.lifts.pml_quantile(joint, delta)
+    assert pml_envelope(joint, found + 1e-8) <= delta + SOLVED
+    assert sz.budgets.PMLEnvelopeBudget(found, delta + SOLVED).excess(joint).max() <= 0
+    if found > 1e-6:
+        assert pml_envelope(joint, found - 1e-6) >= delta - SOLVED
+
+
 def program(joint, u):
     """The largest mass of q, with all its variables at once."""
     gains = sz.lift(joint) - math.exp(u)

@@ -24,3 +24,7 @@ from ._lift import (
     sibson_bound as sibson_bound,
     total_variation_bound as total_variation_bound,
 )
+from ._pointwise import (
+    max_lift_from_min_lift as max_lift_from_min_lift,
+    min_lift_from_max_lift as min_lift_from_max_lift,
+)

@@ -271,6 +271,16 @@ class LiftBudget(_LiftBased):
         return cls(lower=eps, upper=eps)
 
     @classmethod
+    def pml(cls, eps: float) -> LiftBudget:
+        """ε-PML: pointwise maximal leakage, the max-log-lift, at most ε in every released symbol [Saeidian]."""
+        return cls(lower=math.inf, upper=eps)
+
+    @classmethod
+    def pmc(cls, eps: float) -> LiftBudget:
+        """ε-PMC: pointwise maximal cost, the log of the largest inverse lift, at most ε in every symbol [Saeidian]."""
+        return cls(lower=eps, upper=math.inf)
+
+    @classmethod
     def from_ldp(cls, eps: float, min_share: float = 0.5) -> LiftBudget:
         """Budget that implies ε-LDP of S: ``min_share`` of ε for the min-lift, the rest for the max-lift."""
         with checking("LiftBudget.from_ldp"):

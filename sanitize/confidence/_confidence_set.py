@@ -181,7 +181,7 @@ class ConfidenceSet:
 
         Notes
         -----
-        Ends and distances are those that bets on sums with mean 0 refuse, see ``sanitize/confidence/_weighted.py``.
+        Ends and distances are those that bets on sums with mean 0 refuse, see proof 2 in docs/theory/proofs.md.
         They hold together (Bonferroni, with n_s + 1 intervals of the variance), and are wider than Clopper-Pearson
         intervals of as many rows with one weight.
 

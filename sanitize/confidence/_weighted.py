@@ -1,28 +1,10 @@
 """Intervals for the population behind weighted rows, in independent clusters: bets on sums whose mean is 0.
 
-Let cluster c (a row by itself is one) have the weight t_c of rows with s, and the share r_c of it with s and x; weights
-are in units of the largest total that a cluster of the frame could have, which the design has to say: that of the
-sample is less where the largest clusters were not drawn, and then nothing below holds. If P(x|s) = p is the ratio of
-the means of Σ r_c t_c and Σ t_c, the sum of Z_c = (r_c - p) t_c has mean 0. For 0 <= λ < 1/p every factor 1 + λ Z_c is
-positive, and their product K has a mean of at most 1:
-
-* of independent clusters with means μ_c of Z_c, fixed numbers of each stratum included, that is
-  Π (1 + λ μ_c) <= exp(λ Σ μ_c) = 1;
-* of n clusters drawn without replacement from the N of a stratum it is the elementary symmetric mean of the means of
-  the factors, at most the n-th power of their mean [Maclaurin], and the rest follows as before. Rows may be drawn
-  within the clusters, too.
-
-So K, or an average of such products, reaches 1/α with probability at most α [Markov], and p is refused where it does.
-With λ = min(κ / √(p (1 - p)), 0.9 / p) every factor falls as p grows, since (r - p) / √(p (1 - p)) and r/p - 1 do for
-0 <= r <= 1. So all below a refused p is refused, too, and the lower end is where that stops; the upper end is 1 minus
-the lower one of all other symbols.
-
-The best κ is about √(2 log(1/α) / v) for v the mean of Σ t_c², which the design and the distribution fix. So v is
-bounded first, by bets of many κ on t_c² minus its mean. Then p is refused where the bets of both ends of v refuse it:
-so do those of any v between them, because log K is concave in λ.
-
-As log(1 + λ Z) is concave in t and in r, a cluster may be split between two sizes that it is a mean of, or into r of
-one with x only and 1 - r of one without it: K becomes no larger by that.
+Let cluster c (a row by itself is one) have the weight t_c of rows with s, in units of the largest total that a cluster
+of the frame could have, and the share r_c of it with s and x. At P(x|s) = p the sum of Z_c = (r_c - p) t_c has mean 0,
+the product of 1 + λ Z_c a mean of at most 1, and p is refused where it reaches 1/α. With λ = min(κ / √(p (1 - p)), 0.9
+/ p) all below a refused p is refused, too. The mean v of Σ t_c², which decides the best κ, is bounded first. What that
+assumes of the design and why it holds is proof 2 in docs/theory/proofs.md.
 """
 
 from __future__ import annotations

@@ -63,8 +63,8 @@ class _Form(Declared, frozen=True):
     def spent(self) -> float:
         """Level ε of all fits together at the δ of the book: the least of some ways to add them up.
 
-        Some fits count by (ε, δ) and the others by ρ: those that cost most ρ for their ε first, from none to all. Equal
-        fits count alike, since the sum is concave in how many of them count plainly.
+        Some fits count by (ε, δ) and the others by ρ (proof 10 in docs/theory/proofs.md): those that cost most ρ for
+        their ε first, from none to all. Equal fits count alike: the sum is concave in how many of them count plainly.
         """
         fits = sorted(self.fits, key=lambda fit: (-fit.rho / max(fit.eps, SMALLEST_POSITIVE), fit.delta))
         ends = [n for n in range(len(fits) + 1) if n in (0, len(fits)) or fits[n - 1] != fits[n]]

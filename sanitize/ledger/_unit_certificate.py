@@ -7,7 +7,7 @@ intervals of those in the first release. Units are independent draws; rows of on
 Which groups there are depends on what passed before, so every split that could ever be tried has a share of the
 probability of error, fixed by the fifth alone. A group hands on what it has: to the test, to itself in case its
 blocks do not pass, to those of it who are absent, and the rest to its blocks. It never hands on more than it has, so
-the shares of all that could be tested add up to the probability of error at most (docs/theory/mechanisms.md).
+the shares of all that could be tested add up to the probability of error at most: proof 5 in docs/theory/proofs.md.
 """
 
 from __future__ import annotations

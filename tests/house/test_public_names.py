@@ -36,6 +36,7 @@ NAMES = {
     "bounds": """
         alpha_lift_bound alpha_lift_inverse_bound arimoto_bound chi2_bound chi2_lift_inverse_bound l1_lift_bound
         l1_lift_inverse_bound ldp_bound max_lift_from_alpha max_lift_from_chi2 max_lift_from_l1
+        max_lift_from_min_lift min_lift_from_max_lift
         min_lift_from_alpha_inverse min_lift_from_chi2_inverse min_lift_from_l1_inverse mutual_information_bound
         sibson_bound total_variation_bound
     """,
@@ -87,7 +88,7 @@ NAMES = {
     """,
     "lifts": """
         alpha_lift alpha_lift_inverse chi2_lift chi2_lift_inverse l1_lift l1_lift_inverse ldp_ratio lift
-        log_lift max_lift max_log_lift min_lift min_log_lift pml_envelope
+        log_lift max_lift max_log_lift min_lift min_log_lift pml_envelope pml_quantile
     """,
     "measures": """
         arimoto_information chi2_divergence dobrushin_coefficient effective_share ldp_epsilon max_information

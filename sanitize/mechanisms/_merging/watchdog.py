@@ -77,7 +77,10 @@ def watchdog(
 
 
 def _merged_set(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> Codes:
-    """High-risk symbols and the low-risk ones that join them, by the cheapest set found."""
+    """High-risk symbols and the low-risk ones that join them, by the cheapest set found.
+
+    Of at most 12 that may join it is the cheapest of all, which proof 1 in docs/theory/proofs.md is about.
+    """
     risks = set_risks(joint, budget, confidence)
     low = risks.safe(risks.columns)
     high_risk, low_risk = np.flatnonzero(~low), np.flatnonzero(low)

@@ -51,7 +51,7 @@ def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, ef
     missing. For total variation and maximal leakage the best posteriors are vertices of cells in which g is linear,
     and one program over all of them is exact; where they are too many to list, `PricedCells` finds some of them and
     bounds the others. For mutual information `Price.descended` finds columns, and `lowest` proves how far from the
-    last ones the best may be. Proofs: docs/theory/mechanisms.md.
+    last ones the best may be. See proof 7 in docs/theory/proofs.md.
     """
     free = Problem.of(joint, limited(math.inf, math.inf), gap)
     if budget.excess(joint).max() <= 0:

@@ -34,7 +34,7 @@ class SideKnowledge:
     where l_w(s,x) is P(s|x,w) / P(s|w).
 
     A budget that holds in two cases may not hold for who knows that one of them does: P(s|y) of both together weighs
-    them by P(w|y), P(s) by P(w). So each such sum of cases is a case of its own.
+    them by P(w|y), P(s) by P(w). So each such sum of cases is a case of its own: proof 8 in docs/theory/proofs.md.
 
     Attributes
     ----------

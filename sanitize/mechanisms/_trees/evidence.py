@@ -1,4 +1,4 @@
-"""What fresh rows prove of the lifts of released symbols that other rows chose.
+"""What fresh rows prove of the lifts of symbols that other rows chose: proofs 3 and 4 in docs/theory/proofs.md.
 
 A released symbol y has P(y|cell) ∝ w(cell) with w in [0, 1]. With m = E w, q = E w 1{S=s} and π = P(s) its lift is
 q / (m π). Rows are independent draws of (S, cell). To prove q <= r π m, take numbers μ, b (about m and r π) and
