@@ -15,6 +15,7 @@ import sanitize as sz
 from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LiftBudget
 from sanitize.errors import InvalidBudget
 from sanitize.mechanisms import optimal_random_response, solve_optimal_random_response
+from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._random_response import averaged
 from sanitize.mechanisms._response_solver.posterior_set import PosteriorSet
 
@@ -121,6 +122,24 @@ def test_tangents_cut_nothing_off_and_what_surely_holds_does(budget):
         on_border = within.border(corners[:, 0][~within.contains(lifts[:, 0])])
         touching = np.abs(within.tangent_cuts(on_border) @ on_border.T).min(axis=0)
         assert touching.max() < 1e-6
+
+
+@pytest.mark.parametrize("budget", BUDGETS[1:], ids=repr)
+def test_no_posterior_is_below_what_is_proved_and_one_is_found_where_there_is(budget):
+    joint, rng = sz.datasets.make_joint(4, 3, random_state=3), np.random.default_rng(1)
+    within = PosteriorSet.of(joint, budget)
+    grid = rng.dirichlet(np.full(4, 0.5), 200_000)
+    grid = grid[within.contains(grid @ within.lifts.T)]
+    for mu in rng.random((4, 4)):
+        price = averaged.BoundedPrice(within, averaged.Loss(), mu)
+        least = price.of(grid).min()
+        proved, below = averaged.lowest(price, least - 0.05, Effort(10**8))
+        assert proved == least - 0.05
+        assert not len(below)
+        _, below = averaged.lowest(price, least + 0.005, Effort(10**8))
+        assert len(below)
+        assert (price.of(below) < least + 0.005).all()
+        assert within.contains(below @ within.lifts.T).all()
 
 
 def test_the_gain_cuts_are_the_l1_lift():
