@@ -172,6 +172,18 @@ def test_polytopes_around_the_set_bound_what_the_simplices_prove(budget, monkeyp
     assert proved.utility - 1e-9 <= made.bound <= proved.bound + 0.1
 
 
+def test_a_search_that_finds_no_columns_has_an_honest_bound(monkeypatch):
+    joint, budget = sz.datasets.make_joint(5, 3, random_state=0), Chi2LiftBudget(lower=FREE, upper=0.15)
+    best = solve_optimal_random_response(joint, budget, gap=1e-4)
+    monkeypatch.setattr(averaged._Search, "_improved", lambda self, q: False)
+    for face in (100, math.inf):
+        monkeypatch.setattr(averaged, "_FACE", face)
+        made = solve_optimal_random_response(joint, budget, gap=1e-4)
+        assert made.status != "optimal"
+        assert made.utility < best.utility - 0.01
+        assert made.bound >= best.utility - 1e-9
+
+
 def test_with_a_target_most_of_it_is_kept():
     joint, budget = sz.datasets.make_joint(6, 3, random_state=4), Chi2LiftBudget(lower=0.5, upper=0.2)
     target = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1.0]])
