@@ -15,6 +15,7 @@ import sanitize as sz
 from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LiftBudget
 from sanitize.errors import InvalidBudget
 from sanitize.mechanisms import optimal_random_response, solve_optimal_random_response
+from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._random_response import averaged
 from sanitize.mechanisms._response_solver.posterior_set import PosteriorSet
 
@@ -123,6 +124,25 @@ def test_tangents_cut_nothing_off_and_what_surely_holds_does(budget):
         assert touching.max() < 1e-6
 
 
+@pytest.mark.parametrize("budget", [*BUDGETS[1:], AlphaLiftBudget(2, lower=FREE, upper=0.001)], ids=repr)
+def test_no_posterior_is_below_what_is_proved_and_one_is_found_where_there_is(budget):
+    joint, rng = sz.datasets.make_joint(4, 3, random_state=0), np.random.default_rng(1)
+    within = PosteriorSet.of(joint, budget)
+    grid = rng.dirichlet(np.full(4, 0.5), 200_000)
+    grid = np.concatenate([grid, within.border(grid[:20_000])])
+    grid = grid[within.contains(grid @ within.lifts.T)]
+    for mu in rng.random((4, 4)):
+        price = averaged.BoundedPrice(within, averaged.Loss(), mu)
+        least = price.of(grid).min()
+        proved, below = averaged.lowest(price, least - 0.05, Effort(10**8))
+        assert proved == least - 0.05
+        assert not len(below)
+        _, below = averaged.lowest(price, least + 0.005, Effort(10**8))
+        assert len(below)
+        assert (price.of(below) < least + 0.005).all()
+        assert within.contains(below @ within.lifts.T).all()
+
+
 def test_the_gain_cuts_are_the_l1_lift():
     joint = sz.datasets.make_joint(6, 4, random_state=1)
     within = PosteriorSet.of(joint, L1LiftBudget(lower=FREE, upper=0.2))
@@ -150,6 +170,18 @@ def test_polytopes_around_the_set_bound_what_the_simplices_prove(budget, monkeyp
     made = solve_optimal_random_response(joint, budget, gap=1e-3)
     assert made.utility >= proved.utility - 0.01
     assert proved.utility - 1e-9 <= made.bound <= proved.bound + 0.1
+
+
+def test_a_search_that_finds_no_columns_has_an_honest_bound(monkeypatch):
+    joint, budget = sz.datasets.make_joint(5, 3, random_state=0), Chi2LiftBudget(lower=FREE, upper=0.15)
+    best = solve_optimal_random_response(joint, budget, gap=1e-4)
+    monkeypatch.setattr(averaged._Search, "_improved", lambda self, q: False)
+    for face in (100, math.inf):
+        monkeypatch.setattr(averaged, "_FACE", face)
+        made = solve_optimal_random_response(joint, budget, gap=1e-4)
+        assert made.status != "optimal"
+        assert made.utility < best.utility - 0.01
+        assert made.bound >= best.utility - 1e-9
 
 
 def test_with_a_target_most_of_it_is_kept():

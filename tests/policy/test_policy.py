@@ -232,7 +232,7 @@ INVALID = {
     ),
     "notion of optimal": (
         edited(FULL, 'notion = "ldp"\neps = 2', 'notion="capacity"\nnats=1'),
-        "budget.notion must be 'lift' or 'ldp' or 'l1' or 'chi2' or 'alpha' with optimal-random-response, got 'capacity'",
+        "'lift' or 'ldp' or 'l1' or 'chi2' or 'alpha' with optimal-random-response, got 'capacity'",
     ),
     "capacity with merging": (
         edited(edited(SMALL, "upper = 0.5", 'notion = "capacity"'), "lower = 1.5", "nats = 1"),
