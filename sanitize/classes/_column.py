@@ -39,6 +39,8 @@ OTHER = "(other)"
 MISSING, BETWEEN = -1, -2  # in place of a value
 # Values that are all written as themselves; of twice as many only those that more rows have than their neighbours.
 _LISTED = 64
+# Groups of declared edges, at most; more bins share them.
+_DECLARED = 100
 # Bins of a number that are written for each group that the model speaks of.
 _FINER = 2
 
@@ -346,7 +348,8 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         finest = _finest(np.bincount(coarsest[chosen], counts[chosen], len(units) + 1), units)
         edges = coarse = numbers[:0]
         if len(declared) > 1:
-            edges = coarse = np.unique(np.array(declared, numbers.dtype))
+            edges = np.unique(np.array(declared, numbers.dtype))
+            coarse = np.append(edges[:-1][:: -(-len(edges) // _DECLARED)], edges[-1:])
         elif len(numbers):
             coarse = _edges(numbers, counts, heavy, most, finest, units)
             fine = _edges(numbers, counts, heavy, _FINER * most, finest, units)

@@ -23,7 +23,7 @@ _ROUNDS, _SETTLED = 60, 5e-4
 _STARTS, _TRIAL = 2, 8
 # Columns of many groups would decide alone what classes are: logarithms of chances are divided by this power of the
 # entropy of their column in nats, which is at least so much.
-_EVEN, _LEAST_ENTROPY = 0.5, 0.05
+_EVEN, _LEAST_ENTROPY = 0.35, 0.05
 # Logarithms are rounded to this, so that the last digits of sums decide nothing.
 _GRID = 2.0**20
 

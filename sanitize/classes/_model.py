@@ -113,6 +113,7 @@ class Writer(Declared, frozen=True, eq=False):
     def __post_init__(self) -> None:
         require(self.chances.ndim == 2 and len(self.chances) == self.column.n_groups)
         require(self.base.shape == self.chances.shape[::-1] and self.chances.shape[1] > 0)
+        require(self.column.n_groups < 1 << 7)  # so that weights sum to less than 31 bits
         require(len(self.given) == len(self.slopes))
         require(all(slope.ndim == 2 and slope.shape[1] == self.column.n_groups for slope in self.slopes))
         for logs in (self.chances, self.base, *self.slopes):
@@ -175,7 +176,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         ----------
         table : mapping of name to column
         words : RandomWords
-            For where the search for classes starts, and which rows of many are learned from.
+            For where the search for classes starts.
         n_classes : int, optional
             By default a number that grows with the rows.
         weights : ndarray, shape (n,), optional
@@ -225,8 +226,13 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
 
     @property
     def membership(self) -> float:
-        """AUC, about, of somebody who knows all rows but one and asks whether a person's is among them."""
-        return NormalDist().cdf((self.n_parameters / (2 * max(self.n_rows, 1))) ** 0.5)
+        """AUC, about, of somebody who knows all rows but one and asks whether a person's is among them.
+
+        As many rows are generated as there are; of a person whose row is not learned from they show nothing.
+        """
+        n_learned = max(min(self.n_rows, _CLASS_ROWS), 1)
+        learned = NormalDist().cdf((self.n_parameters * self.n_rows / 2) ** 0.5 / n_learned)
+        return 0.5 + (learned - 0.5) * n_learned / max(self.n_rows, 1)
 
     def memberships(self, table: Mapping[str, Any], workers: int = 1) -> NDArray[np.int64]:
         """Return the chances of classes given each row, in whole numbers that sum to `UNIT`, shape (n, n_classes).
@@ -317,7 +323,8 @@ def _writers(
         base = np.clip(base + constant, LEAST_LOG, -LEAST_LOG)
         earlier, rule = tuple(order.index(one) for one in near), _look_up(fitted, place)
         writers.append(Writer(columns[place], chances[place], base, earlier, tuple(slopes), rule))
-    return tuple(writers), round(sum(design.degrees(penalty) for design in designs))
+    within = sum(len(column.places) - column.n_groups for column in columns)  # of outcomes in each group
+    return tuple(writers), within + round(sum(design.degrees(penalty) for design in designs))
 
 
 def _designs(
@@ -385,7 +392,7 @@ def _n_groups(n_rows: int) -> int:
 
 def _n_classes(n_rows: int) -> int:
     """Classes by the rows there are."""
-    return max(2, min(64, round(0.5 * n_rows**0.5)))
+    return max(2, min(64, round(0.7 * n_rows**0.5)))
 
 
 def _n_degrees(n_rows: int) -> float:

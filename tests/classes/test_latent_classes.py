@@ -362,6 +362,13 @@ def test_declared_edges_are_those_of_the_groups():
     assert column.n_groups == 4
 
 
+def test_many_declared_edges_share_groups():
+    edges = list(range(0, 20_000, 25))
+    column = LatentClassModel.fit(people(), KEY, edges={"income": edges}).columns[3]
+    assert column.edges.to_pylist() == edges
+    assert column.n_groups <= 101
+
+
 def test_threads_of_linear_algebra_change_nothing():
     with threadpool_limits(2):
         two = plain(LatentClassModel.fit(people(), KEY))
