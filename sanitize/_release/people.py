@@ -39,7 +39,7 @@ _FEW_VALUES, _MOST_ROWS_EACH, _MOST_ROWS_NAMED = 10, 50, 100
 _MOST, _NEARLY_ALL = 0.5, 0.95
 # Two rows of the table agree on a column that varies no more often than this.
 _VARIES = 0.8
-_LOOKED_AT = 1000
+_LOOKED_AT, _VALUES, _OTHERS = 1000, 300, 20
 
 _PEOPLE = (
     "patients?|patienten|persons?|personen|people|customers?|clients?|users?|members?|employees?|students?|subjects?|"
@@ -130,7 +130,7 @@ def looks_like_people(name: str, columns: Mapping[str, Coded], times: NDArray[An
         return "name"
     if is_written_like_people(column.values, rows_each):
         return "shape"
-    if rows_each <= _MOST_ROWS_EACH and _goes_with_others(name, columns, times):
+    if 2 <= rows_each <= _MOST_ROWS_EACH and _goes_with_others(name, columns, times):
         return "behaviour"
     return None
 
@@ -164,41 +164,50 @@ def is_written_like_people(values: pa.Array, rows_each: float) -> bool:
 
 
 def _goes_with_others(name: str, columns: Mapping[str, Coded], times: NDArray[Any]) -> bool:
-    """Whether rows with one value agree on most other columns, those not counted that follow from another of them."""
+    """Whether rows with one value agree on most other columns, those not counted that follow from another of them.
+
+    Some of the values are looked at, and some of the other columns.
+    """
     own = columns[name]
-    if pa.types.is_boolean(own.values.type):
+    if not _may_be_names(own.values):
         return False
+    lines = np.flatnonzero(own.codes % (len(own.values) // _VALUES + 1) == 0)
+    own, times = Coded(own.values, own.codes[lines]), times[lines]
     # As many values as its own name the same: they say nothing of it.
-    others = {
-        other: column
-        for other, column in columns.items()
-        if other != name and 1 < len(column.values) < len(own.values) / 2 and _varies(column, times)
-    }
-    if not others or _pairs(own, times) < max(len(own.values), np.sum(times) / 4):
-        return False
-    constant = [other for other, column in others.items() if _agree(own, column, times) >= _NEARLY_ALL]
-    free = [other for other in others if other not in constant]
+    likely = [other for other, column in columns.items() if 1 < len(column.values) < len(own.values) / 2]
+    others, constant, n_free = dict[str, Coded](), list[str](), 0
+    for other in likely[:: len(likely) // _OTHERS + 1]:
+        column = Coded(columns[other].values, columns[other].codes[lines])
+        if other == name or not _varies(column, times):
+            continue
+        others[other] = column
+        is_constant = _agree(own, column, times) >= _NEARLY_ALL
+        constant, n_free = [*constant, other] if is_constant else constant, n_free + (not is_constant)
+        if n_free >= _OTHERS / 2:
+            return False
     # A town goes with its region, and a post code with both: one thing that is known, not two.
-    constant = [
+    known = [
         other
         for i, other in enumerate(constant)
         if not any(
-            _agree(columns[finer], columns[other], times) >= _NEARLY_ALL
+            _agree(others[finer], others[other], times) >= _NEARLY_ALL
             for j, finer in enumerate(constant)
-            if (len(columns[finer].values), j) > (len(columns[other].values), i)
+            if (len(others[finer].values), j) > (len(others[other].values), i)
         )
     ]
-    return len(constant) > _MOST * (len(constant) + len(free)) and len(constant) > 1
+    return len(known) > max(1, n_free)
+
+
+def _may_be_names(values: pa.Array) -> bool:
+    """Whether values are texts, dates or whole numbers; amounts have fractions."""
+    if pa.types.is_floating(values.type):
+        return bool((np.mod(values.drop_null().to_numpy(zero_copy_only=False), 1) == 0).all())
+    return not pa.types.is_boolean(values.type)
 
 
 def _varies(column: Coded, times: NDArray[Any]) -> bool:
     shares = np.bincount(column.codes, times) / np.sum(times)
     return float(shares @ shares) <= _VARIES
-
-
-def _pairs(own: Coded, times: NDArray[Any]) -> float:
-    """Rows that have another row with the same value before them."""
-    return float(np.sum(times)) - len(np.unique(own.codes))
 
 
 def _agree(own: Coded, other: Coded, times: NDArray[Any]) -> float:
