@@ -28,7 +28,8 @@ from sanitize._tables.columns import as_arrow, ascending
 from sanitize._tables.frame import Table
 from sanitize._tables.keys import distinct_rows
 from sanitize.budgets import LDPBudget, LiftBudget, as_budget, limits_for
-from sanitize.classes import ClassPartition, LatentClassModel
+from sanitize.channel import Channel
+from sanitize.classes import UNIT, ClassPartition, LatentClassModel, couple_classes
 from sanitize.confidence import REPEATED, check_confidence, repeats_too_often
 from sanitize.errors import ColumnError
 from sanitize.joint import sparse_counts
@@ -37,7 +38,7 @@ from sanitize.report import Section, with_columns
 from sanitize.trees import Profiles, chosen_pairs, design_rows, grouped, is_ordered, read_hierarchy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from sanitize._sampling.noise import Randomness, RandomWords
     from sanitize._tables.columns import ArrowColumn
     from sanitize.budgets import Budget
-    from sanitize.joint import ContingencyTable
+    from sanitize.joint import ContingencyTable, JointDistribution
     from sanitize.report import ReleaseFacts
     from sanitize.trees import Hierarchy
 
@@ -204,7 +205,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         else:
             made = getattr(mechanisms, kind.replace("-", "_"))
             settings |= {} if kind == "watchdog" else {"effort": self.effort}
-        return Specification("latent classes", partial(made, **settings), budget)
+        return Specification("latent classes", partial(made, **settings), budget, prints=False)
 
     def layout(self, table: Table, sensitive_features: Any = None, weights: Weights = None) -> LaidOut:
         """Roles of the columns, and classes fitted on the public ones."""
@@ -271,7 +272,11 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         elif self.target is not None:
             of_target = dict(layout.column_counts())[self.target].toarray()
             more["target"] = of_target / of_target.sum(axis=0)
-        return replace(spec, mechanism=partial(spec.mechanism, **more)), layout, counted.clipped
+        return (
+            replace(spec, mechanism=partial(_written, design=partial(spec.mechanism, **more))),
+            layout,
+            counted.clipped,
+        )
 
     def _doubted(
         self, spec: Specification, layout: FittedClasses, counts: ContingencyTable, fresh: NDArray[np.int64]
@@ -298,6 +303,15 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         report = report.with_section(_classes_section(partition, counted, layout.fitted))
         shown = {"classes_": partition.model}
         return replace(release, layout=layout.bare(), report=report, printer=partition, beside=shown)
+
+
+def _written(joint: JointDistribution, design: Callable[..., Channel]) -> Channel:
+    """The channel that a rule designs, and then to the class that is written: as often as can be the row's own."""
+    channel = design(joint)
+    mass = (channel.matrix * joint.p_x[:, None]).T
+    mass[mass.sum(axis=1) == 0] = joint.p_x
+    writing = Channel.from_matrix(couple_classes(mass) / UNIT, channel.outputs, joint.public)
+    return channel.then(writing).with_optimality(channel.optimality)
 
 
 def _classes_section(partition: ClassPartition, counted: Counted, fitted: Mask | None) -> Section:
