@@ -1,6 +1,6 @@
 """The recipe for tables of many columns: a limit on what the latent class of a row reveals, and rows written by class.
 
-The public symbol of a row is its latent class, drawn from P(class | row): S - X - class - Y is a Markov chain, so what
+The public symbol of a row is its latent class, drawn given the row: S - X - class - Y is a Markov chain, so what
 is designed and certified for (S, class) holds for whole rows. Classes never see S.
 """
 
