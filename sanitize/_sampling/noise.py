@@ -65,7 +65,7 @@ def hidden(key: Any) -> Any:
     >>> hidden(b"sixteen of these"), hidden("or a text"), hidden(None)
     (<hidden>, <hidden>, None)
     """
-    if isinstance(key, (bytes, bytearray)):
+    if isinstance(key, bytes):
         return _HiddenBytes(key)
     return HiddenText(key) if isinstance(key, str) else key
 
