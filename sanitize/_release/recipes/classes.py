@@ -272,11 +272,8 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         elif self.target is not None:
             of_target = dict(layout.column_counts())[self.target].toarray()
             more["target"] = of_target / of_target.sum(axis=0)
-        return (
-            replace(spec, mechanism=partial(_written, design=partial(spec.mechanism, **more))),
-            layout,
-            counted.clipped,
-        )
+        written = partial(_written, design=partial(spec.mechanism, **more))
+        return replace(spec, mechanism=written), layout, counted.clipped
 
     def _doubted(
         self, spec: Specification, layout: FittedClasses, counts: ContingencyTable, fresh: NDArray[np.int64]
