@@ -88,8 +88,6 @@ from .mechanisms import (
 )
 from .notions import (
     approximate_dp as approximate_dp,
-    identifiability as identifiability,
-    renyi_dp as renyi_dp,
 )
 from .parquet import TableDescription as TableDescription, release_file as release_file
 from .policy import Policy as Policy

@@ -310,7 +310,6 @@ def test_attrs_hold_a_json_summary_without_symbols_or_counts():
         "format": 1,
         "mechanism": "subset merging",
         "budget": "LiftBudget(lower=1.0, upper=0.5)",
-        "confidence": None,
         "within_budget": True,
     }
     assert "owner" in df.attrs

@@ -160,9 +160,7 @@ class Drafts:
             return policy
         policy = with_mechanism(policy, name)
         settings = policy.channels[0].settings
-        if (
-            name == "tree-merging"
-        ):  # merging keeps the same whatever is printed, and a model of rows takes as long as a tree
+        if name == "tree-merging":  # it keeps the same whatever is written, and a model of rows takes as long as a tree
             return _with_channel(policy, settings={**settings, "output": "label"})
         if self._is_robust and name in OWNERS["gap"]:
             # A tenth of what a release spends: the rest would prove how little is missing, which no draft shows.

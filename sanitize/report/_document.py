@@ -136,14 +136,14 @@ def _declared_part(section: dict[str, Any]) -> dict[str, Any]:
 def release_note(report: Verdict) -> dict[str, Any]:
     """What a released file or frame says about itself: the verdict that anybody may see, and the declared budget."""
     verdict, budget = publish(claims(report))["verdict"], report.budget
-    return {
+    said = {
         "sanitize": __version__,
         "format": NOTE_FORMAT,
         "mechanism": verdict["mechanism"],
         "budget": _spelt(budget),
-        "confidence": verdict["confidence"],
         "within_budget": verdict["ok"],
     }
+    return said if verdict["confidence"] is None else said | {"confidence": verdict["confidence"]}
 
 
 def _spelt(budget: Any) -> str:

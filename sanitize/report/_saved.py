@@ -52,7 +52,7 @@ _MOST_BYTES = 1 << 28
 # Room for rounding of a figure beside its bound.
 _ROUNDING = 1e-6
 # Mechanisms that certify symbol by symbol, where others have a worst case over a set of distributions.
-_CERTIFIED = ("tree merging", "tree random response")
+_CERTIFIED = ("tree merging", "tree random response", "latent classes")
 
 
 _FIGURE = Number | None

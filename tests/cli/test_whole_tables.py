@@ -80,11 +80,11 @@ def test_settings_that_a_tree_does_not_have_are_refused(place, run, more, words)
     assert_line(err, words)
 
 
-def test_init_recommends_a_tree_where_tuples_are_too_many(place, run):
+def test_init_recommends_latent_classes_where_tuples_are_too_many(place, run):
     code, text, _ = run("init", "raw.parquet")
     assert code == 0
     policy = tomllib.loads(text)
-    assert policy["channel"]["mechanism"] == "tree-random-response"
+    assert policy["channel"]["mechanism"] == "latent-classes"
     assert "bins" not in policy["channel"]
     assert "fewer than 5 rows" in text
     assert "needs bins" not in text

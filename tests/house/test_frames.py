@@ -28,8 +28,8 @@ def frames() -> Any:
     ("door", "first", "most", "files"),
     [
         ("fit_transform", "Sanitizer.fit", 5, 33),
-        ("release_file", "release_file", 7, 43),
-        ("sanitize release", "main", 10, 55),
+        ("release_file", "release_file", 7, 49),
+        ("sanitize release", "main", 10, 58),
         ("verify_file", None, 0, 49),  # the channel of the receipt is measured, and nothing designed
     ],
 )

@@ -48,7 +48,6 @@ def test_the_footer_of_a_released_file_has_no_figure_and_is_verified(raw, tmp_pa
         "format": 1,
         "mechanism": "subset merging",
         "budget": "LiftBudget(lower=0.2, upper=0.2)",
-        "confidence": None,
         "within_budget": True,
         "rows": "shuffle",
     }

@@ -25,6 +25,7 @@ ESTIMATORS = {
     "exponential_channel": sz.ExponentialChannel,
     "gaussian_channel": sz.GaussianChannel,
     "joint_release": sz.JointRelease,
+    "latent_class_release": sz.LatentClassRelease,
     "tree_merging": sz.TreeMerging,
     "tree_random_response": sz.TreeRandomResponse,
 }
