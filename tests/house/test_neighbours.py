@@ -8,6 +8,7 @@ tables and artefacts, and finds new estimators and views; what is known to diffe
 
 from __future__ import annotations
 
+import os
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ from tests.support.neighbours import CASES, KEY, estimators, make, neighbours, p
 EXCEPTIONS = {
     ("", "labels"): "groups, and cells of trees, are formed by exact frequencies, as the sentence on people says",
 }
-SHORT, MANY = 3, 200
+# 200 neighbours of each table take an hour of two cores: SANITIZE_NEIGHBOURS=200 asks for them.
+SHORT, MANY = 3, int(os.environ.get("SANITIZE_NEIGHBOURS", "10"))
 VARIANTS = variants()
 
 
