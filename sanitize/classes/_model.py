@@ -30,6 +30,7 @@ from sanitize.classes._integers import (
     whole_weights,
 )
 from sanitize.classes._mixture import Mixture, indicators
+from sanitize.classes._numbers import threshold_counts
 from sanitize.classes._regression import Design, Variable, penalty_of, with_constant
 
 if TYPE_CHECKING:
@@ -321,10 +322,22 @@ def _writers(
         parts = [1, len(mixture.log_sizes), *(sizes[one] for one in near)]
         constant, base, *slopes = np.split(logs, np.cumsum(parts)[:-1])
         base = np.clip(base + constant, LEAST_LOG, -LEAST_LOG)
+        _fade_missing(base, slopes, int((fitted.codes[:, place] == sizes[place] - 1).sum()))
         earlier, rule = tuple(order.index(one) for one in near), _look_up(fitted, place)
         writers.append(Writer(columns[place], chances[place], base, earlier, tuple(slopes), rule))
     within = sum(len(column.places) - column.n_groups for column in columns)  # of outcomes in each group
     return tuple(writers), within + round(sum(design.degrees(penalty) for design in designs))
+
+
+def _fade_missing(base: NDArray[np.int32], slopes: Sequence[NDArray[np.int32]], n_missing: int) -> None:
+    """Write missing values as rarely as any value that so few rows have, and never where no more than ten lack one."""
+    share = float(threshold_counts(np.array([n_missing]))[0]) / max(n_missing, 1)
+    if share == 0:
+        base[:, -1] = LEAST_LOG
+        for slope in slopes:
+            slope[:, -1] = 0
+    elif share < 1:
+        base[:, -1] = np.maximum(base[:, -1] + fixed_point(np.log(share)), LEAST_LOG)
 
 
 def _designs(

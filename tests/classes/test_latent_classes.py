@@ -404,3 +404,15 @@ def test_the_model_says_what_it_shows(model):
     assert 0.5 < model.membership < 0.7
     assert model.n_parameters < 1500
     assert Fraction(model.n_rows) == 1500
+
+
+@pytest.mark.parametrize(("n_missing", "may_be"), [(0, False), (10, False), (300, True)])
+def test_missing_values_are_written_only_where_more_than_ten_rows_lack_one(n_missing, may_be):
+    rng = np.random.default_rng(0)
+    town = rng.choice(list("abc"), 2000).astype(object)
+    town[:n_missing] = None
+    table = {"town": pa.array(town), "age": pa.array(rng.integers(18, 80, 2000))}
+    model = LatentClassModel.fit(table, sz.NoiseKey.from_seed(0), n_classes=4)
+    rows = model.decode(np.arange(200_000) % 4, sz.NoiseKey.from_seed(1))
+    assert (rows["town"].null_count > 0) is may_be
+    assert rows["age"].null_count == 0
