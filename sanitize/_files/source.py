@@ -175,7 +175,8 @@ class Source(ABC):
                 )
 
     def _as_described(self, name: str, column: pa.Array) -> pa.Array:
-        is_code = pa.types.is_dictionary(self.schema.field(name).type) and not pa.types.is_dictionary(column.type)
+        described = self.schema.field(self.schema.names.index(name)).type  # a name may be there twice
+        is_code = pa.types.is_dictionary(described) and not pa.types.is_dictionary(column.type)
         return column.dictionary_encode() if is_code else column
 
     def _named(self, file: Path, n_rows: int) -> dict[str, pa.Array]:

@@ -196,7 +196,7 @@ def test_text_stays_one_screen_for_many_hostile_columns(kind: str, audience: str
     assert len(text.split("\n")) <= {"public": 32, "internal": 44}[audience]
     assert max(map(text_view.cells, text.split("\n"))) <= 80
     assert (" nats)." in text) is (audience == "internal")
-    assert "and 38 more" in " ".join(text.split())
+    assert ("and 38 more" in " ".join(text.split())) is (audience == "internal")
     assert len(report.to_html(audience=audience).encode()) < 1_000_000
 
 
