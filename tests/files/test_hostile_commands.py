@@ -40,7 +40,10 @@ def run(capsys, tmp_path, monkeypatch):
 
 # The command line infers whether a file has a header, and stops where its first line looks like a row.
 NO_NAMES = (3, "looks like a row")
-OF_COMMANDS = [(name, s, x, NO_NAMES if "no_header" in name else outcome) for name, s, x, outcome in CASES]
+OF_COMMANDS = [
+    pytest.param(*case.values[:3], NO_NAMES if "no_header" in case.values[0] else case.values[3], id=case.id)
+    for case in CASES
+]
 
 
 def secrets(path, s, x):
