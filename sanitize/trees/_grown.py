@@ -97,7 +97,7 @@ class GrownTree:
             yield name, sparse_counts(groups, self.cells, (int(groups.max()) + 1, self.tree.n_cells))
 
     def pair_counts(self) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
-        """The same of the pairs of `chosen_pairs`; of very many rows of every k-th row."""
+        """The same of the pairs of ``chosen_pairs``; of very many rows of every k-th row."""
         pairs = chosen_pairs(len(self._columns))
         step = max(1, -(-len(self.cells) * len(pairs) // 30_000_000))
         cells, groups = self.cells[::step], self._groups(step)

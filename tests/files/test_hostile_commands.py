@@ -38,14 +38,6 @@ def run(capsys, tmp_path, monkeypatch):
     return call
 
 
-# The command line infers whether a file has a header, and stops where its first line looks like a row.
-NO_NAMES = (3, "looks like a row")
-OF_COMMANDS = [
-    pytest.param(*case.values[:3], NO_NAMES if "no_header" in case.values[0] else case.values[3], id=case.id)
-    for case in CASES
-]
-
-
 def secrets(path, s, x):
     """What nothing may print: planted words, and texts of the sensitive column that are no names or public values."""
     public = {*symbols(source_column(path, x)), s, x}
@@ -61,7 +53,7 @@ def assert_one_line(err, words, path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "s", "x", "outcome"), OF_COMMANDS)
+@pytest.mark.parametrize(("name", "s", "x", "outcome"), CASES)
 def test_a_hostile_file_is_planned_and_its_release_verified_or_refused_in_one_line(name, s, x, outcome, run):
     source, asked = HOSTILE / name, ["-s", s, "-x", x, *BUDGET]
     code, out, err = run("plan", source, *asked, "--audience", "public")
