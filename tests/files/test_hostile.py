@@ -229,7 +229,7 @@ def test_a_hostile_file_is_released_or_refused_to_csv_as_to_parquet(name, s, x, 
         assert os.listdir(tmp_path) == []
         return
     assert release_file(source, target, sanitizer).ok
-    opened = CsvSource.open(target, TableDescription(header=True))
+    opened = CsvSource.open(target, description=TableDescription(header=True))
     assert opened.schema.names == [x]
     assert opened.n_rows == len(source_column(source, x))
     assert_hides(target.read_bytes(), canaries(source, s, x), target.name)
