@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import subprocess
 import sys
@@ -67,23 +66,27 @@ def test_the_figures_of_the_readme_are_those_of_its_release(folder):
     text = README.read_text(encoding="utf-8")
     command = re.search(r"sanitize release raw\.parquet .*", text)[0].replace("docs/", f"{ROOT}/docs/")
     said = pages.run_command(command, folder)
-    assert re.search(r"at most 1\.7 and\s+at least 0\.62 times", said)
-    assert "Keeps 39.5 %" in said
-    largest = float(re.search(r"^largest log-lift of any symbol +([\d.]+)", said, re.MULTILINE)[1])
-    assert "| 10.3 | 1.7 |" in text
-    assert round(math.exp(largest), 1) == 10.3
+    # Classes are drawn anew each time: of five releases the largest was 1.74 each time, the least 0.58 to 0.62.
+    most, least = map(float, re.search(r"at most ([\d.]+) and\s+at least ([\d.]+) times", said).groups())
+    assert "| | about 1.7 |" in text
+    assert "| | about 0.6 |" in text
+    assert abs(most - 1.7) < 0.2
+    assert abs(least - 0.6) < 0.1
     raw, released = (pd.read_parquet(folder / f"{name}.parquet") for name in ("raw", "released"))
     days = raw.groupby("shifts")["sick_days"].mean()
-    assert f"| {days['yes']:.1f} and {days['no']:.1f} | about 7.0 and 5.5 |" in text
+    assert f"| {days['yes']:.1f} and {days['no']:.1f} | about 7.2 and 5.5 |" in text
+    learned = raw["school_years"].corr(raw["income"])
+    assert f"| {learned:.2f} | about 0.45 |" in text
+    assert abs(released["school_years"].corr(released["income"]) - 0.45) < 0.06
     care = raw.loc[raw["occupation"] == "care", "shifts"] == "yes"
     women = (raw["sex"] == "female").mean()
-    assert f"| {100 * women:.0f} %; {100 * care.mean():.0f} % | about 48 %; 61 % |" in text
+    assert f"| {100 * women:.0f} %; {100 * care.mean():.0f} % | about 49 %; 60 % |" in text
     # Rows are drawn anew each time: six deviations of the mean of so many rows, at least.
     again = released.groupby("shifts")["sick_days"].mean()
-    assert abs(again["yes"] - 7.0) < 0.6
+    assert abs(again["yes"] - 7.2) < 0.6
     assert abs(again["no"] - 5.5) < 0.4
-    assert abs((released["sex"] == "female").mean() - 0.48) < 0.03
-    assert abs((released.loc[released["occupation"] == "care", "shifts"] == "yes").mean() - 0.61) < 0.05
+    assert abs((released["sex"] == "female").mean() - 0.49) < 0.03
+    assert abs((released.loc[released["occupation"] == "care", "shifts"] == "yes").mean() - 0.60) < 0.05
 
 
 def test_the_policy_of_the_first_release_is_the_one_that_the_readme_shows():
