@@ -84,6 +84,8 @@ DOORS = {
         "sanitize/trees/",
         "sanitize/printing/",
         "sanitize/classes/",
+        "sanitize/cli/_meanings.py",
+        "sanitize/cli/_policy_skeleton.py",
         "sanitize/ledger/",
         "sanitize/saved/",
         "sanitize/parquet/",

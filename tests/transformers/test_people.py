@@ -101,7 +101,7 @@ def test_identifiers_are_known_by_what_goes_with_them(each, typed):
     def value(rng, i):
         if typed is str:
             return meaningless(rng, i)
-        return 3 * i + 11 if typed is int else np.datetime64("1950-01-01") + 37 * i
+        return 3 * i + 11 if typed is int else np.datetime64("1950-01-01") + np.timedelta64(37 * i, "D")
 
     assert reasons(visits(each, c17=value)) == {"c17": "behaviour"}
 
@@ -123,7 +123,7 @@ def places(n=6000, towns=300, seed=0):
             "birth_year": rng.integers(1930, 2005, n),
             "income": rng.gamma(3, 900, n).round(-1).astype(int),
             "pay": rng.gamma(3, 900, n).round(2),
-            "visited": np.datetime64("2020-01-01") + rng.integers(0, 700, n),
+            "visited": np.datetime64("2020-01-01") + rng.integers(0, 700, n).astype("timedelta64[D]"),
             "day": [f"2020{m:02}{d:02}" for m, d in zip(rng.integers(1, 13, n), rng.integers(1, 28, n), strict=True)],
             "job": [f"job {i}" for i in rng.integers(0, 120, n)],
             "email": rng.choice(["yes", "no"], n),
@@ -158,7 +158,7 @@ def test_no_column_of_the_bundled_tables_is_taken_for_an_identifier(name):
 SIBLINGS = {
     "email": ("c1", KINDS["email"][1]),
     "household": ("household_id", lambda rng, i: 1000 + i),
-    "birth": ("dob", lambda rng, i: str(np.datetime64("1950-01-01") + 37 * i)),
+    "birth": ("dob", lambda rng, i: str(np.datetime64("1950-01-01") + np.timedelta64(37 * i, "D"))),
     "account": ("account", lambda rng, i: 5 * i + 77),
     "unnamed": ("c1", meaningless),
 }
