@@ -27,10 +27,10 @@ def frames() -> Any:
 @pytest.mark.parametrize(
     ("door", "first", "most", "files"),
     [
-        ("fit_transform", "Sanitizer.fit", 5, 33),
+        ("fit_transform", "Sanitizer.fit", 5, 38),
         ("release_file", "release_file", 7, 49),
         ("sanitize release", "main", 10, 58),
-        ("verify_file", None, 0, 49),  # the channel of the receipt is measured, and nothing designed
+        ("verify_file", None, 0, 52),  # the channel of the receipt is measured, and nothing designed
     ],
 )
 def test_the_mechanism_is_near_and_few_files_are_entered(frames, tmp_path, door, first, most, files):

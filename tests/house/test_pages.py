@@ -23,6 +23,7 @@ TOPICS = ("accounting", "analyze", "bounds", "conversions", "datasets", "frame",
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:another sanitizer has released")  # pages compare designs of the same rows
 @pytest.mark.parametrize("page", PAGES)
 def test_code_of_a_page_prints_what_the_page_says(page, tmp_path, monkeypatch):
     if page in NEEDS_JAVA and shutil.which("java") is None:

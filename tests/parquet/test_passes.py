@@ -152,6 +152,7 @@ def test_shuffled_adult_has_rows_of_the_distribution_in_an_order_that_tells_noth
 
 @pytest.mark.slow
 @needs_data
+@pytest.mark.filterwarnings("ignore::sanitize.errors.ReleaseWarning")  # the same rows on purpose
 def test_the_channel_is_bit_equal_in_memory_in_a_pipeline_and_in_a_file(adult):
     folder, from_file, report, raw = adult
     whole = pd.read_parquet(DATA / "adult.parquet")
