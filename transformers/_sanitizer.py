@@ -27,6 +27,7 @@ from sanitize._release.first_pass import Counted, FirstPass
 from sanitize._release.layout import select, two_dimensional, with_sensitive
 from sanitize._release.release import held_out, warn_of_unseen
 from sanitize._sampling.noise import NoiseKey, is_secure, random_words
+from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table, is_stream
 from sanitize.channel import ReducedChannel
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
@@ -128,8 +129,11 @@ _FITTED: WeakKeyDictionary[Sanitizer, _FitRows] = WeakKeyDictionary()
 def _digests(source: Mapping[str, Any], names: Iterable[str]) -> Iterator[int]:
     """Digest of each column that tells its rows from others by some of its values in their order."""
     for name in names:
-        column: Any = getattr(source[name], "iloc", source[name])
-        some = [str(value) for value in column[:: len(source[name]) // _LOOKED_AT + 1]]
+        column = as_arrow(source[name], name)
+        try:
+            some = [str(value) for value in column[:: len(source[name]) // _LOOKED_AT + 1]]
+        except (ArithmeticError, LookupError, NotImplementedError, ValueError):
+            continue  # dates that Python has no name for tell no rows apart
         if _tells_rows(np.unique(some, return_inverse=True)[1]):
             yield hash((len(source[name]), *some))
 

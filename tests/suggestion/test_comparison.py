@@ -358,9 +358,7 @@ def test_a_plan_designs_nothing_twice(df, tmp_path, monkeypatch):
     # The policy's own design is among those that are chosen from, and made once more with rare values pooled.
     assert sorted(designed.values()) == [1] * 14 + [3]
     designed.clear()
-    make_plan(
-        sz.Policy.from_toml(POLICY), tmp_path / "raw.parquet"
-    )  # takes a tree, and draws curves
+    make_plan(sz.Policy.from_toml(POLICY), tmp_path / "raw.parquet")  # takes a tree, and draws curves
     # Latent classes have a response of their own at each of five limits, one of which tuples have, too.
     assert sorted(designed.values()) == [1] * 6 + [2]
 
