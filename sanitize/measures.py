@@ -210,9 +210,7 @@ def side_knowledge(joint: JointDistribution, channel: Channel, known: Sequence[s
     before = np.zeros(shape)
     for row, of_s in zip(joint.pmf, before, strict=True):
         np.add.at(of_s, (w, reduced.states), row)
-    after = before.reshape(-1, shape[2])
-    for stage in reduced.stages:
-        after = stage.push(after)
+    after = reduced.push(before.reshape(-1, shape[2]))
     p_swy, p_sw = after.reshape(*shape[:2], -1), before.sum(axis=2, keepdims=True)
     s, w, y = np.nonzero((p_sw > 0) & (p_swy.sum(axis=0) > 0))
     odds = p_swy[s, w, y] / p_swy.sum(axis=0)[w, y] * p_sw.sum(axis=0)[w, 0] / p_sw[s, w, 0]
@@ -325,10 +323,7 @@ def _rows(reduced: ReducedChannel) -> Vector:
     """P(y|state), shape (n_states, n_y)."""
     if reduced.n_states * reduced.most_symbols > CHANNEL_CELLS:
         raise InvalidParameter(f"{reduced.n_states} symbols are too many for one matrix of what they are released as")
-    rows = np.eye(reduced.n_states)
-    for stage in reduced.stages:
-        rows = stage.push(rows)
-    return rows
+    return reduced.push(np.eye(reduced.n_states))
 
 
 def max_information(joint: JointDistribution) -> float:
@@ -398,9 +393,7 @@ def utility(joint: JointDistribution, channel: Channel) -> float:
     reduced = ReducedChannel.of(check_channel(channel))
     check_fit(check_distribution(joint), channel)
     p_state = np.bincount(reduced.states, weights=joint.p_x)
-    p_y: NDArray[np.float64] = p_state[None, :].astype(np.float64)
-    for stage in reduced.stages:
-        p_y = stage.push(p_y)
+    p_y = reduced.push(p_state[None, :].astype(np.float64))
     return max(0.0, entropy(p_y.ravel()) - float(p_state @ reduced.entropies()))
 
 

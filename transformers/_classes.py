@@ -37,8 +37,9 @@ class LatentClassRelease(LatentClassParameters, Sanitizer):
     bins : dict of column to edges, number or unit, optional
         Intervals of sensitive columns; of public ones the edges of the levels that the model counts.
     confidence : float, optional
-        None claims that the rows are everybody. With 0.95, say, half of the rows fit the classes and the others certify
-        the channel: the limit holds for the population that the rows were drawn from. Lift and LDP budgets only.
+        None claims that the rows are everybody. With 0.95, say, three tenths of the rows fit the classes and the
+        others certify the channel: the limit holds for the population that the rows were drawn from. Lift and LDP
+        budgets only.
     effort : float, optional
         Units of work of the design; the same effort is the same work on every machine.
     missing : {"category", "error"}

@@ -129,10 +129,7 @@ class _Repeats:
         n = reduced.n_states
         if n * max([stage.n_outputs for stage in reduced.stages], default=n) > CHANNEL_CELLS:
             raise InvalidParameter(f"{n} symbols are too many to follow what they are released as")
-        rows = np.eye(n)
-        for stage in reduced.stages:
-            rows = stage.push(rows)
-        rows, classes = np.unique(rows, axis=0, return_inverse=True)
+        rows, classes = np.unique(reduced.push(np.eye(n)), axis=0, return_inverse=True)
         of_class = classes.ravel()[reduced.states]
         return cls(np.stack([np.bincount(of_class, row, len(rows)) for row in joint.pmf]), rows)
 

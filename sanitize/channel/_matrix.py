@@ -108,6 +108,12 @@ class ReducedChannel:
         """Most symbols that any stage takes or gives."""
         return max(self.n_states, *(stage.n_outputs for stage in self.stages), 1)
 
+    def push(self, pmf: Vector) -> Vector:
+        """Distribution of (anything, Y) from that of (anything, state), shape (..., n_states) to (..., n_y)."""
+        for stage in self.stages:
+            pmf = stage.push(pmf)
+        return pmf
+
     @property
     def _is_small(self) -> bool:
         """Whether all stages may be one matrix."""

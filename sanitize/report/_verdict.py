@@ -181,10 +181,7 @@ def kept_columns(joint: JointDistribution, channel: Channel, after: JointDistrib
             return ()
         for of_column, n in zip(codes, n_levels, strict=True):
             before = np.bincount(of_column * reduced.n_states + reduced.states, joint.p_x, n * reduced.n_states)
-            distribution: NDArray[np.float64] = before.reshape(n, reduced.n_states).astype(np.float64)
-            for stage in reduced.stages:
-                distribution = stage.push(distribution)
-            shares.append(share_kept(distribution))
+            shares.append(share_kept(reduced.push(before.reshape(n, reduced.n_states).astype(np.float64))))
     alone = ((largest_alone(joint, name), largest_alone(after, name)) for name in names)
     return tuple(KeptColumn(name, share, *own) for name, share, own in zip(names, shares, alone, strict=True))
 

@@ -17,8 +17,9 @@ from sanitize.trees._grown import DESIGN_SHARE as DESIGN_SHARE
 from sanitize.trees._grown import GrownTree as GrownTree
 from sanitize.trees._grown import Profiles as Profiles
 from sanitize.trees._grown import cell_counts as cell_counts
-from sanitize.trees._grown import chosen_pairs as chosen_pairs
+from sanitize.trees._grown import column_counts as column_counts
 from sanitize.trees._grown import design_rows as design_rows
+from sanitize.trees._grown import pair_counts as pair_counts
 from sanitize.trees._levels import GROUPS as GROUPS
 from sanitize.trees._levels import MOST_CATEGORIES as MOST_CATEGORIES
 from sanitize.trees._levels import Levels as Levels

@@ -16,7 +16,7 @@ from sanitize.trees._levels import grouped, steps
 from sanitize.trees._tree import group_label
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
     from scipy import sparse
@@ -93,18 +93,11 @@ class GrownTree:
 
         An ordered column is cut into groups of about equal rows; of any other the most frequent values stand alone.
         """
-        for name, groups in zip(self.tree.names, self._groups(1), strict=True):
-            yield name, sparse_counts(groups, self.cells, (int(groups.max()) + 1, self.tree.n_cells))
+        return column_counts(self.tree.names, self._groups(1), self.cells, self.tree.n_cells)
 
     def pair_counts(self) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
-        """The same of the pairs of ``chosen_pairs``; of very many rows of every k-th row."""
-        pairs = chosen_pairs(len(self._columns))
-        step = max(1, -(-len(self.cells) * len(pairs) // 30_000_000))
-        cells, groups = self.cells[::step], self._groups(step)
-        for i, j in pairs:
-            n_i, n_j = int(groups[i].max()) + 1, int(groups[j].max()) + 1
-            counts = sparse_counts(groups[i] * n_j + groups[j], cells, (n_i * n_j, self.tree.n_cells))
-            yield (self._columns[i].name, self._columns[j].name), counts[np.flatnonzero(np.diff(counts.indptr))]
+        """The same of pairs of columns."""
+        return pair_counts(self.tree.names, self._groups, self.cells, self.tree.n_cells)
 
     def shapes(self, printed: Mapping[str, Any], most: int = 8) -> Iterator[tuple[str, list[str], Vector]]:
         """Name of each column, names of at most so many groups of its values, and their shares here and as printed.
@@ -127,6 +120,35 @@ class GrownTree:
             grouped(np.bincount(levels), is_ordered=column.is_ordered)[levels].astype(np.int64)
             for column, levels in zip(self._columns, self._levels[:, ::step], strict=True)
         ]
+
+
+def column_counts(
+    names: Sequence[str],
+    groups: Sequence[NDArray[np.int64]],
+    cells: NDArray[np.integer],
+    n_cells: int,
+    rows: Mask | None = None,
+) -> Iterator[tuple[str, sparse.csr_array]]:
+    """Name of each column and rows of (X_j, cell), from the group of X_j in each row, shape (n_groups, n_cells)."""
+    chosen = slice(None) if rows is None else rows
+    for name, own in zip(names, groups, strict=True):
+        yield name, sparse_counts(own[chosen], cells[chosen], (int(own.max()) + 1, n_cells))
+
+
+def pair_counts(
+    names: Sequence[str],
+    groups_of: Callable[[int], Sequence[NDArray[np.int64]]],
+    cells: NDArray[np.integer],
+    n_cells: int,
+) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
+    """The same of the pairs of `chosen_pairs`; of very many rows of every k-th row, in the groups of that step."""
+    pairs = chosen_pairs(len(names))
+    step = max(1, -(-len(cells) * len(pairs) // 30_000_000))
+    cells, groups = cells[::step], groups_of(step)
+    for i, j in pairs:
+        n_i, n_j = int(groups[i].max()) + 1, int(groups[j].max()) + 1
+        counts = sparse_counts(groups[i] * n_j + groups[j], cells, (n_i * n_j, n_cells))
+        yield (names[i], names[j]), counts[np.flatnonzero(np.diff(counts.indptr))]
 
 
 def chosen_pairs(n: int) -> list[tuple[int, int]]:

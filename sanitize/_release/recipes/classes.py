@@ -32,10 +32,17 @@ from sanitize.channel import Channel
 from sanitize.classes import UNIT, ClassPartition, LatentClassModel, couple_classes
 from sanitize.confidence import REPEATED, check_confidence, repeats_too_often
 from sanitize.errors import ColumnError
-from sanitize.joint import sparse_counts
 from sanitize.mechanisms import as_lift_budget, certified_random_response, certified_tree_merging, rows_needed
 from sanitize.report import Section, with_columns
-from sanitize.trees import Profiles, chosen_pairs, design_rows, grouped, is_ordered, read_hierarchy
+from sanitize.trees import (
+    Profiles,
+    column_counts,
+    design_rows,
+    grouped,
+    is_ordered,
+    pair_counts,
+    read_hierarchy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -133,20 +140,13 @@ class FittedClasses(CellLayout):
 
     def column_counts(self, rows: Mask | None = None) -> Iterator[tuple[str, sparse.csr_array]]:
         """Name of each column and rows of (X_j, class), X_j in at most 16 groups, shape (n_groups, n_classes)."""
-        chosen = slice(None) if rows is None else rows
-        for name, groups in zip(self.read, self._groups, strict=True):
-            shape = (int(groups.max()) + 1, self.partition.n_cells)
-            yield name, sparse_counts(groups[chosen], self.cells[chosen], shape)
+        return column_counts(self.read, self._groups, self.cells, self.partition.n_cells, rows)
 
     def pair_counts(self) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
         """The same of pairs of columns; of very many rows of every k-th row."""
-        pairs = chosen_pairs(len(self.read))
-        step = max(1, -(-len(self.cells) * len(pairs) // 30_000_000))
-        cells, groups = self.cells[::step], [own[::step] for own in self._groups]
-        for i, j in pairs:
-            n_i, n_j = int(groups[i].max()) + 1, int(groups[j].max()) + 1
-            counts = sparse_counts(groups[i] * n_j + groups[j], cells, (n_i * n_j, self.partition.n_cells))
-            yield (self.read[i], self.read[j]), counts[np.flatnonzero(np.diff(counts.indptr))]
+        return pair_counts(
+            self.read, lambda step: [own[::step] for own in self._groups], self.cells, self.partition.n_cells
+        )
 
     @property
     def repeats(self) -> NDArray[np.int64]:

@@ -36,10 +36,8 @@ class ShadowReleases(Attack):
                     counts[is_in.astype(int), np.arange(n)] += 1
                     squares += found**2
                     step("")
-        without, within = sums / counts
-        spread = np.maximum(
-            (squares - (counts * (sums / counts) ** 2).sum(axis=0)).mean(axis=0) / (_RELEASES - 2), 1e-12
-        )
+        without, within = means = sums / counts
+        spread = np.maximum((squares - (counts * means**2).sum(axis=0)).mean(axis=0) / (_RELEASES - 2), 1e-12)
         # The effect is shrunk to that of all targets: a few releases say little of one.
         effect = within - without
         usual = effect.mean(axis=0)
