@@ -373,7 +373,8 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         ):
             return
         rows.is_released = True
-        alike = [own for own in list(_FITTED.values()) if own.is_released and own.secrets & rows.secrets]
+        others = [own for other, own in list(_FITTED.items()) if other is self or not self._draws_as(other)]
+        alike = [own for own in others if own.is_released and own.secrets & rows.secrets]
         if len(alike) > 1 and not any(own.has_warned for own in alike):
             warnings.warn(
                 f"another sanitizer has released the rows that this {type(self).__name__} was fitted on, and both "
@@ -384,6 +385,13 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             )
             for own in alike:
                 own.has_warned = True
+
+    def _draws_as(self, other: Sanitizer) -> bool:
+        """Whether another estimator has the same settings and key, so that its release of the same rows is the same."""
+        key = self.random_state
+        if not isinstance(key, NoiseKey) or key != other.random_state or type(self) is not type(other):
+            return False
+        return str(self.get_params()) == str(other.get_params())
 
     @property
     def _kept(self) -> tuple[str, ...]:

@@ -33,7 +33,10 @@ def kept(script):
 
 def agree(found, kept, where=""):
     """Whether both are of one shape, and their numbers as near as any processor comes: an optimum is one of several."""
-    if isinstance(found, dict):
+    if "optimum" in where:  # within a gap, so that only what it keeps is one number
+        np.testing.assert_allclose(found["utility"], kept["utility"], rtol=0, atol=2e-3, err_msg=where)
+        assert np.max(found["excess"]) <= 1e-9, where
+    elif isinstance(found, dict):
         assert list(found) == list(kept), where
         for name, value in found.items():
             agree(value, kept[name], f"{where} {name}")
@@ -84,9 +87,14 @@ def test_the_numbers_kept_of_a_sample_are_those_of_the_code(script, kept):
     assert same_groups(script, 2)
 
 
-@pytest.mark.slow
-def test_the_numbers_kept_are_those_of_the_code(script, kept):
-    agree(script.numbers(script.WHOLE), kept["whole"])
+def test_the_mergings_kept_are_those_of_the_code(script, kept):
+    """Over all laws; responses, minutes of work, are in the sample alone."""
+    laws = script.draw_laws(script.WHOLE.merging)
+    at_once = script.AllAtOnce(laws)
+    for figure, merge in (("figure_2", at_once.complete), ("figure_4", at_once.subsets)):
+        found = {name: at_once.curve(merge, budget) for name, budget in script.NOTIONS.items()}
+        agree(found, kept["whole"][figure], figure)
+    agree(script.asymmetry(laws), kept["whole"]["figure_1"], "figure_1")
     assert same_groups(script, 15)
 
 

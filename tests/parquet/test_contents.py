@@ -79,7 +79,7 @@ def test_the_footer_tells_the_verdict_in_two_kilobytes_without_symbols_or_counts
     assert told["within_budget"] is True
     assert told["budget"] == repr(BUDGET)
     assert told["rows"] == "shuffle"
-    assert set(told) == {"sanitize", "format", "mechanism", "budget", "confidence", "within_budget", "rows"}
+    assert set(told) == {"sanitize", "format", "mechanism", "budget", "within_budget", "rows"}
     assert "300" not in footer.decode()
 
 
