@@ -164,7 +164,7 @@ def over(joint, channel, most, least):
 @pytest.mark.parametrize("mechanism", [*MERGING, *RESPONSES])
 @pytest.mark.parametrize("n_x", [4, 9, 24])
 def test_every_secret_is_within_its_own_limits_in_fractions(mechanism, limits, n_x) -> None:
-    for seed in range(3 if n_x < 24 else 1):
+    for seed in range(3 if n_x < 9 else 1):
         joint, _ = law(100 + seed, n_x=n_x, most=40)
         effort = {"effort": 2e5} if mechanism in RESPONSES else {}
         channel = getattr(mechanisms, mechanism)(joint, named(*limits), **effort)
