@@ -329,8 +329,9 @@ def pandas_like(array: pa.Array, dtype: Any, own: Callable[[pa.Array], Any] | No
     import pandas as pd
 
     dictionary, indices = _parts(array)
-    if isinstance(dtype, pd.ArrowDtype) and is_view(dtype.pyarrow_dtype) and indices is not None:
-        dictionary, indices = dictionary.take(indices), None  # rows cannot be taken from views
+    stored = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else pa.null()
+    if (is_view(stored) or pa.types.is_run_end_encoded(stored)) and indices is not None:
+        dictionary, indices = dictionary.take(indices), None  # rows cannot be taken from views, nor from runs
     levels = pd.Series(pd.arrays.ArrowExtensionArray(dictionary))
     values: Any = None
     if own is not None:
@@ -350,8 +351,10 @@ def pandas_like(array: pa.Array, dtype: Any, own: Callable[[pa.Array], Any] | No
         values = levels.astype(object).array  # any text would be True
     else:
         try:
-            if isinstance(dtype, pd.ArrowDtype) and pa.types.is_floating(dictionary.type):
-                values = pd.arrays.ArrowExtensionArray(in_type(dictionary, dtype.pyarrow_dtype))
+            if pa.types.is_run_end_encoded(stored):
+                values = pd.arrays.ArrowExtensionArray(_in_runs(dictionary, stored))
+            elif isinstance(dtype, pd.ArrowDtype) and pa.types.is_floating(dictionary.type):
+                values = pd.arrays.ArrowExtensionArray(in_type(dictionary, stored))
             else:
                 values = levels.astype(dtype).array
         except (TypeError, ValueError):
@@ -388,7 +391,7 @@ def arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
     """Arrow column of the type of the column it replaces."""
     dictionary, indices = _parts(array)
     dtype: Any = None if column is None else column.type
-    plain = dtype.value_type if column is not None and pa.types.is_dictionary(dtype) else dtype
+    plain = getattr(dtype, "value_type", dtype)
     holds_text = plain in (pa.string(), pa.large_string(), pa.string_view())
     if column is None or (pa.types.is_string(dictionary.type) and not holds_text):
         return dictionary.take(indices) if indices is not None else dictionary
@@ -406,8 +409,13 @@ def arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
     # Rows are taken before the cast: views of text cannot be taken from.
     values = dictionary.take(indices) if indices is not None else dictionary
     if pa.types.is_run_end_encoded(dtype):
-        return pc.run_end_encode(in_type(values, dtype.value_type), run_end_type=dtype.run_end_type)
+        return _in_runs(values, dtype)
     return in_type(values, dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype)
+
+
+def _in_runs(values: pa.Array, dtype: pa.DataType) -> pa.Array:
+    """Values as runs of equal ones."""
+    return pc.run_end_encode(in_type(values, dtype.value_type), run_end_type=dtype.run_end_type)
 
 
 def array_like(array: pa.Array, dtype: np.dtype[Any]) -> Any:

@@ -39,6 +39,20 @@ def test_a_column_is_released_and_verified_or_refused_in_one_line(name, tmp_path
     assert [said for said, _ in either] == [is_ for _, is_ in either]
 
 
+@pytest.mark.parametrize(
+    "values", [["a", "b"], ["a", None], [1, 2], [0.5, None], [Decimal("1.50"), Decimal("-2.25")]], ids=str
+)
+@pytest.mark.parametrize("kind", ["pandas", "pyarrow"])
+def test_runs_of_equal_values_come_back_as_runs(values, kind):
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([60, 120], pa.int32()), pa.array(values))
+    table = pa.table({"s": ["p", "q"] * 60, "c": runs})
+    frame = table if kind == "pyarrow" else table.to_pandas(types_mapper=pd.ArrowDtype)
+    released = sz.frame.release(frame, sz.SubsetMerging(9.0, sensitive="s", public="c"))
+    made = released["c"] if kind == "pyarrow" else pa.chunked_array(released["c"].array._pa_array)
+    assert made.type == runs.type
+    assert set(made.to_pylist()) == set(values)
+
+
 @pytest.mark.parametrize("suffix", [".feather", ".arrow"])
 def test_feather_is_refused_with_the_way_out(suffix, tmp_path):
     raw = tmp_path / f"raw{suffix}"
