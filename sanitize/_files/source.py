@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote
@@ -174,8 +174,13 @@ class Source(ABC):
                     name,
                 )
 
+    @cached_property
+    def _types(self) -> dict[str, pa.DataType]:
+        """Type of each column; of a name that is there twice, of the first."""
+        return {field.name: field.type for field in reversed(list(self.schema))}
+
     def _as_described(self, name: str, column: pa.Array) -> pa.Array:
-        described = self.schema.field(self.schema.names.index(name)).type  # a name may be there twice
+        described = self._types[name]
         is_code = pa.types.is_dictionary(described) and not pa.types.is_dictionary(column.type)
         return column.dictionary_encode() if is_code else column
 
