@@ -20,7 +20,7 @@ from sanitize._formatting import quoted
 from sanitize._limits import TUPLE_ROWS
 from sanitize._progress import begin
 from sanitize._release.first_pass import FirstPass
-from sanitize._release.people import REASONS, coded, looks_like_people
+from sanitize._release.people import REASONS, coded, is_named_like_people, looks_like_people
 from sanitize._release.survey import MANY_NUMBERS
 from sanitize._tables.columns import check_type, comparable, factorize
 from sanitize.binning import holds_dates, is_numeric
@@ -32,8 +32,9 @@ from sanitize.report import rendered
 # Different values are told up to here; so many are held of columns that are looked at together.
 _MOST_VALUES = 10_000
 _HELD_VALUES = 1 << 21
-# Rows that are looked at together for what goes with what, and rows of a person on average from which they are several.
-_MOST_ROWS, _ROWS_EACH = 1 << 18, 1.5
+# Rows, and values of them, that are looked at together for what goes with what; rows of a person on average from which
+# they are several.
+_MOST_ROWS, _TOGETHER_VALUES, _ROWS_EACH = 1 << 18, 1 << 24, 1.5
 _SENSITIVE = re.compile(
     r"(?i)(income|salary|wage|earning|credit|loan|debt|default|disease|diagnos|illness|sick|health|hiv|cancer|medic|"
     r"drug|therap|depress|psych|disab|pregnan|race|ethnic|nationalit|citizen|religio|faith|sex(?!_?code)|gender|"
@@ -130,14 +131,20 @@ def skeleton(source: SourceLike, description: TableDescription | None = None) ->
 
 def _look_for_people(table: Source, surveys: list[_Survey], n_rows: int) -> None:
     """Say of each column that looks like an identifier of people why it does."""
-    names = tuple(survey.name for survey in surveys if not survey.nested)
+    names = tuple(survey.name for survey in surveys if not survey.nested and _may_say_whose(survey))
     if not names or not n_rows:
         return
-    columns = coded(FirstPass(table).sample(names, _MOST_ROWS), names)
-    times = np.ones(min(n_rows, _MOST_ROWS))
+    most = min(n_rows, _MOST_ROWS, _TOGETHER_VALUES // len(names) + 1)
+    columns = coded(FirstPass(table).sample(names, most), names)
+    times = np.ones(most)
     for survey in surveys:
         if survey.name in columns and (reason := looks_like_people(survey.name, columns, times)):
             survey.people = REASONS[reason]
+
+
+def _may_say_whose(survey: _Survey) -> bool:
+    """Whether a column may name people, or go with who they are: amounts that hardly a row shares do neither."""
+    return not (survey.numeric and survey.distinct and not survey.traits.is_whole) or is_named_like_people(survey.name)
 
 
 def _inferred(table: Source) -> tuple[Source, dict[str, str], list[tuple[str, str, str]]]:
