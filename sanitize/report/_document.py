@@ -15,7 +15,7 @@ import numpy as np
 
 from sanitize._checks import one_of
 from sanitize._files.declared import Declared, NonNegative, plain, require
-from sanitize._formatting import exact
+from sanitize._formatting import clip, exact
 from sanitize._version import __version__
 from sanitize.budgets import BUDGETS, budget_to_dict, by_value, nameless
 from sanitize.channel import Optimality, Status
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 Audience = Literal["internal", "public"]
 # Columns that a warning names one by one.
-_MOST_NAMES = 5
+_MOST_NAMES, _NAME_CELLS = 5, 40
 # Of what released files and frames say about themselves.
 NOTE_FORMAT = 1
 # A budget of somebody else's making may have a long name.
@@ -175,28 +175,30 @@ def grave(document: dict[str, Any]) -> list[str]:
     columns, warnings = document["columns"], []
     exposed = [name for name in columns["kept"] if name in columns["sensitive"]]
     if exposed:
-        warnings.append(f"a sensitive column would be released as it is: {', '.join(exposed)}")
+        warnings.append(f"a sensitive column would be released as it is: {_listed(exposed)}")
     if document["verdict"]["seeded"]:
         warnings.append("seeded, not for release: whoever guesses the seed can undo the noise")
     if columns["constant"]:
-        names = ", ".join(columns["constant"])
+        names = _listed(columns["constant"])
         warnings.append(f"the same sensitive value in every row: {names}; the verdict says nothing about that column")
     if columns["replaced"]:
-        names = ", ".join(columns["replaced"][:_MOST_NAMES])
-        others = f" and {len(columns['replaced']) - _MOST_NAMES} more" if len(columns["replaced"]) > _MOST_NAMES else ""
+        names = _listed(columns["replaced"])
         warnings.append(
-            f"more than {100 * REPLACED_SHARE:g} % of the rows are written with another value of {names}{others}: few "
-            "rows have theirs, or it lies outside the edges; cut or join values, or leave columns out"
+            f"more than {100 * REPLACED_SHARE:g} % of the rows are written with another value of {names}: few rows "
+            "have theirs, or it lies outside the edges; cut or join values, or leave columns out"
         )
     little = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
     if little and document["verdict"]["state"] in ("source", "rows") and not synthetic(document):
-        others = f" and {len(little) - _MOST_NAMES} more" if len(little) > _MOST_NAMES else ""
         lack = document["verdict"]["lack"]
         advice = "without them others may keep more" if lack is None else Lack(**lack).advice
-        warnings.append(
-            f"less than {100 * USELESS_BELOW:g} % is kept of {', '.join(little[:_MOST_NAMES])}{others}: {advice}"
-        )
+        warnings.append(f"less than {100 * USELESS_BELOW:g} % is kept of {_listed(little)}: {advice}")
     return warnings
+
+
+def _listed(names: list[str]) -> str:
+    """Names of columns in a sentence: the first of them, each shortened."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(clip(name, _NAME_CELLS) for name in names[:_MOST_NAMES]) + more
 
 
 # Rows and columns of the lift map, rows of the margins, values of a column whose shares are drawn.
