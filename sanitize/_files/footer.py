@@ -1,7 +1,8 @@
 """What a Parquet footer says, read by rules before any other parser believes it, from the bytes up.
 
 Asking pyarrow for a column chunk ends the whole process, without an exception, where the chunk is encrypted or its
-statistics of sizes do not fit the schema. So a footer is read here first, and pyarrow is never asked for a chunk.
+statistics of sizes do not fit the schema; so does reading it, in some versions. So a footer is read here first, what
+would end the process is refused, and pyarrow is never asked for a chunk.
 
 The footer and the page headers of Parquet are written in the compact protocol of Thrift: structures are read as plain
 values by field number. Nothing here believes a length before the bytes are there, nesting and the number of values are
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,6 +147,8 @@ _ROWS_A_BYTE = 10_000
 _TRUSTED = "SANITIZE_TRUSTED"
 UNLESS = f"refused as a decompression bomb, unless you made it yourself and set {_TRUSTED}=1"
 _START, _END, _PROMISED, _VALUES = range(4)
+# Of elements of a schema: how often a value is there, and the physical type of texts.
+_REQUIRED, _REPEATED, _BYTE_ARRAY = 0, 2, 6
 
 
 def is_trusted() -> bool:
@@ -262,36 +265,63 @@ _remembered = lru_cache(maxsize=8)(_parsed)
 def _footer(fields: Fields, file_size: int) -> Footer:
     if fields.get(8):
         raise _Encrypted
-    paths = _leaves(fields[2])
+    leaves = _leaves(fields[2])
     groups = fields.get(4, [])
     rows = tuple(_whole(group[3]) for group in groups)
     if sum(rows) != fields[3]:
         raise ValueError("rows")
-    found = np.array([_row_group(group, len(paths), file_size) for group in groups], np.int64)
-    found = found.reshape(len(groups), len(paths), 4)
+    found = np.array([_row_group(group, leaves, file_size) for group in groups], np.int64)
+    found = found.reshape(len(groups), len(leaves), 4)
     held = found[found[..., _START] < found[..., _END]]
     held = held[held[:, _START].argsort()]
     if (held[1:, _START] < held[:-1, _END]).any():
         raise ValueError("chunks overlap")
-    return Footer(rows, tuple(b".".join(path).decode() for path in paths), found)
+    return Footer(rows, tuple(b".".join(leaf.path).decode() for leaf in leaves), found)
 
 
-def _leaves(elements: list[Fields]) -> list[tuple[bytes, ...]]:
-    """Paths of the columns, from a schema that is listed from the root, parents before children."""
-    found: list[tuple[bytes, ...]] = []
+class _Node(NamedTuple):
+    """A column or group of the schema: its path, and how often values may be missing or repeat on the way to it."""
+
+    path: tuple[bytes, ...] = ()
+    n_repetitions: int = 0
+    n_definitions: int = 0
+    holds_bytes: bool = False
+
+    def child(self, element: Fields) -> _Node:
+        if (repetition := _whole(element.get(3, _REQUIRED))) > _REPEATED:
+            raise ValueError("repetition")
+        return _Node(
+            (*self.path, element[4]),
+            self.n_repetitions + (repetition == _REPEATED),
+            self.n_definitions + (repetition != _REQUIRED),
+            element.get(1) == _BYTE_ARRAY,
+        )
+
+    def check_sizes(self, sizes: Fields) -> None:
+        """Refuse statistics of sizes for which pyarrow ends the process: of other levels, or of other values."""
+        for held, n_levels in ((sizes.get(2), self.n_repetitions), (sizes.get(3), self.n_definitions)):
+            if held and len(held) != n_levels + 1:
+                raise ValueError("histogram of levels")
+        if 1 in sizes and not self.holds_bytes:
+            raise ValueError("bytes of values")
+
+
+def _leaves(elements: list[Fields]) -> list[_Node]:
+    """The columns, from a schema that is listed from the root, parents before children."""
+    found: list[_Node] = []
     root, *others = elements
-    open_nodes: list[tuple[tuple[bytes, ...], int]] = [((), _whole(root.get(5, 0)))]
+    open_nodes: list[tuple[_Node, int]] = [(_Node(), _whole(root.get(5, 0)))]
     for element in others:
         while open_nodes and not open_nodes[-1][1]:
             open_nodes.pop()
         above, left = open_nodes.pop()
         open_nodes.append((above, left - 1))
         element[4].decode()
-        path = (*above, element[4])
+        node = above.child(element)
         if n_children := _whole(element.get(5, 0)):
-            open_nodes.append((path, n_children))
+            open_nodes.append((node, n_children))
         elif 1 in element:
-            found.append(path)
+            found.append(node)
         if len(open_nodes) > _DEEPEST_SCHEMA:
             raise RecursionError
     if any(left for _, left in open_nodes):
@@ -299,15 +329,16 @@ def _leaves(elements: list[Fields]) -> list[tuple[bytes, ...]]:
     return found
 
 
-def _row_group(group: Fields, n_columns: int, file_size: int) -> list[tuple[int, int, int, int]]:
+def _row_group(group: Fields, leaves: Sequence[_Node], file_size: int) -> list[tuple[int, int, int, int]]:
     """Start, end, promised bytes and values of each column chunk of a row group."""
     chunks = group[1]
-    if len(chunks) != n_columns:
+    if len(chunks) != len(leaves):
         raise ValueError("columns")
     if any(8 in chunk or 9 in chunk for chunk in chunks):
         raise _Encrypted
     found = []
-    for metadata in (chunk[3] for chunk in chunks):
+    for leaf, metadata in zip(leaves, (chunk[3] for chunk in chunks), strict=True):
+        leaf.check_sizes(metadata.get(16, {}))
         start, promised, stored, values = (_whole(metadata[number]) for number in (9, 6, 7, 5))
         if 0 < metadata.get(11, 0) < (start or file_size):  # a chunk without values may have a dictionary alone
             start = metadata[11]

@@ -146,11 +146,20 @@ CONTRADICTORY = {
     "fewer columns than the schema": {"groups": [{1: [], 2: 0, 3: 2}]},
     "a child too few": {"schema": [{4: b"schema", 5: 2}, {1: 6, 4: b"x"}]},
     "a child too many": {"schema": [{4: b"schema", 5: 0}, {1: 6, 4: b"x"}]},
+    "a column that is there minus once": {"schema": [{4: b"schema", 5: 1}, {1: 6, 3: -1, 4: b"x"}]},
     "a negative count": {"schema": [{4: b"schema", 5: -1}]},
     "a size that is a text": {"groups": [{1: [{3: {5: b"2", 6: 0, 7: 0, 9: 4}}], 3: 2}]},
     "a chunk beyond the file": {"groups": [{1: [{3: {5: 2, 6: 20, 7: 1 << 40, 9: 4}}], 3: 2}]},
     "no schema": {"schema": []},
     "row groups that share a chunk": {"rows": 4, "groups": footer()[4] * 2},
+    **{
+        f"sizes of {said}": {"schema": schema, "groups": [{1: [{3: {5: 2, 6: 20, 7: 20, 9: 4, 16: sizes}}], 3: 2}]}
+        for said, schema, sizes in (
+            ("a level too many", [{4: b"schema", 5: 1}, {1: 6, 3: 0, 4: b"x"}], {3: [1, 1]}),
+            ("a level too few", [{4: b"schema", 5: 1}, {1: 6, 3: 2, 4: b"x"}], {2: [2]}),
+            ("texts that are numbers", [{4: b"schema", 5: 1}, {1: 2, 3: 1, 4: b"x"}], {1: 8, 3: [1, 1]}),
+        )
+    },
 }
 
 
