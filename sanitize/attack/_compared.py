@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -130,6 +131,11 @@ class Column:
         if self.ranks is None:
             return self.codes, self.n_codes
         return [np.minimum(side.astype(np.int64) * cuts // APART, cuts) for side in self.ranks], cuts + 1
+
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Whether a number or date of any table is missing."""
+        return self.ranks is not None and any((side > APART).any() for side in self.ranks)
 
     @property
     def usual(self) -> list[Codes]:

@@ -168,7 +168,7 @@ def _distances(
     if column.ranks is not None:
         np.subtract(to, column.ranks[side][target], out=out)
         np.abs(out, out=out)
-        return np.minimum(out, APART, out=out)
+        return np.minimum(out, APART, out=out) if column.has_gaps else out
     code = column.codes[side][target]
     has_sets = is_released and column.fits is not None
     differs = ~column.fits[:, code][to] if has_sets and column.fits is not None else to != code
