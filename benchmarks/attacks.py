@@ -15,14 +15,20 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.stats import spearmanr
+from scipy.stats import norm, spearmanr
+from sklearn.decomposition import PCA
+from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import KernelDensity, NearestNeighbors
+from sklearn.preprocessing import QuantileTransformer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import sanitize as sz
+from sanitize.attack._family.column_tree import most_informative_tree
 
 LIMIT = sz.LiftBudget(at_most=1.65, at_least=0.37)
 SHADOW = "Shadow releases"
@@ -76,9 +82,9 @@ def halves(rows: pd.DataFrame, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFram
     return rows[: len(rows) // 2], rows[len(rows) // 2 :].reset_index(drop=True)
 
 
-def model(rows: pd.DataFrame, secret: str) -> pd.DataFrame:
+def model(rows: pd.DataFrame, secret: str, n_classes: int | None = None) -> pd.DataFrame:
     """A generated table of the library."""
-    return sz.TreeRandomResponse(LIMIT, sensitive=secret, output="model").fit(rows).transform(rows)
+    return sz.LatentClassRelease(LIMIT, sensitive=secret, n_classes=n_classes).fit_transform(rows)
 
 
 def sequential(rows: pd.DataFrame, leaf: int = 5, smooth: bool = False) -> pd.DataFrame:
@@ -106,7 +112,8 @@ def sequential(rows: pd.DataFrame, leaf: int = 5, smooth: bool = False) -> pd.Da
 
 
 def alone(data: Path, most: int) -> None:
-    """What each attack finds of a sequential generator and of a generated table, and the worst of them."""
+    """Excess of four attacks of the literature, each run alone, and of the family of `judge`."""
+    print(f"| table, release | {' | '.join(REFERENCES)} | worst of `judge` | membership | promised |")
     for name in ("adult", "bank", "credit", "heart_disease", "survey"):
         if name == "survey":
             rows, secret = sz.datasets.load_survey(), "depression"
@@ -119,52 +126,168 @@ def alone(data: Path, most: int) -> None:
         people, outsiders = halves(rows)
         for kind, released in (("sequential", sequential(people)), ("library", model(people, secret))):
             found = sz.attack.judge(released, people, outsiders=outsiders, sensitive=secret)
-            told = [
-                f"{one.title} {100 * (one.difference or 0):.1f}" for one in found.results if one.claim == "membership"
+            worst = worst_on_membership(found)
+            each = references(*(table.drop(columns=secret, errors="ignore") for table in (released, people, outsiders)))
+            cells = [*(f"{100 * each[title]:.1f}" for title in REFERENCES)]
+            cells += [
+                f"{100 * (worst.difference or 0):.1f} ({worst.title})",
+                str(found.membership),
+                str(found.promised),
             ]
-            print(f"{name}, {kind}: {found.promised}, {found.membership}: {'; '.join(told)}", flush=True)
+            print(f"| {name}, {kind} | {' | '.join(cells)} |", flush=True)
+
+
+def worst_on_membership(found: sz.attack.Judgement) -> sz.attack.AttackResult:
+    """Attack on membership that finds most."""
+    return max((one for one in found.results if one.claim == "membership"), key=lambda one: one.difference or 0)
+
+
+REFERENCES = ("nearest row", "calibrated nearest row", "density ratio", "local neighbourhood")
+
+
+def references(released: pd.DataFrame, people: pd.DataFrame, outsiders: pd.DataFrame) -> dict[str, float]:
+    """Excess of four attacks of the literature by scikit-learn: area under the curve less a half.
+
+    Distances are sums of differences of ranks, and 1 where categories differ; rows of the same population are all
+    targets. The density ratio is that of two kernel estimates on the first principal components.
+    """
+    tables = pd.concat([released, people, outsiders], keys=range(3))[released.columns]
+    columns = []
+    for name in tables:
+        numbers = pd.to_numeric(tables[name], errors="coerce")
+        if pd.api.types.is_numeric_dtype(released[name]) and released[name].nunique() > 2:
+            ranks = QuantileTransformer(n_quantiles=min(1000, len(released))).fit(numbers.loc[0].to_frame())
+            columns.append(np.nan_to_num(ranks.transform(numbers.to_frame()), nan=2))
+        else:
+            columns.append(pd.get_dummies(tables[name].astype(str)).to_numpy() / 2)
+    coded = np.concatenate(columns, axis=1)
+    rows, targets = coded[: len(released)], coded[len(released) :]
+    is_person = np.arange(len(targets)) < len(people)
+    nearest = manhattan(rows).kneighbors(targets)[0][:, 0]
+    population = manhattan(targets).kneighbors(n_neighbors=1)[0][:, 0]  # a target is not its own neighbour
+    near = manhattan(rows).radius_neighbors(targets, np.median(nearest), return_distance=False)
+    few = PCA(min(4, coded.shape[1]), random_state=0).fit(targets)
+    kernels = (KernelDensity(bandwidth=0.1).fit(few.transform(side)) for side in (rows, targets))
+    own, usual = (kernel.score_samples(few.transform(targets)) for kernel in kernels)
+    scores = (-nearest, (population + 0.01) / (nearest + 0.01), own - usual, np.array([len(found) for found in near]))
+    return {title: roc_auc_score(is_person, score) - 0.5 for title, score in zip(REFERENCES, scores, strict=True)}
+
+
+def manhattan(rows: np.ndarray) -> NearestNeighbors:
+    """Search among rows by sums of differences."""
+    return NearestNeighbors(n_neighbors=1, metric="manhattan").fit(rows)
 
 
 # --------------------------------------------------------------------------------------------------- order of releases
 
 
+def moved(rows: pd.DataFrame, share: float = 0.33) -> pd.DataFrame:
+    """A share of the values of each column dealt anew (post-randomization that keeps frequencies)."""
+    rng = np.random.default_rng()
+    changed = {name: np.where(rng.random(len(rows)) < share, rng.permutation(rows[name]), rows[name]) for name in rows}
+    return pd.DataFrame(changed).astype(rows.dtypes.to_dict())
+
+
+def boxes(rows: pd.DataFrame, secret: str, k: int = 10) -> pd.DataFrame:
+    """A k-anonymous release: medians cut the rows by one number after the other; other public columns are one set."""
+    numbers = list(rows.drop(columns=secret).select_dtypes("number"))
+    made = rows.astype(dict.fromkeys(numbers, object)).assign(
+        **dict.fromkeys(rows.columns.difference([*numbers, secret]), "*")
+    )
+
+    def cut(own: pd.DataFrame) -> None:
+        for name in sorted(numbers, key=lambda name: -own[name].rank(pct=True).std()):
+            low = own[name] <= own[name].median()
+            if min(low.sum(), (~low).sum()) >= k:
+                cut(own[low])
+                cut(own[~low])
+                return
+        made.loc[own.index, numbers] = [f"[{own[name].min()}, {own[name].max()}]" for name in numbers]
+
+    cut(rows.reset_index(drop=True))
+    return made
+
+
+def noisy_tree(rows: pd.DataFrame, epsilon: float = 1.0) -> pd.DataFrame:
+    """A tree of most informative pairs with noisy counts, as MST has them; here the tree itself is exact."""
+    rng = np.random.default_rng()
+    groups = {name: in_groups(rows[name]) for name in rows}
+    codes = np.column_stack([code for code, _ in groups.values()])
+    sizes = [len(values) for _, values in groups.values()]
+    made = np.zeros_like(codes)
+    for parent, child in [(-1, 0), *most_informative_tree(codes, sizes)]:
+        above, new_above = (np.zeros(len(rows), int) if parent < 0 else side[:, parent] for side in (codes, made))
+        counts = np.zeros((sizes[parent] if parent >= 0 else 1, sizes[child]))
+        np.add.at(counts, (above, codes[:, child]), 1)
+        counts = np.maximum(counts + rng.laplace(0, len(sizes) / epsilon, counts.shape), 1e-3)
+        bounds = np.cumsum(counts / counts.sum(axis=1, keepdims=True), axis=1)
+        made[:, child] = (rng.random((len(rows), 1)) > bounds[new_above, :-1]).sum(axis=1)
+    return pd.DataFrame(
+        {
+            name: [rng.choice(values[code]) for code in made[:, j]]
+            for j, (name, (_, values)) in enumerate(groups.items())
+        }
+    )
+
+
+def in_groups(column: pd.Series, most: int = 16) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Group of each value, numbers in equally many rows, and the values that each group is written as."""
+    if column.nunique() > most:
+        edges = np.unique(column.quantile(np.linspace(0, 1, most + 1)).to_numpy())
+        code = np.clip(np.searchsorted(edges, column, "right") - 1, 0, len(edges) - 2)
+        return code, [np.arange(np.ceil(low), max(high, np.ceil(low) + 1)) for low, high in pairwise(edges)]
+    code, values = pd.factorize(column, sort=True)
+    return code, [np.array([value]) for value in values]
+
+
+def copula(rows: pd.DataFrame) -> pd.DataFrame:
+    """A Gaussian copula: normal scores with the correlations of the table, read off its own quantiles."""
+    rng = np.random.default_rng()
+    order = {name: np.argsort(rows[name].to_numpy(), kind="stable") for name in rows}
+    scores = np.empty(rows.shape)
+    for j, places in enumerate(order.values()):
+        scores[places, j] = norm.ppf((np.arange(len(rows)) + 0.5) / len(rows))
+    drawn = rng.multivariate_normal(np.zeros(scores.shape[1]), np.corrcoef(scores.T), len(rows))
+    places = (norm.cdf(drawn) * len(rows)).astype(int)
+    return pd.DataFrame({name: rows[name].to_numpy()[own[places[:, j]]] for j, (name, own) in enumerate(order.items())})
+
+
+def private(rows: pd.DataFrame, secret: str) -> pd.DataFrame:
+    """The library's private rows at eps 1: values of text are declared, numbers cut at round edges."""
+    texts = rows.columns[[not pd.api.types.is_numeric_dtype(rows[name]) for name in rows]]
+    values = {name: sorted(rows[name].unique()) for name in texts}
+    bins = {name: in_groups(rows[name], 8)[1] for name in rows.columns.difference(texts)}
+    edges = {
+        name: [*(int(np.ceil(group[0])) for group in groups), int(groups[-1][-1]) + 1] for name, groups in bins.items()
+    }
+    promise = sz.transformers.RecordDP(eps=1, values=values)
+    given = {"sensitive": secret, "confidence": 0.95, "bins": edges, "record_dp": promise}
+    return sz.TreeRandomResponse(LIMIT, max_cells=1, **given).fit_transform(rows)
+
+
 def programs(secret: str) -> dict[str, Program]:
-    """Programs that make a release of a table again, from raw rows to columns drawn apart."""
+    """Programs that make a release of a table again, from raw rows to rows by noisy counts.
 
-    def noisy(share: float) -> Program:
-        def pram(rows: pd.DataFrame) -> pd.DataFrame:
-            rng = np.random.default_rng()
-            changed = {
-                name: np.where(rng.random(len(rows)) < share, rng.permutation(rows[name]), rows[name]) for name in rows
-            }
-            return pd.DataFrame(changed).astype(rows.dtypes.to_dict())
-
-        return pram
+    Those of other tools are stand-ins of a few lines, so that they can be run seventeen times.
+    """
 
     def tuples(rows: pd.DataFrame) -> pd.DataFrame:
         names = ["occupation", "shifts", "school_years"]
         return sz.frame.release(rows[[*names, secret]], sz.SubsetMerging(LIMIT, sensitive=secret, public=names))
 
-    def grouped(rows: pd.DataFrame) -> pd.DataFrame:
-        return sz.frame.release(rows, sz.TreeMerging(LIMIT, sensitive=secret, output="label"))
-
     return {
         "raw rows": lambda rows: rows.sample(frac=1),
         "bootstrap": lambda rows: rows.sample(frac=1, replace=True),
         "sequential trees": sequential,
-        "sequential trees, smoothed": lambda rows: sequential(rows, smooth=True),
-        "sequential trees of 50 rows": lambda rows: sequential(rows, 50, smooth=True),
-        "a third of the values moved": noisy(0.33),
-        "two thirds of the values moved": noisy(0.67),
-        "real rows of cells": lambda rows: sz.TreeRandomResponse(
-            LIMIT, sensitive=secret, output="resample"
-        ).fit_transform(rows),
-        "generated table": lambda rows: model(rows, secret),
-        "intervals": grouped,
+        "sequential trees, smoothed": lambda rows: sequential(rows, 10, smooth=True),
+        "a third of the values moved": moved,
+        "boxes of ten rows": lambda rows: boxes(rows, secret),
+        "noisy tree of pairs": noisy_tree,
+        "Gaussian copula": copula,
         "combinations": tuples,
-        "columns drawn apart": lambda rows: pd.DataFrame(
-            {n: np.random.default_rng().permutation(rows[n]) for n in rows}
-        ),
+        "latent classes": lambda rows: model(rows, secret),
+        "one class": lambda rows: model(rows, secret, n_classes=1),
+        "private rows": lambda rows: private(rows, secret),
     }
 
 

@@ -3,55 +3,54 @@
     python benchmarks/break_this_release.py make docs/_static/break
     python benchmarks/break_this_release.py score my_attack.py --draws 5
 
-`make` writes the files. Their people are 2,000 of the bundled survey, drawn by keys that are kept nowhere, as are
-those of the noise: so nobody knows who is in them. `score` draws 2,000 other people and 2,000 outsiders for each draw,
-makes the three releases anew, and lets `sanitize.attack.judge` try the library's attacks and the attacks of the file,
-which are all subclasses of `sanitize.attack.Attack` in it. Set OMP_NUM_THREADS=1.
+`make` writes the files. The people of each are 5,000 of the bundled survey, drawn by keys that are kept nowhere, as are
+those of the noise: so nobody knows who is in them. `score` draws other people and as many outsiders for each release of
+each draw, and lets `sanitize.attack.judge` try the library's attacks and the attacks of the file, which are all
+subclasses of `sanitize.attack.Attack` in it. Set OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
 
 import argparse
 import runpy
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import sanitize as sz
+from sanitize.transformers import Sanitizer
 
 SECRET = "depression"
 LIMIT = sz.LiftBudget(at_most=2, at_least=0.33)
 FEW = ["occupation", "shifts", "school_years"]
-N = 2_000
+N = 5_000
+
+RELEASES: dict[str, tuple[list[str] | None, Callable[[], Sanitizer]]] = {
+    "combinations": (FEW, lambda: sz.SubsetMerging(LIMIT, sensitive=SECRET, public=FEW)),
+    "generated": (None, lambda: sz.LatentClassRelease(LIMIT, sensitive=SECRET)),
+    "certified": (None, lambda: sz.LatentClassRelease(LIMIT, sensitive=SECRET, confidence=0.95)),
+}
 
 
-def releases(people: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The three releases: combinations of a few columns, rows that a model writes, and rows as intervals and sets."""
-    given: dict[str, Any] = {"sensitive": SECRET}
-    few = sz.SubsetMerging(LIMIT, public=FEW, **given)
-    generated = sz.TreeRandomResponse(LIMIT, output="model", **given)
-    labels = sz.TreeMerging(LIMIT, output="label", **given)
-    return {
-        "combinations": sz.frame.release(people[[*FEW, SECRET]], few),
-        "generated": sz.frame.release(people, generated),
-        "intervals": sz.frame.release(people, labels),
-    }
+def drawn(name: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Release of people of the survey, these people, and as many outsiders, by random numbers of the system.
 
-
-def drawn() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """People of the survey, and as many outsiders, by random numbers of the system."""
+    Each release has people of its own: two releases of the same people reveal more than either says.
+    """
     rows = sz.datasets.load_survey()
     order = np.random.default_rng().permutation(len(rows))
     people, outsiders = (rows.iloc[order[start : start + N]].reset_index(drop=True) for start in (0, N))
-    return people, outsiders
+    columns, sanitizer = RELEASES[name]
+    released = sz.frame.release(people if columns is None else people[[*columns, SECRET]], sanitizer())
+    return released, people, outsiders
 
 
 def make(folder: Path) -> None:
     """Write the three files."""
-    for name, released in releases(drawn()[0]).items():
-        released.to_csv(folder / f"{name}.csv", index=False)
+    for name in RELEASES:
+        drawn(name)[0].to_csv(folder / f"{name}.csv", index=False)
 
 
 def attacks_of(file: Path | None) -> list[sz.attack.Attack]:
@@ -66,8 +65,8 @@ def score(file: Path | None, draws: int) -> None:
     own = attacks_of(file)
     titles = {attack.title for attack in own}
     for draw in range(draws):
-        people, outsiders = drawn()
-        for name, released in releases(people).items():
+        for name in RELEASES:
+            released, people, outsiders = drawn(name)
             found = sz.attack.judge(released, people, outsiders=outsiders, sensitive=SECRET, attacks=own)
             worst = next(result for result in found.results if result.title not in titles)
             print(f"draw {draw + 1}, {name}: promised {found.promised}; membership {found.membership}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 
 import msgspec
@@ -254,7 +255,7 @@ def leak_rows(released, table):
 
 
 def leak_outliers(released, table):
-    """Rows far from all others are written as they are, but for their other columns."""
+    """Two rows in a hundred are those far from all others, but for their town."""
     far = table.eval("abs(number0) + abs(number4)").nlargest(40).index
     return pd.concat([released[40:], table.loc[far].assign(town1="SECRET_a")], ignore_index=True)
 
@@ -264,22 +265,43 @@ def leak_pairs(released, table):
     return released.assign(**{name: table[name] for name in ("number0", "number4")})
 
 
+def leak_rare_pairs(released, table):
+    """One row in ten has two values that only one person has together."""
+    names = ["number0", "number4"]
+    alone = table.loc[~table.duplicated(names, keep=False), names][: len(table) // 10]
+    return released.assign(**{name: [*alone[name], *released[name][len(alone) :]] for name in names})
+
+
 def leak_key(released, table):
     """A key of the table is in the release."""
     return released.assign(key=table["key"])
 
 
+@cache
+def leaky_case():
+    """People, people outside, rows of strangers, and the attacks that refute them; each person has a key."""
+    rows = people(np.random.default_rng(6), 4000).assign(key=np.random.default_rng(7).permutation(10**6)[:4000])
+    table, others = rows[:2000], rows[2000:].reset_index(drop=True)
+    strangers = apart(people(np.random.default_rng(9), 2000)).assign(key=np.random.default_rng(8).choice(10**6, 2000))
+    return table, others, strangers, judge(strangers, table, outsiders=others, sensitive="secret").refuted
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("leak", [leak_rows, leak_outliers, leak_pairs, leak_key])
-def test_planted_leaks_are_found(leak):
-    rows = people(np.random.default_rng(6), 7000)
-    rows["key"] = np.random.default_rng(7).permutation(10**6)[: len(rows)]
-    table, others, apart_rows = rows[:3500], rows[3500:].reset_index(drop=True), apart(rows[:3500])
-    apart_rows["key"] = np.random.default_rng(8).permutation(10**6)[: len(table)]
-    clean = judge(apart_rows, table, outsiders=others, sensitive="secret")
-    assert clean.promised != "refuted"
-    leaky = judge(leak(apart_rows, table), table, outsiders=others, sensitive="secret")
-    assert set(leaky.refuted) - set(clean.refuted)
+@pytest.mark.parametrize(
+    ("leak", "by"),
+    [
+        (leak_rows, "copies of one person"),
+        (leak_outliers, "density of values"),
+        (leak_pairs, "density of pairs"),
+        (leak_rare_pairs, "rare pairs"),
+        (leak_key, "density of values"),
+    ],
+)
+def test_planted_leaks_are_found(leak, by):
+    table, others, strangers, refuted = leaky_case()
+    assert refuted == ()
+    leaky = judge(leak(strangers, table), table, outsiders=others, sensitive="secret")
+    assert by in leaky.refuted
     assert (leaky.promised == "refuted") == (leak is leak_rows)
 
 
@@ -397,23 +419,21 @@ def partition(table):
 
 
 @pytest.mark.slow
-def test_six_releases_are_told_apart():
+def test_five_releases_are_told_apart():
     """Raw rows give away most, resampled ones less but much, and what prints nobody's row no more than of outsiders."""
-    table, others = split(0, 3600, 7)
+    table, others = split(0, 1800, 7)
     budget = sz.LiftBudget(lower=1.5, upper=1)
 
-    def tree(output, **more):
-        return sz.TreeRandomResponse(budget, sensitive="secret", output=output, random_state=0, **more).fit_transform(
-            table
-        )
+    def classes(n_classes):
+        sanitizer = sz.LatentClassRelease(budget, sensitive="secret", n_classes=n_classes, random_state=0)
+        return sanitizer.fit_transform(table)
 
     releases = {
         "raw": table.drop(columns="secret").sample(frac=1, random_state=1, ignore_index=True),
-        "resample": tree("resample"),
-        "model": tree("model"),
-        "label": tree("label"),
+        "resample": bootstrap(table).drop(columns="secret"),
+        "classes": classes(None),
+        "one class": classes(1),
         "partition": partition(table),
-        "synthetic": tree("model", max_cells=1),
     }
     judged = {name: judge(made, table, outsiders=others, sensitive="secret") for name, made in releases.items()}
     assert [name for name, judgement in judged.items() if judgement.promised == "refuted"] == ["raw", "resample"]
@@ -424,28 +444,37 @@ def test_six_releases_are_told_apart():
         return np.array([results[title].difference for title in titles])
 
     assert (more("raw") > more("resample") + 0.01).all()
-    for name in ("model", "label", "partition", "synthetic"):
+    for name in ("classes", "one class", "partition"):
         assert (more("resample") > more(name) + 0.02).all()
 
 
-def test_synthetic_rows_of_independent_columns_are_not_refuted():
+def test_rows_of_strangers_are_not_refuted():
     table, others = split(0, 1800, 7)
-    judgement = judge(apart(table), table, outsiders=others, sensitive="secret")
+    strangers = apart(people(np.random.default_rng(99), len(table), 7))
+    judgement = judge(strangers, table, outsiders=others, sensitive="secret")
     assert (judgement.promised, judgement.membership) == ("not refuted", "not refuted")
     assert judgement.require() is judgement
     assert "What was promised: not refuted by these 8 attacks" in judgement.headline
     assert "safe" not in judgement.to_text().lower()
 
 
+def test_columns_drawn_apart_show_whose_values_they_are():
+    table, others = split(0, 1800, 7)
+    judgement = judge(apart(table), table, outsiders=others, sensitive="secret")
+    assert (judgement.promised, judgement.refuted) == ("not refuted", ("density of values",))
+
+
 def test_too_few_people_are_said_with_how_many_would_do():
     table, others = split(0, 90)
-    judgement = judge(apart(table), table, outsiders=others, sensitive="secret")
+    judgement = judge(apart(people(np.random.default_rng(99), len(table))), table, outsiders=others, sensitive="secret")
     assert judgement.promised == judgement.membership == "too few people to tell"
     for one in judgement.verdicts:
         assert one.people_needed > 500
         assert f"About {one.people_needed:,} people outside the data would do" in one.sentence
     table, others = split(0, 3000)
-    more = judge(apart(table), table, outsiders=others, sensitive="secret").verdicts
+    more = judge(
+        apart(people(np.random.default_rng(99), len(table))), table, outsiders=others, sensitive="secret"
+    ).verdicts
     assert {one.verdict for one in more} == {"not refuted"}
 
 
@@ -591,14 +620,6 @@ def test_a_label_of_one_value_is_that_value():
     inside = table.assign(gap3=table.gap3.map("{{{}}}".format, na_action="ignore"), town1="*")
     assert found(judge(inside, table, public=["gap3", "number0"], sensitive="secret"))["Copies"].people == 1
     assert found(judge(inside, table, public=["gap3", "town1"], sensitive="secret"))["Copies"].people == 0
-
-
-def test_labels_of_a_tree_are_understood():
-    table, others = split(0, 1500, 4)
-    sanitizer = sz.TreeMerging(sz.LiftBudget(lower=1.5, upper=1), sensitive="secret", output="label", random_state=0)
-    judgement = judge(sz.frame.release(table, sanitizer), table, outsiders=others, sensitive="secret")
-    assert judgement.left_out == ()
-    assert judgement.promised == "not refuted"
 
 
 def test_what_cannot_be_compared_is_left_out_and_named():
@@ -850,7 +871,7 @@ def test_a_page_escapes_names_of_columns():
 
 def test_a_report_carries_it_for_its_owner_only():
     table, others = split(0)
-    sanitizer = sz.TreeMerging(sz.LiftBudget(lower=1.5, upper=1), sensitive="secret", random_state=0)
+    sanitizer = sz.LatentClassRelease(sz.LiftBudget(lower=1.5, upper=1), sensitive="secret", random_state=0)
     released = sz.frame.release(table, sanitizer)
     judgement = judge(bootstrap(table), table, outsiders=others, sensitive="secret")
     report = sz.last_report(released).with_findings(judgement)
@@ -863,9 +884,7 @@ def test_a_report_carries_it_for_its_owner_only():
 @pytest.mark.parametrize("given", [False, True])
 def test_a_sanitizer_is_judged_by_a_twin_that_never_saw_the_outsiders(given, monkeypatch):
     table, others = split(0, 1500, 5)
-    sanitizer = sz.TreeRandomResponse(
-        sz.LiftBudget(lower=1.5, upper=1), sensitive="secret", output="model", random_state=0
-    )
+    sanitizer = sz.LatentClassRelease(sz.LiftBudget(lower=1.5, upper=1), sensitive="secret", random_state=0)
     seen = []
     fit = type(sanitizer).fit
     monkeypatch.setattr(type(sanitizer), "fit", lambda self, rows: seen.append(rows) or fit(self, rows))
@@ -883,7 +902,7 @@ def test_a_sanitizer_is_judged_by_a_twin_that_never_saw_the_outsiders(given, mon
 def test_the_attacks_are_in_every_view_of_the_owner_and_in_no_other(tmp_path):
     table, others = split(0, 1500, 5)
     budget = sz.LiftBudget(lower=1.5, upper=1)
-    sanitizer = sz.TreeRandomResponse(budget, sensitive="secret", output="model", random_state=0)
+    sanitizer = sz.LatentClassRelease(budget, sensitive="secret", random_state=0)
     plain = sanitizer.fit(table).report_
     report = plain.with_findings(judge(sanitizer, table, outsiders=others))
     again = sz.LeakageReport.from_json(report.to_json())

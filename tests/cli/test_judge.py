@@ -6,10 +6,11 @@ import json
 import stat
 from dataclasses import replace
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from cli_cases import assert_one_line, left_in
-from judge_cases import apart, bootstrap, split
+from judge_cases import apart, bootstrap, people, split
 
 import sanitize as sz
 from sanitize.report import AttackResult
@@ -17,12 +18,13 @@ from sanitize.report import AttackResult
 
 @pytest.fixture
 def files(tmp_path):
-    """The source, outsiders, a table of whole rows of the source, and a synthetic one in CSV."""
+    """The source, outsiders, a table of whole rows of the source, and one of strangers in CSV."""
     table, others = split(0, 1500, 6)
     table.to_parquet(tmp_path / "raw.parquet", index=False)
     others.to_csv(tmp_path / "others.csv", index=False)
     bootstrap(table).to_parquet(tmp_path / "rows.parquet", index=False)
-    apart(table).to_csv(tmp_path / "synthetic.csv", index=False)
+    strangers = people(np.random.default_rng(99), len(table), 6)
+    apart(strangers).to_csv(tmp_path / "synthetic.csv", index=False)
     return tmp_path
 
 

@@ -8,9 +8,11 @@ from sanitize.attack._family.differencing import Differencing
 from sanitize.attack._family.inference import AllColumns, Classifier, KnownColumns
 from sanitize.attack._family.linkability import Linkability, RestOfRecord
 from sanitize.attack._family.nearest_row import CalibratedNearestRow, NearestRow, Neighbourhood
+from sanitize.attack._family.rare_pairs import RarePairs
 from sanitize.attack._family.reconstruction import LinearReconstruction
 from sanitize.attack._family.shadow_releases import ShadowReleases
 from sanitize.attack._family.singling_out import SinglingOut
+from sanitize.attack._family.value_density import ValueDensity
 
 FAMILY = (
     Copies(),
@@ -25,6 +27,8 @@ FAMILY = (
     NearestRow(),
     CalibratedNearestRow(),
     Neighbourhood(),
+    ValueDensity(),
+    RarePairs(),
     PairDensity(),
     TreeDensity(),
     Differencing(),

@@ -8,10 +8,11 @@ from sanitize._checks import Vector
 from sanitize.attack._attack import Attack
 from sanitize.attack._family.density import PairDensity, TreeDensity
 from sanitize.attack._family.nearest_row import NearestRow, Neighbourhood
+from sanitize.attack._family.value_density import ValueDensity
 from sanitize.attack._scene import Scene
 
 # Attacks whose scores are signals of membership.
-_SIGNALS = (NearestRow, Neighbourhood, PairDensity, TreeDensity)
+_SIGNALS = (NearestRow, Neighbourhood, ValueDensity, PairDensity, TreeDensity)
 
 
 class Differencing(Attack):
