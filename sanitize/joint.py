@@ -29,6 +29,9 @@ __all__ = [
     "JointDistribution",
 ]
 
+# What has less has no inverse among doubles, and counts as no probability.
+_TINY = np.finfo(np.float64).tiny
+
 
 @dataclass(eq=False)
 class ContingencyTable:
@@ -244,8 +247,8 @@ class JointDistribution:
             )
         vars(self)["pmf"] = _frozen(distributed(pmf, "pmf", "; for counts use ContingencyTable"))
         for margin, name in ((self.p_s, "sensitive"), (self.p_x, "public")):
-            if not margin.all():
-                empty = np.flatnonzero(margin == 0)
+            empty = np.flatnonzero(margin < _TINY)
+            if len(empty):
                 raise InvalidDistribution(
                     f"{len(empty)} {name} symbol(s) have probability 0 (the first at position {empty[0]}); drop them"
                 )

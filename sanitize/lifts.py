@@ -354,7 +354,8 @@ def l1_of(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.fl
 
 def chi2_of(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
     """Squared deviation from 1 of columns of lifts under the prior."""
-    return p_s @ np.square(lifts - 1)
+    with np.errstate(over="ignore"):  # beyond doubles it is infinite
+        return np.asarray(p_s @ np.square(lifts - 1))
 
 
 def alpha_of(lifts: NDArray[np.float64], p_s: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:

@@ -231,6 +231,13 @@ def test_matrices_that_are_not_distributions_are_refused(pmf, message):
         JointDistribution.from_matrix(pmf)
 
 
+@pytest.mark.parametrize("share", [0.0, 5e-324, 1e-309])
+def test_a_symbol_whose_probability_has_no_inverse_is_refused(share):
+    """Else lifts, prices and inverses would be infinite."""
+    with pytest.raises(InvalidDistribution, match="public symbol"):
+        JointDistribution.from_matrix([[share, 0.5], [share, 0.5 - 2 * share]])
+
+
 def test_alphabets_must_fit_the_matrix():
     with pytest.raises(InvalidDistribution, match="does not fit"):
         JointDistribution(np.full((2, 2), 0.25), Alphabet.of_size("s", 2), Alphabet.of_size("x", 3))

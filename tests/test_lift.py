@@ -158,3 +158,9 @@ def test_large_orders_neither_overflow_nor_lose_the_limit():
 def test_orders_below_one_are_refused(measure, alpha):
     with pytest.raises(InvalidParameter, match="at least 1"):
         measure(ONE_EMPTY_CELL, alpha)
+
+
+def test_what_is_beyond_doubles_is_infinite_and_warns_of_nothing():
+    joint = JointDistribution.from_matrix([[1e-200, 0.5], [0.25, 0.25]])
+    assert_array_equal(sz.lifts.chi2_lift_inverse(joint), [np.inf, sz.lifts.chi2_lift_inverse(joint)[1]])
+    assert sz.budgets.Chi2LiftBudget(lower=0.3, upper=0.3).excess(joint)[0] == np.inf

@@ -209,6 +209,15 @@ def test_ends_of_the_scale():
     )
 
 
+@pytest.mark.parametrize("budget", [Chi2LiftBudget(lower=0.3, upper=0.3), AlphaLiftBudget(3, lower=0.1, upper=FREE)])
+def test_a_symbol_that_hardly_ever_occurs_stops_nothing(budget):
+    pmf = np.random.default_rng(0).random((2, 7)) * np.append(1e-301, np.ones(6))
+    joint = sz.JointDistribution.from_matrix(pmf / pmf.sum())
+    made = solve_optimal_random_response(joint, budget, effort=1e5)
+    merged = sz.measures.utility(joint, sz.subset_merging(joint, budget))
+    assert merged - 1e-9 <= made.utility <= made.bound
+
+
 def test_a_search_that_is_cut_short_says_so_and_is_within_the_budget():
     joint, budget = sz.datasets.make_joint(9, 4, random_state=0), AlphaLiftBudget(2, lower=FREE, upper=0.02)
     made = solve_optimal_random_response(joint, budget, effort=1)

@@ -176,7 +176,8 @@ class _Search:
         self.within, self.gap, self.effort, self.rng = within, gap, effort, np.random.default_rng(0)
         self.p_x, self.pool, self.least = within.joint.p_x, ColumnPool(within.joint.p_x, loss), 0.0
         self.add(np.concatenate([self.p_x[None], np.eye(len(self.p_x))]))
-        self.mixture: Mixture = self.pool.mix()
+        # P_X alone, which is a release where no program can be solved.
+        self.mixture = Mixture(loss.entropy(self.p_x), np.zeros(len(self.p_x)), np.zeros(1, np.intp), np.ones(1))
 
     @property
     def price(self) -> BoundedPrice:
