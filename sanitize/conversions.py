@@ -9,11 +9,17 @@ digits.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from sanitize._checks import number, whole_number
 from sanitize._tolerances import ROOT, SMALLEST_POSITIVE
 from sanitize.bounds import Bound
 from sanitize.capacity import dp_information_bound
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "approximate_dp_delta",
@@ -22,6 +28,7 @@ __all__ = [
     "mutual_information_from_dp",
     "mutual_information_from_kl",
     "mutual_information_from_total_variation",
+    "power_from_dp",
     "total_variation_from_kl",
     "total_variation_from_mutual_information",
 ]
@@ -29,6 +36,8 @@ __all__ = [
 _LN2 = math.log(2)
 # What the few operations of a formula may lose, with room to spare.
 _ROUNDING = 4e-15
+# Digits to which losses of probability count as equal.
+_MERGED = 12
 
 
 def binary_entropy(probability: float) -> float:
@@ -287,3 +296,46 @@ def _bias(gap: float) -> float:
     return float(
         brentq(lambda t: t * math.atanh(t) + math.log1p(-t * t) / 2 - gap, low, high, xtol=SMALLEST_POSITIVE, rtol=ROOT)
     )
+
+
+def power_from_dp(levels: Sequence[float], size: float) -> float:
+    """Largest power of a test of a size between two inputs of independent ε-DP releases; 1 less it is f-DP's f [DRS].
+
+    What an ε-DP release shows of two inputs can be drawn from one randomized response of level ε [KOV], so the best
+    test is that of these responses. Two-sided geometric noise of rate ε on a count that may differ by 1 is as bad.
+
+    Parameters
+    ----------
+    levels : sequence of float
+        ε of each release in nats, from 0 to 700. Equal levels are cheap; of others up to about 20 are.
+    size : float
+        Chance of a false alarm, between 0 and 1.
+
+    Returns
+    -------
+    float
+        Concave in the size, and at least the size.
+
+    Raises
+    ------
+    InvalidParameter
+        If a level or the size is out of its range.
+
+    Examples
+    --------
+    >>> round(power_from_dp([1.0], 0.1), 4), round(power_from_dp([0.5, 0.5], 0.1), 4)
+    (0.2718, 0.2718)
+    >>> round(power_from_dp([1.0], 0.5), 4), round(power_from_dp([0.5, 0.5], 0.5), 4)
+    (0.8161, 0.7449)
+    """
+    size = number("size", size, 0, 1)
+    loss, mass = np.zeros(1), np.ones(1)
+    for level in levels:
+        step = number("levels", level, 0, 700)
+        ends = np.round(np.add.outer(loss, [step, -step]).ravel(), _MERGED)
+        loss, place = np.unique(ends, return_inverse=True)
+        shares = np.array([math.exp(-step), 1.0]) / (1 + math.exp(-step))
+        mass = np.bincount(place, np.outer(mass, shares).ravel()).astype(np.float64)
+    alarms, hits = mass[::-1], mass  # from the most telling outcome down; losses mirror each other
+    taken = np.clip((size - (np.cumsum(alarms) - alarms)) / alarms, 0.0, 1.0)
+    return min(1.0, float(taken @ hits) * (1 + _ROUNDING * len(mass)))

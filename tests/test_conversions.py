@@ -286,3 +286,38 @@ def test_bad_sizes_are_refused(size) -> None:
         cv.mutual_information_from_total_variation(0.1, size, 2)
     with pytest.raises(InvalidParameter, match="n_outputs must be a whole number >= 1"):
         cv.mutual_information_from_total_variation(0.1, 2, size)
+
+
+def best_test(null, other, size):
+    """Power of the likelihood ratio test between two distributions, by sorting [NP33]."""
+    order = np.argsort(null / other)
+    taken = np.clip((size - np.append(0, np.cumsum(null[order])[:-1])) / null[order], 0, 1)
+    return float(taken @ other[order])
+
+
+SIZES = (0.0, 1e-4, 0.03, 0.2, 0.5, 0.9, 1.0)
+
+
+@pytest.mark.parametrize("eps", [0.1, 0.7, 3.0])
+def test_geometric_noise_on_a_count_of_two_rows_is_as_telling_as_two_randomized_responses(eps):
+    """Counts (1, 0) and (0, 1) with noise P(z) of exp(-eps |z|) each, within so much of all outcomes."""
+    z = np.arange(-int(40 / eps), int(40 / eps) + 2)
+    one, none = np.exp(-eps * abs(z - 1)), np.exp(-eps * abs(z))
+    one, none = one / one.sum(), none / none.sum()
+    keep = 1e-30
+    null, other = np.outer(one, none).ravel(), np.outer(none, one).ravel()
+    seen = np.minimum(null, other) > keep
+    for size in SIZES:
+        assert cv.power_from_dp([eps, eps], size) == pytest.approx(best_test(null[seen], other[seen], size), abs=1e-9)
+
+
+def test_power_from_dp_is_at_its_ends_and_falls_when_a_level_is_split():
+    assert cv.power_from_dp([], 0.3) == pytest.approx(0.3)
+    assert cv.power_from_dp([700.0], 1e-9) == 1
+    for size in SIZES[1:-1]:
+        powers = [cv.power_from_dp(levels, size) for levels in ([1.0], [0.5] * 2, [0.3, 0.7], [0.1] * 10)]
+        assert max(powers[1:]) <= powers[0] + 1e-12
+        assert powers[3] <= powers[1] + 1e-12
+        assert powers[0] == pytest.approx(min(1, math.e * size, 1 - (1 - size) / math.e))
+    with pytest.raises(InvalidParameter):
+        cv.power_from_dp([INF], 0.3)

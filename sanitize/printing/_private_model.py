@@ -60,6 +60,11 @@ class PrivateModel:
         """What one column's levels take of ε."""
         return _LEVELS * eps / n_columns
 
+    @staticmethod
+    def rate_of_choices(eps: Fraction) -> Fraction:
+        """What all choices of edges together take of ε."""
+        return _CHOICE * eps
+
     @classmethod
     def learn(
         cls,

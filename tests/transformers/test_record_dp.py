@@ -20,6 +20,7 @@ import sanitize as sz
 from sanitize._release.recipes import record_dp as noisy
 from sanitize._release.recipes import trees
 from sanitize.binning import LearnedEdges
+from sanitize.conversions import power_from_dp
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.ledger import DPLedger
 from sanitize.policy import make_plan
@@ -452,3 +453,31 @@ def test_saved_releases_say_so_and_do_not_look_at_new_secrets(tmp_path):
     df.to_parquet(tmp_path / "new.parquet")
     report = sz.release_file(tmp_path / "new.parquet", tmp_path / "out.parquet", saved)
     assert report.held_out is None
+
+
+def test_nobody_finds_a_row_among_three_more_often_than_said():
+    """Who knows all other rows guesses from three noisy counts, each of which one of three rows would be in."""
+    eps = 0.8
+    z = np.arange(-40, 42)
+    one, none = (np.exp(-eps * abs(z - place)) for place in (1, 0))
+    one, none = one / one.sum(), none / none.sum()
+    seen = [np.einsum("i,j,k->ijk", *np.where(np.arange(3)[:, None] == row, one, none)) for row in range(3)]
+    best = float(np.max(seen, axis=0).sum()) / 3
+    said = RecordDP(eps, VALUES).success_bound(1 / 3)
+    assert 1 / 3 < best <= said < math.exp(2 * eps) / 3
+    two = max(float(np.maximum(seen[0], seen[1]).sum()) / 2, 0.5)
+    assert two == pytest.approx((1 + math.tanh(eps / 2)) / 2, abs=1e-6)
+
+
+def test_the_bound_on_attacks_is_that_of_all_halves_and_has_room_for_delta():
+    chances = (0.0, 1e-5, 0.01, 0.3, 0.6, 1.0)
+    for eps in (0.05, 1.0, 6.0):
+        plain, found = RecordDP(eps, VALUES), RecordDP(eps, VALUES, delta=1e-6)
+        for chance in chances:
+            bound = plain.success_bound(chance)
+            choices, counts = 2 * 0.085 * eps, [0.915 * eps] * 2
+            assert bound >= max(power_from_dp([eps] * 2, chance), power_from_dp([*counts, choices], chance)) - 1e-12
+            assert chance <= bound <= power_from_dp([2 * eps], chance) + 1e-12
+            assert found.success_bound(chance) == pytest.approx(min(1, bound + 1e-6 * (1 + math.exp(eps))), abs=1e-12)
+    with pytest.raises(InvalidParameter):
+        plain.success_bound(1.5)
