@@ -14,12 +14,12 @@ import sanitize.tradeoff as td
 from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.capacity import channel_capacity
 from sanitize.individual import individual_max_information
-from sanitize.lifts import chi2_of, inverse, l1_of
+from sanitize.lifts import alpha_of, chi2_of, inverse, l1_of
 from sanitize.mechanisms import paper_subset_merging
 from sanitize.mechanisms._merging.risks import groups_of
 from sanitize.mechanisms._response_solver.polytope import LiftBounds
 from sanitize.mechanisms._response_solver.vertices import listed
-from sanitize.notions import global_dp
+from sanitize.notions import approximate_dp, global_dp
 
 FREE = math.inf
 KEPT = Path(__file__).resolve().parents[2] / "docs" / "pictures" / "lift_paper.json"
@@ -115,6 +115,59 @@ def test_zds_section_6b_of_l1_and_chi2_the_inverses_are_not(measure, ends, middl
     assert found == pytest.approx([ends, ends, middle], abs=1e-4)
 
 
+def test_zds_section_6_small_lift_based_measures_bound_the_min_lift_too():
+    """What a secret loses, others gain: Ψ >= 1 - ℓ1/2P, 1 - √(χ²(1-P)/P), and above 0 for a small α-lift [ZDS §VI]."""
+    rng = np.random.default_rng(0)
+    for p_s in rng.dirichlet(np.full(4, 2.0), 50):
+        lifts = rng.dirichlet(4 * p_s, 40).T / p_s[:, None]
+        share = p_s[:, None]
+        assert (lifts >= 1 - l1_of(lifts, p_s) / (2 * share) - 1e-12).all()
+        assert (lifts >= 1 - np.sqrt(chi2_of(lifts, p_s) * (1 - share) / share) - 1e-12).all()
+    p_s, ruled_out = np.array([0.2, 0.8]), np.array([[0.0], [1.25]])  # reached by two secrets
+    found = [of(ruled_out, p_s)[0] for of in (l1_of, chi2_of)] + [alpha_of(ruled_out, p_s, 2)[0] ** 2]
+    assert found == pytest.approx([2 * 0.2, 0.2 / 0.8, 1 / 0.8])
+
+
+RELAXED = (L1LiftBudget, Chi2LiftBudget, lambda **sides: AlphaLiftBudget(2, **sides))
+
+
+@pytest.mark.parametrize("budget", RELAXED, ids=["l1", "chi2", "alpha"])
+def test_zds_section_6b_averages_are_relaxations_where_both_limits_are_one(budget):
+    """At λ = 1/2 what is within ALIP is within them, as e^x + e^-x >= 2; with a looser min-lift it need not be."""
+    rng, p_s = np.random.default_rng(0), np.array([0.1, 0.2, 0.3, 0.4])
+    for x in (0.1, 0.5, 1.5):
+        lifts = np.exp(rng.uniform(-x, x, (4, 3000)))
+        lifts /= p_s @ lifts
+        within = lifts[:, LiftBudget.symmetric(x).excess_of(lifts, p_s) <= 0]
+        assert within.shape[1] > 100
+        assert (budget(lower=x, upper=x).excess_of(within, p_s) <= 0).all()
+    third = np.array([[1.25], [1.25], [0.5]])
+    lower, upper = math.log(2), math.log(1.25)
+    assert LiftBudget(lower=lower, upper=upper).excess_of(third, np.full(3, 1 / 3)) <= 1e-12
+    is_within = budget(lower=FREE, upper=upper).excess_of(third, np.full(3, 1 / 3))[0] <= 0
+    assert is_within == (budget is RELAXED[2])
+
+
+def test_zds_section_6b_the_alpha_lift_tends_to_alip_and_keeps_more_the_smaller_alpha_is():
+    joint = sz.datasets.make_joint(12, 4, random_state=0)
+    exact, bounded = LiftBudget.symmetric(0.4), AlphaLiftBudget(FREE, lower=0.4, upper=0.4)
+    np.testing.assert_array_equal(exact.excess(joint) > 0, bounded.excess(joint) > 0)
+    excess = [AlphaLiftBudget(alpha, lower=0.4, upper=0.4).excess(joint) for alpha in (2, 10, 100, FREE)]
+    assert (np.diff(excess, axis=0) >= -1e-12).all()
+
+
+def test_zds_section_6b_merging_is_far_from_the_optimum_within_averages():
+    joint, budget = sz.datasets.make_joint(7, 3, random_state=0), Chi2LiftBudget(lower=FREE, upper=0.15)
+    merged, best = (
+        sz.normalized_utility(joint, one)
+        for one in (
+            sz.mechanisms.best_subset_merging(joint, budget),
+            sz.optimal_random_response(joint, budget, gap=1e-2),
+        )
+    )
+    assert merged < best - 0.1
+
+
 # --- [WXH] ---------------------------------------------------------------------------------------------------------
 
 
@@ -146,6 +199,16 @@ def test_wxh_a_gaussian_channel_a_dimension_has_the_sum_of_their_capacities():
     assert whole.upper <= 0.4 + 1e-6
 
 
+def test_wxh_section_7_answers_that_depend_on_each_other_have_no_sum():
+    """A fair bit, and X plus that bit: neither tells anything of X, and both tell all. Left open in the paper."""
+    alone, both = np.full((2, 2), 0.5), np.array([[0.5, 0, 0, 0.5], [0, 0.5, 0.5, 0]])
+    np.testing.assert_array_equal(both.reshape(2, 2, 2).sum(axis=1), alone)
+    np.testing.assert_array_equal(both.reshape(2, 2, 2).sum(axis=2), alone)
+    assert float(channel_capacity(alone)) == pytest.approx(0, abs=1e-9)
+    assert float(channel_capacity(both)) == pytest.approx(math.log(2))
+    assert float(channel_capacity(sz.accounting.compose(alone, alone))) == pytest.approx(0, abs=1e-9)  # independent
+
+
 # --- [WYZ] ---------------------------------------------------------------------------------------------------------
 
 
@@ -166,6 +229,40 @@ def test_wyz_thresholds_are_finite_exactly_with_full_support():
 
 
 # --- [ZB] ----------------------------------------------------------------------------------------------------------
+
+
+def test_zb_section_1_approximate_privacy_is_nearness_to_a_distribution_that_is_private():
+    """The least δ is the variation of P from some P' <= e^ε Q; what is above e^ε Q goes where there is room."""
+    rng = np.random.default_rng(0)
+    for eps in (0.0, 0.3, 1.0):
+        p, q = rng.dirichlet(np.ones(6), 2)
+        limit = math.exp(eps) * q
+        over = np.maximum(p - limit, 0)
+        room = np.maximum(limit - p, 0)
+        near = np.minimum(p, limit) + over.sum() * room / max(room.sum(), 1e-300)
+        assert near.sum() == pytest.approx(1)
+        assert (near <= limit + 1e-12).all()
+        assert np.abs(near - p).sum() / 2 == pytest.approx(over.sum())
+        delta = approximate_dp(np.stack([p, q]), eps=eps)
+        assert max(over.sum(), np.maximum(q - math.exp(eps) * p, 0).sum()) == pytest.approx(delta, abs=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2, 7, FREE])
+def test_zb_theorem_6_no_prior_tells_more_by_a_symmetric_channel_than_the_uniform_one(order):
+    symmetric, rng = 0.6 * np.eye(4) + 0.1, np.random.default_rng(0)
+    said = [
+        sz.sibson_information(sz.JointDistribution.from_matrix(prior[:, None] * symmetric), order)
+        for prior in (np.full(4, 0.25), *rng.dirichlet(np.ones(4), 40))
+    ]
+    assert max(said[1:]) <= said[0] + 1e-12
+
+
+def test_zb_section_4c_divergences_of_neighbours_cost_more_than_informations_at_small_distortion():
+    divergences = [td.UniformDP(1, 2), td.UniformDP(1, 2, 0.001), td.UniformRenyiDP(1, 2, 2.0)]
+    informations = [td.UniformSibson(1, 2, order) for order in (1, 2, FREE)]
+    for distortion in (0.001, 0.01, 0.1):
+        costs = [[family.privacy(distortion) for family in one] for one in (divergences, informations)]
+        assert min(costs[0]) > math.log(2) > max(costs[1])
 
 
 def test_zb_maximal_leakage_is_not_always_the_most_relaxed():
