@@ -38,8 +38,9 @@ _MOST_SECRETS, _MOST_VERTICES, _DIGITS, _POSITIVE = 10, 50_000, 9, 1e-10
 # Gap in nats that is closed first, and looser limits that are proved before: parts of I(S;X).
 _COARSE, _LOOSER = 1e-3, 0.5 * 0.2 ** np.arange(12)
 # Random points that a descent begins at, and of those below the target; the share of the gap that a point must be
-# worth; the part of the effort of what is within every budget, and what the descents may take.
-_STARTS, _WORTH, _PART, _DESCENTS = 64, 0.1, 0.1, 0.5
+# worth; the part of the effort of what is within every budget, and what the descents may take; units of effort that an
+# entry of a program takes, about.
+_STARTS, _WORTH, _PART, _DESCENTS, _MIXED = 64, 0.1, 0.1, 0.5, 3
 
 
 def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, effort: Effort) -> RandomResponse:
@@ -87,7 +88,10 @@ class Funnel:
     def take(self, points: Vector) -> bool:
         """Take in points, each once, and price all by their best mixture; whether there were new ones."""
         every = np.concatenate([self.points, points])
-        kept = np.sort(np.unique(every.round(_DIGITS), axis=0, return_index=True)[1])
+        first: dict[bytes, int] = {}
+        for place, point in enumerate(every.round(_DIGITS) + 0.0):  # zero has one sign
+            first.setdefault(point.tobytes(), place)
+        kept = list(first.values())
         is_new = len(kept) > len(self.points)
         self.points = every[kept]
         self.mix(self.at)
@@ -110,6 +114,7 @@ class Funnel:
             method="highs-ds",
             options=TIGHT,
         )
+        self.effort.spend(_MIXED * self.points.size)
         if found.status:
             raise RoundingStops(f"the linear program of the funnel failed: {found.message}")
         rate = max(-float(found.ineqlin.marginals[0]) / self.limit, 0.0)
@@ -174,6 +179,8 @@ class Funnel:
         whole, coarse = self.budget.risk_of(self.lifts, self.joint.p_s) @ self.joint.p_x, max(self.gap, _COARSE)
         looser = [(limit, coarse) for limit in whole * _LOOSER if limit > self.limit]
         for limit, gap in dict.fromkeys([*looser, (self.limit, coarse), (self.limit, self.gap)]):
+            if self.effort.is_used():
+                break
             self.at = limit
             self.mix(limit)
             while not self.effort.is_used():
