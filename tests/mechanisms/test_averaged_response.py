@@ -56,7 +56,7 @@ def test_the_optimum_is_that_of_a_fine_grid(budget, n_s, n_x):
 
 @by_budget
 def test_it_keeps_what_merging_keeps_and_no_more_than_its_bound(budget):
-    joint = sz.datasets.make_joint(7, 4, random_state=3)
+    joint = sz.datasets.make_joint(6, 3, random_state=3)
     made = solve_optimal_random_response(joint, budget, gap=1e-3)
     assert made.gap <= 1e-3 + 1e-9
     merged = sz.measures.utility(joint, sz.subset_merging(joint, budget))
@@ -141,6 +141,29 @@ def test_no_posterior_is_below_what_is_proved_and_one_is_found_where_there_is(bu
         assert len(below)
         assert (price.of(below) < least + 0.005).all()
         assert within.contains(below @ within.lifts.T).all()
+
+
+def test_faces_of_as_many_letters_as_secrets_are_searched():
+    """X is nearly S and the budget is small, so that only posteriors of all three letters are within it."""
+    joint = sz.JointDistribution.from_matrix(0.25 * np.eye(3) + 0.25 / 9)
+    within = PosteriorSet.of(joint, Chi2LiftBudget(lower=FREE, upper=0.15))
+    rng = np.random.default_rng(0)
+    grid = within.border(rng.dirichlet(np.ones(3), 20_000))
+    grid = grid[within.contains(grid @ within.lifts.T)]
+    assert grid.min() > 0.1
+    price = averaged.BoundedPrice(within, averaged.Loss(), rng.random(3))
+    _, below = averaged.lowest(price, price.of(grid).min() + 0.005, Effort(10**8))
+    assert len(below)
+
+
+def test_a_mixture_of_posteriors_within_an_inverse_is_not_taken_to_be_within():
+    """Two posteriors have an ℓ1-lift-inverse of 5.6875, and their mean has 5.7556."""
+    joint = sz.JointDistribution.from_matrix(np.diag([0.1, 0.1, 0.8]))
+    within = PosteriorSet.of(joint, L1LiftBudget(lower=math.log(6.7), upper=FREE))
+    corners = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]]) @ within.lifts.T
+    assert within.contains(corners).all()
+    assert not within.contains(corners.mean(axis=0, keepdims=True)).any()
+    assert not within.surely_holds(corners[None]).any()
 
 
 def test_the_gain_cuts_are_the_l1_lift():
@@ -251,3 +274,100 @@ def test_frames_files_and_policies_have_it(notion, tmp_path):
     merged.fit(frame)
     kept = [one.report_.summary["normalized_utility"] for one in (made, merged)]
     assert kept[0] >= kept[1] - 1e-9
+
+
+# --- Planted faults: each of ten is seen by a check above -----------------------------------------------------------
+
+TANGENTS, FRACTIONS, NOTHING_BELOW = (
+    test_tangents_cut_nothing_off_and_what_surely_holds_does,
+    test_the_release_is_within_the_budget_in_fractions,
+    test_no_posterior_is_below_what_is_proved_and_one_is_found_where_there_is,
+)
+INVERSE = L1LiftBudget(lower=0.15, upper=FREE)
+
+
+def without_chords(self, at, least, most):
+    """Tangents of g/l also where g is negative: they cut posteriors off."""
+    return SOUND.tangents(self, at, at, at)
+
+
+def tighter_tangents(self, at, least, most):
+    return [(slope, 0.98 * bound) for slope, bound in SOUND.tangents(self, at, least, most)]
+
+
+def steeper_norm(self, z):
+    value, slope = SOUND.norm(self, z)
+    return value, slope * (1 + 0.1 * (z > 0))
+
+
+def corners_alone(self, lifts):
+    """As if both sides were convex."""
+    return np.maximum(*SOUND.sizes(self, lifts)).max(axis=1) < 1
+
+
+def upper_side_alone(self, lifts):
+    above, below = SOUND.sizes(self, lifts)
+    return above, 0 * below
+
+
+def a_looser_budget(joint, budget):
+    return SOUND.of(joint, type(budget)(lower=budget.lower, upper=1.05 * budget.upper))
+
+
+def without_edges(rest, over):
+    return np.where(over <= 0, rest, np.inf).min(axis=1)
+
+
+def half_the_gain(self):
+    return SOUND.gain_cuts(self) - self.high / 4
+
+
+def fewer_letters(price, target, effort):
+    """Faces of two letters alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np.linalg, "matrix_rank", lambda matrix: 2)
+        return LOWEST(price, target, effort)
+
+
+def further_chord(self, some, target):
+    """Simplices are left a little above the target already."""
+    return PRICE.may_hold(self, some, target - 0.2)
+
+
+class SOUND:
+    of, tangents, norm = PosteriorSet.of, PosteriorSet.tangents, PosteriorSet.norm
+    sizes, gain_cuts = PosteriorSet.sizes, PosteriorSet.gain_cuts
+
+
+class PRICE:
+    may_hold = averaged.BoundedPrice.may_hold
+
+
+LOWEST = averaged.lowest
+FAULTS = [
+    (PosteriorSet, "tangents", without_chords, TANGENTS, (INVERSE,)),
+    (PosteriorSet, "tangents", tighter_tangents, TANGENTS, (BUDGETS[2],)),
+    (PosteriorSet, "norm", steeper_norm, TANGENTS, (BUDGETS[4],)),
+    (
+        PosteriorSet,
+        "surely_holds",
+        corners_alone,
+        test_a_mixture_of_posteriors_within_an_inverse_is_not_taken_to_be_within,
+        (),
+    ),
+    (PosteriorSet, "sizes", upper_side_alone, TANGENTS, (BUDGETS[5],)),
+    (PosteriorSet, "of", a_looser_budget, FRACTIONS, (Chi2LiftBudget(lower=0.5, upper=0.3), 2, 1)),
+    (PosteriorSet, "gain_cuts", half_the_gain, test_the_gain_cuts_are_the_l1_lift, ()),
+    (averaged, "least_mixture", without_edges, test_the_least_mixture_is_that_of_a_linear_program, ()),
+    (averaged, "lowest", fewer_letters, test_faces_of_as_many_letters_as_secrets_are_searched, ()),
+    (averaged.BoundedPrice, "may_hold", further_chord, NOTHING_BELOW, (BUDGETS[2],)),
+]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "fault", "check", "given"), FAULTS, ids=lambda value: getattr(value, "__name__", "")
+)
+def test_a_planted_fault_is_seen(owner, name, fault, check, given, monkeypatch):
+    monkeypatch.setattr(owner, name, fault)
+    with pytest.raises(AssertionError):
+        check(*given)
