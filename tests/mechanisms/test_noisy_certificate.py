@@ -142,7 +142,7 @@ def counts_of_rows(distribution: np.ndarray, n: int, noise: Geometric, runs: int
 
 def passed_with_hidden_rows(p_s: list[float], side: str, rate: Fraction, taken: Fraction) -> tuple[int, int]:
     """How often a symbol on the bound passes, and how often it was tried, where rows of cells are not known."""
-    runs, n = 1000, 2000
+    runs, n = 600, 2000
     distribution = np.outer(p_s, OF_CELLS)
     design = np.rint(distribution * 1000).astype(np.int64)
     error = LEVEL / (1 - evidence._FOR_MEANS)

@@ -58,8 +58,8 @@ def test_optimum_equals_brute_force_where_vertices_are_degenerate():
 
 
 @pytest.mark.slow
-def test_optimum_equals_brute_force_on_500_small_distributions():
-    for joint, budget in instances(500, 1):
+def test_optimum_equals_brute_force_on_small_distributions():
+    for joint, budget in instances(200, 1):
         response = solve_optimal_random_response(joint, budget, gap=1e-9)
         exact = brute_force(joint, budget)
         assert response.utility == pytest.approx(exact, abs=1e-8), (joint.pmf.tolist(), budget)
@@ -82,7 +82,7 @@ def test_the_certificate_alone_leads_to_the_optimum(monkeypatch):
     monkeypatch.setattr(_mixture, "_MOST_LETTERS", -1)
     monkeypatch.setattr(Pricer, "from_random", lambda *_: 0)
     monkeypatch.setattr(Pricer, "from_pool", lambda *_: 0)
-    for joint, budget in instances(60, 13):
+    for joint, budget in instances(25, 13):
         problem = _mixture.Problem(joint, budget, 1e-9, Loss())
         found = _mixture.Block(problem, np.arange(len(joint.p_x)), None, Effort(10**9)).found
         exact = entr(joint.p_x).sum() - brute_force(joint, budget)
@@ -172,7 +172,7 @@ def test_a_search_whose_boxes_close_late_is_carried_through():
 def test_repaired_prices_bound_the_optimum_at_any_time():
     rng = np.random.default_rng(16)
     repaired = []
-    for joint, budget in instances(10, 16):
+    for joint, budget in instances(6, 16):
         polytope = LiftBounds.outer(sz.lift(joint), budget).polytope()
         v = vertices_by_double_description(joint, budget)
         optimum = entr(joint.p_x).sum() - brute_force(joint, budget)
@@ -183,7 +183,7 @@ def test_repaired_prices_bound_the_optimum_at_any_time():
                 bound = certify(polytope, mu, joint.p_x, 0.0, effort, stop_at_points=False).bound
                 assert mu @ joint.p_x + bound <= optimum + 1e-9
             repaired.append(bound > min(0.0, (entr(v).sum(axis=1) - v @ mu).min()) + 1e-3)
-    assert sum(repaired) > 6, "cuts of single prices should often cost less than a cut of all"
+    assert sum(repaired) > 3, "cuts of single prices should often cost less than a cut of all"
 
 
 EXTREME = [
