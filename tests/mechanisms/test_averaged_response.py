@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from scipy.special import entr
 
 import sanitize as sz
-from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LiftBudget
+from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LiftBudget, limits_for
 from sanitize.errors import InvalidBudget
 from sanitize.mechanisms import optimal_random_response, solve_optimal_random_response
 from sanitize.mechanisms._effort import Effort
@@ -195,6 +195,36 @@ def test_polytopes_around_the_set_bound_what_the_simplices_prove(budget, monkeyp
     assert proved.utility - 1e-9 <= made.bound <= proved.bound + 0.1
 
 
+LIMITS = {"at_most": {"0": 1.15, "*": 1.6}, "at_least": {"1": 0.85, "*": 0}}
+
+
+@pytest.mark.parametrize("budget", [*BUDGETS[:3], *BUDGETS[4:6], AlphaLiftBudget(FREE, lower=0.4, upper=0.4)], ids=repr)
+def test_limits_by_value_hold_beside_an_average(budget):
+    """Equal to a fine grid within both, in which each limit binds; and the release is within both in fractions."""
+    joint, limits = sz.datasets.make_joint(3, 3, random_state=1), LiftBudget(**LIMITS)
+    made = solve_optimal_random_response(joint, budget, gap=1e-4, limits=limits)
+    within = PosteriorSet.of(joint, budget, limits_for(limits, joint.sensitive)).budget
+    on_grid = best_of_grid(joint, within, 150)
+    assert made.status == "optimal"
+    assert on_grid - 1e-9 <= made.bound <= made.utility + 1.1e-4
+    assert made.utility <= on_grid + 0.02
+    lifts = sz.lift(joint.push(made.channel))
+    assert (lifts[0] <= 1.15 * (1 + 1e-12)).all()
+    assert (lifts[1:] <= 1.6 * (1 + 1e-12)).all()
+    assert (lifts[1] >= 0.85 * (1 - 1e-12)).all()
+    assert budget.excess(joint.push(made.channel)).max() <= 0
+    for alone in (budget, limits):
+        assert made.utility <= solve_optimal_random_response(joint, alone, gap=1e-4).utility + 1.1e-4
+
+
+def test_limits_beside_what_takes_none_are_refused():
+    joint = sz.JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
+    average, limits = L1LiftBudget(lower=FREE, upper=0.1), LiftBudget(at_most=2, at_least=0)
+    for budget, given in ((limits, limits), (average, average), (average, LiftBudget(at_most=1, at_least=0))):
+        with pytest.raises(InvalidBudget, match="limits"):
+            optimal_random_response(joint, budget, limits=given)
+
+
 def test_a_search_that_finds_no_columns_has_an_honest_bound(monkeypatch):
     joint, budget = sz.datasets.make_joint(5, 3, random_state=0), Chi2LiftBudget(lower=FREE, upper=0.15)
     best = solve_optimal_random_response(joint, budget, gap=1e-4)
@@ -310,7 +340,7 @@ def upper_side_alone(self, lifts):
     return above, 0 * below
 
 
-def a_looser_budget(joint, budget):
+def a_looser_budget(joint, budget, limits=None):
     return SOUND.of(joint, type(budget)(lower=budget.lower, upper=1.05 * budget.upper))
 
 

@@ -42,7 +42,12 @@ _FLOOR = 1e-12
 
 
 def averaged_response(
-    joint: JointDistribution, budget: AveragedBudget, gap: float, loss: Loss, effort: Effort
+    joint: JointDistribution,
+    budget: AveragedBudget,
+    gap: float,
+    loss: Loss,
+    effort: Effort,
+    limits: LiftBudget | None = None,
 ) -> RandomResponse:
     """Most of I(T;Y) where an average of the lifts of each released symbol is bounded, with a proven gap.
 
@@ -53,16 +58,18 @@ def averaged_response(
     letters into simplices, and bounds each by the chord of H and a tangent of the budget. A bound on the l1-lift alone
     is a polytope of posteriors, which `respond_in` knows. Proofs: docs/theory/mechanisms.md.
     """
-    within = PosteriorSet.of(joint, budget)
-    problem = Problem(joint, limited(math.inf, math.inf), gap, loss)
-    if not (budget.excess(joint) > 0).any():
+    within = PosteriorSet.of(joint, budget, limits)
+    problem, both = Problem(joint, limited(math.inf, math.inf), gap, loss), within.budget
+    if not (both.excess(joint) > 0).any():
         return respond_in(problem, None, effort)
     if isinstance(budget, AlphaLiftBudget) and math.isinf(budget.alpha):
-        return respond_in(replace(problem, budget=LiftBudget(lower=budget.lower, upper=budget.upper)), None, effort)
+        every = problem.budget if limits is None else limits
+        sides = (np.minimum(getattr(every, name), getattr(budget, name)) for name in ("lower", "upper"))
+        return respond_in(replace(problem, budget=limited(*sides)), None, effort)
     sealed = respond_in(replace(problem, budget=limited(0.0, 0.0)), None, effort.part(_PART))
     if min(budget.lower, budget.upper) == 0:
         return sealed
-    groups = groups_of(subset_merging(joint, budget))
+    groups = groups_of(subset_merging(joint, both))
     if within.is_polytope:
         return respond_in(replace(problem, known=Cuts(within.gain_cuts(), within)), [groups], effort)
     search = _Search(within, gap, loss, effort)

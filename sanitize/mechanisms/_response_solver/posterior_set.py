@@ -12,11 +12,11 @@ import numpy as np
 
 from sanitize._checks import Mask, Vector, exp
 from sanitize._tolerances import SMALLEST_POSITIVE
-from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget
+from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, limited
 from sanitize.lifts import lift
 
 if TYPE_CHECKING:
-    from sanitize.budgets import AveragedBudget
+    from sanitize.budgets import AveragedBudget, LiftBudget
     from sanitize.channel import Channel
     from sanitize.joint import JointDistribution
 
@@ -35,35 +35,70 @@ def across(of: np.ufunc, values: Vector, axis: int = 1) -> Vector:
 
 
 @dataclass(frozen=True, eq=False)
+class BothBudgets:
+    """A budget on an average of the lifts and limits on each of them.
+
+    Attributes
+    ----------
+    average : L1LiftBudget, Chi2LiftBudget or AlphaLiftBudget
+    limits : LiftBudget
+        For the sensitive symbols in their order.
+    """
+
+    average: AveragedBudget
+    limits: LiftBudget
+
+    def excess(self, released: JointDistribution) -> Vector:
+        """The larger excess of each released symbol, shape (n_y,)."""
+        return self.excess_of(lift(released), released.p_s)
+
+    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
+        """The larger excess of each column of lifts, shape (k,)."""
+        return np.maximum(self.average.excess_of(lifts, p_s), self.limits.excess_of(lifts, p_s))
+
+    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
+        """Sum of both risks of each column of lifts, shape (k,)."""
+        return self.average.risk_of(lifts, p_s) + self.limits.risk_of(lifts, p_s)
+
+
+@dataclass(frozen=True, eq=False)
 class PosteriorSet:
     """Posteriors q whose lifts l meet ||l - c|| <= high and ||1/l - c|| <= low, ||·|| the norm of order a under P_S.
 
     The l1-lift has a = c = 1, the root of the chi2-lift a = 2 and c = 1, and the alpha-lift a = alpha and c = 0. The
     lifts are linear in q, so that the first side is a convex set. The second is convex where c = 0, since 1/l is, and
-    the norm grows with it; where c = 1, secrets that become likelier count by a concave function of their lift.
+    the norm grows with it; where c = 1, secrets that become likelier count by a concave function of their lift. Limits
+    on each lift, least <= l <= most, are linear.
 
     Attributes
     ----------
     joint : JointDistribution
-    budget : L1LiftBudget, Chi2LiftBudget or AlphaLiftBudget
+    budget : L1LiftBudget, Chi2LiftBudget or AlphaLiftBudget, or BothBudgets
     lifts : ndarray of shape (n_s, n)
     order, center, high, low : float
+    most, least : ndarray of shape (n_s,)
     """
 
     joint: JointDistribution
-    budget: AveragedBudget
+    budget: AveragedBudget | BothBudgets
     lifts: Vector
     order: float
     center: float
     high: float
     low: float
+    most: Vector
+    least: Vector
 
     @classmethod
-    def of(cls, joint: JointDistribution, budget: AveragedBudget) -> PosteriorSet:
-        """The posteriors of a distribution that meet a budget."""
+    def of(cls, joint: JointDistribution, budget: AveragedBudget, limits: LiftBudget | None = None) -> PosteriorSet:
+        """The posteriors of a distribution that meet a budget, and limits on each lift."""
+        free = limited(math.inf, math.inf) if limits is None else limits
+        most, least = (np.exp(side * np.ones(len(joint.p_s))) for side in (free.upper, np.negative(free.lower)))
+        both = budget if limits is None else BothBudgets(budget, limits)
         center = 0.0 if isinstance(budget, AlphaLiftBudget) else 1.0
         order = budget.alpha if isinstance(budget, AlphaLiftBudget) else 1.0 + isinstance(budget, Chi2LiftBudget)
-        return cls(joint, budget, lift(joint), order, center, exp(budget.upper) - center, exp(budget.lower) - center)
+        high, low = exp(budget.upper) - center, exp(budget.lower) - center
+        return cls(joint, both, lift(joint), order, center, high, low, most, least)
 
     @property
     def is_polytope(self) -> bool:
@@ -76,17 +111,24 @@ class PosteriorSet:
         return (excess <= 0) & ~(np.maximum(*self.sizes(lifts)) > 1 - _MARGIN)
 
     def sizes(self, lifts: Vector) -> tuple[Vector, Vector]:
-        """What is used of each side, in parts of what is allowed, of lifts of shape (..., n_s)."""
+        """What is used of each side, in parts of what is allowed, of lifts (..., n_s); limits go with the first."""
         above, below = np.zeros(lifts.shape[:-1]), np.zeros(lifts.shape[:-1])
+        if np.isfinite(self.most).any():
+            above = across(np.maximum, lifts / self.most, -1)
+        if self.least.any():
+            above = np.maximum(above, across(np.maximum, self.least / np.maximum(lifts, _NO_LIFT), -1))
         if self.high < math.inf:
-            above = self.norm(lifts - self.center)[0] / max(self.high, SMALLEST_POSITIVE)
+            above = np.maximum(above, self.norm(lifts - self.center)[0] / max(self.high, SMALLEST_POSITIVE))
         if self.low < math.inf:
             below = self.norm(1 / np.maximum(lifts, _NO_LIFT) - self.center)[0] / max(self.low, SMALLEST_POSITIVE)
         return above, below
 
     def shrunk(self, share: float) -> PosteriorSet:
         """The set of limits that are smaller by a share."""
-        return replace(self, high=self.high * (1 - share), low=self.low * (1 - share))
+        fewer, more = 1 - share, 1 + share
+        return replace(
+            self, high=self.high * fewer, low=self.low * fewer, most=self.most * fewer, least=self.least * more
+        )
 
     def norm(self, z: Vector) -> tuple[Vector, Vector]:
         """The norm of z, shape (..., n_s), and its slope; no power overflows."""
@@ -113,7 +155,16 @@ class PosteriorSet:
             one, other = np.where(g > 0, at, least), np.where(g > 0, at, most)
             room = self.center * g - g * (one + other) / (one * other)
             found.append((-g / (one * other), self.low * (1 + _MARGIN) + room.sum(axis=-1)))
-        return found
+        rows, ends = self._limit_rows()
+        of_each = zip(rows, ends, strict=True)
+        return found + [(np.broadcast_to(row, at.shape), np.full(at.shape[:-1], end)) for row, end in of_each]
+
+    def _limit_rows(self) -> tuple[Vector, Vector]:
+        """Rows a and ends b with a·l <= b for the limits on each lift."""
+        above, below = np.isfinite(self.most), self.least > 0
+        every = np.eye(len(self.most))
+        ends = np.append(self.most[above] * (1 + _MARGIN), -self.least[below] * (1 - _MARGIN))
+        return np.concatenate([every[above], -every[below]]), ends
 
     def surely_holds(self, lifts: Vector) -> Mask:
         """Whether all mixtures of points with lifts of shape (K, k, n_s) are within, for convex sides exactly."""
@@ -148,7 +199,9 @@ class PosteriorSet:
         The l1-lift is twice the most that some secrets together gain, Σ P(s) (l(s) - 1) over them.
         """
         chosen = np.array([*itertools.product((0.0, 1.0), repeat=len(self.lifts))])[1:-1]
-        return self.high / 2 - (chosen * self.joint.p_s) @ (self.lifts - 1)
+        rows, ends = self._limit_rows()
+        gains = self.high / 2 - (chosen * self.joint.p_s) @ (self.lifts - 1)
+        return np.concatenate([gains, ends[:, None] - rows @ self.lifts])
 
 
 @dataclass(frozen=True, eq=False)
