@@ -59,7 +59,7 @@ NAMES = {
     """,
     "conversions": """
         approximate_dp_delta approximate_dp_epsilon kl_from_dp mutual_information_from_dp
-        mutual_information_from_kl mutual_information_from_total_variation total_variation_from_kl
+        mutual_information_from_kl mutual_information_from_total_variation power_from_dp total_variation_from_kl
         total_variation_from_mutual_information
     """,
     "dask": """
