@@ -91,21 +91,20 @@ def test_it_is_near_the_best_over_a_grid_of_thresholds(seed, upper, delta):
 
 @pytest.mark.slow
 def test_a_mean_leaves_more_than_a_bound_on_every_lift():
-    """17 x 5, δ = 0.2: of 2 distributions each keeps 0.01 of H(X) more, and 0.02 more than merging."""
-    for seed in range(2):
-        joint, budget = sz.datasets.make_joint(17, 5, random_state=seed), CVaRLiftBudget(0.4, 0.2)
-        channel = sz.optimal_random_response(joint, budget)
-        shares = [
-            sz.normalized_utility(joint, one)
-            for one in (
-                channel,
-                sz.optimal_random_response(joint, sz.LiftBudget(lower=math.inf, upper=0.4)),
-                tail_merging(joint, budget),
-            )
-        ]
-        assert sz.LeakageReport.measure(joint, channel, budget).ok
-        assert shares[0] > shares[1] + 0.01
-        assert shares[0] > shares[2] + 0.02
+    """17 x 5, δ = 0.2: it keeps 0.01 of H(X) more, and 0.02 more than merging."""
+    joint, budget = sz.datasets.make_joint(17, 5, random_state=0), CVaRLiftBudget(0.4, 0.2)
+    channel = sz.optimal_random_response(joint, budget)
+    shares = [
+        sz.normalized_utility(joint, one)
+        for one in (
+            channel,
+            sz.optimal_random_response(joint, sz.LiftBudget(lower=math.inf, upper=0.4)),
+            tail_merging(joint, budget),
+        )
+    ]
+    assert sz.LeakageReport.measure(joint, channel, budget).ok
+    assert shares[0] > shares[1] + 0.01
+    assert shares[0] > shares[2] + 0.02
 
 
 @pytest.mark.parametrize("seed", [0, 3])
