@@ -44,6 +44,11 @@ class LatentClassRelease(LatentClassParameters, Sanitizer):
         Units of work of the design; the same effort is the same work on every machine.
     missing : {"category", "error"}
         Missing values are a value like any other, or refused.
+    person : str, optional
+        Column that says whose a row is: the model is then learned from one row of each person, so that every value
+        that is written, and every class, is that of at least ten people; the column is not released. Without a
+        confidence only. "row" says that every row is a person of its own. By default columns that look like
+        identifiers of people are refused, and rows of a value that look like one person's count once.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey

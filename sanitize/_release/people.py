@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from sanitize._checks import Mask
+    from sanitize._sampling.noise import NoiseKey
+    from sanitize._tables.columns import ArrowColumn
     from sanitize.joint import ContingencyTable
 
 # As a person: every row is one of its own.
@@ -217,6 +220,15 @@ def _agree(own: Coded, other: Coded, times: NDArray[Any]) -> float:
     both, of = np.bincount(place, times), rows[pairs // (int(other.codes.max()) + 1)]
     is_some = of > 1
     return float((both * (both - 1))[is_some] @ (1 / (of[is_some] - 1)) / max(both[is_some].sum(), 1.0))
+
+
+def one_row_each(people: ArrowColumn, name: str, key: NoiseKey) -> tuple[Mask, NDArray[np.float64]]:
+    """A row of each person, drawn at random, and the rows that the person of each row has."""
+    codes = factorize(people, name)[1]
+    order = np.lexsort((key.words_at(0, np.arange(len(codes))), codes))
+    chosen = np.zeros(len(codes), bool)
+    chosen[order[np.diff(codes[order], prepend=-1) > 0]] = True
+    return chosen, np.bincount(codes)[codes].astype(float)
 
 
 def coded(table: Mapping[str, Any], names: Iterable[str]) -> dict[str, Coded]:

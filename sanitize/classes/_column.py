@@ -250,6 +250,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         name: str,
         values: pa.Array,
         codes: Codes,
+        counts: NDArray[np.int64],
         most: int,
         weights: Vector | None = None,
         edges: Sequence[Any] = (),
@@ -267,6 +268,8 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
             Distinct values, ascending.
         codes : ndarray of int, shape (n,)
             Place of each row's value among them; their number for missing.
+        counts : ndarray of int, shape (n_values,)
+            Rows of each value, fewer where some look like rows of one person.
         most : int
         weights : ndarray of float, shape (n,), optional
             Of rows, 1 on average.
@@ -277,7 +280,6 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         lists_all : bool, optional
             Write every value that is not rare as itself.
         """
-        counts = np.bincount(codes, minlength=len(values) + 1)[:-1]
         heavy = counts if weights is None else np.bincount(codes, weights, len(values) + 1)[:-1]
         if is_ordered_type(column.type, name):
             values = in_type(values, storage_type(column))

@@ -13,6 +13,7 @@ from sanitize._tables.columns import ascending
 from sanitize.classes._column import ClassColumn
 from sanitize.classes._dependence import PRESENT, Rule, find_rules, look_up_table, order_of
 from sanitize.classes._mixture import indicators
+from sanitize.classes._repeats import count_people
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,24 +71,31 @@ class FittedColumns:
         most: int,
         edges: Mapping[str, Sequence[Any]],
         above: Mapping[str, Mapping[str, tuple[str, ...]]],
+        *,
+        rows_are_people: bool = False,
     ) -> FittedColumns:
         """Learn the groups of all columns, with at most about so many groups each."""
         distinct = [DistinctValues.of(name, column) for name, column in arrows.items()]
+        counts = [np.bincount(one.codes, minlength=len(one.values) + 1) for one in distinct]
+        if not rows_are_people:
+            counts = count_people([one.codes for one in distinct], counts)
 
-        def fitted(one: DistinctValues, *, lists_all: bool) -> ClassColumn:
-            declared, ancestors = edges.get(one.name, ()), above.get(one.name)
+        def fitted(place: int, *, lists_all: bool) -> ClassColumn:
+            one, declared = distinct[place], edges.get(distinct[place].name, ())
             return ClassColumn.fit(
-                one.column, one.name, one.values, one.codes, most, weights, declared, ancestors, lists_all=lists_all
+                *(one.column, one.name, one.values, one.codes, counts[place][:-1], most, weights),
+                *(declared, above.get(one.name)),
+                lists_all=lists_all,
             )
 
-        columns = [fitted(one, lists_all=False) for one in distinct]
+        columns = [fitted(place, lists_all=False) for place in range(len(distinct))]
         codes = np.stack([one.groups(column) for one, column in zip(distinct, columns, strict=True)], axis=1)
         some = slice(None, None, max(1, -(-len(codes) // _RULE_ROWS)))
         shared = _shared_information(codes[some], [column.n_groups for column in columns])
         rules = find_rules([one.codes[some] for one in distinct], [len(one.values) + 1 for one in distinct], shared)
         ruled = {*rules, *(rule.determiner for rule in rules.values())}
         for place in ruled:
-            columns[place] = fitted(distinct[place], lists_all=True)
+            columns[place] = fitted(place, lists_all=True)
         return cls(columns, codes, shared, rules, distinct)
 
     def nearest(self, place: int, earlier: Sequence[int]) -> list[int]:

@@ -170,6 +170,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         edges: Mapping[str, Sequence[Any]] | None = None,
         rows: NDArray[np.bool_] | None = None,
         above: Mapping[str, Mapping[str, tuple[str, ...]]] | None = None,
+        rows_are_people: bool = False,
     ) -> Self:
         """Learn classes of the public columns of a table.
 
@@ -188,6 +189,8 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
             Rows to learn from; all by default.
         above : mapping of name to ancestors by value, optional
             Declared for text, where rare values are written as an ancestor.
+        rows_are_people : bool
+            Whether no two rows are of one person; by default rows that look like one's count once.
         """
         arrows = {name: as_arrow(column, name) for name, column in table.items()}
         n = len(next(iter(arrows.values())))
@@ -198,7 +201,8 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
             arrows = {name: column.take(pa.array(chosen)) for name, column in arrows.items()}
         mass = np.ones(len(chosen)) if weights is None else np.asarray(weights, float)[chosen]
         mass = mass / mass.mean() if mass.sum() > 0 else mass
-        fitted = FittedColumns.of(arrows, mass, _n_groups(len(chosen)), edges or {}, above or {})
+        most = _n_groups(len(chosen))
+        fitted = FittedColumns.of(arrows, mass, most, edges or {}, above or {}, rows_are_people=rows_are_people)
         few = _sample(np.arange(len(chosen)), _CLASS_ROWS)
         codes, mass, k = fitted.codes[few], mass[few], n_classes or _n_classes(n_rows)
         sizes = [column.n_groups for column in fitted.columns]

@@ -185,24 +185,26 @@ def published(
 
 
 def _others(name: str, case: Case, settings: Mapping[str, Any], frame: pd.DataFrame, folder: Path) -> dict[str, str]:
+    """Everything else: a CSV file by a fit of its own, all of memory by another, and a folder of new rows."""
     table, target, found = pa.Table.from_pandas(frame, preserve_index=False), folder / "released.csv", {}
     report = sz.release_file(table, target, make(name, case, settings), key=KEY, force=True, workers=1)
-    found |= rest_of_file(target) | rest_of_folder(table, make(name, case, settings), folder)
+    found |= rest_of_file(target)
     found |= views("saved report", LeakageReport.from_json(report.to_json()))
     material = Material((), checks=(("rows", "passed", f"{len(frame)} of {len(frame)}"),), false_alarm=0.01)
     for form in ("md", "html"):
         found[f"dossier.{form}"] = dossier(report.to_dict(audience="public"), material, form)
-    for kind, native in {"pandas": frame, "arrow": table, "polars": pl.from_arrow(table)}.items():
-        sanitizer = make(name, case, settings).set_params(random_state=sz.NoiseKey(KEY))
-        found |= rest_of_frame(kind, sz.frame.release(native, sanitizer))
+    sanitizer = make(name, case, settings).set_params(random_state=sz.NoiseKey(KEY))
+    found |= rest_of_frame("pandas", sz.frame.release(frame, sanitizer))
+    for kind, native in {"arrow": table, "polars": pl.from_arrow(table)}.items():
+        found |= rest_of_frame(kind, sanitizer.transform(native))
     with suppress(InvalidParameter):  # not every release can be drawn in a database, or be kept
         rows = release_in_sql(frame.assign(id=range(len(frame))), sanitizer, key=KEY, row_id="id")
         found["sql"] = repr([*rows.columns])
+    again = make(name, case, settings)
     with suppress(InvalidParameter):
-        saved = sz.SavedRelease.of(sanitizer)
-        appended = sz.release_file(table, folder / "new.parquet", saved, key=KEY, force=True, workers=1)
-        found |= views("appended", appended) | rest_of_file(folder / "new.parquet")
-    return found
+        again = sz.SavedRelease.of(sanitizer)
+    rest, report = rest_of_folder(table, again, folder)
+    return found | rest | (views("appended", report) if isinstance(again, sz.SavedRelease) else {})
 
 
 def views(of: str, report: Any) -> dict[str, str]:
@@ -235,16 +237,15 @@ def rest_of_file(path: Path) -> dict[str, str]:
     return {path.name: fields}
 
 
-def rest_of_folder(table: pa.Table, sanitizer: Any, folder: Path) -> dict[str, str]:
-    """Names of the files that a folder is released to, and what each holds but its rows."""
+def rest_of_folder(table: pa.Table, sanitizer: Any, folder: Path) -> tuple[dict[str, str], Any]:
+    """Names of the files that a folder is released to, and what each holds but its rows; and the report."""
     source, target = folder / "raw", folder / "parts"
     source.mkdir(exist_ok=True)
     for number, start in enumerate((0, 100)):
         pq.write_table(table.slice(start, 100 if number == 0 else None), source / f"{number}.parquet")
-    sz.release_file(source, target, sanitizer, key=KEY, force=True, workers=1)
-    return {
-        f"parts/{name}": rest for file in sorted(target.rglob("*.parquet")) for name, rest in rest_of_file(file).items()
-    }
+    report = sz.release_file(source, target, sanitizer, key=KEY, force=True, workers=1)
+    files = sorted(target.rglob("*.parquet"))
+    return {f"parts/{name}": rest for file in files for name, rest in rest_of_file(file).items()}, report
 
 
 def rest_of_frame(kind: str, released: Any) -> dict[str, str]:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 import sanitize as sz
 from sanitize._release.people import coded, looks_like_people
 from sanitize._release.recipes.recipe import recipe_type
+from sanitize.classes._repeats import count_people
 from sanitize.cli import main
 from sanitize.confidence import ConfidenceSet
 from sanitize.errors import ColumnError, InvalidParameter
@@ -24,6 +25,7 @@ from sanitize.transformers import (
     BestSanitizer,
     GaussianChannel,
     JointRelease,
+    LatentClassRelease,
     OptimalRandomResponse,
     RandomizedResponse,
     SubsetMerging,
@@ -171,6 +173,8 @@ PRINTERS = {
     "best": BestSanitizer(BUDGET, sensitive="ill"),
     "joint": JointRelease([("all", SubsetMerging())], BUDGET, sensitive="ill"),
     "kept": JointRelease([("year", SubsetMerging(public="year"))], BUDGET, sensitive="ill"),
+    "classes": LatentClassRelease(BUDGET, sensitive="ill"),
+    "certified classes": LatentClassRelease(BUDGET, sensitive="ill", confidence=0.9),
     "model": TreeRandomResponse(BUDGET, sensitive="ill", output="model"),
     "resample": TreeRandomResponse(BUDGET, sensitive="ill", output="resample"),
     "label": TreeMerging(BUDGET, sensitive="ill", output="label"),
@@ -275,6 +279,110 @@ def test_who_has_one_row_each_is_counted_as_before():
         for person in ("who", "row")
     ]
     assert abs(kept[0] - kept[1]) <= 0.01
+
+
+# ------------------------------------------------------------------------------------------------ latent classes
+
+
+def classes(**settings) -> LatentClassRelease:
+    return LatentClassRelease(BUDGET, **{"sensitive": "ill", "random_state": 0, **settings})
+
+
+def regulars(people=400, seed=0) -> pd.DataFrame:
+    """People with 1 to 12 rows, most of them in a few places; one with fourteen has a street and a pay of her own."""
+    rng = np.random.default_rng(seed)
+    of = np.repeat(np.arange(people), rng.integers(1, 13, people))
+    home, n = rng.integers(0, 30, people), len(of)
+    street = np.where(rng.random(n) < 0.7, home[of], rng.integers(0, 30, n)).astype(str).astype(object)
+    ill = np.where(rng.random(people) < 0.3, "yes", "no")[of]
+    df = pd.DataFrame({"who": of, "street": street, "pay": rng.integers(900, 9000, people)[of], "ill": ill})
+    df["hours"] = rng.integers(0, 12, n)
+    df.loc[:13, ["who", "street", "pay"]] = [77_777, "Lighthouse", 98_765]
+    return df.sample(frac=1, random_state=seed).reset_index(drop=True)
+
+
+def test_classes_write_what_ten_people_have():
+    df = regulars()
+    sanitizer = classes(person="who").fit(df)
+    released = sanitizer.transform(df)
+    assert list(released) == ["street", "pay", "hours"]
+    for name, values in sanitizer.classes_.values.items():
+        people = df.groupby(name)["who"].nunique()
+        assert all(people[value] >= 10 for value in values.to_pylist() if value in people.index)
+    assert released["pay"].max() < 98_765
+    by_rows = clone(sanitizer).set_params(person="row").fit(df)
+    assert "Lighthouse" in by_rows.classes_.values["street"].to_pylist()
+
+
+def test_every_class_is_of_ten_people():
+    df = regulars(people=150)
+    sanitizer = classes(person="who", n_classes=20).fit(df)
+    cells = sanitizer._release.layout.partition.assign({name: df[name] for name in ("street", "pay", "hours")}, first=0)
+    assert len(set(cells)) < 20
+    assert df.groupby(cells)["who"].nunique().min() >= 10
+
+
+def test_classes_of_people_with_one_row_each_are_those_of_rows():
+    df = regulars(people=60).assign(who=lambda x: range(len(x)))
+    columns = ["street", "pay", "hours"]
+    by_people, by_rows = (classes(person=person, public=columns).fit(df) for person in ("who", "row"))
+    assert by_people.channel_ == by_rows.channel_
+    assert by_people.transform(df).equals(by_rows.transform(df))
+
+
+def test_a_certificate_of_classes_is_of_rows_and_says_the_way_out():
+    with pytest.raises(InvalidParameter, match=r"person= says.*UnitRelease"):
+        classes(person="who", confidence=0.9).fit(regulars(people=60))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_files_and_policies_of_classes_count_the_same_people(tmp_path, suffix):
+    df, path, out = regulars(people=150), tmp_path / f"raw.{suffix}", tmp_path / f"out.{suffix}"
+    getattr(df, f"to_{suffix}")(path, index=False)
+    text = POLICY.replace('["street"]', '["street", "pay", "hours"]') + '[channel]\nmechanism = "latent-classes"\n'
+    policy = Policy.from_toml(text)
+    sz.release_file(path, out, policy)
+    released = getattr(pd, f"read_{suffix}")(out)
+    assert list(released) == ["street", "pay", "hours"]
+    assert "Lighthouse" not in set(released["street"].astype(str))
+
+
+def test_rows_that_look_like_one_persons_count_once_where_nobody_is_named():
+    """Fourteen rows that agree on street and pay: neither is written, and nobody had to say whose they are."""
+    df = regulars(people=2500).drop_duplicates("who")
+    df = pd.concat([df, pd.DataFrame([df.assign(street="Lighthouse", pay=98_765, who=77_777).iloc[0]] * 14)])
+    df = df.assign(hours=np.random.default_rng(3).integers(0, 12, len(df)), age=np.arange(len(df)) * 37 % 70)
+    df.loc[df["who"] == 77_777, "age"] = 50
+    df = df.drop(columns="who").sample(frac=1, random_state=1).reset_index(drop=True)
+    sanitizer, by_rows = classes().fit(df), classes(person="row").fit(df)
+    assert "Lighthouse" in by_rows.classes_.values["street"].to_pylist()
+    assert 98_765 in by_rows.classes_.values["pay"].to_pylist()
+    assert "Lighthouse" not in sanitizer.classes_.values["street"].to_pylist()
+    assert max(sanitizer.classes_.values["pay"].to_pylist() or [0]) < 98_765
+    assert sanitizer.transform(df)["pay"].max() < 98_765
+
+
+def test_another_row_adds_at_most_one_to_the_people_of_a_value():
+    rng = np.random.default_rng(0)
+    street, pay, age = rng.integers(0, 40, 3000), rng.integers(0, 4000, 3000), rng.integers(18, 90, 3000)
+    street[:14], pay[:14], age[:14] = 40, 4000, 50
+
+    def people(n_more: int) -> int:
+        more = np.stack([np.full(5, 40), np.arange(5), np.arange(20, 25)])[:, :n_more]
+        columns = [np.append(*both) for both in zip((street, pay, age), more, strict=True)]
+        return count_people(columns, [np.bincount(column) for column in columns])[0][40]
+
+    assert [people(more) for more in range(6)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_people_of_places_that_follow_from_one_another_are_all_counted():
+    """A post code goes with its town and its region: that rows of one agree on both says nothing of whose they are."""
+    df = places(n=6000, towns=300)
+    columns = [pd.factorize(df[name])[0] for name in ("postcode", "town", "region", "age", "income", "sex")]
+    counts = [np.bincount(column) for column in columns]
+    for before, after in zip(counts, count_people(columns, counts), strict=True):
+        written = before >= 10  # as often as they are, from 26 on
+        assert (after >= 0.8 * np.minimum(before, 26))[written].all()
 
 
 # ------------------------------------------------------------------------------------------------ every door

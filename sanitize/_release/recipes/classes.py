@@ -20,6 +20,7 @@ from sanitize._checks import one_of, whole_number
 from sanitize._release.design import Specification, rare_secrets
 from sanitize._release.first_pass import Counted, sampled_rows
 from sanitize._release.layout import CellLayout
+from sanitize._release.people import one_row_each
 from sanitize._release.recipes.grown_layout import FEWEST_CELLS, declared_edges
 from sanitize._release.recipes.recipe import Recipe
 from sanitize._release.survey import refuse_identifiers
@@ -31,7 +32,7 @@ from sanitize.budgets import LDPBudget, LiftBudget, as_budget, limits_for
 from sanitize.channel import Channel
 from sanitize.classes import UNIT, ClassPartition, LatentClassModel, couple_classes
 from sanitize.confidence import REPEATED, check_confidence, repeats_too_often
-from sanitize.errors import ColumnError
+from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.mechanisms import as_lift_budget, certified_random_response, certified_tree_merging, rows_needed
 from sanitize.report import Section, with_columns
 from sanitize.trees import (
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from sanitize._release.layout import Columns, ColumnSpec, Layout
     from sanitize._release.recipes.recipe import FittedFiles, LaidOut, Missing, Settled, Weights
     from sanitize._release.release import Release
-    from sanitize._sampling.noise import Randomness, RandomWords
+    from sanitize._sampling.noise import NoiseKey, Randomness, RandomWords
     from sanitize._tables.columns import ArrowColumn
     from sanitize.budgets import Budget
     from sanitize.joint import ContingencyTable, JointDistribution
@@ -89,6 +90,7 @@ class LatentClassParameters:
     confidence: float | None = None
     effort: float | None = None
     missing: Missing = "category"
+    person: str | None = None
     keep_sensitive: bool = False
     random_state: Randomness = None
 
@@ -189,6 +191,16 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             return replace(super().numbers, found=lambda name: name not in sensitive)
         return super().numbers
 
+    @property
+    def person_column(self) -> str | None:
+        """Column that says whose a row is; a certificate is of rows drawn one by one, and not of people."""
+        if (found := super().person_column) is not None and self.confidence is not None:
+            raise InvalidParameter(
+                "confidence= of LatentClassRelease certifies rows that were drawn one by one, and person= says that a "
+                "person has several: leave confidence out, or release people whole with sanitize.relational.UnitRelease"
+            )
+        return found
+
     def specification(self) -> Specification:
         """Budget and the mechanism that designs a channel on classes; a certificate is in place of a set of laws."""
         if self.n_classes is not None:
@@ -227,12 +239,15 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         table = {name: source[name] for name in layout.public}
         edges = {name: declared_edges(bins, table[name]) for name, bins in layout.bins.items() if name in table}
         layout = replace(layout, bins={name: bins for name, bins in layout.bins.items() if name not in table})
-        refuse_identifiers(table, [name for name in table if name not in {*edges, *(self.hierarchies or {})}])
-        rows = None if self.confidence is None else design_rows(len(table[layout.public[0]]), FIT_SHARE)
+        free = [name for name in table if name not in {*edges, *(self.hierarchies or {})}]
+        refuse_identifiers(source, free, others=() if self.person else layout.public)
+        key = key_from(words, "latent classes") if partition is None else partition.words
+        rows, weights = self._rows_to_fit(source, len(table[layout.public[0]]), key)
         if partition is None:
             above = {name: read_hierarchy(given, name) for name, given in (self.hierarchies or {}).items()}
-            key = key_from(words, "latent classes")
-            model = LatentClassModel.fit(table, key, n_classes=self.n_classes, rows=rows, edges=edges, above=above)
+            learned: dict[str, Any] = {"rows": rows, "weights": weights, "edges": edges, "above": above}
+            learned["rows_are_people"] = self.person is not None
+            model = LatentClassModel.fit(table, key, n_classes=self.n_classes, **learned)
             partition = ClassPartition.of(model, key, table)
         while True:  # whoever is in a class of few rows goes to the next likely one
             cells = partition.assign(table, first=numbers)
@@ -241,7 +256,19 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
                 break
             partition = partition.without(held == held.min())
         bare = CellLayout.of(layout, partition)
-        return FittedClasses(*bare.roles, partition=partition, source=source, cells=cells, fitted=rows)
+        fitted = None if self.confidence is None else rows
+        return FittedClasses(*bare.roles, partition=partition, source=source, cells=cells, fitted=fitted)
+
+    def _rows_to_fit(self, source: Mapping[str, Any], n: int, key: NoiseKey) -> tuple[Mask | None, Weights]:
+        """Rows that classes are fitted on, all where there is no mask, and their weights.
+
+        Where people have several, that is one row of each: whatever counts rows from there on counts people.
+        """
+        if self.confidence is not None:
+            return design_rows(n, FIT_SHARE), None
+        person = self.person_column
+        people = None if person is None else self.people(source, person)
+        return (None, None) if person is None or people is None else one_row_each(people, person, key.derive("people"))
 
     def fit(
         self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
@@ -250,7 +277,8 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         noise = random_words(self.random_state) if words is None else words
         with table.naming_absent():
             roles, _ = super().layout(Table.of(table.empty()))
-            sample = table.sample((*roles.sensitive, *roles.public), MOST_SAMPLED)
+            person = () if self.person_column is None else (self.person_column,)
+            sample = table.sample((*roles.sensitive, *roles.public, *person), MOST_SAMPLED)
             numbers = sampled_rows(table.source.n_rows, MOST_SAMPLED)
             layout = self._fitted(roles, sample, noise, numbers, spec.partition)
             is_whole = order == "shuffle" and len(numbers) == table.source.n_rows
@@ -297,7 +325,10 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
         report = with_columns(report, layout.column_counts(), layout.pair_counts(), (), release.channel)
-        report = report.with_section(_classes_section(partition, counted, layout.fitted))
+        section = _classes_section(partition, counted, layout.fitted)
+        if self.person_column is None:  # the figure is of people with one row each
+            section = replace(section, words=section.words + partition.membership)
+        report = report.with_section(section)
         shown = {"classes_": partition.model}
         return replace(release, layout=layout.bare(), report=report, printer=partition, beside=shown)
 
