@@ -33,7 +33,7 @@ def count_people(codes: Sequence[Codes], counts: Sequence[NDArray[np.int64]]) ->
     >>> street, pay = rng.integers(0, 40, 2000), rng.integers(0, 5000, 2000)
     >>> street[:14], pay[:14] = 40, 5000
     >>> both = [street, pay]
-    >>> count_people(both, [np.bincount(column) for column in both])[0][-1]
+    >>> int(count_people(both, [np.bincount(column) for column in both])[0][-1])
     1
     """
     n = len(codes[0]) if codes else 0
