@@ -243,6 +243,18 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         numbers, edges = to_numbers(in_type(strange, self.values.type)), self.edges.to_numpy()
         return bool(((numbers >= edges[0]) & (numbers <= edges[-1])).all())
 
+    def replaced(self, column: ArrowColumn) -> tuple[float, int]:
+        """How many rows are written as others on average, and how many numbers lie outside the edges."""
+        values, codes = factorize(column, self.name)
+        rows = np.bincount(codes[codes >= 0], minlength=len(values))
+        if self.is_ordered and len(self.edges):
+            numbers, edges = _same_scale(values, self.values.type), self.edges.to_numpy()
+            is_inside = (numbers >= edges[0]) & (numbers <= edges[-1])
+            return 0.0, int(rows[~is_inside & (look_up(values, self.values) < 0)].sum())
+        totals = np.add.reduceat(self.weights, self.first[:-1])
+        shares = self.weights[self._rest] / totals[self.groups]
+        return float(np.bincount(self._bins(values), rows, len(self.groups)) @ shares) if len(shares) else 0.0, 0
+
     @classmethod
     def fit(
         cls,

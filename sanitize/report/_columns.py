@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from sanitize.report._report import MOST_PAIRS, LeakageReport
 from sanitize.report._verdict import KeptColumn, share_kept
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 Name = TypeVar("Name", str, tuple[str, str])
 
+_NONE: Mapping[str, float] = MappingProxyType({})
 # Columns whose shares are drawn.
 _MOST_COLUMNS = 60
 # Released symbols of each symbol, on average, up to which distributions are released as sparse ones.
@@ -101,6 +103,7 @@ def with_columns(
     pairs: Iterable[tuple[tuple[str, str], sparse.csr_array]],
     shapes: Iterable[tuple[str, list[str], NDArray[np.float64]]],
     channel: Channel,
+    lost: Mapping[str, float] = _NONE,
 ) -> LeakageReport:
     """Report that says what is kept of each column and of each pair, and their means over those that are not constant.
 
@@ -115,17 +118,23 @@ def with_columns(
         Of columns that are drawn: what groups of their values are called, and the share of each before and after.
     channel : Channel
         From X to Y.
+    lost : mapping of name to float, optional
+        Share of the rows whose own value of a column is never written, so that it is not kept.
     """
-    kept, line = kept_of_columns(counts, channel)
+    kept, line = kept_of_columns(counts, channel, lost)
     words = (
         "The share of what each column says by itself, H(X_j), that the release keeps, I(X_j;Y), in at most 16 groups "
         "of its values and beyond what rows dealt at random keep."
     )
+    words += " Rows that are written with another value are not counted as kept." if any(lost.values()) else ""
     columns = tuple(KeptColumn(name, share) for name, share in kept.items())
     section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(kept.items()))
     drawn = [row for name, values, sides in islice(shapes, _MOST_COLUMNS) for row in shape_of(name, values, sides)]
     made = replace(report, measures=(*report.measures, line), kept=columns, _shapes=drawn).with_section(section)
-    found = list(_of_same_rows(pairs, channel))
+    found = [
+        (names, share * (1 - max(lost.get(name, 0.0) for name in names)), varies)
+        for names, share, varies in _of_same_rows(pairs, channel)
+    ]
     n_seen, n_all = len(found), math.comb(len(columns), 2)
     shares = {" x ".join(names): share for names, share, varies in found if varies}
     if not shares:
@@ -145,10 +154,11 @@ def with_columns(
 
 
 def kept_of_columns(
-    counts: Iterable[tuple[str, sparse.csr_array]], channel: Channel
+    counts: Iterable[tuple[str, sparse.csr_array]], channel: Channel, lost: Mapping[str, float] = _NONE
 ) -> tuple[dict[str, float], Measure]:
     """What is kept of each column, see `with_columns`, and the mean of those that are not constant."""
-    found = list(_of_same_rows(counts, channel))
+    rows = _of_same_rows(counts, channel)
+    found = [(name, share * (1 - lost.get(name, 0.0)), varies) for name, share, varies in rows]
     mean = _mean([share for _, share, varies in found if varies])
     line = Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, mean)
     return {name: share for name, share, _ in found}, line

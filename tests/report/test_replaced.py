@@ -80,3 +80,31 @@ def test_a_model_fills_in_what_it_writes_as_other_and_draws_outside():
     report = sz.LeakageReport.measure(joint, sz.watchdog(joint, 0.5), facts=ReleaseFacts(replaced=found))
     section = next(one for one in report.to_dict()["sections"] if one["name"] == "replaced")
     assert [row[-2:] for row in section["rows"]] == [[40 * j, 3] for j in range(5)]
+
+
+FADING = np.array([f"town {j % 200}" for j in range(N_ROWS)])  # twenty rows each: some are written as others
+CLASSES = {
+    "rare texts": (FEW, {}, "other"),
+    "many texts of some rows each": (FADING, {}, "other"),
+    "rare categories": (pd.Categorical(FEW), {}, "other"),
+    "numbers outside the edges": (RARE_NUMBERS, {"bins": {"town": [0, 2, 50]}}, "clipped"),
+    "common texts": (COMMON, {}, None),
+}
+
+
+@pytest.mark.parametrize(("town", "settings", "kind"), CLASSES.values(), ids=CLASSES)
+def test_latent_classes_count_what_they_write_as_others(town, settings, kind):
+    table = table_of(town)
+    sanitizer = sz.LatentClassRelease(LOOSE, sensitive="ill", n_classes=4, random_state=0, **settings)
+    made = sanitizer.fit_transform(table)
+    [one] = [one for one in sanitizer.report_.facts.replaced if one.column == "town"]
+    kept = {column.column: column.share for column in sanitizer.report_.kept}["town"]
+    assert (one.n_rows > 0) == (kind is not None)
+    if kind == "clipped":
+        assert one.clipped == int((table["town"] > 50).sum())
+        assert made["town"].max() <= 50
+    elif kind == "other":
+        written = (made["town"].isna() | ~made["town"].isin(set(table["town"]))).sum()
+        assert abs(written - one.other) < 6 * np.sqrt(one.other)  # once in 5e8 by chance
+    assert (sanitizer.report_.to_dict()["columns"]["replaced"] == ["town"]) == (one.n_rows > N_ROWS / 100)
+    assert kept <= 1 - one.n_rows / N_ROWS

@@ -34,7 +34,7 @@ from sanitize.classes import UNIT, ClassPartition, LatentClassModel, couple_clas
 from sanitize.confidence import REPEATED, check_confidence, repeats_too_often
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.mechanisms import as_lift_budget, certified_random_response, certified_tree_merging, rows_needed
-from sanitize.report import Section, with_columns
+from sanitize.report import ReplacedValues, Section, with_columns
 from sanitize.trees import (
     Profiles,
     column_counts,
@@ -149,6 +149,14 @@ class FittedClasses(CellLayout):
         return pair_counts(
             self.read, lambda step: [own[::step] for own in self._groups], self.cells, self.partition.n_cells
         )
+
+    def replaced_values(self, n_rows: int) -> tuple[ReplacedValues, ...]:
+        """How many rows of each column are written as others, or with a number inside the edges, of so many rows."""
+        part, found = n_rows / max(len(self.cells), 1), []
+        for column in self.partition.columns:
+            other, clipped = column.replaced(as_arrow(self.source[column.name], column.name))
+            found.append(ReplacedValues(column.name, other=round(part * other), clipped=round(part * clipped)))
+        return tuple(found)
 
     @property
     def repeats(self) -> NDArray[np.int64]:
@@ -319,12 +327,15 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         layout = release.layout
         assert isinstance(layout, FittedClasses)
         partition = layout.partition
-        facts = replace(release.report.facts, output="model", people=partition.people)
+        n_rows = counted.table.n
+        replaced = layout.replaced_values(n_rows)
+        facts = replace(release.report.facts, output="model", people=partition.people, replaced=replaced)
         report = replace(release.report, public=layout.read, facts=facts)
         if self.confidence is not None:  # fresh rows certify in place of a set of distributions
             lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
-        report = with_columns(report, layout.column_counts(), layout.pair_counts(), (), release.channel)
+        lost = {one.column: one.n_rows / n_rows for one in replaced}
+        report = with_columns(report, layout.column_counts(), layout.pair_counts(), (), release.channel, lost)
         section = _classes_section(partition, counted, layout.fitted)
         if self.person_column is None:  # the figure is of people with one row each
             section = replace(section, words=section.words + partition.membership)
