@@ -82,7 +82,9 @@ def main(folder: Path) -> int:
         child.kill()
         child.join()
         n_faults += any(said.startswith("FAULT") for said in found)
-        print(file.relative_to(folder), "; ".join(f"{n} x {said}" for said, n in found.items()) or "no columns", sep=": ")
+        print(
+            file.relative_to(folder), "; ".join(f"{n} x {said}" for said, n in found.items()) or "no columns", sep=": "
+        )
     print(f"{len(files)} files, {n_faults} with a fault")
     return n_faults > 0
 

@@ -299,6 +299,23 @@ class ReleaseRefuted(SanitizeError):
         super().__init__(f"the release is refuted ({', '.join(judgement.refuted)}); do not hand it out")
 
 
+class UselessRelease(SanitizeError):
+    """Each column of a release would keep less than 5 % of its information, so nothing is written.
+
+    Attributes
+    ----------
+    report : LeakageReport
+        Of the release that was not written.
+    """
+
+    def __init__(self, report: Any, share: float, words: str, advice: str) -> None:
+        self.report = report
+        super().__init__(
+            f"each column would keep less than {100 * share:g} % of its information{words and f' ({words})'}; nothing "
+            f"was written: {advice}; or allow it with --allow-useless"
+        )
+
+
 class UnseenSymbolWarning(UserWarning):
     """Rows held symbols that were absent at fit; they were mapped to the riskiest group."""
 

@@ -98,7 +98,7 @@ def release(args: argparse.Namespace) -> None:
         elif target is None:
             report = plan_file(table, sanitizer)
         else:
-            report = release_file(table, target, sanitizer, force=args.force)
+            report = release_file(table, target, sanitizer, force=args.force, allow_useless=args.allow_useless)
         if judgement is not None:
             report = report.with_findings(judgement)
     if args.channel is not None and not args.dry_run:

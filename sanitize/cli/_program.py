@@ -25,6 +25,7 @@ from sanitize.errors import (
     SanitizeError,
     SourceError,
     TargetError,
+    UselessRelease,
     VerificationFailed,
 )
 
@@ -82,7 +83,7 @@ def _answer(error: BaseException, args: argparse.Namespace) -> tuple[int, str]:
         return INTERRUPTED, f"interrupted; {_left(args)}"
     if isinstance(error, SanitizeError):
         codes: list[tuple[tuple[type[SanitizeError], ...], int]] = [
-            ((BudgetExceeded, ReleaseRefuted, RowOrderLeak, VerificationFailed), GATE),
+            ((BudgetExceeded, ReleaseRefuted, RowOrderLeak, UselessRelease, VerificationFailed), GATE),
             ((TargetError,), OUTPUT),
             ((SourceError, ColumnError, InvalidDistribution), INPUT),
         ]

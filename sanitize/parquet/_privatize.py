@@ -47,6 +47,7 @@ def release_file(
     ledger: Ledger | str | os.PathLike[str] | None = None,
     description: TableDescription | None = None,
     receipt: str | os.PathLike[str] | None = None,
+    allow_useless: bool = True,
 ) -> Report:
     """Release a Parquet or CSV file, data set or stream: count, design, check, draw, write.
 
@@ -100,6 +101,9 @@ def release_file(
         File, outside the folder of the target and readable by its owner only, to write what `verify_file` draws the
         release again by. It holds a key derived for this release and this source alone: whoever has it undoes the
         noise. Not of what cannot be drawn again: a stream, a seed, a NumPy Generator, ``secret_dp``.
+    allow_useless : bool, optional
+        Write a release although each of its columns keeps less than 5 % of its information. The command line allows it
+        only where it is asked to.
 
     Returns
     -------
@@ -109,6 +113,8 @@ def release_file(
     ------
     BudgetExceeded
         If the channel exceeds the budget, or the ledger's; nothing is written.
+    UselessRelease
+        If no column would keep anything, and that is not allowed; nothing is written.
     UnknownSymbol
         If rows hold a public value that a saved release does not know; nothing is written.
     SourceError, TargetError, ColumnError
@@ -146,6 +152,8 @@ def release_file(
             key = begun.key.key
         first = FirstPass(table, batch_rows, workers=threads, keeps=rows == "keep")
         prepared = sanitizer.prepare(first, rows, key=key)
+        if not allow_useless and isinstance(sanitizer, Designer):
+            prepared.report.require_use()
         told = None if begun is None else begun.to_json(prepared.release)
         digest = None if told is None else hashlib.sha256(told.encode()).hexdigest()
         together = None

@@ -17,14 +17,14 @@ import numpy as np
 from sanitize._checks import one_of
 from sanitize.budgets import ChannelBudget, by_value, limit_rows, limits_for
 from sanitize.channel import ReducedChannel
-from sanitize.errors import BudgetExceeded, InvalidParameter
+from sanitize.errors import BudgetExceeded, InvalidParameter, UselessRelease
 from sanitize.joint import JointDistribution, check_distribution
 from sanitize.lifts import lift
 from sanitize.measures import effective_share, side_knowledge
 from sanitize.report._curve import check_same_distribution
 from sanitize.report._document import release_note, to_document
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
-from sanitize.report._headline import short
+from sanitize.report._headline import SYNTHETIC, USELESS_BELOW, short
 from sanitize.report._saved import SavedReport
 from sanitize.report._verdict import (
     Verdict,
@@ -164,6 +164,18 @@ class LeakageReport(Verdict, ReportViews):
             words += " Readers who know three columns or more were not looked at; they may learn more."
         worst = tuple(sorted(told, key=lambda row: -row[2])[:MOST_PAIRS])
         return self.with_section(Section("side", "Who knows more", words, ("Knows", "at least", "at most"), worst))
+
+    def require_use(self) -> None:
+        """Refuse a release of which next to nothing is left in any column.
+
+        Raises
+        ------
+        UselessRelease
+            It says why, as far as that is known, and what would help.
+        """
+        is_drawn = SYNTHETIC in [section.title for section in self.sections]  # no row stands for one of the table
+        if self.lack and not is_drawn and all(column.share < USELESS_BELOW for column in self.kept):
+            raise UselessRelease(self, USELESS_BELOW, self.lack.words, self.lack.advice)
 
     def require(self) -> LeakageReport:
         """Return the report itself if it is ok.

@@ -124,7 +124,7 @@ def test_a_release_is_what_the_library_would_do(name, estimator, source, tmp_pat
 
 def test_subset_merging_is_the_default_and_one_number_sets_both_bounds(source, tmp_path, run):
     zero = ["-s", "illness", "-x", "town", "-x", "floor", "-e", "0"]
-    assert run("release", source, "-o", tmp_path / "zero.parquet", *zero)[0] == 0
+    assert run("release", source, "-o", tmp_path / "zero.parquet", *zero, "--allow-useless")[0] == 0
     told = json.loads(pq.read_metadata(tmp_path / "zero.parquet").metadata[b"sanitize"])
     assert (told["budget"], told["mechanism"]) == ("LiftBudget(lower=0.0, upper=0.0)", "subset merging")
 
@@ -163,7 +163,7 @@ def test_every_setting_reaches_the_sanitizer(source, tmp_path, run, monkeypatch)
     assert run("release", source, "-o", tmp_path / "out.parquet", *argv)[0] == 0
     ((start, target, sanitizer), settings) = seen[0]
     assert (Path(start), target.target) == (source, tmp_path / "out.parquet")
-    assert settings == {"force": True}
+    assert settings == {"force": True, "allow_useless": False}
     assert (sanitizer.policy.rows, sanitizer.policy.workers, sanitizer.policy.receipt) == ("keep", 3, None)
     assert type(sanitizer.recipe()) is Watchdog.recipe_type
     given = vars(sanitizer.recipe())

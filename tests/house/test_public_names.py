@@ -72,6 +72,7 @@ NAMES = {
         BudgetExceeded ColumnError InfeasibleTarget InvalidBudget InvalidChannel InvalidDistribution
         InvalidParameter LedgerError LedgerExceeded PolicyError ReleaseRefuted ReleaseWarning RowOrderLeak
         SanitizeError SourceChanged SourceError TargetError TargetExists UnknownSymbol UnseenSymbolWarning
+        UselessRelease
         VerificationFailed
     """,
     "frame": """
