@@ -79,9 +79,9 @@ def test_the_line_that_a_plan_proposes_mends_the_release(name, tmp_path, monkeyp
     rare_table(kind).to_csv("raw.csv", index=False)
     text = POLICY.format(kind=meaning, mechanism=mechanism) + (BINS if mechanism == "subset-merging" else "")
     (tmp_path / "p.toml").write_text(text)
-    assert main(["release", "raw.csv", "-p", "p.toml", "-o", "a.csv"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "keep next to nothing (a rare secret has too few rows" in said
+    assert main(["release", "raw.csv", "-p", "p.toml", "-o", "a.csv"]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "would keep less than 5 % of its information (a rare secret has too few rows" in said
     assert "join the rare values of the sensitive columns, under [join] in the policy" in said
     assert main(["plan", "raw.csv", "-p", "p.toml"]) == 0
     printed = capsys.readouterr().out
