@@ -7,10 +7,10 @@
 
 Sources are generated, so that people beyond the table can be had from the distribution itself: patients with a secret,
 visits whose codes, costs, wards and dates depend on it, on a target and on who they are, and items of the visits. In
-`told` a tree is fitted to a sample within 1.65 and 0.37 times at a confidence of 0.95, once over whole people and once
-over rows; 100,000 fresh people say what their symbols tell. In `kept` an analyst trains on the release of some people
-and is tested on raw histories of others. credit_default is a table of shared data made relational: 30,000 clients, and
-six months of each with status, bill and payment; its target is the default, its secret the marriage.
+`told` latent classes are fitted to a sample within 1.65 and 0.37 times at a confidence of 0.95, once over whole people
+and once over rows; 100,000 fresh people say what their symbols tell. In `kept` an analyst trains on the release of some
+people and is tested on raw histories of others. credit_default is a table of shared data made relational: 30,000
+clients, and six months of each with status, bill and payment; its target is the default, its secret the marriage.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def people(n: int, seed: int, visits: float) -> dict[str, pd.DataFrame]:
 
 
 def units_of(by: object = None, **changed: object) -> UnitRelease:
-    design = by or sz.TreeRandomResponse(BUDGET, sensitive="ill", confidence=0.95)
+    design = by or sz.LatentClassRelease(BUDGET, sensitive="ill", confidence=0.95)
     return UnitRelease(design, **{"key": "patient", "children": LINKS, "root": "patients", **changed})
 
 
@@ -103,15 +103,16 @@ def told_by(samples: int, n: int, visits: float, n_tables: int) -> None:
         if rows is not None:
             sides.append(("rows", rows.drop(columns="patient"), fresh_rows))
         for name, table, other in sides:
-            design = sz.TreeRandomResponse(BUDGET, sensitive="ill", confidence=0.95, output="model").fit(table)
-            matrix, cells = design.channel_.sparse_matrix().toarray(), design.tree_.assign(other)
+            design = sz.LatentClassRelease(BUDGET, sensitive="ill", confidence=0.95).fit(table)
+            classes, matrix = design.fitted_release().printer, design.channel_.sparse_matrix().toarray()
+            cells = classes.assign(other)
             if name == "people":
                 told = np.stack([np.bincount(cells[secret == s], minlength=len(matrix)) @ matrix for s in (0, 1)])
             else:
                 drawn = (np.random.default_rng(sample).random(len(cells))[:, None] > matrix.cumsum(axis=1)[cells]).sum(
                     axis=1
                 )
-                told = read_whole(drawn, other, matrix, design.tree_.assign(table), table, secret)
+                told = read_whole(drawn, other, matrix, classes.assign(table), table, secret)
             lifts = told / told.sum(axis=0) / (told.sum(axis=1) / told.sum())[:, None]
             enough = told.sum(axis=0) >= len(fresh) / 200
             found[name].append((lifts[:, enough].max(), lifts[:, enough].min()))
@@ -280,7 +281,7 @@ def private(n: int, visits: float, runs: int) -> None:
         links["items"] = Child(key="visit", parent="visits", summaries=items)
         for eps in (1.0, 3.0, 10.0):
             promise = sz.transformers.RecordDP(eps, CODES_AND_SUCH)
-            design = sz.TreeRandomResponse(BUDGET, sensitive="ill", confidence=0.95, bins=EDGES, record_dp=promise)
+            design = sz.LatentClassRelease(BUDGET, sensitive="ill", confidence=0.95, bins=EDGES, record_dp=promise)
             made = [units_of(by=design, children=links).fit(inside).release() for _ in range(runs)]
             figures(f"eps {eps:g}, profiles {'without shares and means' if few else 'of all'}", made)
 
@@ -321,7 +322,7 @@ def main() -> None:
         tables = people(args.people, 0, args.visits)
         columns = ["code", "ward", "cost"]
         kept("hospital", tables, units_of(), "patients", "patient", "visits", columns, "target", hospital_features)
-        design = sz.TreeRandomResponse(BUDGET, sensitive="marriage", confidence=0.95)
+        design = sz.LatentClassRelease(BUDGET, sensitive="marriage", confidence=0.95)
         summaries = dict.fromkeys(("status", "bill", "paid"), ("mean", "max", "first", "last"))
         links = {"months": Child(order="month", summaries=summaries)}
         clients = UnitRelease(design, key="client", children=links, root="clients")

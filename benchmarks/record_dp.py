@@ -25,8 +25,9 @@ import numpy as np
 import pandas as pd
 import printing
 
+from sanitize._release.recipes import private_model as _private_model
 from sanitize._release.recipes import record_dp
-from sanitize.printing import _model, _private_model
+from sanitize.printing import _model
 from sanitize.transformers import RecordDP, TreeRandomResponse
 
 GENERATED_ROWS = 1_000_000

@@ -37,9 +37,9 @@ import sanitize as sz
 from sanitize._release.recipes import promise, record_dp
 from sanitize._release.recipes import trees as tree
 from sanitize._release.recipes.grown_layout import GrownLayout
+from sanitize._release.recipes.private_model import PrivateModel
 from sanitize._sampling.count_noise import Geometric
 from sanitize._tables.columns import as_arrow
-from sanitize.printing import PrivateModel
 from sanitize.transformers import RecordDP, TreeRandomResponse
 
 EPS = 1.0

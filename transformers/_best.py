@@ -10,13 +10,13 @@ from sanitize.transformers._sanitizer import Sanitizer
 class BestSanitizer(TupleParameters, Sanitizer):
     """The mechanism that keeps most of what is printed, of those that fit the table and the budget.
 
-    Watchdog, subset merging, trees, and for lift and LDP budgets the random responses are designed for the same budget.
-    What differs by less than 1/√n, about two standard errors, is as good as equal: of such the one is taken that leaves
-    out fewest rows (tuples never print what fewer than ``min_count`` rows have), and then the simplest. What is
-    compared is what they keep of each column, in the mean; where no tree is among them, of the tuples. There is none of
-    fewer than 1,000 rows unless labels are printed, of weights, smoothing and batches. Tuples of fewer than five rows
-    on average are left out where there is a tree. With ``confidence`` all certificates hold together, by the union
-    bound: each tree has one and all tuples share one, so of three each holds at 98.33 % where 95 % are asked for. The
+    Watchdog, subset merging, latent classes, and for lift and LDP budgets the random responses are designed for the
+    same budget. What differs by less than 1/√n, about two standard errors, is as good as equal: of such the one is
+    taken that leaves out fewest rows (tuples never print what fewer than ``min_count`` rows have), and then the
+    simplest. What is compared is what they keep of each column, on average; without latent classes, of the tuples.
+    Latent classes are left out for fewer than 1,000 rows, labels, weights, smoothing and batches; tuples of fewer than
+    five rows on average are left out where there are classes. With ``confidence`` both certificates, that of all
+    tuples and that of the classes, hold together by the union bound: each at 97.5 % where 95 % are asked for. The
     report names the one that was chosen as its mechanism, and lists the others inside.
 
     Parameters
@@ -40,7 +40,7 @@ class BestSanitizer(TupleParameters, Sanitizer):
         Added to every cell of the counts: a prior, reported as such.
     min_count : int
         Combinations of public values in fewer rows are pooled before the design: printed, they would be somebody's. Of
-        tuples: where a tree is chosen a model prints rows, and its cells have 20 rows and more.
+        tuples: where latent classes are chosen a model writes the rows.
     confidence : float, optional
         None claims that the rows are everybody, and the budget holds for their frequencies. With 0.95, say, the
         rows are a sample: the budget holds for every distribution of the values seen that the counts allow at this

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from sanitize._release.designer import refuse_noisy
 from sanitize._release.recipes.classes import LatentClassParameters, LatentClassReleaseRecipe
 from sanitize.transformers._sanitizer import Sanitizer
+
+if TYPE_CHECKING:
+    from sanitize.report import LeakageReport
 
 
 class LatentClassRelease(LatentClassParameters, Sanitizer):
@@ -53,6 +57,12 @@ class LatentClassRelease(LatentClassParameters, Sanitizer):
         Keep the sensitive columns in the output, for work inside; the report then fails.
     random_state : None, int, Generator or NoiseKey
         None is a cryptographic generator keyed by the operating system. Integers are for tests.
+    secret_dp : SecretDP, optional
+        Differential privacy of each row's sensitive values in all that is published: their counts get noise before
+        anything else sees them. With ``confidence`` only.
+    record_dp : RecordDP, optional
+        Differential privacy of whole rows in all but the symbols drawn for them: classes are fitted to rows of a
+        private model. With ``confidence`` only, and instead of ``secret_dp``.
 
     Attributes
     ----------
@@ -105,3 +115,14 @@ class LatentClassRelease(LatentClassParameters, Sanitizer):
             If a column, a parameter or the budget is not as described.
         """
         return super().fit(X, y, sensitive_features=sensitive_features)
+
+    def measure(self, X: Any, *, sensitive_features: Any = None, confidence: float = 0.95) -> LeakageReport:
+        """Leakage of the fitted channel under the distribution of other rows; see `Sanitizer.measure`.
+
+        Raises
+        ------
+        InvalidParameter
+            With ``secret_dp`` or ``record_dp``: what it reveals of these rows would have no noise.
+        """
+        refuse_noisy(self, "measure counts them without noise; use an estimator of its own, for your own eyes")
+        return super().measure(X, sensitive_features=sensitive_features, confidence=confidence)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sanitize._sampling.noise import NoiseKey
     from sanitize._tables.columns import ArrowColumn
     from sanitize.alphabet import Alphabet
-    from sanitize.classes import Partition
+    from sanitize.trees import Partition
 
 ColumnSpec: TypeAlias = str | Sequence[str] | Sequence[int] | Callable[[Any], Sequence[str]] | None
 BinSpec: TypeAlias = Mapping[str, Sequence[Any] | Mapping[str, Sequence[Any]] | int | str] | int | None

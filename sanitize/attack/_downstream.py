@@ -14,14 +14,17 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sanitize._checks import Vector, one_of
 from sanitize._formatting import Told
 from sanitize._sampling.noise import NoiseKey
+from sanitize._tables.columns import UNSEEN, as_arrow, factorize, look_up
 from sanitize._tables.frame import Table
+from sanitize._tables.ordered import as_ordered, categories, is_ordered
 from sanitize.attack._adversaries import Score, area, classified, folds_of, released_anew
 from sanitize.attack._features import require_columns
+from sanitize.classes import LatentClassModel
 from sanitize.confidence import check_confidence
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.printing import RowModel
-from sanitize.trees import Levels, grow
 
+# Rows of a category that is a level of its own.
+_LEAST_ROWS = 10
 # Rows that were released, their release, and rows apart.
 _Part = tuple[Table, Table, Table]
 
@@ -174,7 +177,7 @@ def downstream(
     --------
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
-    >>> sanitizer = sz.TreeMerging(sz.LiftBudget(lower=1, upper=0.7), sensitive="survived", random_state=0)
+    >>> sanitizer = sz.LatentClassRelease(sz.LiftBudget(lower=1, upper=0.7), sensitive="survived", random_state=0)
     >>> found = sz.attack.downstream(df, sanitizer, "sex", cv=3)
     >>> found.raw > 0.6, found.released <= found.raw + 0.02, found.own > found.ignoring
     (True, True, True)
@@ -252,11 +255,11 @@ def _compared(
             "raw ones, with rows='keep'",
             target,
         )
-    encoders = [Levels.learn(raw[name], name) for name in names]
-    # As many rows, printed by a model of the raw ones without a look at any of them: they ignore their rows.
-    table = {name: raw[name] for name in [*names, target]}
-    grown, words = grow(table, np.zeros(raw.n_rows, np.int64), None, max_cells=1), NoiseKey.from_seed(random_state)
-    made_up = RowModel.fit(table, grown.tree, grown.cells, words).decode(grown.cells, words)
+    encoders = [_Levels.learn(raw[name], name) for name in names]
+    # As many rows, written by a model of the raw ones in any order: they ignore their rows.
+    table, words = {name: raw[name] for name in [*names, target]}, NoiseKey.from_seed(random_state)
+    writer = LatentClassModel.fit(table, words)
+    made_up = writer.decode(np.random.default_rng(random_state).permutation(writer.assign(table, words)), words)
     x, y = _encoded(raw, encoders), answers.of_rows(raw)
     x_given = _encoded(given, encoders, printed=True)
     y_given = answers.of_rows(given, printed=True) if is_printed else y
@@ -277,10 +280,54 @@ def _compared(
 
 
 @dataclass(frozen=True, eq=False)
+class _Levels:
+    """Numbers that stand for the values of a column: their order, or the place of a category by frequency."""
+
+    name: str
+    is_ordered: bool
+    values: Any  # ascending numbers, or categories that ten rows have
+
+    @classmethod
+    def learn(cls, column: Any, name: str) -> _Levels:
+        """Levels of a column."""
+        arrow = as_arrow(column, name)
+        if is_ordered(arrow.type, name):
+            numbers, is_missing = as_ordered(arrow, name)
+            return cls(name, is_ordered=True, values=np.unique(numbers[~is_missing]))
+        values, counts = categories(arrow, name)
+        by_count = np.argsort(-counts, kind="stable")
+        return cls(name, is_ordered=False, values=values.take(by_count[counts[by_count] >= _LEAST_ROWS]))
+
+    @property
+    def missing(self) -> int:
+        """Level of missing values; that of all other categories comes after it."""
+        return len(self.values)
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels, those of missing and other values included."""
+        return self.missing + (1 if self.is_ordered else 2)
+
+    def encode(self, column: Any) -> NDArray[np.intp]:
+        """Level of each row of any column of this name."""
+        arrow = as_arrow(column, self.name)
+        if not self.is_ordered:
+            values, codes = factorize(arrow, self.name)
+            places = np.append(look_up(values, self.values), self.missing).astype(np.intp)
+            return np.where(places == UNSEEN, self.n_levels - 1, places)[codes]
+        if arrow.null_count == len(arrow):
+            return np.full(len(arrow), self.missing)
+        if not is_ordered(arrow.type, self.name):
+            raise ColumnError(f"column {self.name!r} is {arrow.type}, and held numbers or dates before", self.name)
+        numbers, is_missing = as_ordered(arrow, self.name)
+        return np.where(is_missing, self.missing, np.searchsorted(self.values[1:], numbers, side="right"))
+
+
+@dataclass(frozen=True, eq=False)
 class _Answers:
     """What a model predicts: the level of a column, or whether it is above a cut."""
 
-    levels: Levels
+    levels: _Levels
     cut: int | None
     n: int
 
@@ -288,7 +335,7 @@ class _Answers:
     def of(cls, table: Table, target: str) -> tuple[_Answers, str]:
         """Answers learned from the raw table, and the question in words."""
         most = 32
-        levels = Levels.learn(table[target], target)
+        levels = _Levels.learn(table[target], target)
         codes = levels.encode(table[target])
         counts = np.bincount(codes, minlength=levels.n_levels)
         if (counts > 0).sum() < 2:
@@ -310,12 +357,12 @@ class _Answers:
         return ((codes > self.cut) & (codes != self.levels.missing)).astype(np.int32)
 
 
-def _encoded(table: Mapping[str, Any], encoders: list[Levels], *, printed: bool = False) -> Vector:
+def _encoded(table: Mapping[str, Any], encoders: list[_Levels], *, printed: bool = False) -> Vector:
     """Numbers that a model can read, shape (n_rows, n_columns)."""
     return np.stack([_levels_of(table, one, printed=printed) for one in encoders], axis=1).astype(np.float64)
 
 
-def _levels_of(table: Mapping[str, Any], encoder: Levels, *, printed: bool) -> NDArray[np.uint16]:
+def _levels_of(table: Mapping[str, Any], encoder: _Levels, *, printed: bool) -> NDArray[np.intp]:
     """Level of each row in one column; a release whose values are labels is refused."""
     name = encoder.name
     labels = f"the release prints {name!r} as labels, which no model can compare with raw values; use output='resample'"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sanitize._checks import Codes, Vector
 from sanitize._files.declared import Declared, require
 from sanitize._tables.columns import ArrowColumn, as_arrow, factorize, in_type, look_up
+from sanitize._tables.ordered import is_ordered
 from sanitize.classes._integers import draw_below, draw_listed, whole_weights
 from sanitize.classes._numbers import (
     LEAST_ROWS,
@@ -24,7 +25,6 @@ from sanitize.classes._numbers import (
     candidate_units,
     coarsest_units,
     from_numbers,
-    is_ordered_type,
     multiples,
     next_number,
     roundest,
@@ -104,7 +104,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         require(all(unit == REAL or Fraction(1, 10**18) <= unit <= 10**19 for unit in self.units))
         require(self.is_ordered or not (self.places == BETWEEN).any())
         try:
-            require(is_ordered_type(self.values.type, self.name) == self.is_ordered)
+            require(is_ordered(self.values.type, self.name) == self.is_ordered)
             require(len(factorize(self.values, self.name)[0]) == len(self.values))
         except ColumnError:
             require(holds=False)
@@ -165,7 +165,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         """Bin of each of some distinct values."""
         if not len(values) or not len(self.groups):
             return np.zeros(len(values), np.intp)
-        if is_ordered_type(values.type, self.name) != self.is_ordered:
+        if is_ordered(values.type, self.name) != self.is_ordered:
             raise self._other_type(values.type)
         if self.is_ordered:
             numbers, edges = _same_scale(values, self.values.type), self.edges.to_numpy()
@@ -293,7 +293,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
             Write every value that is not rare as itself.
         """
         heavy = counts if weights is None else np.bincount(codes, weights, len(values) + 1)[:-1]
-        if is_ordered_type(column.type, name):
+        if is_ordered(column.type, name):
             values = in_type(values, storage_type(column))
             return cls._of_numbers(name, values, counts, heavy, most, edges, lists_all=lists_all)
         return cls._of_text(name, values, counts, heavy, most, above or {})

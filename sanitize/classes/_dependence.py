@@ -15,7 +15,7 @@ from sanitize._checks import Codes, Vector
 from sanitize.classes._numbers import threshold_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -67,7 +67,9 @@ class Rule:
         return cls(determiner, of_missing, strengths * float(_ramp(np.array(gain), _GAIN)), gain)
 
 
-def find_rules(codes: Sequence[Codes], sizes: Sequence[int], shared: Vector) -> dict[int, Rule]:
+def find_rules(
+    codes: Sequence[Codes], sizes: Sequence[int], shared: Vector, free: Collection[int] = ()
+) -> dict[int, Rule]:
     """For each column that another one determines the strongest rule; no column determines itself by others.
 
     Parameters
@@ -78,12 +80,14 @@ def find_rules(codes: Sequence[Codes], sizes: Sequence[int], shared: Vector) -> 
         Values of each column, missing included.
     shared : ndarray of float, shape (n_columns, n_columns)
         Information that columns have of one another, in nats.
+    free : collection of int
+        Columns that determine where others are missing, and no value of them, as the others determine none of theirs.
     """
     found = []
     for one, another in _candidates(codes, shared):
         missing = codes[another] == sizes[another] - 1
         for target, of_missing in ((codes[another], False), (missing.astype(np.intp), True)):
-            if not of_missing or (missing.any() and not missing.all()):
+            if (missing.any() and not missing.all()) if of_missing else not {one, another} & {*free}:
                 rule = Rule.of(one, codes[one], target, sizes[one], of_missing=of_missing)
                 found.append((-rule.gain, of_missing, one, another, rule))
     rules: dict[int, Rule] = {}

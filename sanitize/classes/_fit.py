@@ -16,7 +16,7 @@ from sanitize.classes._mixture import indicators
 from sanitize.classes._repeats import count_people
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _RULE_ROWS = 20_000
 # Earlier columns that a column is drawn given, at most, and about so many pairs in all where there are many columns.
 _MOST_GIVEN, _PAIRS_GIVEN = 16, 240
+# Columns of the row itself that each summary of other rows is drawn given besides.
+_OWN_GIVEN = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +64,7 @@ class FittedColumns:
     shared: Vector  # information of each pair, shape (n_columns, n_columns)
     rules: dict[int, Rule]
     distinct: list[DistinctValues]
+    summaries: frozenset[int]  # columns that sum up rows of other tables
 
     @classmethod
     def of(
@@ -71,6 +74,7 @@ class FittedColumns:
         most: int,
         edges: Mapping[str, Sequence[Any]],
         above: Mapping[str, Mapping[str, tuple[str, ...]]],
+        summaries: Collection[str] = (),
         *,
         rows_are_people: bool = False,
     ) -> FittedColumns:
@@ -92,17 +96,23 @@ class FittedColumns:
         codes = np.stack([one.groups(column) for one, column in zip(distinct, columns, strict=True)], axis=1)
         some = slice(None, None, max(1, -(-len(codes) // _RULE_ROWS)))
         shared = _shared_information(codes[some], [column.n_groups for column in columns])
-        rules = find_rules([one.codes[some] for one in distinct], [len(one.values) + 1 for one in distinct], shared)
+        sizes = [len(one.values) + 1 for one in distinct]
+        sums = frozenset(place for place, name in enumerate(arrows) if name in summaries)
+        rules = find_rules([one.codes[some] for one in distinct], sizes, shared, sums)
         ruled = {*rules, *(rule.determiner for rule in rules.values())}
         for place in ruled:
             columns[place] = fitted(place, lists_all=True)
-        return cls(columns, codes, shared, rules, distinct)
+        return cls(columns, codes, shared, rules, distinct, sums)
 
     def nearest(self, place: int, earlier: Sequence[int]) -> list[int]:
-        """Earlier columns that a column is drawn given, those that share most with it."""
+        """Earlier columns that a column is drawn given, those that share most with it.
+
+        Many summaries of the same rows share most with one another; what each reveals of the row's own columns is kept.
+        """
         most = max(4, min(_MOST_GIVEN, _PAIRS_GIVEN // len(self.columns)))
-        by_share = sorted(earlier, key=lambda one: -self.shared[place, one])[:most]
-        return [one for one in earlier if one in by_share]
+        by_share = sorted(earlier, key=lambda one: -self.shared[place, one])
+        own = [one for one in by_share if place in self.summaries and one not in self.summaries]
+        return [one for one in earlier if one in {*by_share[:most], *own[:_OWN_GIVEN]}]
 
     @cached_property
     def order(self) -> list[int]:

@@ -34,7 +34,7 @@ from sanitize.classes._numbers import threshold_counts
 from sanitize.classes._regression import Design, Variable, penalty_of, with_constant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from sanitize._sampling.noise import RandomWords
 
@@ -171,6 +171,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         rows: NDArray[np.bool_] | None = None,
         above: Mapping[str, Mapping[str, tuple[str, ...]]] | None = None,
         rows_are_people: bool = False,
+        summaries: Collection[str] = (),
     ) -> Self:
         """Learn classes of the public columns of a table.
 
@@ -191,6 +192,8 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
             Declared for text, where rare values are written as an ancestor.
         rows_are_people : bool
             Whether no two rows are of one person; by default rows that look like one's count once.
+        summaries : collection of str, optional
+            Columns that sum up rows of other tables: that a share of 1/7 is one of seven rows is no dependency.
         """
         arrows = {name: as_arrow(column, name) for name, column in table.items()}
         n = len(next(iter(arrows.values())))
@@ -201,8 +204,8 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
             arrows = {name: column.take(pa.array(chosen)) for name, column in arrows.items()}
         mass = np.ones(len(chosen)) if weights is None else np.asarray(weights, float)[chosen]
         mass = mass / mass.mean() if mass.sum() > 0 else mass
-        most = _n_groups(len(chosen))
-        fitted = FittedColumns.of(arrows, mass, most, edges or {}, above or {}, rows_are_people=rows_are_people)
+        most, given = _n_groups(len(chosen)), (edges or {}, above or {}, summaries)
+        fitted = FittedColumns.of(arrows, mass, most, *given, rows_are_people=rows_are_people)
         few = _sample(np.arange(len(chosen)), _CLASS_ROWS)
         codes, mass, k = fitted.codes[few], mass[few], n_classes or _n_classes(n_rows)
         sizes = [column.n_groups for column in fitted.columns]

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from sanitize._checks import Mask, Vector
 from sanitize._tables.columns import ArrowColumn, in_type, tellable, value_type
-from sanitize.errors import ColumnError
 
 # Rows that share what may be written.
 LEAST_ROWS = 10
@@ -38,17 +37,6 @@ def storage_type(column: ArrowColumn) -> pa.DataType:
     dtype = value_type(dtype)
     is_numeric = pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
     return dtype if is_numeric else value_type(tellable(column).type)
-
-
-def is_ordered_type(dtype: pa.DataType, name: str) -> bool:
-    """Whether values of a type are numbers, dates or times; nested types are refused."""
-    types = pa.types
-    dtype = value_type(dtype.storage_type if isinstance(dtype, pa.BaseExtensionType) else dtype)
-    if types.is_nested(dtype) or types.is_interval(dtype):
-        raise ColumnError(f"column {name!r} is nested; flatten it into plain columns or leave it out", name)
-    return bool(
-        types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype) or types.is_temporal(dtype)
-    )
 
 
 def to_numbers(values: pa.Array) -> NDArray[Any]:

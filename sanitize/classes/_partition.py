@@ -42,14 +42,14 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True, tag_field="kind
         Classes of the model that are drawn; few rows had the others.
     key : str
         Key of the draws in hexadecimal.
-    fitted : str
-        Digest of the rows that the classes were fitted on, which draw by their numbers.
+    fitted : str or None
+        Digest of the rows that the classes were fitted on, which draw by their numbers; None where all rows do.
     """
 
     model: LatentClassModel
     classes: NDArray[np.int64]
     key: Digest
-    fitted: Digest
+    fitted: Digest | None
 
     def __post_init__(self) -> None:
         require(self.classes.ndim == 1 and len(self.classes) > 0 and (np.diff(self.classes) > 0).all())
@@ -60,9 +60,10 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True, tag_field="kind
         return f"ClassPartition({len(self.classes)} classes)"
 
     @classmethod
-    def of(cls, model: LatentClassModel, key: NoiseKey, table: Mapping[str, Any]) -> Self:
-        """All classes of a model, and the rows that it was fitted on."""
-        return cls(model, np.arange(model.n_classes), key.key.hex(), _digest(_groups(model, table)))
+    def of(cls, model: LatentClassModel, key: NoiseKey, table: Mapping[str, Any] | None) -> Self:
+        """All classes of a model, and the rows that it was fitted on; without them rows draw by their numbers alone."""
+        digest = None if table is None else _digest(_groups(model, table))
+        return cls(model, np.arange(model.n_classes), key.key.hex(), digest)
 
     def without(self, cells: NDArray[np.bool_]) -> Self:
         """The same without some of the classes, whose rows go to the others."""
@@ -118,7 +119,7 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True, tag_field="kind
             than those draw by a digest of all of them.
         """
         codes = _groups(self.model, table)
-        digest = self.fitted if first is not None else _digest(codes)
+        digest = self.fitted if first is not None or self.fitted is None else _digest(codes)
         words = self.words.derive("rows of the fit" if digest == self.fitted else f"rows {digest}")
         cells = np.empty(len(codes[0]), np.int32)
         numbers = first if isinstance(first, np.ndarray) else (first or 0) + np.arange(len(cells))

@@ -32,8 +32,8 @@ from sanitize._release.layout import Layout, bare_partition, through_cells
 from sanitize.binning import Bins, DateBins, Joined
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.channel import Channel, ChannelForm
-from sanitize.classes import Partition
 from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, SourceError, TargetError
+from sanitize.trees import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -16,9 +16,9 @@ from scipy import sparse
 
 from sanitize._checks import Codes, Vector
 from sanitize.budgets import ReferredBudget
+from sanitize.classes import cell_counts
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms import subset_merging
-from sanitize.trees import cell_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

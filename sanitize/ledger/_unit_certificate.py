@@ -19,9 +19,9 @@ import numpy as np
 
 from sanitize._checks import Codes, Mask, Vector
 from sanitize._limits import LARGEST_EXPONENT
+from sanitize.classes import DESIGN_SHARE, cell_counts
 from sanitize.confidence import clopper_pearson
 from sanitize.mechanisms import as_lift_budget, least_shown
-from sanitize.trees import DESIGN_SHARE, cell_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

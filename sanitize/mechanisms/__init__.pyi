@@ -44,14 +44,14 @@ from ._trees.blocks import (
     tree_merging as tree_merging,
     tree_random_response as tree_random_response,
 )
-from ._trees.certified import (
+from ._certified.certified import (
     MOST_MERGED as MOST_MERGED,
     MOST_PAIRED as MOST_PAIRED,
     as_lift_budget as as_lift_budget,
     certified_random_response as certified_random_response,
-    certified_tree_merging as certified_tree_merging,
+    certified_merging as certified_merging,
 )
-from ._trees.foresight import (
+from ._certified.foresight import (
     least_shown as least_shown,
     rows_needed as rows_needed,
     rows_of_cells as rows_of_cells,

@@ -200,12 +200,12 @@ _SETTINGS = {
     "secret_dp": _maybe(
         _SECRET_DP,
         "Differential privacy of each row's secret, of noisy counts: { eps = 1.0, delta = 1e-6 }; needs confidence.",
-        "tree-random-response",
+        *("tree-random-response", CLASSES),
     ),
     "record_dp": _maybe(
         _RECORD_DP,
         "Differential privacy of whole rows: { eps = 1.0, values = {} }; needs confidence, and values or bins of all.",
-        "tree-random-response",
+        *("tree-random-response", CLASSES),
     ),
     "gap": _maybe(_POSITIVE, "Distance from the optimum that is good enough, in nats.", *_SEARCHES),
     "effort": _maybe(
@@ -401,10 +401,8 @@ def _check_tables(document: Any, parts: Mapping[str, Any]) -> None:
     if len(set(names)) < len(names):
         raise refused("table", "must have names that differ from one another, and from that of the root")
     for where, part in parts.items():
-        if part.mechanism not in TREES:
-            raise refused(
-                f"{where}.mechanism", f"must be {' or '.join(TREES)}, through which tables of units are released"
-            )
+        if part.mechanism != CLASSES:
+            raise refused(f"{where}.mechanism", f"must be {CLASSES}, through which tables of units are released")
     if document.rows == "keep":
         raise refused("rows", "must be shuffle: units are printed under new keys")
 

@@ -3,14 +3,9 @@
 A model prints nobody's row: of the table it knows counts that many rows share, and where they are cut.
 """
 
-from sanitize.printing._history import HistoryModel as HistoryModel
-from sanitize.printing._history import Owners as Owners
-from sanitize.printing._history import begins as begins
 from sanitize.printing._model import MODELLED_ROWS as MODELLED_ROWS
 from sanitize.printing._model import RowModel as RowModel
 from sanitize.printing._print_table import PrintTable as PrintTable
-from sanitize.printing._private_model import Look as Look
-from sanitize.printing._private_model import PrivateModel as PrivateModel
 
 Printer = RowModel | PrintTable
 

@@ -12,16 +12,16 @@ import pyarrow.compute as pc
 from sanitize._release.layout import Layout, bins_of
 from sanitize._release.recipes.promise import noise_key
 from sanitize._release.recipes.record_dp import RecordDP, decoded
+from sanitize._tables.ordered import is_ordered
 from sanitize.errors import ColumnError
-from sanitize.trees import is_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from sanitize._release.recipes.grown_layout import GrownLayout
-    from sanitize._release.recipes.trees import TreeRecipe
+    from sanitize._release.layout import CellLayout
+    from sanitize._release.recipes.classes import LatentClassReleaseRecipe
     from sanitize._sampling.noise import NoiseKey
     from sanitize.alphabet import Alphabet
     from sanitize.relational._profiles import Rows
@@ -36,10 +36,10 @@ _SHARE = (0.0, 0.25, 0.5, 0.75, 1.0)
 class UnitDP(RecordDP):
     """The same promise of units."""
 
-    def of_people(self, report: LeakageReport, layout: GrownLayout) -> str:
+    def of_people(self, report: LeakageReport, layout: CellLayout) -> str:
         return _of_units(super().of_people(report, layout))
 
-    def section(self, report: LeakageReport, layout: GrownLayout) -> Section:
+    def section(self, report: LeakageReport, layout: CellLayout) -> Section:
         section = super().section(report, layout)
         return replace(section, title=section.title.replace("Rows u", "Units u"), words=_of_units(section.words))
 
@@ -62,21 +62,21 @@ class FlatRecords:
     Attributes
     ----------
     root : Rows
-    recipe : TreeRecipe
+    recipe : LatentClassReleaseRecipe
         With values or bins of all columns of a record.
     columns : dict of str to column
         Codes of the chosen rows and of those before; one more where there is none.
     """
 
     root: Rows
-    recipe: TreeRecipe
+    recipe: LatentClassReleaseRecipe
     columns: dict[str, pa.Array]
     _layout: Layout
     _alphabets: Mapping[str, Alphabet]
     _key: NoiseKey
 
     @classmethod
-    def of(cls, root: Rows, recipe: TreeRecipe) -> FlatRecords:
+    def of(cls, root: Rows, recipe: LatentClassReleaseRecipe) -> FlatRecords:
         """Records of units.
 
         Raises

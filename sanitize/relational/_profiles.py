@@ -23,14 +23,15 @@ from sanitize._tables.columns import (
     python_values,
 )
 from sanitize._tables.frame import Table
+from sanitize._tables.ordered import as_ordered, is_ordered, plain, restored
+from sanitize.classes import LEAST_ROWS
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.printing import begins
-from sanitize.trees import LEAST_ROWS, as_ordered, is_ordered, plain, restored
+from sanitize.relational._history import begins
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sanitize.printing import HistoryModel
+    from sanitize.relational._history import HistoryModel
 
 # Categories of a column whose shares are in a profile.
 _SHARES = 12

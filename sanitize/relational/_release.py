@@ -19,16 +19,16 @@ from sanitize._files.outputs import outputs, writing
 from sanitize._release.designer import RecipeDesigner, footer_of
 from sanitize._release.first_pass import Counted
 from sanitize._release.layout import select
+from sanitize._release.recipes.classes import LatentClassReleaseRecipe
 from sanitize._release.recipes.promise import check_settings
 from sanitize._release.recipes.recipe import Recipe
-from sanitize._release.recipes.trees import TreeRecipe
 from sanitize._release.survey import refuse_identifiers
 from sanitize._sampling.noise import NoiseKey, derived, random_words
 from sanitize._tables.frame import Table
 from sanitize.binning import is_numeric
 from sanitize.errors import ColumnError, InvalidParameter, SourceError
-from sanitize.printing import HistoryModel, Owners, RowModel
 from sanitize.relational._halves import halved, side_by_side
+from sanitize.relational._history import HistoryModel, Owners
 from sanitize.relational._private import FlatRecords
 from sanitize.relational._profiles import Child, Rows, read_units
 from sanitize.report import LeakageReport, Section
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from sanitize._release.release import Release
     from sanitize._sampling.noise import RandomWords
+    from sanitize.classes import ClassPartition
     from sanitize.ledger import UnitLedger, UnitReport
-    from sanitize.trees import Tree
 
     Features = NDArray[np.float32]  # what is known of each owner, shape (n_owners, n_features)
     Line = tuple[str | float, ...]  # of the report, about one table
@@ -54,18 +54,18 @@ Tables: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str]"
 class UnitRelease:
     """Release tables in which a unit, a person say, has several rows, so that the budget is that of whole units.
 
-    The rows of a unit are aggregated to one profile, over which a tree is grown and certified: its number of rows is
-    the number of units. A symbol is drawn once a unit; a model prints a profile for it, and rows of each table from
-    that profile, the row before and one another. Whatever is printed for a unit, all its rows together, is drawn from
-    that one symbol, so it tells no more of the secret than the symbol does (data processing): the budget holds for
-    whoever reads a whole history. What was learned from the table to print by is of many units, and measured, not
-    proven, as for single rows. With ``record_dp`` all but the symbols is differentially private for another unit in
-    place of one, with all of its rows: one record of each is counted with noise. Columns of children are declared as
-    ``table: column``.
+    The rows of a unit are summed up in one profile, and a latent class is drawn given the profile; the classes are
+    designed for and certified, with as many rows as there are units. One class is released for each unit; a model
+    writes a profile for it, and rows of each table from that profile, the row before and one another. All rows of a
+    unit together are drawn from that one class, so they reveal no more of the secret than the class does (data
+    processing): the budget holds for whoever reads a whole history. The models are learned from what many units share;
+    that is measured, not proven, as for single rows. With ``record_dp`` all but the symbols is differentially private
+    for another unit in place of one, with all of its rows: one record of each is counted with noise. Columns of
+    children are declared as ``table: column``.
 
     Parameters
     ----------
-    by : TreeRandomResponse, TreeMerging or Policy
+    by : LatentClassRelease or Policy
         What designs the channel. Its public columns are those of the root that are released, all by default. A policy
         also says what follows here.
     key : str, optional
@@ -94,7 +94,7 @@ class UnitRelease:
     >>> people = pd.DataFrame({"person": np.arange(3000), "ill": ill})
     >>> of = np.repeat(np.arange(3000), rng.integers(1, 6, 3000))
     >>> visits = pd.DataFrame({"person": of, "code": np.where(rng.random(len(of)) < 0.3 + 0.2 * ill[of], "A", "B")})
-    >>> design = sz.TreeRandomResponse(sz.LiftBudget(at_most=1.3, at_least=0.7), sensitive="ill", random_state=0)
+    >>> design = sz.LatentClassRelease(sz.LiftBudget(at_most=1.3, at_least=0.7), sensitive="ill", random_state=0)
     >>> units = UnitRelease(design, key="person", children={"visits": Child()}, root="people")
     >>> released = units.fit({"people": people, "visits": visits}).release()
     >>> len(released["people"]), set(released["visits"]["person"]) <= set(released["people"]["person"])
@@ -119,8 +119,8 @@ class UnitRelease:
             raise InvalidParameter(f"the ledger is of the units that {ledger.unit!r} names, and these are of {key!r}")
         self.by, self.key, self.children, self.root, self.ledger = by, key, dict(children), root, ledger
         recipe = (by._releaser() if hasattr(by, "_releaser") else by).recipe()
-        if not isinstance(recipe, TreeRecipe):
-            raise InvalidParameter("units are released through a tree: give a TreeRandomResponse or a TreeMerging")
+        if not isinstance(recipe, LatentClassReleaseRecipe):
+            raise InvalidParameter("units are released through latent classes: give a LatentClassRelease")
         if recipe.promise is not None:
             check_settings(vars(recipe))
             if recipe.record_dp is None:
@@ -209,7 +209,7 @@ class UnitRelease:
         return read_units(read, self.key, self.children, self.root, own, None if promise is None else promise.values)
 
     def fit(self, tables: Tables) -> Self:
-        """Aggregate, grow the tree, design the channel, and learn what prints rows.
+        """Sum up the rows of each unit, fit classes, design the channel, and learn how histories are written.
 
         Parameters
         ----------
@@ -233,33 +233,29 @@ class UnitRelease:
                 raise ColumnError(f"column {name!r} must be the units' own, the same in all rows of each", name)
         public = [name for name in root.columns if name not in secrets]
         recipe = self._recipe.changed(public=public, sensitive=list(secrets))
-        recipe.made = root.made
+        recipe.summaries = root.made
         flat, beside = None, dict[str, pa.Array]()
         if recipe.record_dp is not None:
             flat = FlatRecords.of(root, recipe.changed(public=None))  # of what is beside the profiles, too
             recipe, beside = flat.recipe, flat.columns
         for rows in root.below if flat is None else ():
             refuse_identifiers(rows.columns, sorted(rows.columns.keys() - {rows.child.order, *rows.made}))
-        layout, source = Recipe.layout(recipe, Table.of(pa.table({**root.columns, **beside})))
-        layout = recipe.grown(layout, source, len(root.owner), beside)
+        self._words = random_words(recipe.random_state)
+        roles, source = Recipe.layout(recipe, Table.of(pa.table({**root.columns, **beside})))
+        layout = recipe.fitted(roles, source, self._words, beside=beside)
         # Of private tables below nothing is looked at from here on.
         learned = root if flat is None else flat.printed(layout.source)
         root.children = learned.children
-        counted, self._words = Counted.of(layout, source), random_words(recipe.random_state)
+        counted = Counted.of(layout, source)
         fitted = recipe.design(recipe.for_files(), layout, counted, self._words)
         fitted.report.require()
         self._release: Release = fitted
-        self._designer = RecipeDesigner(recipe.changed(output="model"))
+        self._designer = RecipeDesigner(recipe)
         fitted.kept_by(self._designer)
-        if not isinstance(self._release.printer, RowModel):
-            words = (
-                "rows of units are printed by a model: give output='model', or leave it out with 1,000 units or more"
-            )
-            raise InvalidParameter(words)
         rows_of = self._release.expected(counted.table)
         if isinstance(recipe.random_state, NoiseKey):
             recipe.random_state.bind(fitted.channel, rows_of.tobytes(), None)
-        self._tree: Tree = fitted.beside["tree_"]
+        self._classes = classes = layout.partition
         vars(self).pop("report_", None)
         # Units that are printed from a seed and thrown away: models are tilted to what is known of printed ones.
         seed, p_y = NoiseKey.from_seed(_SEED), fitted.channel.push(rows_of[None] / rows_of.sum())[0]
@@ -267,7 +263,7 @@ class UnitRelease:
         # In random order: of many rows the first are enough, and must be of all symbols.
         mixed = np.argsort(derived(seed, "order").words_at(0, np.arange(_TRIED)))
         tried = self._release.decode(cells[mixed], seed)
-        self._learn(root, _features(self._tree, learned.columns), tried, _features(self._tree, tried))
+        self._learn(root, _features(classes, learned.columns), tried, _features(classes, tried))
         return self
 
     @cached_property
@@ -293,8 +289,8 @@ class UnitRelease:
                 continue
             columns, known = {}, tried_features[owner]
             if child.columns:
-                states = model.states(owner, tried_features, shares, seed)
-                columns, known = model.printed(states, seed), np.hstack([states.T.astype(np.float32), known])
+                states = model.draw_states(owner, tried_features, shares, seed)
+                columns, known = model.write(states, seed), np.hstack([states.T.astype(np.float32), known])
                 own = np.hstack([model.features(table), own])
             columns |= {name: tried[of].take(pa.array(owner)) for name, of in child.shared.items() if of in tried}
             self._learn(child, own, columns, known)
@@ -330,7 +326,7 @@ class UnitRelease:
         printed = release.decode(drawn[np.argsort(order, kind="stable")], words)
         made = {} if self.root is None else {self.root: _rebuilt(root, printed, {self.key: keys})}
         kept: list[Line] = []
-        for name, rows, line in self._print(root, printed, _features(self._tree, printed), keys, words):
+        for name, rows, line in self._print(root, printed, _features(self._classes, printed), keys, words):
             made[name] = rows
             kept.append(line)
         self.report_ = self._reported(kept, None if self.ledger is None else self.ledger.report())
@@ -347,8 +343,8 @@ class UnitRelease:
             columns, known, moved = {}, of_owner[owner], 0.0
             if child.model is not None:
                 own_words = derived(words, child.name)
-                states = child.model.states(owner, of_owner, child.shares(printed, len(numbers)), own_words)
-                columns, moved = child.model.printed(states, own_words), child.model.moved(states, owner)
+                states = child.model.draw_states(owner, of_owner, child.shares(printed, len(numbers)), own_words)
+                columns, moved = child.model.write(states, own_words), child.model.moved(states, owner)
                 known = np.hstack([states.T.astype(np.float32), known])
             place = pa.array(owner, mask=owner >= n)
             columns |= {name: printed[of].take(place) for name, of in child.shared.items() if of in printed}
@@ -430,9 +426,9 @@ def _rebuilt(rows: Rows, columns: Mapping[str, Any], keys: Mapping[str, NDArray[
     return rows.table.rebuild(made)
 
 
-def _features(tree: Tree, profile: Mapping[str, Any]) -> Features:
-    """Levels of the columns of profiles: what is printed inside of them is not what there is."""
-    return np.stack([c.encode(profile[c.name]) for c in tree.columns], axis=1).astype(np.float32)
+def _features(classes: ClassPartition, profile: Mapping[str, Any]) -> Features:
+    """Groups of the columns of profiles: numbers within a group are generated evenly, and are not what there is."""
+    return np.stack([c.encode(profile[c.name]) for c in classes.columns], axis=1).astype(np.float32)
 
 
 def _with_nobody(features: Features, n_nobody: int) -> Features:

@@ -11,10 +11,11 @@ from sanitize._release.layout import CellLayout, Layout, Missing, through_cells
 from sanitize.binning import AnyBins
 from sanitize.budgets import BUDGETS
 from sanitize.channel import ChannelForm
-from sanitize.classes import ClassPartition, Partition
+from sanitize.classes import ClassPartition
 from sanitize.errors import InvalidParameter
 from sanitize.printing import Printer, PrintTable
 from sanitize.report import MeasureForm, OptimalityForm
+from sanitize.trees import Partition
 
 if TYPE_CHECKING:
     from sanitize.budgets import Budget

@@ -15,10 +15,11 @@ from sanitize._files.hierarchies import read_hierarchy
 from sanitize._progress import progress
 from sanitize._tables.columns import as_arrow
 from sanitize.budgets import limits_among
+from sanitize.classes import grouped
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.trees._grown import GrownTree
 from sanitize.trees._hierarchies import ancestor_views
-from sanitize.trees._levels import Levels, entropy, grouped
+from sanitize.trees._levels import Levels, entropy
 from sanitize.trees._splits import Allowed, Split, Splitter
 from sanitize.trees._tree import Tree
 

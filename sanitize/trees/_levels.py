@@ -12,20 +12,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sanitize._checks import Codes, Mask
+from sanitize._checks import Codes
 from sanitize._files.declared import Declared, require
-from sanitize._tables.columns import UNSEEN, ArrowColumn, as_arrow, ascending, factorize, look_up, tellable, value_type
+from sanitize._tables.columns import UNSEEN, ArrowColumn, as_arrow, factorize, look_up
 from sanitize._tables.keys import edges_passed
+from sanitize._tables.ordered import as_ordered, categories, is_ordered, plain, restored
 from sanitize.errors import ColumnError
 from sanitize.trees._edges import LEAST_ROWS, Kind, Scale, edges_of
 
 # Categories beyond these are pooled: histograms of more cost memory at every node.
 MOST_CATEGORIES = 254
-# Groups of levels in which the information of a column is counted: of more, what few rows say is noise.
-GROUPS = 16
 
 
 class Levels(Declared, frozen=True, eq=False):
@@ -170,12 +168,6 @@ class Levels(Declared, frozen=True, eq=False):
         return self.__replace__(values=self.values.take(pa.array(kept, pa.int64())))
 
 
-def categories(arrow: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Distinct values of a column in ascending order, and the rows of each."""
-    values, codes = ascending(arrow, name)
-    return values, np.bincount(codes[codes >= 0], minlength=len(values))
-
-
 def frequent(counts: NDArray[np.int64], most: int = MOST_CATEGORIES) -> Codes:
     """Places of the categories that are levels of their own, the most frequent first."""
     by_count = np.argsort(-counts, kind="stable")[:most]
@@ -193,31 +185,6 @@ def scale_of(arrow: ArrowColumn, name: str) -> Scale:
     return Scale.of(values, counts, kind, single=pa.types.is_float32(dtype) or pa.types.is_float16(dtype))
 
 
-def restored(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
-    """Numbers of `as_ordered` as values of the column's type again."""
-    types = pa.types
-    if types.is_float16(dtype):
-        return pa.array(numbers.astype(np.float16))
-    held = None  # whole nanoseconds of dates and times
-    if types.is_temporal(dtype):
-        is_instant = types.is_timestamp(dtype) or types.is_date(dtype)
-        span = pa.duration("ns") if types.is_duration(dtype) else pa.time64("ns")
-        held = pa.timestamp("ns", getattr(dtype, "tz", None)) if is_instant else span
-    return pa.array(numbers, held).cast(dtype, safe=False)
-
-
-def grouped(counts: NDArray[np.integer[Any]], *, is_ordered: bool, most: int = GROUPS) -> Codes:
-    """Group of each level: runs of levels of about equal rows, or the most frequent ones and the rest."""
-    if np.count_nonzero(counts) <= most:
-        return np.maximum(np.cumsum(counts > 0) - 1, 0)
-    if is_ordered:
-        middle = np.cumsum(counts) - counts / 2
-        return np.unique((middle * most / counts.sum()).astype(np.intp), return_inverse=True)[1]
-    place = np.empty(len(counts), np.intp)
-    place[np.argsort(-counts, kind="stable")] = np.minimum(np.arange(len(counts)), most - 1)
-    return place
-
-
 def steps(column: Levels, counts: NDArray[np.integer[Any]], most: int) -> Codes:
     """Which of so many steps of one width each level of an ordered column is in; a hundredth of the rows is beyond."""
     numbers, _ = as_ordered(column.values, column.name)
@@ -229,50 +196,3 @@ def entropy(counts: NDArray[np.integer[Any]]) -> float:
     """Entropy of frequencies, in nats."""
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log(shares)).sum()) + 0.0
-
-
-def plain(arrow: ArrowColumn) -> ArrowColumn:
-    """Column whose values stand for themselves: without a dictionary, extensions as they are stored."""
-    if isinstance(arrow.type, pa.BaseExtensionType):
-        return tellable(arrow)
-    return arrow.cast(arrow.type.value_type) if pa.types.is_dictionary(arrow.type) else arrow
-
-
-def is_ordered(dtype: pa.DataType, name: str) -> bool:
-    types = pa.types
-    if isinstance(dtype, pa.BaseExtensionType):
-        dtype = dtype.storage_type
-    dtype = value_type(dtype)
-    if types.is_nested(dtype) or types.is_interval(dtype):
-        raise ColumnError(f"column {name!r} is nested; flatten it into plain columns or leave it out", name)
-    return bool(
-        types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype) or types.is_temporal(dtype)
-    )
-
-
-# Of a unit of time.
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-
-
-def as_ordered(arrow: ArrowColumn, name: str) -> tuple[NDArray[Any], Mask]:
-    """Numbers in the order of the values, and which rows are missing."""
-    column, types = plain(arrow), pa.types
-    dtype = column.type
-    if types.is_temporal(dtype):
-        # Dates and times are whole nanoseconds, whatever their unit is.
-        unit = "ms" if types.is_date(dtype) else dtype.unit
-        counted = pa.timestamp("ms") if types.is_date(dtype) else pa.int32() if types.is_time32(dtype) else dtype
-        try:
-            column = pc.multiply_checked(column.cast(counted).cast(pa.int64()), _NANOSECONDS[unit])
-        except pa.ArrowInvalid:
-            raise ColumnError(
-                f"column {name!r} holds dates beyond the years 1677 to 2262; write them as numbers or text", name
-            ) from None
-    elif types.is_decimal(column.type) or types.is_float16(column.type):
-        column = column.cast(pa.float64())
-    if types.is_floating(column.type):
-        numbers = np.asarray(column).astype(np.float64, copy=False)
-        return numbers, np.isnan(numbers)
-    missing = np.asarray(pc.is_null(column))
-    whole = pc.fill_null(column, 0) if column.null_count else column
-    return np.asarray(whole), missing

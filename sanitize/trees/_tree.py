@@ -19,9 +19,10 @@ from sanitize._files.declared import Declared, require
 from sanitize._files.system import in_turn
 from sanitize._limits import LOOKUP_ROWS
 from sanitize._tables.columns import python_values
+from sanitize._tables.ordered import as_ordered
 from sanitize.binning import is_numeric
 from sanitize.errors import ColumnError
-from sanitize.trees._levels import Levels, as_ordered
+from sanitize.trees._levels import Levels
 
 _MISSING, _OTHER, _ANY = "missing", "any other", "any value"
 

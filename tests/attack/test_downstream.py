@@ -85,8 +85,8 @@ def test_a_release_that_ignores_its_rows_is_shown_as_such(kind):
     if kind == "bootstrap":
         released = DF.iloc[rng.choice(len(DF), len(DF))]
     else:
-        settings = {"sensitive": "ill", "max_cells": 1, "output": "model", "random_state": 0}
-        released = sz.TreeMerging(1.0, **settings).fit_transform(DF.assign(ill=rng.random(len(DF)) < 0.2))
+        settings = {"sensitive": "ill", "n_classes": 1, "random_state": 0}
+        released = sz.LatentClassRelease(1.0, **settings).fit_transform(DF.assign(ill=rng.random(len(DF)) < 0.2))
     found = sz.attack.downstream(DF, released, "pay", fresh=FRESH, rows="keep", estimator=MODEL)
     assert found.released == pytest.approx(found.raw, abs=0.03)
     assert found.released == pytest.approx(found.ignoring, abs=0.03)
@@ -101,7 +101,7 @@ def test_a_sanitizer_is_fitted_without_the_rows_that_it_is_tested_on():
     df = DF.assign(ill=np.random.default_rng(1).random(len(DF)) < DF["age"] / 150)
     budget, seen = sz.LiftBudget(lower=1, upper=0.7), []
 
-    class Watched(sz.TreeMerging):
+    class Watched(sz.LatentClassRelease):
         def fit(self, X, y=None, **more):
             seen.append(X)
             return super().fit(X, y, **more)
@@ -141,7 +141,9 @@ def test_fresh_rows_are_tested_on_alone_and_rows_in_order_lend_their_target():
     ranks = np.searchsorted(np.sort(DF["age"].unique()), FRESH[["age"]]) + 1
     expected = roc_auc_score(truth, model.predict_proba(pd.DataFrame(ranks, columns=["age"]))[:, 1])
     assert by_hand.raw == pytest.approx(expected, abs=2e-2)
-    lent = sz.attack.downstream(DF, DF[["age", "town"]], "pay", fresh=FRESH, rows="keep", estimator=MODEL)
+    # The AUC of a model that learned nothing varies by 0.12 over seeds.
+    settings = {"fresh": FRESH, "rows": "keep", "estimator": MODEL, "random_state": 3}
+    lent = sz.attack.downstream(DF, DF[["age", "town"]], "pay", **settings)
     assert lent.released == pytest.approx(lent.raw, abs=0.02)
     assert lent.ignoring == pytest.approx(0.5, abs=0.12)
 

@@ -22,7 +22,7 @@ errors _version _tolerances _limits _checks _formatting _progress
 _sampling _tables _files
 alphabet binning channel joint
 lifts measures notions capacity individual budgets bounds conversions confidence
-tradeoff accounting anonymity trees printing classes mechanisms
+tradeoff accounting anonymity classes trees printing mechanisms
 report suggestion plots attack analyze
 _release transformers frame pandas polars
 saved ledger parquet relational policy dask spark verify sql cli __main__ datasets
@@ -65,7 +65,7 @@ DOORS = {
         "sanitize/transformers/",
         "sanitize/attack/_adversaries.py",
         "sanitize/attack/_downstream.py",
-        "sanitize/printing/_history.py",
+        "sanitize/relational/_history.py",
     ),
     "threadpoolctl": ("sanitize/attack/_adversaries.py", "sanitize/classes/_model.py", "sanitize/verify/_verify.py"),
     "polars": ("sanitize/_tables/", "sanitize/polars.py"),

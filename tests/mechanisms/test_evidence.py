@@ -13,9 +13,9 @@ from scipy import sparse, stats
 import sanitize as sz
 from sanitize.budgets import limited
 from sanitize.confidence import clopper_pearson
-from sanitize.mechanisms._trees import evidence
-from sanitize.mechanisms._trees.evidence import Evidence
-from sanitize.mechanisms._trees.foresight import Foresight, foreseen, rows_needed, rows_of_cells
+from sanitize.mechanisms._certified import evidence
+from sanitize.mechanisms._certified.evidence import Evidence
+from sanitize.mechanisms._certified.foresight import Foresight, foreseen, rows_needed, rows_of_cells
 
 ALARM = 1e-9  # of each statistical test, were its seed drawn anew
 RUNS = 2_000

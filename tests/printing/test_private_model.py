@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize.printing import PrivateModel
+from sanitize._release.recipes.private_model import PrivateModel
 
 if TYPE_CHECKING:
-    from sanitize.printing import Look
+    from sanitize._release.recipes.private_model import Look
 
 SIZES, ORDERED = [3, 5, 40, 2], [False, True, True, False]
 

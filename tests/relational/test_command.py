@@ -101,7 +101,7 @@ def test_a_column_that_nobody_has_thought_about_stops_the_run(folder):
     [
         ('root = "patients"', "", "root.*is missing"),
         ('unit = "patient"', "", "columns.unit.*is missing"),
-        ("tree-random-response", "subset-merging", "must be tree-merging or tree-random-response"),
+        ("latent-classes", "subset-merging", "must be latent-classes"),
         ("version = 1", 'version = 1\nreceipt = "one"', "receipt.*not for units"),
         ("version = 1", 'version = 1\nrows = "keep"', "rows.*must be shuffle"),
         ('name = "items"', 'name = "visits"', "names that differ"),

@@ -19,7 +19,7 @@ from sanitize.relational import Child, UnitRelease
 from sanitize.transformers import RecordDP
 
 BUDGET = sz.LiftBudget(at_most=1.65, at_least=0.37)
-POLICY = 'ledger = "people.units"' + relational_cases.POLICY.replace("[[table]]", "max_cells = 10\n[[table]]")
+POLICY = 'ledger = "people.units"' + relational_cases.POLICY.replace("[[table]]", "n_classes = 10\n[[table]]")
 
 
 def months(n=2000, k=3):
@@ -33,7 +33,7 @@ def months(n=2000, k=3):
 
 
 def units_of(ledger, **settings):
-    design = sz.TreeRandomResponse(BUDGET, sensitive="ill", **settings)
+    design = sz.LatentClassRelease(BUDGET, sensitive="ill", **settings)
     children = {"visits": Child(order="day", id="visit")}
     return UnitRelease(design, key="patient", root="patients", children=children, ledger=ledger)
 
@@ -48,7 +48,7 @@ def test_whatever_units_were_told_in_all_months_is_within_the_budget(tmp_path, m
     monkeypatch.setattr(UnitRelease, "_printed", lambda *args: printed.append(args[3]) or plain(*args))
     for number, tables in enumerate(months(), 1):
         before = ledger.groups(tables["patients"]["patient"])
-        units = units_of(ledger, max_cells=10).fit(tables)
+        units = units_of(ledger, n_classes=10).fit(tables)
         assert f"{number} release" in over_time(units)
         assert len(ledger) == number - 1
         released = units.release()
@@ -73,7 +73,7 @@ def test_under_a_confidence_a_fifth_of_the_units_choose_and_the_others_prove(tmp
     ledger = UnitLedger(tmp_path / "people.units", BUDGET, unit="patient", confidence=0.9)
     for tables in months(6000):
         # Means and dates of units are nearly all different, and name nobody.
-        units = units_of(ledger, max_cells=5, min_rows=150)
+        units = units_of(ledger, n_classes=5)
         released = units.fit(tables).release()
         assert len(released["patients"]) == len(tables["patients"])
     report = ledger.report()

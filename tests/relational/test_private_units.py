@@ -18,10 +18,11 @@ from relational_cases import CODES, hospital
 
 import sanitize as sz
 from sanitize._release.recipes import record_dp as noisy
+from sanitize._release.recipes.private_model import PrivateModel
+from sanitize.classes import design_rows
 from sanitize.confidence import clopper_pearson
 from sanitize.errors import ColumnError, InvalidParameter, LedgerError
 from sanitize.ledger import DPLedger
-from sanitize.printing import PrivateModel
 from sanitize.relational import Child, UnitRelease, _private, _release
 from sanitize.relational._private import FlatRecords
 from sanitize.transformers import RecordDP
@@ -45,7 +46,7 @@ VALUES = {
 }
 LINKS = {"visits": Child(order="day", id="visit"), "items": Child(key="visit", parent="visits")}
 FOUND = RecordDP(8.0, {name: values for name, values in VALUES.items() if name != "sex"}, 1e-3)
-DESIGN = sz.trees.design_rows(N, noisy.RECORD_SHARE)
+DESIGN = design_rows(N, noisy.RECORD_SHARE)
 IN_DESIGN, FRESH = (int(np.flatnonzero(part)[7]) for part in (DESIGN, ~DESIGN))
 PAIRS = 6  # of distance, code, cost, ward, number of items, and drug
 LOOKING = noisy.looking
@@ -86,9 +87,9 @@ def another(tables, place, rows=4000, seed=0):
 
 
 def units_of(promise=None, links=LINKS, **settings):
-    given = {"sensitive": "ill", "confidence": 0.9, "bins": BINS, "max_cells": 6, "output": "model", "random_state": 3}
+    given = {"sensitive": "ill", "confidence": 0.9, "bins": BINS, "n_classes": 6, "random_state": 3}
     given["record_dp"] = promise or RecordDP(EPS, VALUES)
-    design = sz.TreeRandomResponse(BUDGET, **given | settings)
+    design = sz.LatentClassRelease(BUDGET, **given | settings)
     return UnitRelease(design, key="patient", root="patients", children=links)
 
 
@@ -228,7 +229,7 @@ def counting_all_rows():
         if above.children and above.children[0].name == "visits":
             n = len(above.owner)
             number = np.bincount(above.children[0].owner, minlength=n).clip(1)
-            many[:] = [number[sz.trees.design_rows(n, noisy.RECORD_SHARE)]]
+            many[:] = [number[design_rows(n, noisy.RECORD_SHARE)]]
         return chosen(above, *rest)
 
     def learn(cls, codes, *rest):
@@ -326,7 +327,7 @@ ERROR = 1e-3  # of a bound, and so of an alarm that is false
 
 def few(*, other):
     """Forty units of a row each, or of two; the first of the design has thousands of another kind or none."""
-    place = int(np.flatnonzero(sz.trees.design_rows(SMALL, noisy.RECORD_SHARE))[0])
+    place = int(np.flatnonzero(design_rows(SMALL, noisy.RECORD_SHARE))[0])
     of = np.repeat(np.arange(SMALL), 1 + np.arange(SMALL) % 2)
     visits = pd.DataFrame({"patient": of, "code": "A", "ward": np.where(of % 3 == 0, "x", "y")})
     if other:
@@ -340,7 +341,7 @@ def figures(tables, label):
     """Numbers of what is published of a fit: of rows, columns, cells, codes, and of the report."""
     values = VALUES | {"visits: code": ["A", "B"], "visits: ward": ["x", "y"]}
     promise = RecordDP(AUDITED, {name: own for name, own in values.items() if "items" not in name})
-    given = {"min_rows": 4, "min_cell_rows": 4, "max_cells": 3, "bins": {"visits: number of rows": [0, 1, 2, 5]}}
+    given = {"n_classes": 3, "bins": {"visits: number of rows": [0, 1, 2, 5]}}
     key = sz.NoiseKey.from_seed(0).derive(label)
     units = units_of(promise, {"visits": Child()}, random_state=key, **given).fit(tables)
     visits = units.release()["visits"]
@@ -349,7 +350,7 @@ def figures(tables, label):
     told = [float(word) for word in section.words.replace("[", " ").replace("]", " ").split() if word.isdigit()]
     return [
         *(len(visits), (visits["code"] == "A").mean(), (visits["ward"] == "x").mean()),
-        *(len(units._rows.columns), units._tree.n_cells, len(learned.owner), sum(told)),
+        *(len(units._rows.columns), units._classes.n_cells, len(learned.owner), sum(told)),
         # A fault may leave a column out.
         *(np.mean(learned.columns.get(name, pa.array([None])).to_numpy(False) == value) for name, value in KINDS),
     ]
@@ -405,7 +406,7 @@ def test_an_audit_finds_rows_that_are_told():
 
 def test_with_a_large_level_histories_are_those_of_the_tables():
     tables = tables_of(n=6000)
-    units = units_of(RecordDP(100.0, VALUES), max_cells=None).fit(tables)
+    units = units_of(RecordDP(100.0, VALUES), n_classes=None).fit(tables)
     released = units.release()
     for name, table in tables.items():
         assert list(released[name].columns) == [column for column in table.columns if column != "ill"]
@@ -475,7 +476,7 @@ def test_other_summaries_are_declared_by_themselves():
         units_of(RecordDP(EPS, values), links, bins=bins).fit(tables)
     units = units_of(RecordDP(EPS, values), links, bins=bins | {"visits: sum of cost": [0, 200, 500, 1000, 3000]})
     assert len(units.fit(tables).release()["patients"]) == N
-    assert "visits: last code" in units._tree.names
+    assert "visits: last code" in units._classes.names
 
 
 def test_a_table_of_keys_alone():
@@ -503,7 +504,7 @@ def test_the_report_speaks_of_units():
         "4-differentially private for another unit in place of one; how many units there are is public" in section.words
     )
     assert report.facts.record_dp == (2.0, 0.0)
-    alone = units_of(max_cells=1).fit(tables_of()).report_
+    alone = units_of(n_classes=1).fit(tables_of()).report_
     assert alone.to_dict()["verdict"]["headline"] == "PRIVATE SYNTHETIC ROWS"
 
 
@@ -522,7 +523,7 @@ def test_a_policy_declares_what_rows_come_to():
         "root": "patients",
         "columns": {"sensitive": ["ill"], "public": ["age", "sex"], "unit": "patient"},
         "budget": {"at_most": 1.65, "at_least": 0.37},
-        "channel": {"mechanism": "tree-random-response", "confidence": 0.9, "bins": BINS, "output": "model"},
+        "channel": {"mechanism": "latent-classes", "confidence": 0.9, "bins": BINS},
         "table": [
             {"name": "visits", "order": "day", "id": "visit", "public": ["code", "cost", "ward"]},
             {"name": "items", "parent": "visits", "key": "visit", "public": ["drug"]},
@@ -562,7 +563,7 @@ def test_what_would_look_at_rows_is_refused(changed, words):
 
 
 def test_units_without_a_root_and_rows_of_nobody_are_refused():
-    design = sz.TreeRandomResponse(BUDGET, sensitive="ill", confidence=0.9, record_dp=RecordDP(1.0, VALUES))
+    design = sz.LatentClassRelease(BUDGET, sensitive="ill", confidence=0.9, record_dp=RecordDP(1.0, VALUES))
     with pytest.raises(InvalidParameter, match="name it with root="):
         UnitRelease(design, "patient", {"visits": Child()})
     with pytest.raises(ColumnError, match="belong to nobody: with record_dp leave them out"):

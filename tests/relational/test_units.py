@@ -24,7 +24,7 @@ BUDGET = sz.LiftBudget(at_most=1.65, at_least=0.37)
 
 
 def release_of(by=None, **changed):
-    by = by or sz.TreeRandomResponse(BUDGET, sensitive="ill", random_state=1)
+    by = by or sz.LatentClassRelease(BUDGET, sensitive="ill", random_state=1)
     children = {"visits": Child(order="day", id="visit"), "items": Child(key="visit", parent="visits")}
     return UnitRelease(by, **{"key": "patient", "children": children, "root": "patients", **changed})
 
@@ -38,16 +38,16 @@ def fitted():
 
 class TestOneSymbolAUnit:
     @pytest.mark.parametrize("confidence", [None, 0.95])
-    def test_with_one_row_a_unit_cells_blocks_and_channel_are_those_without_units(self, confidence):
+    def test_with_one_row_a_unit_classes_and_channel_are_those_without_units(self, confidence):
         table = sz.datasets.load_survey()[:6000]
-        design = sz.TreeRandomResponse(BUDGET, sensitive="depression", confidence=confidence, random_state=0)
-        alone = sz.TreeRandomResponse(**design.get_params(deep=False)).fit(table)
+        design = sz.LatentClassRelease(BUDGET, sensitive="depression", confidence=confidence, random_state=0)
+        alone = sz.LatentClassRelease(**design.get_params(deep=False)).fit(table)
         units = UnitRelease(design, key="who", children={"rows": Child()}).fit(
             {"rows": table.assign(who=np.arange(len(table)))}
         )
-        assert units._tree.names == alone.tree_.names
-        np.testing.assert_array_equal(units._tree.column, alone.tree_.column)
-        np.testing.assert_array_equal(units._tree.blocks, alone.tree_.blocks)
+        np.testing.assert_array_equal(units._classes.model.log_sizes, alone.classes_.log_sizes)
+        for one, other in zip(units._classes.model.writers, alone.classes_.writers, strict=True):
+            np.testing.assert_array_equal(one.base, other.base)
         assert units._release.channel.to_json() == alone.channel_.to_json()
 
     def test_what_is_printed_depends_on_the_drawn_symbols_alone(self, fitted):
@@ -198,7 +198,9 @@ class TestReferences:
     def test_new_keys_say_nothing_of_the_order_of_the_units(self):
         tables = hospital(3000)
         tables["patients"] = tables["patients"].sort_values("age")
-        told = sz.TreeMerging(sz.LiftBudget(at_most=100, at_least=0), sensitive="ill", random_state=1)
+        told = sz.LatentClassRelease(
+            sz.LiftBudget(at_most=100, at_least=0), rule="subset-merging", sensitive="ill", random_state=1
+        )
         released = release_of(told).fit(tables).release()["patients"]
         # Rank correlation of 3000 rows in random order: 5 standard deviations, false alarm 6e-7.
         assert released.index.equals(pd.RangeIndex(3000))
@@ -289,7 +291,7 @@ class TestHistories:
         stays = (rng.random(len(of)) < 0.5) & (np.arange(len(of)) % 60 > 0)
         code = code[np.maximum.accumulate(np.where(stays, 0, np.arange(len(of))))]
         tables = {"people": people, "visits": pd.DataFrame({"who": of, "code": np.array(list("ABCDEFGH"))[code]})}
-        design = sz.TreeRandomResponse(BUDGET, sensitive="ill", random_state=3)
+        design = sz.LatentClassRelease(BUDGET, sensitive="ill", random_state=3)
         units = UnitRelease(design, "who", {"visits": Child()}, "people").fit(tables)
         units.release()
         section = next(part for part in units.report_.sections if part.name == "units")
@@ -303,7 +305,7 @@ class TestHistories:
         of, mixes = np.repeat(np.arange(n), rng.integers(20, 40, n)), rng.dirichlet(np.full(6, 0.7), n).cumsum(axis=1)
         code = CODES[(rng.random(len(of))[:, None] > mixes[of]).sum(axis=1)]
         visits = pd.DataFrame({"who": np.where(rng.random(len(of)) < 0.002, None, of), "code": code})
-        design = sz.TreeRandomResponse(BUDGET, sensitive="ill", random_state=3)
+        design = sz.LatentClassRelease(BUDGET, sensitive="ill", random_state=3)
         units = UnitRelease(design, "who", {"visits": Child()}, "people").fit({"people": people, "visits": visits})
         released = units.release()["visits"]
         counts = pd.crosstab(released["who"], released["code"]).reindex(np.arange(1, n + 1), fill_value=0)
@@ -350,19 +352,19 @@ class TestHistories:
         assert released["cost"].max() <= 200
         model = units._rows.children[0].model
         for name, column in zip(model.names, model.columns, strict=True):
-            assert not {"MINE", 77_777} & set(column.printed.values.to_pylist()), name
+            assert not {"MINE", 77_777} & set(column.column.values.to_pylist()), name
 
     def test_a_pair_that_one_unit_repeats_is_not_one_of_many(self):
         people, visits = with_pair_that_never_occurs()
         more = pd.DataFrame({"who": [7] * 400, "kind": "call", "place": "north"})
-        design = sz.TreeRandomResponse(BUDGET, sensitive="ill", random_state=0)
+        design = sz.LatentClassRelease(BUDGET, sensitive="ill", random_state=0)
         units = UnitRelease(design, "who", {"visits": Child()}, "people")
         printed = units.fit({"people": people, "visits": pd.concat([visits, more])}).release()["visits"]
         assert ("call", "north") not in set(zip(printed["kind"], printed["place"], strict=True))
 
     def test_a_pair_that_never_occurs_does_not_occur(self):
         people, visits = with_pair_that_never_occurs()
-        design = sz.TreeRandomResponse(BUDGET, sensitive="ill", random_state=0)
+        design = sz.LatentClassRelease(BUDGET, sensitive="ill", random_state=0)
         released = (
             UnitRelease(design, "who", {"visits": Child()}, "people")
             .fit({"people": people, "visits": visits})
@@ -377,7 +379,7 @@ class TestHistories:
         people = pd.DataFrame({"who": np.arange(1500), "ill": rng.integers(0, 2, 1500)})
         of = np.repeat(np.arange(1500), rng.integers(1, 8, 1500))
         rows = pd.DataFrame({"who": of, "at": rng.integers(0, 256, len(of)).astype(np.uint8)})
-        design = sz.TreeRandomResponse(BUDGET, sensitive="ill", random_state=0)
+        design = sz.LatentClassRelease(BUDGET, sensitive="ill", random_state=0)
         units = UnitRelease(design, "who", {"rows": Child(order="at")}, "people").fit({"people": people, "rows": rows})
         printed = units.release()["rows"]
         assert printed["at"].dtype == np.uint8
@@ -390,7 +392,7 @@ class TestHistories:
         )
         months = pd.DataFrame({"who": np.tile(np.arange(1500), 3), "month": np.repeat([1, 2, 3], 1500)})
         months["bill"] = rng.integers(0, 50, 4500)
-        design = sz.TreeRandomResponse(BUDGET, sensitive="ill", random_state=0)
+        design = sz.LatentClassRelease(BUDGET, sensitive="ill", random_state=0)
         units = UnitRelease(design, "who", {"months": Child(order="month")}, "people")
         released = units.fit({"people": people, "months": months}).release()["months"]
         assert released.groupby("who")["month"].agg(list).map(tuple).unique().tolist() == [(1, 2, 3)]
@@ -400,7 +402,7 @@ class TestHistories:
         of = np.repeat(np.arange(1500), rng.integers(1, 6, 1500))
         town, ill = rng.choice(["A", "B", "C"], 1500), rng.integers(0, 2, 1500)
         table = pd.DataFrame({"who": of, "town": town[of], "ill": ill[of], "dose": rng.integers(0, 5, len(of))})
-        design = sz.TreeMerging(BUDGET, sensitive="ill", random_state=0)
+        design = sz.LatentClassRelease(BUDGET, rule="subset-merging", sensitive="ill", random_state=0)
         released = UnitRelease(design, "who", {"visits": Child()}).fit({"visits": table}).release()["visits"]
         assert list(released.columns) == ["who", "town", "dose"]
         assert released.groupby("who")["town"].nunique().eq(1).all()
@@ -427,7 +429,7 @@ class TestProfiles:
         (tmp_path / "raw").mkdir()
         for name, table in tables.items():
             table.to_parquet(tmp_path / "raw" / f"{name}.parquet", index=False)
-        design = sz.TreeMerging(BUDGET, sensitive="ill", public=["age"], random_state=0)
+        design = sz.LatentClassRelease(BUDGET, rule="subset-merging", sensitive="ill", public=["age"], random_state=0)
         units = release_of(design).fit(tmp_path / "raw")
         found = units.profiles(units.release())
         assert [name for name in found.column_names if ":" not in name] == ["age"]
@@ -494,7 +496,7 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("changed", "words"),
         [
-            ({"by": sz.SubsetMerging(BUDGET, sensitive="ill")}, "through a tree"),
+            ({"by": sz.SubsetMerging(BUDGET, sensitive="ill")}, "through latent classes"),
             ({"children": {"items": Child(parent="visits")}}, "parent of 'items' must be"),
             ({"root": None}, "without a root there is one table"),
             (
@@ -535,19 +537,19 @@ class TestRefused:
         table = pd.DataFrame(
             {"who": np.arange(4000) // 2, "ill": rng.integers(0, 2, 4000), "dose": rng.integers(0, 5, 4000)}
         )
-        design = sz.TreeRandomResponse(BUDGET, sensitive="ill")
+        design = sz.LatentClassRelease(BUDGET, sensitive="ill")
         with pytest.raises(ColumnError, match="'ill' must be the units' own"):
             UnitRelease(design, "who", {"visits": Child()}).fit({"visits": table})
         with pytest.raises(ColumnError, match="must name a unit in every row"):
             UnitRelease(design, "who", {"visits": Child()}).fit({"visits": table.assign(who=[None, *range(3999)])})
 
-    def test_few_units_other_outputs_and_differential_privacy(self):
+    def test_few_units_kept_secrets_and_differential_privacy(self):
         tables = hospital(400)
-        with pytest.raises(InvalidParameter, match="1,000 units or more"):
-            release_of().fit(tables)
+        told = next(one for one in release_of().fit(tables).report_.sections if one.name == "classes")
+        assert "too few rows to hide who is in the data" in told.words
         with pytest.raises(InvalidParameter, match="keep_sensitive"):
-            release_of(sz.TreeRandomResponse(BUDGET, sensitive="ill", keep_sensitive=True)).fit(hospital(1200))
-        noisy = sz.TreeRandomResponse(BUDGET, sensitive="ill", confidence=0.95, secret_dp=SecretDP(1.0, 1e-6))
+            release_of(sz.LatentClassRelease(BUDGET, sensitive="ill", keep_sensitive=True)).fit(hospital(1200))
+        noisy = sz.LatentClassRelease(BUDGET, sensitive="ill", confidence=0.95, secret_dp=SecretDP(1.0, 1e-6))
         with pytest.raises(InvalidParameter, match="learned without noise on secrets"):
             release_of(noisy).fit(tables)
 

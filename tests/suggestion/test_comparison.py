@@ -25,10 +25,9 @@ from sanitize.suggestion import KINDS, compare, most_useful, preferred
 from sanitize.transformers import (
     BestSanitizer,
     JointRelease,
+    LatentClassRelease,
     OptimalRandomResponse,
     SubsetMerging,
-    TreeMerging,
-    TreeRandomResponse,
     Watchdog,
 )
 from sanitize.verify import verify_file
@@ -56,18 +55,21 @@ def test_each_line_is_what_its_estimator_releases_and_the_best_is_recommended(df
     for one in found.compared:
         fitted = made[one.mechanism](budget, **ROLES, output=output).fit(df)
         assert one.normalized_utility == pytest.approx(fitted.report_.summary["normalized_utility"], abs=1e-12)
-    # The estimator has trees beside them, and compares by column.
-    chosen = BestSanitizer(budget, **ROLES, output=output).fit(df)
+    # The estimator has latent classes beside them, and compares by column.
+    chosen = BestSanitizer(budget, **ROLES, output=output, random_state=0).fit(df)
     for one in found.compared:
         told = chosen.compared_[one.mechanism].summary
         assert told["normalized_utility"] == pytest.approx(one.normalized_utility, abs=1e-12)
-    trees = {"tree merging": TreeMerging, "tree random response": TreeRandomResponse}
-    kept = {name: report.summary["mean_column_utility"] for name, report in chosen.compared_.items()}
-    assert (trees.keys() <= kept.keys()) == isinstance(budget, (sz.LiftBudget, sz.LDPBudget))
+    share = "normalized_utility" if output == "label" else "mean_column_utility"
+    kept = {name: report.summary[share] for name, report in chosen.compared_.items()}
+    assert ("latent classes" in kept) == (output == "resample")
     name = chosen.report_.facts.mechanism
     assert kept[name] >= max(kept.values()) - room
-    printed = "model" if name in trees and output == "resample" else output
-    assert chosen.channel_ == (made | trees)[name](budget, **ROLES, output=printed).fit(df).channel_
+    settings = {"random_state": 0} if name == "latent classes" else {"output": output}
+    assert (
+        chosen.channel_
+        == (made | {"latent classes": LatentClassRelease})[name](budget, **ROLES, **settings).fit(df).channel_
+    )
 
 
 @pytest.mark.slow
@@ -111,20 +113,10 @@ def test_what_so_many_rows_do_not_tell_apart_goes_to_what_leaves_out_fewest_and_
 @pytest.mark.parametrize(
     ("sensitive", "lower", "n_rows", "better", "words"),
     [
-        # Children are few, and rows of tuples keep more of what each says.
-        (
-            "age",
-            1.0,
-            1500,
-            "tree random response",
-            "subset merging, {}, but it never prints the combinations of ",
-        ),
         ("sex", 1.5, 2201, "subset merging", "optimal random response, {}, but it is less simple."),
     ],
 )
-def test_of_mechanisms_that_tie_a_plan_takes_what_leaves_out_nothing_or_is_simpler(
-    df, tmp_path, sensitive, lower, n_rows, better, words
-):
+def test_of_mechanisms_that_tie_a_plan_takes_the_simpler_one(df, tmp_path, sensitive, lower, n_rows, better, words):
     rows = df.sample(frac=1, random_state=100, ignore_index=True)[:n_rows]
     rows.to_parquet(tmp_path / "raw.parquet")
     policy = {
@@ -190,21 +182,23 @@ def test_the_choice_is_in_the_report_and_not_in_the_public_one(df):
 
 @pytest.mark.parametrize(
     ("budget", "settings", "n_certificates"),
-    [(LIFT, {}, 3), (sz.LDPBudget(0.8), {"output": "label"}, 3), (LIFT, {"min_count": 3}, 3)],
+    [(LIFT, {}, 2), (sz.LDPBudget(0.8), {"output": "label"}, 1), (LIFT, {"min_count": 3}, 2)],
 )
 def test_a_choice_under_a_confidence_holds_though_the_best_of_several_was_taken(df, budget, settings, n_certificates):
-    """Tuples are certified by one set of distributions and each tree by its own rows, and all of them hold together."""
-    best = BestSanitizer(budget, **ROLES, **settings, confidence=0.9).fit(df)
+    """Tuples are certified by one set of distributions and classes by rows of their own, and both hold together."""
+    best = BestSanitizer(budget, **ROLES, **settings, confidence=0.9, random_state=0).fit(df)
     level = 1 - 0.1 / n_certificates
     assert best.report_.state == "source"
     assert best.report_.confidence == 0.9
-    assert "96.67 %" not in best.report_.to_text()
+    assert "95 % sure" not in best.report_.to_text()
     assert "90 % sure" in best.report_.to_text()
     assert {report.confidence for report in best.compared_.values()} == {level}
     made = {"watchdog": Watchdog, "subset merging": SubsetMerging, "optimal random response": OptimalRandomResponse}
-    trees = {"tree merging": TreeMerging, "tree random response": TreeRandomResponse}
-    assert len(trees.keys() & best.compared_.keys()) == n_certificates - 1
-    alone = (made | trees)[best.report_.facts.mechanism](budget, **ROLES, **settings, confidence=level).fit(df)
+    assert ("latent classes" in best.compared_) == (n_certificates == 2)
+    name = best.report_.facts.mechanism
+    settings = {"random_state": 0} if name == "latent classes" else settings
+    made["latent classes"] = LatentClassRelease
+    alone = made[name](budget, **ROLES, **settings, confidence=level).fit(df)
     assert best.channel_ == alone.channel_
     assert f"Each certificate holds at {100 * level:.6g} %" in best.report_.to_html()
     read = sz.LeakageReport.from_json(best.report_.to_json())
@@ -216,27 +210,24 @@ def test_a_certificate_that_is_not_made_after_all_counts(df):
     """How many there are may not hang on what the rows are like, nor on which way they came."""
     rows = many_columns()  # tuples would have a row or two each, and are not designed
     best = BestSanitizer(LIFT, sensitive="ill", confidence=0.9).fit(rows)
-    assert {name: report.confidence for name, report in best.compared_.items()} == {
-        "tree merging": 1 - 0.1 / 3,
-        "tree random response": 1 - 0.1 / 3,
-    }
+    assert {name: report.confidence for name, report in best.compared_.items()} == {"latent classes": 0.95}
     batched = BestSanitizer(LIFT, **ROLES, confidence=0.9).fit(iter([df[:1500], df[1500:]]))
-    assert {report.confidence for report in batched.compared_.values()} == {1 - 0.1 / 3}
-    few = BestSanitizer(LIFT, **ROLES, confidence=0.9).fit(df.iloc[::4])  # a model prints none, so no tree is asked
+    assert {report.confidence for report in batched.compared_.values()} == {0.95}
+    few = BestSanitizer(LIFT, **ROLES, confidence=0.9).fit(df.iloc[::4])  # too few for classes
     assert {report.confidence for report in few.compared_.values()} == {0.9}
 
 
-def test_a_table_of_many_columns_is_released_through_a_tree():
+def test_a_table_of_many_columns_is_released_through_latent_classes():
     df = many_columns()
     fitted = BestSanitizer(LIFT, sensitive="ill").fit(df)
-    assert set(fitted.compared_) == {"tree merging", "tree random response"}  # tuples would have a row or two each
+    assert set(fitted.compared_) == {"latent classes"}  # tuples would have a row or two each
     assert fitted.report_.summary["mean_column_utility"] > 0.1
     assert list(fitted.transform(df)) == [name for name in df if name != "ill"]
 
 
-def test_what_a_tree_cannot_be_asked_for_leaves_tuples(df):
+def test_what_latent_classes_cannot_be_asked_for_leaves_tuples(df):
     tuples = {"watchdog", "subset merging", "optimal random response"}
-    few = df.iloc[::4]  # rows of which a tree prints labels
+    few = df.iloc[::4]
     for settings, rows in [({"smoothing": 0.5}, df), ({}, few)]:
         assert set(BestSanitizer(LIFT, **ROLES, **settings).fit(rows).compared_) == tuples
     weighted = BestSanitizer(LIFT, **ROLES).fit(df, sample_weight=np.ones(len(df)))
@@ -254,7 +245,7 @@ def test_quantiles_of_every_column_leave_tuples(bins):
 def test_files_and_memory_choose_alike(confidence, tmp_path):
     df = many_columns()
     df.to_parquet(tmp_path / "raw.parquet")
-    best = BestSanitizer(LIFT, sensitive="ill", confidence=confidence)
+    best = BestSanitizer(LIFT, sensitive="ill", confidence=confidence, random_state=0)
     reports = [best.fit(rows).report_ for rows in (df, tmp_path / "raw.parquet")]
     assert reports[0].facts.mechanism == reports[1].facts.mechanism
     assert reports[0].summary == reports[1].summary
@@ -273,7 +264,7 @@ def test_a_channel_that_is_given_is_measured_at_the_level_of_its_certificate(df,
     with open_source(tmp_path / "raw.parquet") as source:
         recipe = best.recipe()
         fitted, _ = recipe.fit(recipe.for_files(given=best.channel_), FirstPass(source, 1 << 16), "shuffle")
-    assert (fitted.report.confidence, fitted.spec.confidence) == (0.9, 1 - 0.1 / 3)
+    assert (fitted.report.confidence, fitted.spec.confidence) == (0.9, 0.95)
     assert np.array_equal(fitted.report.excess, best.report_.excess)
 
 
@@ -324,7 +315,7 @@ def test_an_automatic_policy_releases_and_is_verified(df, tmp_path):
     with pytest.raises(PolicyError, match="auto needs a budget of its own beside"):
         sz.Policy.from_toml(POLICY.replace("drop =", "keep ="))
     report = release_file(source, target, policy.sanitizer(), rows="shuffle")
-    assert report.facts.mechanism == "tree random response"
+    assert report.facts.mechanism in ("optimal random response", "latent classes")
     assert sz.verify_file(target, source, policy).ok
 
 
@@ -355,12 +346,12 @@ def test_a_plan_designs_nothing_twice(df, tmp_path, monkeypatch):
         monkeypatch.setattr(mechanisms, name, counted)
     make_plan(sz.Policy.from_toml(POLICY.replace("auto", "watchdog")), tmp_path / "raw.parquet")
     assert len(designed) == 3 * 5
-    # The policy's own design is among those that are chosen from, and made once more with rare values pooled.
-    assert sorted(designed.values()) == [1] * 14 + [3]
+    # The policy's own design is among those that are chosen from, and made once more with rare values pooled; latent
+    # classes have a response of their own.
+    assert sorted(designed.values()) == [1] * 13 + [2, 3]
     designed.clear()
-    make_plan(sz.Policy.from_toml(POLICY), tmp_path / "raw.parquet")  # takes a tree, and draws curves
-    # Latent classes have a response of their own at each of five limits, one of which tuples have, too.
-    assert sorted(designed.values()) == [1] * 6 + [2]
+    make_plan(sz.Policy.from_toml(POLICY), tmp_path / "raw.parquet")  # draws curves
+    assert sorted(designed.values()) == [1] * 14 + [3]
 
 
 def test_of_equal_designs_a_plan_takes_the_policys_own_and_then_the_simplest():

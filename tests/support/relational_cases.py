@@ -19,7 +19,7 @@ unit = "patient"
 at_most = 1.65
 at_least = 0.37
 [channel]
-mechanism = "tree-random-response"
+mechanism = "latent-classes"
 [[table]]
 name = "visits"
 order = "day"

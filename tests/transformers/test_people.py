@@ -201,7 +201,7 @@ def test_whatever_prints_refuses_an_identifier_and_says_the_way_out(printer, sib
 def test_rows_of_their_own_are_released_on_request_and_grids_print_nobody():
     df = visits(30, account=lambda rng, i: 5 * i + 77)
     SubsetMerging(BUDGET, sensitive="ill", public=["account", "town"], person="row").fit(df)
-    TreeMerging(BUDGET, sensitive="ill", person="row").fit(df)
+    LatentClassRelease(BUDGET, sensitive="ill", person="row").fit(df)
     GaussianChannel(0.5, public="account", bounds={"account": [0, 2000]}).fit(df)
     SubsetMerging(BUDGET, sensitive="ill", public=["account"], bins={"account": [0, 500, 1000, 2000]}).fit(df)
 

@@ -17,15 +17,16 @@ import pyarrow as pa
 import pytest
 
 import sanitize as sz
+from sanitize._release.recipes import classes as recipe
 from sanitize._release.recipes import record_dp as noisy
-from sanitize._release.recipes import trees
 from sanitize.binning import LearnedEdges
+from sanitize.classes import design_rows
 from sanitize.conversions import power_from_dp
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.ledger import DPLedger
 from sanitize.policy import make_plan
 from sanitize.relational import UnitRelease
-from sanitize.transformers import RecordDP, SecretDP, TreeRandomResponse
+from sanitize.transformers import LatentClassRelease, RecordDP, SecretDP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,9 +49,9 @@ def table(seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame({**public, "s": np.where(s, "yes", "no")})
 
 
-def estimator(**settings: Any) -> TreeRandomResponse:
-    given = {"sensitive": "s", "confidence": 0.9, "record_dp": DP, "bins": BINS, "max_cells": 6, "random_state": 3}
-    return TreeRandomResponse(BUDGET, **given | settings)
+def estimator(**settings: Any) -> LatentClassRelease:
+    given = {"sensitive": "s", "confidence": 0.9, "record_dp": DP, "bins": BINS, "n_classes": 6, "random_state": 3}
+    return LatentClassRelease(BUDGET, **given | settings)
 
 
 def another(df: pd.DataFrame, row: int) -> pd.DataFrame:
@@ -88,7 +89,7 @@ class Replay:
 
 
 LOOKING = noisy.looking
-DESIGN = sz.trees.design_rows(N, noisy.RECORD_SHARE)
+DESIGN = design_rows(N, noisy.RECORD_SHARE)
 IN_DESIGN, FRESH = (int(np.flatnonzero(part)[7]) for part in (DESIGN, ~DESIGN))
 
 
@@ -153,10 +154,10 @@ def test_looks_take_the_level_that_is_promised_and_no_more(monkeypatch):
 @pytest.mark.parametrize("n", [2, 3, 50, N, N + 1])
 def test_another_row_in_place_of_one_moves_no_other(n):
     """Halves follow from places and the number of rows; a row less moves others, so that nothing is said of it."""
-    halves = sz.trees.design_rows(n, noisy.RECORD_SHARE)
-    assert np.array_equal(halves, sz.trees.design_rows(n, noisy.RECORD_SHARE))
+    halves = design_rows(n, noisy.RECORD_SHARE)
+    assert np.array_equal(halves, design_rows(n, noisy.RECORD_SHARE))
     if n > 3:
-        fewer = sz.trees.design_rows(n - 1, noisy.RECORD_SHARE)
+        fewer = design_rows(n - 1, noisy.RECORD_SHARE)
         assert (halves[:-1] != fewer).sum() > n / 20
 
 
@@ -190,24 +191,24 @@ def test_the_certificate_without_noise_shows(monkeypatch):
 def exact(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
     """Exact counts of (secret, cell) of the latest fit, for a fault that reads them."""
     kept: list[np.ndarray] = []
-    right = trees.with_noise
+    right = recipe.with_noise
 
     def remembered(layout: Any, counts: Any, *rest: Any) -> Any:
         kept[:] = [counts.counts.copy()]
         return right(layout, counts, *rest)
 
-    monkeypatch.setattr(trees, "with_noise", remembered)
+    monkeypatch.setattr(recipe, "with_noise", remembered)
     return kept
 
 
 def test_an_exact_count_in_the_report_shows(exact, monkeypatch):
-    told = trees.with_people
+    told = recipe.with_level
 
-    def telling(*given: Any) -> Any:
-        facts = told(*given)
+    def telling(*given: Any, **more: Any) -> Any:
+        facts = told(*given, **more)
         return replace(facts, warnings=(*facts.warnings, f"{exact[0][0].sum()} rows have the first secret"))
 
-    monkeypatch.setattr(trees, "with_people", telling)
+    monkeypatch.setattr(recipe, "with_level", telling)
     assert "report" in differing(monkeypatch, FRESH)
 
 
@@ -218,12 +219,12 @@ def test_a_threshold_on_an_exact_count_shows(exact, monkeypatch):
     def doubts(*_: Any) -> tuple[list[str], None]:
         return (["too few"] if exact[0][0].sum() < max(rows) else []), None
 
-    monkeypatch.setattr(trees.GrownLayout, "doubts", doubts)
+    monkeypatch.setattr(recipe, "rare_secrets", doubts)
     assert "report" in differing(monkeypatch, FRESH)
 
 
 @pytest.mark.parametrize("row", [IN_DESIGN, FRESH])
-def test_a_tree_of_the_rows_themselves_shows(row, monkeypatch):
+def test_classes_of_the_rows_themselves_show(row, monkeypatch):
     def raw_rows(_: RecordDP, layout: Any, source: Any, *rest: Any) -> dict[str, pa.Array]:
         return {name: pa.array(source[name]) for name in (*layout.sensitive, *layout.public)}
 
@@ -277,7 +278,7 @@ def test_found_values_take_a_part_of_the_level_and_the_probability_is_told(monke
     assert beyond > 1
     assert "but for a probability of 1." in report.facts.people
     assert report.facts.record_dp == (8.0, 1e-3)
-    small = estimator(record_dp=RecordDP(2.0, FOUND.values, 1e-6), max_cells=1).fit(table()).report_
+    small = estimator(record_dp=RecordDP(2.0, FOUND.values, 1e-6), n_classes=1).fit(table()).report_
     words = " ".join(str(small).split())
     assert f"times as likely, but for a probability of {1e-6 * (1 + math.exp(2)):.3g}" in words
     assert sz.LeakageReport.from_json(report.to_json()).to_html() == report.to_html()
@@ -318,10 +319,10 @@ def test_files_depend_on_a_secret_through_noisy_counts_alone(suffix, monkeypatch
     assert len(pd.read_parquet(out) if suffix == "parquet" else pd.read_csv(out)) == N
 
 
-def test_one_cell_makes_synthetic_rows_and_takes_no_budget():
+def test_one_class_makes_synthetic_rows_and_takes_no_budget():
     df = table()
-    fitted = estimator(max_cells=1).fit(df)
-    assert fitted.tree_.n_cells == 1
+    fitted = estimator(n_classes=1).fit(df)
+    assert fitted.fitted_release().layout.partition.n_cells == 1
     words = " ".join(str(fitted.report_).split())
     assert f"at most {np.exp(4):.4g} times as likely" in words
     # Whatever the limit is, and however little of a row its symbol tells.
@@ -387,7 +388,6 @@ def test_dates_are_declared_by_edges():
     [
         ({"confidence": None}, "record_dp needs confidence"),
         ({"keep_sensitive": True}, "keep_sensitive"),
-        ({"output": "resample"}, "prints rows of people"),
         ({"bins": BINS | {"pay": 4}}, "bins must have edges"),
         ({"bins": BINS | {"pay": LearnedEdges([0.0, 1.5, 3.0])}}, "learned edges look at the rows"),
         ({"public": lambda _: ["age"]}, "public must name its columns"),
@@ -419,7 +419,7 @@ def test_whoever_would_look_again_is_refused(tmp_path):
     df, raw = table(), tmp_path / "raw.parquet"
     df.to_parquet(raw)
     fitted = estimator().fit(df)
-    channel = {"mechanism": "tree-random-response", "confidence": 0.9, "record_dp": {"eps": 2, "values": {"s": ["no"]}}}
+    channel = {"mechanism": "latent-classes", "confidence": 0.9, "record_dp": {"eps": 2, "values": {"s": ["no"]}}}
     policy = sz.Policy.from_dict(
         {
             "version": 1,

@@ -12,13 +12,14 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
+from sanitize._release.recipes import classes as recipe
 from sanitize._release.recipes import promise as noisy
-from sanitize._release.recipes import trees
 from sanitize._sampling.count_noise import CountNoise, Gaussian, Geometric
 from sanitize.accounting import moved_count_delta
+from sanitize.classes import cell_counts, design_rows
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.policy import make_plan
-from sanitize.transformers import SecretDP, TreeMerging, TreeRandomResponse
+from sanitize.transformers import LatentClassRelease, SecretDP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,10 +38,16 @@ def table(seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame({**public, "s": np.array(VALUES, object)[s]})
 
 
-def estimator(**settings: Any) -> TreeRandomResponse:
-    return TreeRandomResponse(
-        BUDGET, **{"sensitive": "s", "confidence": 0.9, "secret_dp": DP, "max_cells": 12, "random_state": 3} | settings
+def estimator(**settings: Any) -> LatentClassRelease:
+    return LatentClassRelease(
+        BUDGET, **{"sensitive": "s", "confidence": 0.9, "secret_dp": DP, "n_classes": 12, "random_state": 3} | settings
     )
+
+
+def classes_of(fitted: LatentClassRelease, df: pd.DataFrame) -> tuple[np.ndarray, int]:
+    """Class of each row, and how many there are."""
+    partition = fitted.fitted_release().layout.partition
+    return partition.assign(df.drop(columns="s")), partition.n_cells
 
 
 def another(df: pd.DataFrame, kind: str) -> pd.DataFrame:
@@ -49,7 +56,7 @@ def another(df: pd.DataFrame, kind: str) -> pd.DataFrame:
     if kind == "one row":
         s[17] = "yes" if s[17] == "no" else "no"
     elif kind == "a row of the design":
-        row = int(np.flatnonzero(sz.trees.design_rows(N))[5])
+        row = int(np.flatnonzero(design_rows(N, recipe.FIT_SHARE))[5])
         s[row] = None if s[row] == "no" else "no"
     elif kind == "nobody has a value":
         s[pd.isna(s)] = "yes"
@@ -84,25 +91,23 @@ def under_same_noisy_counts(
     monkeypatch: pytest.MonkeyPatch, one: pd.DataFrame, two: pd.DataFrame, folder: Any
 ) -> list[dict[str, Any]]:
     """What is published of two tables whose noise makes up for their difference."""
-    exact: list[Any] = []
-    counted = noisy._declared
+    kept: list[tuple[np.ndarray, Any]] = []
+    drawn, differ, at = SecretDP.told, [], 0
 
-    def spied(*arguments: Any) -> Any:
-        exact.append(counted(*arguments))
-        return exact[-1]
+    def again(self: SecretDP, tables: np.ndarray, key: Any) -> Any:
+        nonlocal at
+        if at == len(kept):
+            kept.append((tables.copy(), drawn(self, tables, key)))
+        differ.append((kept[at][0] != tables).any())
+        at += 1
+        return kept[at - 1][1]
 
-    monkeypatch.setattr(noisy, "_declared", spied)
-    for df in (one, two):
-        estimator().fit(df)
-    noise = np.random.default_rng(1).integers(-9, 10, exact[0].shape)
-    assert (exact[0] != exact[1]).any()
+    monkeypatch.setattr(SecretDP, "told", again)
     made = []
-    for own in exact[:2]:
-        drawn = noise + exact[0] - own
-        # Noise is drawn for (secret, part, cell).
-        by_secret = drawn.swapaxes(0, 1).reshape(len(VALUES), -1)
-        monkeypatch.setattr(CountNoise, "draw", lambda *_, by_secret=by_secret: by_secret)
-        made.append(published(df=one if own is exact[0] else two, folder=folder))
+    for df in (one, two):
+        at = 0
+        made.append(published(df=df, folder=folder))
+    assert any(differ)
     return made
 
 
@@ -137,12 +142,12 @@ def told_in_passing(layout: Any, counts: Any, secret_dp: Any, key: Any) -> Any:
 @pytest.mark.parametrize("fault", [unnoised, told_in_passing])
 def test_a_planted_look_at_the_counts_shows(fault: Callable[..., Any], monkeypatch, tmp_path):
     df = table()
-    cell = estimator().fit(df).tree_.assign(df.drop(columns="s"))
+    cell = classes_of(estimator().fit(df), df)[0]
     moved = int(np.flatnonzero((cell == 0) & (df["s"] == "no"))[0])
     other = df.assign(s=np.where(np.arange(N) == moved, "yes", df["s"].to_numpy()))
     other.loc[df["s"].isna(), "s"] = None
-    monkeypatch.setattr(trees, "with_noise", fault)
-    monkeypatch.setattr(trees, "with_promise", lambda report, *_: report)
+    monkeypatch.setattr(recipe, "with_noise", fault)
+    monkeypatch.setattr(recipe, "with_promise", lambda report, *_: report)
     first, second = under_same_noisy_counts(monkeypatch, df, other, tmp_path)
     assert {"report", "text"} <= {name for name in first if first[name] != second[name]}
 
@@ -150,9 +155,9 @@ def test_a_planted_look_at_the_counts_shows(fault: Callable[..., Any], monkeypat
 def test_counts_hold_noise_from_then_on_and_add_up_to_the_rows_of_each_cell():
     df = table()
     noisy = estimator().fit(df)
-    cells = noisy.tree_.assign({name: df[name] for name in ("age", "town", "zip")})
+    cells, n_cells = classes_of(noisy, df)
     secrets = np.array([VALUES.index(None if pd.isna(value) else value) for value in df["s"]])
-    before = sz.trees.cell_counts(cells, secrets, noisy.tree_.n_cells, 3)
+    before = cell_counts(cells, secrets, n_cells, 3)
     after = noisy._joint.pmf * N
     assert np.allclose(after.sum(axis=0), before.sum(axis=0))
     assert np.allclose(after, after.round(), atol=1e-6)
@@ -255,9 +260,10 @@ def test_a_promise_that_is_none_is_refused(given):
         SecretDP(*given)
 
 
-def test_merging_does_not_have_it():
-    with pytest.raises(TypeError):
-        TreeMerging(BUDGET, sensitive="s", secret_dp=DP)  # type: ignore[call-arg]
+def test_merging_is_certified_by_noisy_counts_too():
+    fitted = estimator(rule="subset-merging").fit(table())
+    assert fitted.report_.ok
+    assert fitted.report_.facts.secret_dp == (1.0, 1e-6)
 
 
 def test_whoever_would_look_again_is_refused(tmp_path):
@@ -270,7 +276,7 @@ def test_whoever_would_look_again_is_refused(tmp_path):
             "columns": {"sensitive": ["s"], "public": ["age", "town", "zip"]},
             "budget": {"lower": 1.0, "upper": 0.7},
             "channel": {
-                "mechanism": "tree-random-response",
+                "mechanism": "latent-classes",
                 "confidence": 0.9,
                 "secret_dp": {"eps": DP.eps, "delta": DP.delta, "values": {"s": ["no", "yes"]}},
             },

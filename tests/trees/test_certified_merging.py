@@ -10,9 +10,9 @@ from scipy import stats
 
 import sanitize as sz
 from sanitize.errors import InvalidParameter
-from sanitize.mechanisms import certified_tree_merging
-from sanitize.mechanisms._trees.candidates import Agglomeration, agglomerated
-from sanitize.mechanisms._trees.foresight import Foresight, foreseen
+from sanitize.mechanisms import certified_merging
+from sanitize.mechanisms._certified.candidates import Agglomeration, agglomerated
+from sanitize.mechanisms._certified.foresight import Foresight, foreseen
 from sanitize.trees import Profiles
 
 BUDGET = sz.LiftBudget(lower=0.8, upper=0.5)
@@ -76,7 +76,7 @@ def test_certified_blocks_hold_under_the_distribution_of_the_rows(rows) -> None:
     for _ in range(200):
         design, fresh = (rng.multinomial(n, DISTRIBUTION.ravel()).reshape(2, 8) for n in (rows // 5, rows - rows // 5))
         joint = sz.JointDistribution.from_matrix((design + fresh) / rows)
-        channel = certified_tree_merging(joint, design, fresh, PROFILES, BUDGET, 0.95)
+        channel = certified_merging(joint, design, fresh, PROFILES, BUDGET, 0.95)
         assert (BUDGET.excess(joint.push(channel)) <= 0).all()
         pushed = DISTRIBUTION @ channel.matrix
         p_s = DISTRIBUTION.sum(axis=1)
@@ -90,10 +90,10 @@ def test_blocks_of_other_counts_and_of_too_many_cells_are_refused() -> None:
     design = np.ones((2, 8), int)
     joint = sz.JointDistribution.from_matrix(DISTRIBUTION)
     with pytest.raises(InvalidParameter, match="of the 8 cells"):
-        certified_tree_merging(joint, design[:, :7], design, PROFILES, BUDGET, 0.95)
+        certified_merging(joint, design[:, :7], design, PROFILES, BUDGET, 0.95)
     many = sz.JointDistribution.from_matrix(np.full((2, 513), 1 / 1026))
-    with pytest.raises(InvalidParameter, match="at most 512 cells, got 513; lower max_cells"):
-        certified_tree_merging(many, np.ones((2, 513), int), np.ones((2, 513), int), PROFILES, BUDGET, 0.95)
+    with pytest.raises(InvalidParameter, match="at most 512 cells, got 513; lower n_classes"):
+        certified_merging(many, np.ones((2, 513), int), np.ones((2, 513), int), PROFILES, BUDGET, 0.95)
 
 
 def test_coarser_profiles_keep_the_rows_and_lose_no_less_than_is_lost() -> None:

@@ -11,10 +11,10 @@ from scipy import sparse, stats
 
 import sanitize as sz
 from sanitize.errors import InvalidBudget, InvalidParameter
+from sanitize.mechanisms._certified.candidates import best_mixture, candidates
+from sanitize.mechanisms._certified.certified import certified_random_response
+from sanitize.mechanisms._certified.foresight import Foresight
 from sanitize.mechanisms._trees.blocks import tree_merging, tree_random_response
-from sanitize.mechanisms._trees.candidates import best_mixture, candidates
-from sanitize.mechanisms._trees.certified import certified_random_response
-from sanitize.mechanisms._trees.foresight import Foresight
 from sanitize.trees import Profiles, cell_counts, design_rows, grow
 
 BUDGETS = [

@@ -12,15 +12,15 @@ import numpy as np
 from sanitize._limits import TUPLE_ROWS
 from sanitize._release.first_pass import Counted
 from sanitize._release.recipes.recipe import Recipe, TupleParameters, recipe_type
-from sanitize.budgets import LDPBudget, LiftBudget
+from sanitize._sampling.noise import random_words
+from sanitize._tables.ordered import is_ordered
+from sanitize.classes import grouped
 from sanitize.confidence import check_confidence
 from sanitize.errors import SanitizeError
 from sanitize.joint import sparse_counts
 from sanitize.measures import Measure
-from sanitize.printing import MODELLED_ROWS
 from sanitize.report import kept_of_columns
 from sanitize.suggestion import PRINTED, comparison_section, kinds_for, preferred, reason
-from sanitize.trees import grouped, is_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,8 +34,11 @@ if TYPE_CHECKING:
     from sanitize._release.recipes.recipe import FittedFiles, Rows
     from sanitize._release.release import Release
     from sanitize._sampling.noise import RandomWords
-    from sanitize.budgets import Budget
     from sanitize.joint import JointDistribution
+
+
+# Rows below which a model of rows hides nobody.
+MODELLED_ROWS = 1000
 
 
 class BestSanitizerRecipe(TupleParameters, Recipe):
@@ -46,8 +49,8 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 
     @property
     def numbers(self) -> Numbers:
-        """Those of a tree, which cuts columns that a CSV file writes as numbers throughout."""
-        return self._recipe("tree merging").numbers
+        """Those of latent classes, which cut columns that a CSV file writes as numbers throughout."""
+        return self._recipe("latent class release").numbers
 
     def specification(self) -> Specification:
         """Of the mechanism that fits every distribution and budget."""
@@ -64,81 +67,77 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
     def design(
         self, spec: Specification, layout: Layout, counted: Counted, words: RandomWords | None = None, rows: Rows = None
     ) -> Release:
-        """Design all that fit, and take the one that keeps most; trees are among them where the rows are there."""
-        each = self if rows is None else self._certified(counted.table.n, spec.budget)
-        grown = []
-        if rows is not None:
-            n_rows = len(rows[layout.public[0]])
-            for tree in each._trees(layout, n_rows, spec.budget):
-                with contextlib.suppress(SanitizeError):  # what cannot be released through it keeps nothing
-                    cells = tree.grown(layout, rows, n_rows)
-                    known = Counted.of(cells, rows)
-                    made = tree.design(replace(tree.specification(), is_priced=False), cells, known, words)
-                    grown.append((made, known.table))
-        return self._claimed(each._chosen(spec, layout, counted, grown)[0])
+        """Design all that fit, and take the one that keeps most; latent classes are among them where rows are there."""
+        n_rows = 0 if rows is None else len(rows[layout.public[0]])
+        each, made = self._certified(n_rows) if rows is not None else self, []
+        if rows is not None and (classes := each._classes(layout, n_rows)):
+            with contextlib.suppress(SanitizeError):  # what cannot be released through them keeps nothing
+                noise = random_words(self.random_state) if words is None else words
+                fitted = classes.fitted(layout, rows, noise)
+                known = Counted.of(fitted, rows)
+                draft = replace(classes.specification(), is_priced=False)
+                made.append((classes.design(draft, fitted, known, noise), known.table))
+        return self._claimed(each._chosen(spec, layout, counted, made)[0])
 
     def fit(
         self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
     ) -> FittedFiles:
-        """Count a table in files and choose; trees count it once more."""
+        """Count a table in files and choose; latent classes count it once more."""
         layout, counted = self._counted(table, order)
         n_rows = table.source.n_rows
-        each, grown = self._certified(n_rows, spec.budget), []
-        for tree in each._trees(layout, n_rows, spec.budget):
+        each, made = self._certified(n_rows), []
+        if classes := each._classes(layout, n_rows):
             with contextlib.suppress(SanitizeError):
-                draft = tree.for_files(is_priced=False, is_draft=spec.is_draft)
-                grown.append(tree.fit(draft, table, order, words))
-        fitted, counts = each._chosen(spec, layout, counted, grown)
+                draft = classes.for_files(is_priced=False, is_draft=spec.is_draft, partition=spec.partition)
+                made.append(classes.fit(draft, table, order, words))
+        fitted, counts = each._chosen(spec, layout, counted, made)
         return self._claimed(fitted), counts
 
-    def _certified(self, n_rows: float, budget: Budget) -> Self:
-        """The same at the confidence that each certificate needs for all of them to hold together.
+    def _certified(self, n_rows: float) -> Self:
+        """The same at the confidence that both certificates need to hold together, by the union bound.
 
-        By the union bound, over the set of distributions that all tuples share and the split rows of each tree. How
-        many there are follows from settings and rows alone: one that is not designed after all counts, too.
+        One is of the set of distributions that all tuples share, one of the split rows of latent classes. Whether there
+        are two follows from settings and rows alone: one that is not designed after all counts, too.
         """
-        if self.confidence is None:
+        if self.confidence is None or not self._has_classes(n_rows):
             return self
-        n_certificates = 1 + len(self._kinds_of_trees(n_rows, budget))
-        return self.changed(confidence=1 - (1 - check_confidence(self.confidence)) / n_certificates)
+        return self.changed(confidence=1 - (1 - check_confidence(self.confidence)) / 2)
 
     def _claimed(self, fitted: Release) -> Release:
         """A release that was certified with others, so that it holds at the confidence asked for, whichever it is."""
         return fitted if self.confidence is None else replace(fitted, report=fitted.report.held_at(self.confidence))
 
-    def _kinds_of_trees(self, n_rows: float, budget: Budget) -> list[str]:
-        """Names of trees that print what this one prints; of few rows they would print labels."""
-        few = n_rows < MODELLED_ROWS and self.output == "resample"
-        if few or self.smoothing or self.person_column or isinstance(self.bins, (int, np.integer)):
-            return []
-        paired = isinstance(budget, (LiftBudget, LDPBudget))
-        return ["tree merging", "tree random response"] if paired else ["tree merging"]
+    def _has_classes(self, n_rows: float) -> bool:
+        """Whether latent classes are compared: they write no labels, and few rows have no classes."""
+        is_plain = not (self.smoothing or self.person_column or isinstance(self.bins, (int, np.integer)))
+        return is_plain and self.output == "resample" and n_rows >= MODELLED_ROWS
 
-    def _trees(self, layout: Layout, n_rows: int, budget: Budget) -> Iterator[Any]:
-        """Recipes of the trees."""
+    def _classes(self, layout: Layout, n_rows: int) -> Any:
+        """Recipe of latent classes, or None."""
+        if not self._has_classes(n_rows):
+            return None
         declared = self.bins if isinstance(self.bins, Mapping) else {}
         learned = {name for name, bins in layout.bins.items() if bins.learned and name in layout.public}
         settings: dict[str, Any] = {
             "sensitive": list(layout.sensitive),
             "public": list(layout.public),
             "bins": {name: edges for name, edges in declared.items() if name not in learned},
-            "output": None if self.output == "resample" else self.output,
         }
-        yield from (self._recipe(name, **settings) for name in self._kinds_of_trees(n_rows, budget))
+        return self._recipe("latent class release", **settings)
 
     def _chosen(
-        self, spec: Specification, layout: Layout, counted: Counted, grown: Sequence[FittedFiles]
+        self, spec: Specification, layout: Layout, counted: Counted, classes: Sequence[FittedFiles]
     ) -> FittedFiles:
-        """The best of the tuples and the trees, whose report compares all of them, and the counts it is of."""
-        # Cells and tuples are other symbols: where there are both, what they keep of each column is compared.
-        share = "mean_column_utility" if grown else "normalized_utility"
-        found = list(self._tuples(spec, layout, counted, is_alone=not grown))
-        if grown and found:
+        """The best of the tuples and the latent classes, whose report compares all of them, and the counts it is of."""
+        # Classes and tuples are other symbols: where there are both, what they keep of each column is compared.
+        share = "mean_column_utility" if classes else "normalized_utility"
+        found = list(self._tuples(spec, layout, counted, is_alone=not classes))
+        if classes and found:
             columns, rows = list(column_counts(found[0].joint)), spec.support(counted.table)[1]
             # Labels name all that is behind them.
             never = rows[rows < self.min_count].sum() / rows.sum() if self.output == "resample" else 0.0
             found = [_with_columns(one, columns, float(never)) for one in found]
-        candidates = [*((one, counted.table) for one in found), *grown]
+        candidates = [*((one, counted.table) for one in found), *classes]
         reports = [one.report for one, _ in candidates]
         place = preferred(reports, share)
         told = f"{reports[place].facts.mechanism} was chosen, because it {reason(reports[place], reports, share)}."
@@ -152,7 +151,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return (made if place >= len(found) else self._judged(made, counted, is_priced=spec.is_priced)), table
 
     def _tuples(self, spec: Specification, layout: Layout, counted: Counted, *, is_alone: bool) -> Iterator[Release]:
-        """Designs of tuples; none where a tree was grown and they are too many, or cannot be released."""
+        """Designs of tuples; none where classes were fitted and they are too many, or cannot be released."""
         rows = counted.table.counts.sum(axis=0)
         n_x = int(np.count_nonzero(rows))
         if not is_alone and n_x * TUPLE_ROWS > rows.sum():
@@ -167,7 +166,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 
 
 def _with_columns(fitted: Release, rows: Sequence[tuple[str, sparse.csr_array]], never: float) -> Release:
-    """A release of tuples whose report says what it keeps of columns, as that of a tree does, and leaves out."""
+    """A release of tuples whose report says what it keeps of columns, as that of classes does, and leaves out."""
     lines = [kept_of_columns(rows, fitted.channel)[1]]
     if never:
         lines.append(Measure(PRINTED, "rows whose values may be printed", "1", "exact", 1.0, 1 - never))
@@ -175,7 +174,7 @@ def _with_columns(fitted: Release, rows: Sequence[tuple[str, sparse.csr_array]],
 
 
 def column_counts(joint: JointDistribution) -> Iterator[tuple[str, sparse.csr_array]]:
-    """Name of each column and rows of (X_j, X), X_j in the groups that cells of trees are measured by."""
+    """Name of each column and rows of (X_j, X), X_j in the groups that classes are measured by."""
     symbols, rows = joint.public, np.rint(joint.p_x * (joint.n or 0)).astype(np.int64)
     x = np.repeat(np.arange(len(rows)), rows)
     for name, values, codes in zip(symbols.columns, symbols.levels, symbols.codes.T, strict=True):

@@ -7,63 +7,62 @@ is designed and certified for (S, class) holds for whole rows. Classes never see
 from __future__ import annotations
 
 from collections.abc import Collection
+from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
-import pyarrow as pa
-from scipy.cluster.hierarchy import linkage
 
 from sanitize import mechanisms
 from sanitize._checks import one_of, whole_number
+from sanitize._files.hierarchies import read_hierarchy
 from sanitize._release.design import Specification, rare_secrets
 from sanitize._release.first_pass import Counted, sampled_rows
 from sanitize._release.layout import CellLayout
 from sanitize._release.people import one_row_each
-from sanitize._release.recipes.grown_layout import FEWEST_CELLS, declared_edges
+from sanitize._release.recipes.fitted_classes import FEWEST_CELLS, FittedClasses, declared_edges
+from sanitize._release.recipes.promise import (
+    check_order,
+    check_settings,
+    noise_key,
+    with_level,
+    with_noise,
+    with_promise,
+)
 from sanitize._release.recipes.recipe import Recipe
+from sanitize._release.recipes.record_dp import RECORD_SHARE
 from sanitize._release.survey import refuse_identifiers
 from sanitize._sampling.noise import key_from, random_words
-from sanitize._tables.columns import as_arrow, ascending
+from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table
-from sanitize._tables.keys import distinct_rows
 from sanitize.budgets import LDPBudget, LiftBudget, as_budget, limits_for
 from sanitize.channel import Channel
-from sanitize.classes import UNIT, ClassPartition, LatentClassModel, couple_classes
+from sanitize.classes import UNIT, ClassPartition, LatentClassModel, couple_classes, design_rows
 from sanitize.confidence import REPEATED, check_confidence, repeats_too_often
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.mechanisms import as_lift_budget, certified_random_response, certified_tree_merging, rows_needed
-from sanitize.report import ReplacedValues, Section, with_columns
-from sanitize.trees import (
-    Profiles,
-    column_counts,
-    design_rows,
-    grouped,
-    is_ordered,
-    pair_counts,
-    read_hierarchy,
-)
+from sanitize.mechanisms import as_lift_budget, certified_merging, certified_random_response, rows_needed
+from sanitize.report import Section, with_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
-    from scipy import sparse
 
     from sanitize._checks import Codes, Mask
+    from sanitize._files.hierarchies import Hierarchy
     from sanitize._files.source import Numbers
     from sanitize._release.first_pass import FirstPass, RowOrder
-    from sanitize._release.layout import Columns, ColumnSpec, Layout
+    from sanitize._release.layout import ColumnSpec, Layout
     from sanitize._release.recipes.recipe import FittedFiles, LaidOut, Missing, Settled, Weights
+    from sanitize._release.recipes.record_dp import RecordDP
+    from sanitize._release.recipes.secret_dp import SecretDP
     from sanitize._release.release import Release
     from sanitize._sampling.noise import NoiseKey, Randomness, RandomWords
-    from sanitize._tables.columns import ArrowColumn
     from sanitize.budgets import Budget
     from sanitize.joint import ContingencyTable, JointDistribution
     from sanitize.report import ReleaseFacts
-    from sanitize.trees import Hierarchy
 
 Rule = Literal["optimal-random-response", "subset-random-response", "subset-merging", "watchdog"]
 
@@ -93,89 +92,8 @@ class LatentClassParameters:
     person: str | None = None
     keep_sensitive: bool = False
     random_state: Randomness = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class FittedClasses(CellLayout):
-    """Layout of latent classes with the table they were fitted on, while a channel is designed."""
-
-    partition: ClassPartition
-    source: Mapping[str, Any]  # that table, the sensitive columns in it
-    cells: NDArray[np.int32]
-    fitted: Mask | None  # rows of it that fitted the classes, where the others certify
-
-    def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
-        """Columns of a batch; of the table they were fitted on the classes are known."""
-        return self.columns_of(source, self.cells) if source is self.source else super().columns(source, workers, first)
-
-    def bare(self) -> CellLayout:
-        """Layout without the table."""
-        return CellLayout(*self.roles, partition=self.partition)
-
-    def apart(self, counts: ContingencyTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Counts of (S, class) of the rows that fitted the classes, and of the others."""
-        columns, mask = self.columns(self.source), pa.array(self.fitted)
-        seen = counts.without_rows()
-        seen.count({name: as_arrow(columns[name], name).filter(mask) for name in (*self.sensitive, *self.public)})
-        return seen.counts, counts.counts - seen.counts
-
-    @cached_property
-    def profiles(self) -> Profiles:
-        """Counts of the groups of values of each column in each class, of the rows that fitted the classes."""
-        tables = [table.toarray() for _, table in self.column_counts(self.fitted)]
-        starts = np.cumsum([0, *(len(table) for table in tables[:-1])])
-        shares = [table.sum(axis=1) / table.sum() for table in tables]
-        entropies = np.array([-(p[p > 0] * np.log(p[p > 0])).sum() for p in shares])
-        return Profiles(np.concatenate(tables).T.astype(np.float64), starts, 1 / np.maximum(entropies, 1e-9))
-
-    @property
-    def members(self) -> Mask:
-        """Classes below each node of a dendrogram of classes that write alike rows, shape (n_nodes, n_classes)."""
-        k = self.partition.n_cells
-        found = list(np.eye(k, dtype=bool))
-        if k > 1:
-            profiles = self.profiles
-            shares = profiles.counts / np.maximum(profiles.rows[:, None], 1)
-            for one, other, *_ in linkage(np.sqrt(shares), "ward"):
-                found.append(found[int(one)] | found[int(other)])
-        return np.array(found)
-
-    def column_counts(self, rows: Mask | None = None) -> Iterator[tuple[str, sparse.csr_array]]:
-        """Name of each column and rows of (X_j, class), X_j in at most 16 groups, shape (n_groups, n_classes)."""
-        return column_counts(self.read, self._groups, self.cells, self.partition.n_cells, rows)
-
-    def pair_counts(self) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
-        """The same of pairs of columns; of very many rows of every k-th row."""
-        return pair_counts(
-            self.read, lambda step: [own[::step] for own in self._groups], self.cells, self.partition.n_cells
-        )
-
-    def replaced_values(self, n_rows: int) -> tuple[ReplacedValues, ...]:
-        """How many rows of each column are written as others, or with a number inside the edges, of so many rows."""
-        part, found = n_rows / max(len(self.cells), 1), []
-        for column in self.partition.columns:
-            other, clipped = column.replaced(as_arrow(self.source[column.name], column.name))
-            found.append(ReplacedValues(column.name, other=round(part * other), clipped=round(part * clipped)))
-        return tuple(found)
-
-    @property
-    def repeats(self) -> NDArray[np.int64]:
-        """How often each row is there of those that differ in the groups of some column."""
-        rows = np.stack(self._groups, axis=1).astype(np.int32)
-        sizes = [int(groups.max()) + 1 for groups in self._groups]
-        return np.bincount(distinct_rows(rows, sizes)[1])
-
-    @cached_property
-    def _groups(self) -> list[NDArray[np.int64]]:
-        return [_grouped(as_arrow(self.source[name], name), name) for name in self.read]
-
-
-def _grouped(column: ArrowColumn, name: str) -> NDArray[np.int64]:
-    """Group of each row: an ordered column in about equal parts, of any other the most frequent values alone."""
-    values, codes = ascending(column, name)
-    levels = np.where(codes < 0, len(values), codes)
-    counts = np.bincount(levels, minlength=len(values) + 1)
-    return grouped(counts, is_ordered=is_ordered(values.type, name))[levels].astype(np.int64)
+    secret_dp: SecretDP | None = None
+    record_dp: RecordDP | None = None
 
 
 class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
@@ -183,6 +101,14 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
 
     is_part = False
     handle_unknown = "error"
+    # Columns that sum up rows of other tables: none of them names anybody, or determines another.
+    summaries: Collection[str] = ()
+
+    def changed(self, **parameters: Any) -> Self:
+        """The same with other values of some parameters."""
+        other = super().changed(**parameters)
+        other.summaries = self.summaries
+        return other
 
     @property
     def takes_channel(self) -> bool:  # type: ignore[override]
@@ -192,6 +118,8 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
     @property
     def numbers(self) -> Numbers:
         """Columns with bins, and public ones that a CSV file writes as numbers throughout."""
+        if self.record_dp is not None:  # which of the others are, a row could tell
+            return super().numbers
         public, sensitive = ({roles} if isinstance(roles, str) else roles for roles in (self.public, self.sensitive))
         if isinstance(public, Collection):
             return replace(super().numbers, found=public.__contains__)
@@ -211,6 +139,8 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
 
     def specification(self) -> Specification:
         """Budget and the mechanism that designs a channel on classes; a certificate is in place of a set of laws."""
+        if self.promise is not None:
+            check_settings(vars(self))
         if self.n_classes is not None:
             whole_number("n_classes", self.n_classes, 1)
         budget, kind = as_budget(self.budget), self.rule
@@ -221,7 +151,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         if self.confidence is not None:
             check_confidence(self.confidence)
             as_lift_budget(budget)
-            made = certified_random_response if kind.endswith("response") else certified_tree_merging
+            made = certified_random_response if kind.endswith("response") else certified_merging
         else:
             made = getattr(mechanisms, kind.replace("-", "_"))
             settings |= {} if kind == "watchdog" else {"effort": self.effort}
@@ -230,50 +160,68 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
     def layout(self, table: Table, sensitive_features: Any = None, weights: Weights = None) -> LaidOut:
         """Roles of the columns, and classes fitted on the public ones."""
         layout, source = super().layout(table, sensitive_features, weights)
-        return self._fitted(layout, source, random_words(self.random_state)), source
+        return self.fitted(layout, source, random_words(self.random_state)), source
 
-    def _fitted(
+    def fitted(
         self,
         layout: Layout,
-        source: Mapping[str, Any],
+        rows: Mapping[str, Any],
         words: RandomWords,
         numbers: Codes | None = None,
         partition: ClassPartition | None = None,
+        beside: Collection[str] = (),
     ) -> FittedClasses:
-        """Fit classes, unless they are given, and draw one for each row; of files rows have numbers."""
+        """Fit classes, unless they are given, and draw one for each row; of files rows have numbers.
+
+        Columns beside them are in the private model of whole rows alone.
+        """
+        modelled, layout = layout, replace(layout, public=tuple(name for name in layout.public if name not in beside))
         if self.target is not None and self.target not in layout.public:
             shown = ", ".join(map(repr, layout.public[:10]))
             raise ColumnError(f"target must be one of the public columns {shown}, got {self.target!r}")
+        source, design = rows, None
+        if self.confidence is not None:
+            share = FIT_SHARE if self.record_dp is None else RECORD_SHARE
+            design = design_rows(len(as_arrow(rows[layout.public[0]], layout.public[0])), share)
+        if self.record_dp is not None:
+            assert design is not None
+            source = self.record_dp.rows_instead(modelled, rows, design, noise_key(self.random_state, "record_dp"))
         table = {name: source[name] for name in layout.public}
         edges = {name: declared_edges(bins, table[name]) for name, bins in layout.bins.items() if name in table}
         layout = replace(layout, bins={name: bins for name, bins in layout.bins.items() if name not in table})
-        free = [name for name in table if name not in {*edges, *(self.hierarchies or {})}]
-        refuse_identifiers(source, free, others=() if self.person else layout.public)
+        named = {*edges, *(self.hierarchies or {}), *self.summaries}
+        free = [name for name in table if name not in named]
+        refuse_identifiers(table, free, others=() if self.person else layout.public)
         key = key_from(words, "latent classes") if partition is None else partition.words
-        rows, weights = self._rows_to_fit(source, len(table[layout.public[0]]), key)
+        fitted, weights = (design, None) if source is rows else (None, None)
+        if design is None:
+            fitted, weights = self._row_of_each_person(source, key)
         if partition is None:
             above = {name: read_hierarchy(given, name) for name, given in (self.hierarchies or {}).items()}
-            learned: dict[str, Any] = {"rows": rows, "weights": weights, "edges": edges, "above": above}
-            learned["rows_are_people"] = self.person is not None
+            learned: dict[str, Any] = {"rows": fitted, "weights": weights, "edges": edges, "above": above}
+            # A profile that sums up other rows is a person's own.
+            are_people = self.person is not None or bool(self.summaries)
+            learned |= {"rows_are_people": are_people, "summaries": self.summaries}
             model = LatentClassModel.fit(table, key, n_classes=self.n_classes, **learned)
-            partition = ClassPartition.of(model, key, table)
+            # A digest of all rows would change the class of each with any other one.
+            partition = ClassPartition.of(model, key, table if source is rows else None)
         while True:  # whoever is in a class of few rows goes to the next likely one
             cells = partition.assign(table, first=numbers)
-            held = np.bincount(cells if rows is None else cells[rows], minlength=partition.n_cells)
+            held = np.bincount(cells if fitted is None else cells[fitted], minlength=partition.n_cells)
             if held.min() >= LEAST_ROWS or partition.n_cells == 1:
                 break
             partition = partition.without(held == held.min())
+        row_cells = cells if source is rows else partition.assign(rows, first=numbers)
         bare = CellLayout.of(layout, partition)
-        fitted = None if self.confidence is None else rows
-        return FittedClasses(*bare.roles, partition=partition, source=source, cells=cells, fitted=fitted)
+        return FittedClasses(
+            *bare.roles, partition=partition, source=source, cells=cells, rows=rows, row_cells=row_cells, design=design
+        )
 
-    def _rows_to_fit(self, source: Mapping[str, Any], n: int, key: NoiseKey) -> tuple[Mask | None, Weights]:
-        """Rows that classes are fitted on, all where there is no mask, and their weights.
+    def _row_of_each_person(self, source: Mapping[str, Any], key: NoiseKey) -> tuple[Mask | None, Weights]:
+        """Rows that classes are fitted on and their weights, where people have several: one row of each, else all.
 
-        Where people have several, that is one row of each: whatever counts rows from there on counts people.
+        Whatever counts rows from there on counts people.
         """
-        if self.confidence is not None:
-            return design_rows(n, FIT_SHARE), None
         person = self.person_column
         people = None if person is None else self.people(source, person)
         return (None, None) if person is None or people is None else one_row_each(people, person, key.derive("people"))
@@ -282,44 +230,60 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
     ) -> FittedFiles:
         """Fit classes on the rows of the files, or a uniform sample of them, and design on the counts of all."""
+        if self.promise is not None:
+            check_order(order, self.promise.keyword)
         noise = random_words(self.random_state) if words is None else words
         with table.naming_absent():
             roles, _ = super().layout(Table.of(table.empty()))
             person = () if self.person_column is None else (self.person_column,)
             sample = table.sample((*roles.sensitive, *roles.public, *person), MOST_SAMPLED)
             numbers = sampled_rows(table.source.n_rows, MOST_SAMPLED)
-            layout = self._fitted(roles, sample, noise, numbers, spec.partition)
+            layout = self.fitted(roles, sample, noise, numbers, spec.partition)
             is_whole = order == "shuffle" and len(numbers) == table.source.n_rows
             counted = Counted.of(layout, sample) if is_whole else table.count(layout.bare(), order)
         if len(numbers) < counted.table.n:
             note = f"the latent classes were fitted on a uniform sample of {len(numbers)} rows"
             spec = replace(spec, facts=replace(spec.facts, warnings=(*spec.facts.warnings, note)))
-        return self.design(spec, layout, counted, noise), counted.table
+        # The second pass must see the same rows of each class again, whatever the noise on what was designed by.
+        exact = counted.table if self.record_dp is None else copy(counted.table)
+        return self.design(spec, layout, counted, noise), exact
 
     def _settled(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
         assert isinstance(layout, FittedClasses)
+        clipped: Mapping[str, int] = counted.clipped
         more: dict[str, Any] = {}
         if self.confidence is not None:
-            design, fresh = layout.apart(counted.table)
+            fresh: NDArray[Any]
+            if (promise := self.promise) is None:
+                design, fresh = layout.apart(counted.table)
+            else:
+                if promise.ledger is not None:
+                    promise.ledger.book(promise)
+                key = noise_key(self.random_state, promise.keyword)
+                design, _, fresh, more["noise"] = with_noise(layout, counted.table, promise, key)
+                spec = replace(spec, facts=with_level(spec.facts, promise, seeded=self.is_seeded))
+                clipped = {}  # how many secrets were clipped stays unknown
             more |= {"design": design, "fresh": fresh, "profiles": layout.profiles, "confidence": self.confidence}
             if getattr(spec.mechanism, "func", None) is certified_random_response:
                 more["members"] = layout.members
-            spec = replace(spec, facts=self._doubted(spec, layout, counted.table, fresh))
+            spec = replace(spec, facts=self._doubted(spec, layout, counted.table, int(design.sum())))
         elif self.target is not None:
             of_target = dict(layout.column_counts())[self.target].toarray()
             more["target"] = of_target / of_target.sum(axis=0)
         written = partial(_written, design=partial(spec.mechanism, **more))
-        return replace(spec, mechanism=written), layout, counted.clipped
+        return replace(spec, mechanism=written), layout, clipped
 
     def _doubted(
-        self, spec: Specification, layout: FittedClasses, counts: ContingencyTable, fresh: NDArray[np.int64]
+        self, spec: Specification, layout: FittedClasses, counts: ContingencyTable, n_design: int
     ) -> ReleaseFacts:
         """Facts that say what leaves little to certify, and rows that no certificate is about."""
         assert self.confidence is not None
-        told, n_fresh = counts.counts.sum(axis=1), float(fresh.sum())
+        told = counts.counts.sum(axis=1)
         limits = as_lift_budget(limits_for(spec.budget, counts.sensitive))
         needed = FEWEST_CELLS * rows_needed(limits, told / told.sum(), FEWEST_CELLS, self.confidence)
-        found, shortage = rare_secrets(layout.sensitive, told, needed / n_fresh * told, f"{FEWEST_CELLS} classes")
+        about = "" if self.promise is None else "about "
+        asked = needed / float(told.sum() - n_design) * told
+        found, shortage = rare_secrets(layout.sensitive, told, asked, f"{FEWEST_CELLS} classes", about)
         repeated = [REPEATED] if repeats_too_often(layout.repeats) else []
         return replace(spec.facts, warnings=(*spec.facts.warnings, *found, *repeated), shortage=shortage)
 
@@ -336,10 +300,12 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
         lost = {one.column: one.n_rows / n_rows for one in replaced}
         report = with_columns(report, layout.column_counts(), layout.pair_counts(), (), release.channel, lost)
-        section = _classes_section(partition, counted, layout.fitted)
-        if self.person_column is None:  # the figure is of people with one row each
+        section = _classes_section(partition, counted, layout.design)
+        if self.person_column is None and self.promise is None:  # the figure is of people with one row each
             section = replace(section, words=section.words + partition.membership)
         report = report.with_section(section)
+        if self.promise is not None:
+            report = with_promise(report, self.promise, layout)
         shown = {"classes_": partition.model}
         return replace(release, layout=layout.bare(), report=report, printer=partition, beside=shown)
 
@@ -353,11 +319,11 @@ def _written(joint: JointDistribution, design: Callable[..., Channel]) -> Channe
     return channel.then(writing).with_optimality(channel.optimality)
 
 
-def _classes_section(partition: ClassPartition, counted: Counted, fitted: Mask | None) -> Section:
+def _classes_section(partition: ClassPartition, counted: Counted, design: Mask | None) -> Section:
     """What the report says of the classes."""
     words = "Each row is released through its latent class, which was fitted to the public columns alone."
-    if fitted is not None:
-        n_fitted = int(fitted.sum())
+    if design is not None:
+        n_fitted = int(design.sum())
         words += f" {n_fitted} rows fitted the classes; the other {counted.table.n - n_fitted} certify the limit."
     rows = counted.table.counts.sum(axis=0)
     figures = (("classes", float(partition.n_cells)), ("rows of the smallest class", float(rows.min())))

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize._release.layout import Layout
-    from sanitize._release.recipes.grown_layout import GrownLayout
+    from sanitize._release.layout import CellLayout, Layout
+    from sanitize._release.recipes.fitted_classes import FittedClasses
     from sanitize._sampling.count_noise import CountNoise, RowNoise
     from sanitize._sampling.noise import Randomness
     from sanitize.joint import ContingencyTable
@@ -57,14 +57,14 @@ class Promise(ABC):
         object.__setattr__(self, "values", {name: tuple(values) for name, values in self.values.items()})
 
     @abstractmethod
-    def told(self, tables: NDArray[np.int64], key: NoiseKey) -> Told:
+    def told(self, tables: NDArray[np.int64], key: NoiseKey) -> NoisyCounts:
         """Counts with noise, from exact ones of (part, secret, cell)."""
 
     @abstractmethod
-    def section(self, report: LeakageReport, layout: GrownLayout) -> Section:
+    def section(self, report: LeakageReport, layout: CellLayout) -> Section:
         """What a report says of it."""
 
-    def of_people(self, report: LeakageReport, layout: GrownLayout) -> str:
+    def of_people(self, report: LeakageReport, layout: CellLayout) -> str:
         """What holds of the people whose rows these are: by default as their rows are printed."""
         return report.facts.people
 
@@ -127,7 +127,7 @@ class Promise(ABC):
         )
 
 
-class Told(NamedTuple):
+class NoisyCounts(NamedTuple):
     """What noise left of the counts of (secret, cell) of the design and of the others, and its distribution there."""
 
     design: NDArray[np.int64]
@@ -151,7 +151,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         )
     if settings["keep_sensitive"]:
         raise InvalidParameter(f"keep_sensitive=True would release the secrets themselves; drop it with {name}")
-    if name == "record_dp" and settings["output"] == "resample":
+    if name == "record_dp" and settings.get("output") == "resample":
         raise InvalidParameter("output='resample' prints rows of people; leave it out with record_dp")
     for role in ("sensitive", "public"):
         if callable(settings[role]):
@@ -192,7 +192,7 @@ def with_level(facts: ReleaseFacts, promise: Promise, *, seeded: bool) -> Releas
     return replace(facts, **level, warnings=notes)
 
 
-def with_promise(report: LeakageReport, promise: Promise, layout: GrownLayout) -> LeakageReport:
+def with_promise(report: LeakageReport, promise: Promise, layout: CellLayout) -> LeakageReport:
     """Report that says what is promised, and calls its figures of noisy counts estimates."""
     measures = tuple(line if line.name in promise.exact else replace(line, kind="estimate") for line in report.measures)
     facts = replace(report.facts, people=promise.of_people(report, layout))
@@ -200,8 +200,8 @@ def with_promise(report: LeakageReport, promise: Promise, layout: GrownLayout) -
     return replace(report, sections=(promise.section(report, layout), *report.sections))
 
 
-def with_noise(layout: GrownLayout, counts: ContingencyTable, promise: Promise, key: NoiseKey) -> GrownLayout:
-    """Layout with noisy counts of the rows of the design and of the others; ``counts`` becomes the sum of both.
+def with_noise(layout: FittedClasses, counts: ContingencyTable, promise: Promise, key: NoiseKey) -> NoisyCounts:
+    """Noisy counts of the rows of the design and of the others; ``counts`` becomes the sum of both.
 
     The exact counts are overwritten: whoever holds the table holds the noisy one from here on.
 
@@ -214,17 +214,17 @@ def with_noise(layout: GrownLayout, counts: ContingencyTable, promise: Promise, 
     told = promise.told(_declared(layout, counts, promise, secrets), key)
     counts.public = Alphabet.from_table({layout.public[0]: np.arange(n_cells, dtype=np.int32)}, layout.public)
     counts.sensitive, counts.counts = secrets, _each_once(_each_once(told.design + told.others).T).T
-    return replace(layout, secrets=secrets, design=told.design, fresh=told.fresh, noise=told.noise)
+    return told
 
 
-def _declared(layout: GrownLayout, counts: ContingencyTable, promise: Promise, secrets: Alphabet) -> NDArray[np.int64]:
+def _declared(
+    layout: FittedClasses, counts: ContingencyTable, promise: Promise, secrets: Alphabet
+) -> NDArray[np.int64]:
     """Exact counts of (part, declared secret, cell), the parts being the rows of the design and all others."""
-    assert layout.design is not None
-    design, whole = np.zeros((2, len(secrets), layout.partition.n_cells), np.int64)
-    design[_places(layout.secrets, promise, secrets)] = layout.design
-    place = _places(counts.sensitive, promise, secrets)
-    whole[np.ix_(place, np.array(counts.public.symbols, np.intp))] = counts.counts
-    return np.stack([design, whole - design])
+    found = np.zeros((2, len(secrets), layout.partition.n_cells), np.int64)
+    place, cells = _places(counts.sensitive, promise, secrets), np.array(counts.public.symbols, np.intp)
+    found[:, place[:, None], cells] = layout.apart(counts)
+    return found
 
 
 def _places(seen: Alphabet, promise: Promise, secrets: Alphabet) -> NDArray[np.int32]:

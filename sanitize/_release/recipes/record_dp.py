@@ -12,28 +12,27 @@ import pyarrow as pa
 
 from sanitize._checks import required
 from sanitize._formatting import times_down, times_up
-from sanitize._release.recipes.promise import Promise, Told
+from sanitize._release.recipes.private_model import PrivateModel
+from sanitize._release.recipes.promise import NoisyCounts, Promise
 from sanitize._sampling.count_noise import Geometric, RowNoise, digest_of_counts, whole
 from sanitize._tables.columns import as_arrow, masked, value_type
+from sanitize._tables.ordered import categories, is_ordered
 from sanitize.alphabet import Alphabet
 from sanitize.binning import DateBins
 from sanitize.budgets import loosest
 from sanitize.conversions import power_from_dp
 from sanitize.mechanisms import as_lift_budget
-from sanitize.printing import PrivateModel
 from sanitize.report import SYNTHETIC, Section
-from sanitize.trees import categories, is_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from sanitize._release.layout import Layout
-    from sanitize._release.recipes.grown_layout import GrownLayout
+    from sanitize._release.layout import CellLayout, Layout
+    from sanitize._release.recipes.private_model import Look
     from sanitize._sampling.noise import NoiseKey
     from sanitize._tables.columns import ArrowColumn
-    from sanitize.printing import Look
     from sanitize.report import LeakageReport
 
 # Share of the rows that all is learned from, and of ε that their counts of (secret, cell) take from the model, as do
@@ -48,9 +47,9 @@ _LEAST = 1e-6
 class RecordDP(Promise):
     """Differential privacy of whole rows in all that is published, as ``record_dp=`` of an estimator.
 
-    Half of the rows, chosen by position, give noisy counts of values, of pairs and of secrets in cells, and nothing
-    else; a private model of all columns follows, and from rows drawn of it the tree and what prints rows. The other
-    half certifies, by noisy counts too. So everything but the symbols drawn for the rows is 2ε-differentially private
+    Half of the rows, chosen by position, give noisy counts of values, of pairs and of secrets in classes, and nothing
+    else; a private model of all columns follows, and the classes are fitted to rows drawn of it. The other half
+    certifies, by noisy counts too. So everything but the symbols drawn for the rows is 2ε-differentially private
     for another row in place of one: whatever anybody computes from the file is at most e^(upper + 2ε) times as likely
     as without knowing a row's secret, to anybody who knows none of its other columns.
 
@@ -131,20 +130,22 @@ class RecordDP(Promise):
         power = max(power_from_dp([self.eps * part for part in parts], chance) for parts in halves)
         return min(1.0, power + self.delta * (1 + exp(self.eps)))
 
-    def told(self, tables: NDArray[np.int64], key: NoiseKey) -> Told:
+    def told(self, tables: NDArray[np.int64], key: NoiseKey) -> NoisyCounts:
         """Counts each with noise of its own; those of the design take what its model left of ε."""
         look, level = looking(key.derive("cells")), Fraction(self.eps)
         design, fresh = look(tables[0], _CELLS * level), look(tables[1], level)
         n_design, n_fresh = (int(table.sum()) for table in tables)  # of the rows by position: public
-        return Told(whole(design, n_design), whole(fresh, n_fresh), fresh.astype(float), RowNoise(level, n_fresh))
+        return NoisyCounts(
+            whole(design, n_design), whole(fresh, n_fresh), fresh.astype(float), RowNoise(level, n_fresh)
+        )
 
-    def of_people(self, report: LeakageReport, layout: GrownLayout) -> str:
+    def of_people(self, report: LeakageReport, layout: CellLayout) -> str:
         """The theorem in a sentence."""
         most, _, beyond = self._bounds(report, layout)
         words = f"Whatever anybody computes of the file makes a row's secret at most {times_up(most)} times as likely"
         return f"{words}{beyond}."
 
-    def _bounds(self, report: LeakageReport, layout: GrownLayout) -> tuple[float, float, str]:
+    def _bounds(self, report: LeakageReport, layout: CellLayout) -> tuple[float, float, str]:
         """How far a row's secret makes the file more likely at most, and less, in nats; and but for what."""
         assert report.budget is not None
         budget, level = as_lift_budget(loosest(report.budget)), 2 * self.eps
@@ -157,7 +158,7 @@ class RecordDP(Promise):
         """δ (1 + e^(upper + ε)), rounded up: δ of a row more and of one less; below no more is taken off."""
         return times_up(min(log(self.delta) + float(np.logaddexp(0, upper + self.eps)), 0.0))
 
-    def section(self, report: LeakageReport, layout: GrownLayout) -> Section:
+    def section(self, report: LeakageReport, layout: CellLayout) -> Section:
         """What is promised of each row."""
         assert report.confidence is not None
         most, least, beyond = self._bounds(report, layout)

@@ -10,7 +10,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from sanitize._checks import required
-from sanitize._release.recipes.promise import MOST_SECRETS, Promise, Told
+from sanitize._release.recipes.promise import MOST_SECRETS, NoisyCounts, Promise
 from sanitize._sampling.count_noise import CountNoise, Gaussian, digest_of_counts, projected
 from sanitize.errors import InvalidParameter
 from sanitize.report import Section
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sanitize._release.layout import Layout
-    from sanitize._release.recipes.grown_layout import GrownLayout
+    from sanitize._release.layout import CellLayout, Layout
     from sanitize._sampling.noise import NoiseKey
     from sanitize.alphabet import Alphabet
     from sanitize.report import LeakageReport
@@ -84,7 +83,7 @@ class SecretDP(Promise):
         self.check_names(layout.sensitive, "sensitive")
         return super().secrets(layout)
 
-    def told(self, tables: NDArray[np.int64], key: NoiseKey) -> Told:
+    def told(self, tables: NDArray[np.int64], key: NoiseKey) -> NoisyCounts:
         """Counts that add up to the rows of each cell, as they did; one level serves both parts, of different rows."""
         n_parts, n_secrets, n_cells = tables.shape
         noise = self.noise(n_secrets)
@@ -94,9 +93,9 @@ class SecretDP(Promise):
         # Rows of a cell are public, so the mean of its noise is known and taken off.
         centred = noisy - (noisy.sum(axis=1) - rows)[:, None] / n_secrets
         design, others = (projected(counts, n) for counts, n in zip(centred, rows, strict=True))
-        return Told(design, others, centred[1], noise)
+        return NoisyCounts(design, others, centred[1], noise)
 
-    def section(self, report: LeakageReport, layout: GrownLayout) -> Section:
+    def section(self, report: LeakageReport, layout: CellLayout) -> Section:
         """What is promised of each row's secret."""
         level = f"({self.eps:g}, {self.delta:g})"
         words = (
@@ -111,7 +110,7 @@ class SecretDP(Promise):
         figures = (
             ("eps", self.eps),
             ("delta", self.delta),
-            ("noise on each count (standard deviation, rows)", self.noise(len(layout.secrets)).variance ** 0.5),
+            ("noise on each count (standard deviation, rows)", self.noise(len(self.secrets(layout))).variance ** 0.5),
         )
         return Section("secret_dp", "Secrets under differential privacy", words, ("", "figure"), figures)
 

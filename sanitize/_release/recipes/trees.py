@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sanitize._release.design import Specification
 from sanitize._release.first_pass import Counted
-from sanitize._release.recipes.grown_layout import FEWEST_CELLS, GrownLayout, cells_section, output_of, with_people
+from sanitize._release.recipes.fitted_classes import FEWEST_CELLS
+from sanitize._release.recipes.grown_layout import GrownLayout, cells_section, output_of, with_people
 from sanitize._release.recipes.promise import (
     check_order,
     check_settings,
@@ -34,8 +35,8 @@ from sanitize.mechanisms import (
     MOST_PAIRED,
     as_lift_budget,
     blocks_within,
+    certified_merging,
     certified_random_response,
-    certified_tree_merging,
     rows_of_cells,
     tree_merging,
     tree_random_response,
@@ -208,7 +209,10 @@ class TreeRecipe(TreeParameters, Recipe):
             key = noise_key(self.random_state, promise.keyword)
             if promise.ledger is not None:
                 promise.ledger.book(promise)
-            layout = with_noise(layout, counted.table, promise, key)
+            told = with_noise(layout, counted.table, promise, key)  # type: ignore[arg-type]
+            layout = replace(
+                layout, secrets=counted.table.sensitive, design=told.design, fresh=told.fresh, noise=told.noise
+            )
             spec = replace(spec, facts=with_level(spec.facts, promise, seeded=self.is_seeded))
             clipped = {}  # how many secrets were clipped is not told
         mechanism = self._mechanism(layout, counted.table, spec.budget)
@@ -271,7 +275,7 @@ class TreeMergingRecipe(TreeRecipe):
     def _mechanism(self, layout: GrownLayout, counts: ContingencyTable, budget: Budget) -> Callable[..., Channel]:
         if self.confidence is None:
             return partial(_within_blocks, tree=layout.partition, budget=budget, design=tree_merging)
-        return self._certified(certified_tree_merging, layout, counts, budget=budget)
+        return self._certified(certified_merging, layout, counts, budget=budget)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -10,7 +10,7 @@ import numpy as np
 from sanitize._checks import Vector
 from sanitize._limits import LOOSEST
 from sanitize.confidence import check_confidence
-from sanitize.mechanisms._trees.evidence import divergence, needed, shares_of
+from sanitize.mechanisms._certified.evidence import divergence, needed, shares_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

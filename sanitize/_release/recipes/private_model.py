@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from sanitize._checks import Codes, Vector
 from sanitize._sampling.count_noise import whole
-from sanitize.printing._edges import WHOLE, drawn_states, high_half, in_whole_numbers
-from sanitize.trees import GROUPS, grouped
+from sanitize.classes import GROUPS, draw_listed, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +32,9 @@ Look = Callable[[NDArray[np.int64], Fraction], NDArray[np.int64]]
 
 # Of ε: what levels, the choice of edges and the pairs of an edge take.
 _LEVELS, _CHOICE, _PAIRS = Fraction(3, 10), Fraction(1, 10), Fraction(6, 10)
+# What the chances of a level given one of its parent sum to, about.
+WHOLE = 1 << 26
+_HALF = np.uint64(32)
 # Rows of an average pair of groups, in standard deviations of the noise on them.
 _FULL = 3.0
 
@@ -111,7 +113,7 @@ class PrivateModel:
             return np.bincount(coarse[one] * shape[1] + coarse[another], minlength=shape[0] * shape[1]).reshape(shape)
 
         order, parents = [0], [-1]
-        given, chances = [np.zeros(1, np.intp)], [in_whole_numbers(shares[0][None])]
+        given, chances = [np.zeros(1, np.intp)], [_in_whole_numbers(shares[0][None])]
         for one, another in _edges(pairs, of_group, n, _CHOICE * eps / max(d - 1, 1) / 2, look):
             told = whole(look(pairs(one, another), rate), n)
             # As many rows as noise may make are taken for independent.
@@ -120,18 +122,22 @@ class PrivateModel:
             order.append(another)
             parents.append(one)
             given.append(groups[one])
-            chances.append(in_whole_numbers(spread[:, groups[another]] * shares[another]))
+            chances.append(_in_whole_numbers(spread[:, groups[another]] * shares[another]))
         return cls(tuple(order), tuple(parents), tuple(given), tuple(chances))
 
     def draw(self, n: int, key: NoiseKey) -> list[Codes]:
         """Levels of so many rows in each column."""
-        assert max(chances.size for chances in self.chances) < 2**52 // (2 * WHOLE)
         made: list[Codes] = [np.zeros(n, np.intp)] * len(self.order)
         for number, parent, given, chances in zip(self.order, self.parents, self.given, self.chances, strict=True):
-            words = high_half(key.words_at(number, np.arange(n)))
-            line = given[made[parent]] if parent >= 0 else np.zeros(n, np.intp)
-            made[number] = drawn_states(chances, line, words)
+            words, width = key.words_at(number, np.arange(n)) >> _HALF, chances.shape[1]
+            first = width * (given[made[parent]] if parent >= 0 else np.zeros(n, np.intp))
+            made[number] = draw_listed(np.append(0, np.cumsum(chances)), first, first + width, words) - first
         return made
+
+
+def _in_whole_numbers(chances: Vector) -> NDArray[np.int64]:
+    """Chances as whole numbers that sum to about 2**26; what is above 0 stays so."""
+    return np.ceil(chances * WHOLE).astype(np.int64)
 
 
 def _edges(

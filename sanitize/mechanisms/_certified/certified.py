@@ -17,17 +17,17 @@ from sanitize.channel import HEURISTIC, Channel
 from sanitize.confidence import check_confidence, clopper_pearson
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution
+from sanitize.mechanisms._certified.candidates import LOSS_STEPS, agglomerated, best_mixture, candidates
+from sanitize.mechanisms._certified.evidence import Evidence, rows_of, shares_within
+from sanitize.mechanisms._certified.foresight import Foresight
 from sanitize.mechanisms._response_solver.repair import response_channel
-from sanitize.mechanisms._trees.candidates import LOSS_STEPS, agglomerated, best_mixture, candidates
-from sanitize.mechanisms._trees.evidence import Evidence, rows_of, shares_within
-from sanitize.mechanisms._trees.foresight import Foresight
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._sampling.count_noise import Noise
     from sanitize.budgets import Budget
-    from sanitize.trees import Profiles
+    from sanitize.classes import Profiles
 
 MOST_PAIRED = 256
 MOST_MERGED = 512  # each may be put to any other
@@ -57,10 +57,10 @@ def certified_random_response(
     joint : JointDistribution
         Frequencies of (S, cell) over all rows.
     design, fresh : ndarrays of int, shape (n_s, n_cells)
-        Counts of the rows that the tree was grown on and of all others. Which rows are which must not depend on
+        Counts of the rows that fitted the classes and of all others. Which rows are which must not depend on
         their values. Fresh ones with noise add up to the rows of each cell, and may be below 0 and no whole numbers.
     members : ndarray of bool, shape (n_nodes, n_cells)
-        Cells below each node of the tree.
+        Cells below each node of a tree of alike cells.
     profiles : Profiles
         What is to be kept.
     budget : LiftBudget, LDPBudget or float
@@ -84,16 +84,14 @@ def certified_random_response(
     --------
     >>> import numpy as np
     >>> import sanitize as sz
-    >>> from sanitize.trees import cell_counts, design_rows, grow
+    >>> from sanitize.classes import Profiles, cell_counts, design_rows
     >>> rng = np.random.default_rng(0)
-    >>> secrets = rng.integers(0, 2, 4000)
-    >>> table = {"age": rng.integers(18, 90, 4000) + 3 * secrets, "town": rng.choice(["A", "B"], 4000)}
+    >>> secrets, ages = rng.integers(0, 2, 4000), rng.integers(0, 8, 4000)
     >>> first = design_rows(4000, 0.3)
-    >>> grown = grow(table, secrets, None, max_cells=8, rows=first)
-    >>> tree = grown.tree
-    >>> design, fresh = (cell_counts(grown.cells[r], secrets[r], tree.n_cells, 2) for r in (first, ~first))
+    >>> design, fresh = (cell_counts(ages[r], secrets[r], 8, 2) for r in (first, ~first))
+    >>> profiles = Profiles(np.diag(design.sum(axis=0)), np.array([0]), np.ones(1))
     >>> joint = sz.JointDistribution.from_matrix((design + fresh) / 4000)
-    >>> channel = certified_random_response(joint, design, fresh, tree.members.toarray(), grown.profiles, 0.8, 0.95)
+    >>> channel = certified_random_response(joint, design, fresh, np.eye(8, dtype=bool), profiles, 0.8, 0.95)
     >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.push(channel)).max() <= 0)
     True
     """
@@ -147,7 +145,7 @@ def check_counts(
     if design.shape != joint.pmf.shape or fresh.shape != joint.pmf.shape:
         raise InvalidParameter(f"counts must be of the {k} cells of the distribution, got {design.shape}")
     if k > most_cells:
-        raise InvalidParameter(f"with confidence= a tree has at most {most_cells} cells, got {k}; lower max_cells")
+        raise InvalidParameter(f"with confidence= there are at most {most_cells} cells, got {k}; lower n_classes")
 
 
 def as_lift_budget(budget: Budget) -> LiftBudget:
@@ -159,13 +157,14 @@ def as_lift_budget(budget: Budget) -> LiftBudget:
     return budget
 
 
-def certified_tree_merging(
+def certified_merging(
     joint: JointDistribution,
     design: NDArray[np.int64],
     fresh: NDArray[np.int64],
     profiles: Profiles,
     budget: Budget | float,
     confidence: float,
+    noise: Noise | None = None,
 ) -> Channel:
     """Release of each cell a certified block of cells that it lies in, of blocks that make a partition.
 
@@ -183,7 +182,7 @@ def certified_tree_merging(
     joint : JointDistribution
         Frequencies of (S, cell) over all rows.
     design, fresh : ndarrays of int, shape (n_s, n_cells)
-        Counts of the rows that the tree was grown on and of all others. Which rows are which must not depend on
+        Counts of the rows that fitted the classes and of all others. Which rows are which must not depend on
         their values.
     profiles : Profiles
         What is to be kept.
@@ -191,6 +190,8 @@ def certified_tree_merging(
         An LDP budget is met by the symmetric lift budget of half its level, which implies it.
     confidence : float
         Between 0 and 1.
+    noise : Noise, optional
+        That on each count of fresh rows, independent over cells.
 
     Returns
     -------
@@ -206,23 +207,23 @@ def certified_tree_merging(
     --------
     >>> import numpy as np
     >>> import sanitize as sz
-    >>> from sanitize.trees import cell_counts, design_rows, grow
+    >>> from sanitize.classes import Profiles, cell_counts, design_rows
     >>> rng = np.random.default_rng(0)
-    >>> secrets = rng.integers(0, 2, 4000)
-    >>> table = {"age": rng.integers(18, 90, 4000) + 3 * secrets, "town": rng.choice(["A", "B"], 4000)}
+    >>> secrets, ages = rng.integers(0, 2, 4000), rng.integers(0, 8, 4000)
     >>> first = design_rows(4000, 0.3)
-    >>> grown = grow(table, secrets, None, max_cells=8, rows=first)
-    >>> tree = grown.tree
-    >>> design, fresh = (cell_counts(grown.cells[r], secrets[r], tree.n_cells, 2) for r in (first, ~first))
+    >>> design, fresh = (cell_counts(ages[r], secrets[r], 8, 2) for r in (first, ~first))
+    >>> profiles = Profiles(np.diag(design.sum(axis=0)), np.array([0]), np.ones(1))
     >>> joint = sz.JointDistribution.from_matrix((design + fresh) / 4000)
-    >>> channel = certified_tree_merging(joint, design, fresh, grown.profiles, 0.8, 0.95)
+    >>> channel = certified_merging(joint, design, fresh, profiles, 0.8, 0.95)
     >>> bool(sz.LiftBudget.symmetric(0.8).excess(joint.push(channel)).max() <= 0)
     True
     """
     lift_budget = as_lift_budget(as_budget(budget, joint))
     check_counts(joint, design, fresh, MOST_MERGED)
-    foresight = Foresight.of(design, float(fresh.sum()), lift_budget, confidence)
+    variance = noise.variance if noise else 0.0
+    foresight = Foresight.of(design, rows_of(fresh, noise), lift_budget, confidence, variance)
     made = agglomerated(profiles.coarser(LOSS_STEPS), foresight)
-    passed = proven(sparse.csr_array(made.blocks.astype(np.float64)), joint, design, fresh, lift_budget, confidence)
+    net = sparse.csr_array(made.blocks.astype(np.float64))
+    passed = proven(net, joint, design, fresh, lift_budget, confidence, noise)
     labels = made.finest(passed)
     return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels)).with_optimality(HEURISTIC)

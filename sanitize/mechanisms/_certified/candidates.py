@@ -13,11 +13,11 @@ from scipy import sparse
 
 from sanitize._checks import Codes, Mask, Vector
 from sanitize.errors import SanitizeError
-from sanitize.mechanisms._trees.foresight import foreseen
+from sanitize.mechanisms._certified.foresight import foreseen
 
 if TYPE_CHECKING:
-    from sanitize.mechanisms._trees.foresight import Foresight
-    from sanitize.trees import Profiles
+    from sanitize.classes import Profiles
+    from sanitize.mechanisms._certified.foresight import Foresight
 
 # P(y|x') of the second set of cells, in parts of that of the first.
 _RATIOS = np.geomspace(0.01, 100.0, 21)

@@ -1,4 +1,4 @@
-"""Rows of an owner printed one after another, each given the owner, the row before and its own other columns."""
+"""Rows of an owner, written one after another: each given its owner, the row before and its own other columns."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._checks import Codes, Mask, Vector
-from sanitize._tables.columns import ascending, python_values
-from sanitize.printing._dependence import information, spanning_tree
-from sanitize.printing._edges import drawn_states, faded, high_half, shares
-from sanitize.printing._values import PrintedColumn, printed_as
-from sanitize.trees import MOST_VALUES, Levels, grouped
+from sanitize._tables.columns import as_arrow, ascending, python_values
+from sanitize.classes import ClassColumn, draw_listed, grouped, information, threshold_counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,21 +18,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._sampling.noise import RandomWords
+    from sanitize._tables.columns import ArrowColumn
 
-# Kinds of owners of a column, units of each, owners that they are learned from, and rows that say which columns go with
-# which: more are no better.
-_KINDS, _UNITS, _LEAST, _OWNERS, _ROWS = 480, 30, 20, 20_000, 100_000
-# Rows that there are of a pair of states in the mean: of fewer rows states are fewer.
-_PAIR_ROWS = 20
+# Kinds of owners of a column, units of each, owners that they are learned from, groups of states that tell them apart,
+# and rows that say which columns go with which: more are no better.
+_KINDS, _UNITS, _LEAST, _OWNERS, _GROUPS, _ROWS = 480, 30, 20, 20_000, 12, 100_000
+# Groups of a column at most, and rows of a pair of them on average: with fewer rows there are fewer groups.
+_STATES, _PAIR_ROWS = (8, 64), 80
 # Of tilting: rounds, what a step is taken to the power of, and the share from which a pair is worth one.
 _TILTS, _STEP, _LEAST_SHARE = 8, 0.6, 1e-5
 # Rows of any state that an owner may have beyond those that it shall have.
 _BESIDE = 0.1
-# Of a product of weights, as whole numbers that states are drawn by.
-_LARGEST = 1 << 24
+# Largest of the whole numbers that states are drawn by.
+_LARGEST = 1 << 22
 # A pair is forbidden where fewer units have it though chance would give many rows; all others get a share of a row.
 _FEW, _USUAL, _SELDOM = 3, 20, 1e-3
 _TINY = np.finfo(float).tiny
+# Lane of the noise on which columns go with which, above those of columns.
+_TREE_LANE = 1 << 21
+_HALF = np.uint64(32)
 
 
 # Of columns the share of rows of each owner that have a value, by the value as text.
@@ -60,11 +61,12 @@ class Owners:
     unit: Codes
     features: NDArray[np.float32]
 
-    def kinds(self, codes: Codes, levels: Levels) -> tuple[Any, Codes]:
-        """A regression tree by which owners differ most in a column, and the leaf of the owner of each row."""
+    def kinds(self, codes: Codes, column: ClassColumn) -> tuple[Any, Codes]:
+        """Regression tree by which owners differ most in a column, and the leaf of the owner of each row."""
         from sklearn.tree import DecisionTreeRegressor
 
-        group = grouped(np.bincount(codes, minlength=levels.n_levels), is_ordered=levels.is_ordered, most=12)
+        counts = np.bincount(codes, minlength=column.n_groups)
+        group = grouped(counts, is_ordered=column.is_ordered, most=_GROUPS)
         some, inverse = np.unique(self.of_row, return_inverse=True)
         counts = _counts(inverse, group[codes], (len(some), int(group.max()) + 1))
         learned = slice(None, None, max(1, len(some) // _OWNERS))
@@ -76,13 +78,12 @@ class Owners:
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """One column: how a state follows from the kind of its owner, the row before, and another column of its row.
+    """One column: how its state follows from the kind of its owner, the row before, and another column of its row.
 
-    Their weights are multiplied.
+    Their weights are multiplied. A state is a group of values.
     """
 
-    levels: Levels
-    printed: PrintedColumn
+    column: ClassColumn
     parent: int
     kinds: Any
     weights: tuple[Vector, ...]  # of the kind, the state before, and the other column
@@ -91,22 +92,23 @@ class _Column:
 
     @property
     def n_states(self) -> int:
-        return len(self.printed.first) - 1
+        return self.column.n_groups
 
     def wanted(self, kind: Codes, shares: Mapping[str, Vector], numbers: Codes) -> Vector:
-        """Rows of each owner that shall be in each state; the kind of owner says it of states of other values."""
-        told, is_told = np.zeros((len(numbers), self.n_states)), np.zeros(self.n_states, bool)
-        state = np.repeat(np.arange(self.n_states), np.diff(self.printed.first))
-        values = python_values(self.printed.values, self.printed.name)
-        for place in np.flatnonzero(self.printed.places >= 0):
-            if (value := str(values[self.printed.places[place]])) in shares:
-                told[:, state[place]] += shares[value]
-                is_told[state[place]] = True
-        by_kind, total = self.weights[0][kind], told.sum(axis=1, keepdims=True)
-        others = np.where(is_told, 0.0, by_kind).sum(axis=1, keepdims=True)
-        # Shares are printed one by one, and need not sum to what there is.
+        """Rows of each owner that are to be in each state; the kind of owner decides states of other values."""
+        wanted, is_wanted = np.zeros((len(numbers), self.n_states)), np.zeros(self.n_states, bool)
+        values = python_values(self.column.values, self.column.name)
+        for place in np.flatnonzero(self.column.places >= 0):
+            if (value := str(values[self.column.places[place]])) in shares:
+                state = self.column.group_of_outcome[place]
+                wanted[:, state] += shares[value]
+                is_wanted[state] = True
+        by_kind, total = self.weights[0][kind], wanted.sum(axis=1, keepdims=True)
+        others = np.where(is_wanted, 0.0, by_kind).sum(axis=1, keepdims=True)
+        # Shares are written one by one, and need not sum to what there is.
         whole = np.clip(total, 1 - 2 * others, 1 - others / 2)
-        scaled = told * whole / np.maximum(total, _TINY) + ~is_told * by_kind * (1 - whole) / np.maximum(others, _TINY)
+        left = ~is_wanted * by_kind * (1 - whole) / np.maximum(others, _TINY)
+        scaled = wanted * whole / np.maximum(total, _TINY) + left
         return np.asarray(numbers[:, None] * np.where(total > 0, scaled, by_kind))
 
 
@@ -140,10 +142,10 @@ class HistoryModel:
         """
         names, units = list(table), _Units(owners.unit[owners.of_row], int(owners.unit.max(initial=-1)) + 1)
         n_rows = len(owners.of_row)
-        coarser = int(np.clip(np.ceil(np.log2(MOST_VALUES / np.sqrt(max(n_rows, 1) / _PAIR_ROWS))), 1, 4))
-        made = [printed_as(units.once(table[name], name), name, coarser, ()) for name in names]
-        codes = [levels.encode(table[name]).astype(np.intp) for (levels, _), name in zip(made, names, strict=True)]
-        sizes = [len(printed.first) - 1 for _, printed in made]
+        most = int(np.clip(np.sqrt(n_rows / _PAIR_ROWS), *_STATES))
+        made = [units.groups(as_arrow(table[name], name), name, most) for name in names]
+        codes = [column.encode(table[name]).astype(np.intp) for column, name in zip(made, names, strict=True)]
+        sizes = [column.n_groups for column in made]
         order, parents = _structure(codes, sizes, words, units.n)
         columns = []
         for place, parent in zip(order, parents, strict=True):
@@ -152,35 +154,35 @@ class HistoryModel:
                 last = _before(own, owners.of_row, n)
             else:
                 values, none = before[names[place]]
-                last = np.where(none, n, made[place][0].encode(values))
-            kinds, kind = owners.kinds(own, made[place][0])
+                last = np.where(none, n, made[place].encode(values))
+            kinds, kind = owners.kinds(own, made[place])
             given = [(kind, kinds.tree_.node_count), (last, n + 1)]
             if parent >= 0:
                 given.append((codes[order[parent]], sizes[order[parent]]))
             soft = [units.pairs(values, own, (size, n)) for values, size in given]
             weights = [one / np.maximum(one.sum(axis=1, keepdims=True), _TINY) for one in soft]
-            alone = np.maximum(shares(np.bincount(own, minlength=n)), _TINY)
+            alone = np.maximum(_shares(np.bincount(own, minlength=n)), _TINY)
             weights[1:] = [one / alone for one in weights[1:]]
             pairs = _counts(last, own, (n + 1, n))
-            columns.append(_Column(*made[place], parent, kinds, tuple(weights), tuple(soft[1:]), pairs))
+            columns.append(_Column(made[place], parent, kinds, tuple(weights), tuple(soft[1:]), pairs))
         return cls(tuple(names[place] for place in order), tuple(columns))
 
     def tilted(self, of_row: Codes, features: NDArray[np.float32], shares: Shares, words: RandomWords) -> Self:
-        """The same with weights under which rows of printed owners follow one another as those of the table do.
+        """Return the model with weights under which generated rows follow one another as those of the table do.
 
-        What is known of printed owners is a little other than what is known of those of the table.
+        What is known of generated owners differs a little from what is known of those of the table.
 
         Parameters
         ----------
         of_row : ndarray of int, shape (n_rows,)
-            Owner of each row, ascending, of some that are printed and thrown away.
+            Owner of each row, ascending, of some that are generated and thrown away.
         features : ndarray of float, shape (n_owners, n_features)
         shares : Shares
         words : RandomWords
         """
         model = self
         for _ in range(_TILTS):
-            states, columns = model.states(of_row, features, shares, words), []
+            states, columns = model.draw_states(of_row, features, shares, words), []
             for number, column in enumerate(model.columns):
                 given = [_before(states[number], of_row, column.n_states)]
                 if column.parent >= 0:
@@ -194,8 +196,8 @@ class HistoryModel:
             model = replace(model, columns=tuple(columns))
         return model
 
-    def states(self, of_row: Codes, features: NDArray[np.float32], shares: Shares, words: RandomWords) -> Codes:
-        """States of printed rows of owners, shape (n_columns, n_rows).
+    def draw_states(self, of_row: Codes, features: NDArray[np.float32], shares: Shares, words: RandomWords) -> Codes:
+        """Draw the states of generated rows of owners, shape (n_columns, n_rows).
 
         Where it is known of an owner which share of its rows has a value, so many have it: what is drawn is taken out
         of what there is still to draw.
@@ -203,7 +205,7 @@ class HistoryModel:
         Parameters
         ----------
         of_row : ndarray of int, shape (n_rows,)
-            Owner of each printed row, ascending.
+            Owner of each generated row, ascending.
         features : ndarray of float, shape (n_owners, n_features)
         shares : Shares
         words : RandomWords
@@ -227,7 +229,7 @@ class HistoryModel:
                 given = [kinds[number][active], before]
                 if column.parent >= 0:
                     given.append(states[column.parent, rows])
-                word, weights = high_half(words.words_at(3 * number, rows)), column.weights
+                word, weights = words.words_at(3 * number, rows) >> _HALF, column.weights
                 if number in wanted:
                     left = wanted[number][active]
                     weights = (left + _BESIDE * weights[0][given[0]], *weights[1:])
@@ -237,12 +239,12 @@ class HistoryModel:
                     wanted[number][active, drawn] = np.maximum(left[np.arange(len(active)), drawn] - 1, 0)
         return states
 
-    def printed(self, states: Codes, words: RandomWords) -> dict[str, pa.Array]:
-        """Rows in these states, as columns."""
+    def write(self, states: Codes, words: RandomWords) -> dict[str, pa.Array]:
+        """Write rows in these states, as columns."""
         rows, made = np.arange(states.shape[1]), {}
         for number, (name, column) in enumerate(zip(self.names, self.columns, strict=True)):
             one, more = (words.words_at(3 * number + lane, rows) for lane in (1, 2))
-            made[name] = column.printed.draw(states[number], high_half(one), more)
+            made[name] = column.column.write(column.column.draw_outcomes(states[number], one >> _HALF), more)
         return made
 
     def moved(self, states: Codes, of_row: Codes) -> float:
@@ -254,8 +256,8 @@ class HistoryModel:
         return float(max(found))
 
     def features(self, table: Mapping[str, Any]) -> NDArray[np.float32]:
-        """What is known of rows for those that they own."""
-        encoded = [c.levels.encode(table[name]) for name, c in zip(self.names, self.columns, strict=True)]
+        """Return what is known of rows, for the rows that they own."""
+        encoded = [c.column.encode(table[name]) for name, c in zip(self.names, self.columns, strict=True)]
         return np.stack(encoded, axis=1).astype(np.float32)
 
 
@@ -266,22 +268,27 @@ class _Units:
     of_row: Codes
     n: int
 
-    def once(self, column: Any, name: str) -> Any:
-        """A column in which each unit has a value once, so that what many rows have is what many units have."""
+    def groups(self, column: ArrowColumn, name: str, most: int) -> ClassColumn:
+        """Groups of the values of a column, by which each unit has a value once: what many have is not one unit's."""
         values, codes = ascending(column, name)
-        _, rows = np.unique(self.of_row * (len(values) + 1) + codes + 1, return_index=True)
-        return column.take(pa.array(rows))
+        places = np.where(codes < 0, len(values), codes)
+        once = np.unique(self.of_row * (len(values) + 1) + places) % (len(values) + 1)
+        units = np.bincount(once, minlength=len(values) + 1)[:-1]
+        return ClassColumn.fit(column, name, values, once, units, most)
 
     def pairs(self, one: Codes, another: Codes, shape: tuple[int, int]) -> Vector:
-        """Rows of each pair of states, up to 10 units those of any other state beside the first.
+        """Rows of each pair of states; those of pairs of few units are spread as their states leave rows to spread.
 
-        What is not beside one another yet may be, but seldom, unless chance would give many rows.
+        Pairs that do not occur may, but seldom, unless chance would give many rows.
         """
         key, rows = one * shape[1] + another, _counts(one, another, shape)
         units = np.bincount(np.unique(key * self.n + self.of_row) // self.n, minlength=rows.size).reshape(shape)
         of_one, of_another = rows.sum(axis=1), rows.sum(axis=0)
-        kept = rows * faded(units) / np.maximum(units, 1)
-        soft = kept + np.outer(of_one - kept.sum(axis=1) + _SELDOM, shares(of_another))
+        kept = rows * threshold_counts(units) / np.maximum(units, 1)
+        margin = _shares(of_another)
+        left = np.maximum(margin * len(key) - kept.sum(axis=0), 0.0)
+        left = left / left.sum() if left.any() else margin
+        soft = kept + np.outer(of_one - kept.sum(axis=1), left) + _SELDOM * margin
         return np.where((units < _FEW) & (np.outer(of_one, of_another) >= _USUAL * max(len(key), 1)), 0.0, soft)
 
 
@@ -300,17 +307,44 @@ def _counts(one: Codes, another: Codes, shape: tuple[int, ...]) -> NDArray[np.in
     return np.bincount(one * shape[1] + another, minlength=shape[0] * shape[1]).reshape(shape)
 
 
+def _shares(counts: NDArray[np.int64]) -> Vector:
+    """Shares of states, rare ones less than they are; as counted where all are rare."""
+    soft = threshold_counts(counts)
+    soft = soft if soft.any() else counts.astype(np.float64)
+    return np.asarray(soft / max(soft.sum(), 1))
+
+
 def _structure(codes: list[Codes], sizes: list[int], words: RandomWords, n_units: int) -> tuple[list[int], list[int]]:
     """Columns in their order, and of each the place of the one that it is drawn given; -1 for the first."""
-    told = np.zeros((len(codes), len(codes)))
+    found = np.zeros((len(codes), len(codes)))
     step = max(1, len(codes[0]) // _ROWS)
     for one in range(len(codes)):
         for another in range(one + 1, len(codes)):
             counts = _counts(codes[one][::step], codes[another][::step], (sizes[one], sizes[another]))
-            told[one, another] = information(counts, (np.arange(sizes[one]), np.arange(sizes[another])))
-    branches = spanning_tree(told, words, max(n_units, 1))
+            found[one, another] = information(counts / max(counts.sum(), 1), int(counts.sum()))
+    branches = _spanning_tree(found, words, max(n_units, 1))
     order = [0, *(child for _, child in branches)]
     return order, [-1, *(order.index(parent) for parent, _ in branches)]
+
+
+def _spanning_tree(shared: Vector, words: RandomWords, n_units: int) -> list[tuple[int, int]]:
+    """Parent and child of each edge of the tree of most information, parents first [ChowLiu].
+
+    Noise of the size of what one unit could change is added to the information, so that an edge reveals nobody.
+    """
+    n = len(shared)
+    drawn = words.words_at(_TREE_LANE, np.arange(n * n)) >> np.uint64(11)
+    uniform = drawn.astype(np.float64) * 2.0**-53 + 2.0**-54
+    noise = -np.log(-np.log(uniform)).reshape(n, n) * np.log(n_units + 1) / (n_units + 1)
+    weight = np.triu(shared + noise, 1)
+    weight += weight.T
+    edges, reached = [], [0]
+    while len(reached) < n:
+        others = [place for place in range(n) if place not in reached]
+        parent, child = np.unravel_index(weight[np.ix_(reached, others)].argmax(), (len(reached), len(others)))
+        edges.append((reached[parent], others[child]))
+        reached.append(others[child])
+    return edges
 
 
 def _drawn(weights: Sequence[Vector], given: Sequence[Codes], word: NDArray[np.uint64]) -> Codes:
@@ -324,4 +358,6 @@ def _drawn(weights: Sequence[Vector], given: Sequence[Codes], word: NDArray[np.u
     lost = ~weight.any(axis=1)  # no state may be beside all of them
     weight[lost] = weights[-1][rows[-1][lost]]
     weight = np.ceil(weight * (_LARGEST / weight.max(axis=1, keepdims=True))).astype(np.int64)
-    return drawn_states(weight, inverse.ravel(), word)
+    width = weight.shape[1]
+    first = inverse.ravel() * width
+    return draw_listed(np.append(0, np.cumsum(weight)), first, first + width, word) - first
