@@ -162,8 +162,8 @@ def test_all_that_is_published_depends_on_noisy_counts_alone(place):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(30))
-def test_so_it_does_of_thirty_pairs(seed):
+@pytest.mark.parametrize("seed", range(8))
+def test_so_it_does_of_eight_pairs(seed):
     rng = np.random.default_rng(seed)
     differs, looks = compare(int(rng.integers(N)), seed=seed, rows=int(rng.choice([0, 1, 2, 100, 5000])))
     assert differs == []
@@ -385,7 +385,7 @@ def audited(runs):
 
 @pytest.mark.slow
 def test_an_audit_finds_no_more_than_is_promised():
-    assert audited(120) <= 2 * AUDITED
+    assert audited(60) <= 2 * AUDITED
 
 
 @pytest.mark.slow
