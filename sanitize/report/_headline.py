@@ -70,7 +70,7 @@ class Lack(Declared, frozen=True):
         if self.reason == "secret":
             return (
                 "join the rare values of the sensitive columns, under [join] in the policy, or release them without; "
-                "`sanitize plan` proposes the line and tries it"
+                "`sanitize plan` tries what would help"
             )
         more = "" if self.reason == "limit" else "more rows, "
         return f"take {more}a looser limit, fewer or coarser public columns, or another mechanism"
