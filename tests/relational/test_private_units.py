@@ -389,10 +389,10 @@ def test_an_audit_finds_no_more_than_is_promised():
 
 
 @pytest.mark.slow
-def test_an_audit_finds_each_fault():
-    for fault in (counting_all_rows, columns_by_what_there_is, raw_rows, raw_figures):
-        with fault():
-            assert audited(60) > 2 * AUDITED, fault.__name__
+def test_an_audit_finds_a_fault():
+    """Of counts; each of the others changes what `compare` finds, too."""
+    with counting_all_rows():
+        assert audited(60) > 2 * AUDITED
 
 
 @pytest.mark.slow
