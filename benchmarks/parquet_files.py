@@ -9,6 +9,7 @@ pyarrow reads what is called damaged, or the process ends.
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import sys
 from collections import Counter
@@ -90,4 +91,6 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    sys.exit(main(parser.parse_args().folder))

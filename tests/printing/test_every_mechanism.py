@@ -63,9 +63,7 @@ def test_tuples_print_what_ten_rows_have(sanitizer):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "kind", [TreeMerging, TreeRandomResponse, pytest.param(BestSanitizer, marks=pytest.mark.slow(sampled=False))]
-)
+@pytest.mark.parametrize("kind", [TreeMerging, TreeRandomResponse])
 def test_trees_print_rows_of_single_people_as_often_as_rows_of_outsiders(kind):
     """Rows of one person alone turn up among those of a model as others of their kind do, 3 of 1,000 more at most."""
     released = kind(BUDGET, sensitive="ill", random_state=0).fit_transform(DF)

@@ -213,7 +213,7 @@ def by_command(name: str, folder: Path) -> dict[str, str]:
             found[way] = NONE
             continue
         settings = [*ROLES[role], *BUDGET]
-        found[way] = judged(*told("release", source, "-o", target, *settings))
+        found[way] = judged(*told("release", source, "-o", target, *settings, "--allow-useless"))
         if way in ("released", "from CSV"):
             judged(*told("init", source))
             planned = judged(*told("plan", source, *settings))

@@ -18,11 +18,11 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sanitize as sz
+from sanitize.classes._counts import chosen_pairs
 from sanitize.errors import ColumnError, InvalidBudget, InvalidParameter, ReleaseWarning
 from sanitize.report import column_distributions
 from sanitize.transformers import TreeMerging, TreeRandomResponse
 from sanitize.trees import Tree, grow
-from sanitize.trees._grown import chosen_pairs
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
 BOTH = [

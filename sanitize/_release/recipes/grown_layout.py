@@ -12,10 +12,12 @@ from sanitize._formatting import percent
 from sanitize._release.design import rare_secrets
 from sanitize._release.first_pass import Counted
 from sanitize._release.layout import CellLayout
-from sanitize._release.recipes.fitted_classes import FEWEST_CELLS, declared_edges
+from sanitize._release.recipes.fitted_classes import FEWEST_CELLS
 from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.columns import as_arrow
+from sanitize._tables.ordered import as_ordered
 from sanitize.alphabet import Alphabet
+from sanitize.binning import DateBins, holds_dates
 from sanitize.budgets import limits_for, limits_seen
 from sanitize.confidence import REPEATED, repeats_too_often
 from sanitize.errors import ColumnError, InvalidParameter
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from sanitize._release.layout import Columns, Layout
     from sanitize._sampling.count_noise import CountNoise, RowNoise
     from sanitize._sampling.noise import RandomWords
+    from sanitize.binning import Bins
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.joint import ContingencyTable
@@ -173,6 +176,39 @@ class GrownLayout(CellLayout):
         """Shares of values of each column, here and of 10,000 rows that are printed from a seed and never released."""
         cells = np.searchsorted(np.cumsum(p_y)[:-1], np.linspace(0, 1, 10_000, endpoint=False), side="right")
         return self.grown.shapes(printer.decode(cells.astype(np.int32), NoiseKey.from_seed(0)))
+
+
+def declared_edges(bins: Bins, column: Any) -> list[Any]:
+    """Edges that somebody declared for a public column, in the numbers by which its values are ordered.
+
+    Raises
+    ------
+    ColumnError
+        If they are a number of quantiles, which a tree finds better itself, calendar units of a text, or parts of
+        whole numbers.
+    """
+    if bins.learned:
+        raise ColumnError(
+            f"bins of {bins.column!r} must be edges or a calendar unit here: the tree cuts the column itself, at edges "
+            "that no single row decides",
+            bins.column,
+        )
+    if not isinstance(bins, DateBins):
+        if bins.whole and any(edge % 1 for edge in bins.edges):
+            words = "holds whole numbers, which a tree cuts at whole numbers: round its edges up"
+            raise ColumnError(f"column {bins.column!r} {words}", bins.column)
+        return [int(edge) for edge in bins.edges] if bins.whole else list(bins.edges)
+    if bins.step is None:
+        return [int(edge) * 10**9 for edge in bins.edges]
+    values = as_arrow(column, bins.column)
+    if not holds_dates(values.type):
+        raise ColumnError(
+            f"column {bins.column!r} holds dates as text, as CSV has them, which a tree cannot cut: write the table as "
+            "Parquet with dates, or declare a hierarchy in place of its bins",
+            bins.column,
+        )
+    numbers, missing = as_ordered(values, bins.column)
+    return bins.starts(*(int(end) // 10**9 for end in (numbers[~missing].min(), numbers[~missing].max())))
 
 
 def output_of(asked: Output | None, n_rows: int) -> Output:
