@@ -148,7 +148,7 @@ def _hostile(name: str, n_x: int, n_s: int) -> sz.LeakageReport:
     report = sz.LeakageReport.measure(
         joint, sz.Channel.identity(n_x, joint.public), sz.LiftBudget.symmetric(9), facts=facts
     )
-    section = Section(name, name, name, (name, name), ((name, name), (name, 1 / 3)), public=True)
+    section = Section(name, name, name, (name, name), ((name, name), (name, 1 / 3)))
     return report.with_section(section).with_curve(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0, 1]))
 
 
