@@ -373,8 +373,11 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         ):
             return
         rows.is_released = True
-        others = [own for other, own in list(_FITTED.items()) if other is self or not self._draws_as(other)]
-        alike = [own for own in others if own.is_released and own.secrets & rows.secrets]
+        alike = [
+            own
+            for other, own in list(_FITTED.items())
+            if own.is_released and own.secrets & rows.secrets and (other is self or not self._draws_as(other))
+        ]
         if len(alike) > 1 and not any(own.has_warned for own in alike):
             warnings.warn(
                 f"another sanitizer has released the rows that this {type(self).__name__} was fitted on, and both "

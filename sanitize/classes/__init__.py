@@ -18,6 +18,7 @@ from sanitize.classes._model import LatentClassModel as LatentClassModel
 from sanitize.classes._numbers import LEAST_ROWS as LEAST_ROWS
 from sanitize.classes._numbers import threshold_counts as threshold_counts
 from sanitize.classes._numbers import to_numbers as to_numbers
+from sanitize.classes._partition import MODELLED_ROWS as MODELLED_ROWS
 from sanitize.classes._partition import ClassPartition as ClassPartition
 
 __all__ = []

@@ -151,14 +151,14 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True, tag_field="kind
     @property
     def membership(self) -> str:
         """How well somebody tells who is in the table, as a sentence for its owner."""
-        if self.model.n_rows < _FEW_ROWS or self.model.membership > _MOST_TOLD:
+        if self.model.n_rows < MODELLED_ROWS or self.model.membership > _MOST_TOLD:
             return " There are too few rows to hide who is in the data."
         right = f"{self.model.membership:.0%} of the time (50 % is chance)"
         return f" An attacker who knows everyone else would be right about who is in the data {right}."
 
 
 # Rows below which, and the share of right guesses from which, nothing is said about who is in the table.
-_FEW_ROWS, _MOST_TOLD = 1000, 0.7
+MODELLED_ROWS, _MOST_TOLD = 1000, 0.7
 
 
 def _groups(model: LatentClassModel, table: Mapping[str, Any]) -> list[NDArray[np.int32]]:

@@ -3,7 +3,6 @@
 A model prints nobody's row: of the table it knows counts that many rows share, and where they are cut.
 """
 
-from sanitize.printing._model import MODELLED_ROWS as MODELLED_ROWS
 from sanitize.printing._model import RowModel as RowModel
 from sanitize.printing._print_table import PrintTable as PrintTable
 

@@ -14,6 +14,7 @@ from sanitize._checks import Codes, Mask
 from sanitize._files.declared import Count, Declared, require
 from sanitize._files.system import in_turn
 from sanitize._limits import BLOCK_ROWS
+from sanitize.classes import MODELLED_ROWS
 from sanitize.printing._dependence import forbidden, information, joint_counts, of_kinds, pair_counts, spanning_tree
 from sanitize.printing._edges import PRINT_LANE, WHOLE, chances, drawn_states, high_half, in_whole_numbers, shares
 from sanitize.printing._evidence import Evidence, messages, weighted
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 # Lanes of the random source: of each node, of each column, and of each further draw of a row.
 _NODE_LANE, _VALUE_LANE, _ROUND_LANES = PRINT_LANE, 2 * PRINT_LANE, 8 * PRINT_LANE
-# Rows below which nothing is said of who is in the table, and a model is not the default.
-MODELLED_ROWS = 1000
 _MOST_TOLD = 0.7
 # Rows from which there are kinds, and what is printed for a region is made like it: of fewer it would tell too much.
 KINDS_ROWS = 10_000

@@ -14,7 +14,7 @@ from sanitize._release.first_pass import Counted
 from sanitize._release.recipes.recipe import Recipe, TupleParameters, recipe_type
 from sanitize._sampling.noise import random_words
 from sanitize._tables.ordered import is_ordered
-from sanitize.classes import grouped
+from sanitize.classes import MODELLED_ROWS, grouped
 from sanitize.confidence import check_confidence
 from sanitize.errors import SanitizeError
 from sanitize.joint import sparse_counts
@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from sanitize._release.release import Release
     from sanitize._sampling.noise import RandomWords
     from sanitize.joint import JointDistribution
-
-
-# Rows below which a model of rows hides nobody.
-MODELLED_ROWS = 1000
 
 
 class BestSanitizerRecipe(TupleParameters, Recipe):

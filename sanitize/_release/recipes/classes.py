@@ -257,10 +257,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             if (promise := self.promise) is None:
                 design, fresh = layout.apart(counted.table)
             else:
-                if promise.ledger is not None:
-                    promise.ledger.book(promise)
-                key = noise_key(self.random_state, promise.keyword)
-                design, _, fresh, more["noise"] = with_noise(layout, counted.table, promise, key)
+                design, _, fresh, more["noise"] = with_noise(layout, counted.table, promise, self.random_state)
                 spec = replace(spec, facts=with_level(spec.facts, promise, seeded=self.is_seeded))
                 clipped = {}  # how many secrets were clipped stays unknown
             more |= {"design": design, "fresh": fresh, "profiles": layout.profiles, "confidence": self.confidence}

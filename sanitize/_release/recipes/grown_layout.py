@@ -19,11 +19,12 @@ from sanitize._tables.ordered import as_ordered
 from sanitize.alphabet import Alphabet
 from sanitize.binning import DateBins, holds_dates
 from sanitize.budgets import limits_for, limits_seen
+from sanitize.classes import MODELLED_ROWS
 from sanitize.confidence import REPEATED, repeats_too_often
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import JointDistribution
 from sanitize.mechanisms import as_lift_budget, rows_needed
-from sanitize.printing import MODELLED_ROWS, Printer, PrintTable, RowModel
+from sanitize.printing import Printer, PrintTable, RowModel
 from sanitize.report import ReleaseFacts, Section, Shortage
 from sanitize.trees import cell_counts, design_rows, grow, read_hierarchy
 

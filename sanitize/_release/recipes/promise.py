@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from sanitize._release.layout import CellLayout, Layout
     from sanitize._release.recipes.fitted_classes import FittedClasses
+    from sanitize._release.recipes.grown_layout import GrownLayout
     from sanitize._sampling.count_noise import CountNoise, RowNoise
     from sanitize._sampling.noise import Randomness
     from sanitize.joint import ContingencyTable
@@ -200,25 +201,30 @@ def with_promise(report: LeakageReport, promise: Promise, layout: CellLayout) ->
     return replace(report, sections=(promise.section(report, layout), *report.sections))
 
 
-def with_noise(layout: FittedClasses, counts: ContingencyTable, promise: Promise, key: NoiseKey) -> NoisyCounts:
+def with_noise(
+    layout: FittedClasses | GrownLayout, counts: ContingencyTable, promise: Promise, source: Randomness
+) -> NoisyCounts:
     """Noisy counts of the rows of the design and of the others; ``counts`` becomes the sum of both.
 
-    The exact counts are overwritten: whoever holds the table holds the noisy one from here on.
+    The exact counts are overwritten: whoever holds the table holds the noisy one from here on. A ledger books the fit
+    before anything of it is seen.
 
     Raises
     ------
     ColumnError
         If a row has a secret that was not declared; it names the column alone.
     """
+    if promise.ledger is not None:
+        promise.ledger.book(promise)
     secrets, n_cells = promise.secrets(layout), layout.partition.n_cells
-    told = promise.told(_declared(layout, counts, promise, secrets), key)
+    told = promise.told(_declared(layout, counts, promise, secrets), noise_key(source, promise.keyword))
     counts.public = Alphabet.from_table({layout.public[0]: np.arange(n_cells, dtype=np.int32)}, layout.public)
     counts.sensitive, counts.counts = secrets, _each_once(_each_once(told.design + told.others).T).T
     return told
 
 
 def _declared(
-    layout: FittedClasses, counts: ContingencyTable, promise: Promise, secrets: Alphabet
+    layout: FittedClasses | GrownLayout, counts: ContingencyTable, promise: Promise, secrets: Alphabet
 ) -> NDArray[np.int64]:
     """Exact counts of (part, declared secret, cell), the parts being the rows of the design and all others."""
     found = np.zeros((2, len(secrets), layout.partition.n_cells), np.int64)

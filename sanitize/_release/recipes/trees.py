@@ -206,10 +206,7 @@ class TreeRecipe(TreeParameters, Recipe):
         assert isinstance(layout, GrownLayout)
         clipped: Mapping[str, int] = counted.clipped
         if (promise := self.promise) is not None:
-            key = noise_key(self.random_state, promise.keyword)
-            if promise.ledger is not None:
-                promise.ledger.book(promise)
-            told = with_noise(layout, counted.table, promise, key)  # type: ignore[arg-type]
+            told = with_noise(layout, counted.table, promise, self.random_state)
             layout = replace(
                 layout, secrets=counted.table.sensitive, design=told.design, fresh=told.fresh, noise=told.noise
             )
