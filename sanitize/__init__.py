@@ -6,7 +6,7 @@ what leaks and what was kept. Levels are in nats; axes are in the order S (sensi
 
 Estimators
     Watchdog, SubsetMerging, SubsetRandomResponse, OptimalRandomResponse, RandomizedResponse, ExponentialChannel,
-    GaussianChannel, TreeMerging, TreeRandomResponse, BestSanitizer, JointRelease
+    GaussianChannel, LatentClassRelease, BestSanitizer, JointRelease
 Budgets
     LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget
 Tables and files
@@ -27,7 +27,7 @@ Notions of a channel
     approximate_dp, renyi_dp, identifiability, channel_capacity
 
 More is in the rooms below, each an attribute right after ``import sanitize``: ``sanitize.anonymity`` (k-anonymity
-and its family), ``sanitize.attack``, ``sanitize.trees``, ``sanitize.tradeoff``, ``sanitize.bounds`` and others.
+and its family), ``sanitize.attack``, ``sanitize.relational``, ``sanitize.tradeoff``, ``sanitize.bounds`` and others.
 ``import sanitize.pandas`` adds ``df.sanitize``, ``import sanitize.polars`` the same for polars. ``help`` of any name
 shows its parameters and an example: ``help(sanitize.SubsetMerging)``.
 """

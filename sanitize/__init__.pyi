@@ -104,8 +104,6 @@ from .transformers import (
     RandomizedResponse as RandomizedResponse,
     SubsetMerging as SubsetMerging,
     SubsetRandomResponse as SubsetRandomResponse,
-    TreeMerging as TreeMerging,
-    TreeRandomResponse as TreeRandomResponse,
     Watchdog as Watchdog,
 )
 from .verify import verify_file as verify_file

@@ -21,8 +21,6 @@ from sanitize.transformers import (
     RandomizedResponse,
     SubsetMerging,
     SubsetRandomResponse,
-    TreeMerging,
-    TreeRandomResponse,
     Watchdog,
     audit_pipeline,
 )
@@ -210,10 +208,7 @@ class FrameMethods(Generic[Frame]):
     exponential_channel = _releasing(ExponentialChannel)
     gaussian_channel = _releasing(GaussianChannel)
     joint_release = _releasing(JointRelease)
-
     latent_class_release = _releasing(LatentClassRelease)
-    tree_merging = _releasing(TreeMerging)
-    tree_random_response = _releasing(TreeRandomResponse)
 
     def audit(
         self, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None, *, pipeline: Any = None

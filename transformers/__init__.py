@@ -11,7 +11,6 @@ from sanitize.transformers._pipeline import audit_pipeline as audit_pipeline
 from sanitize.transformers._random_response import OptimalRandomResponse, SubsetRandomResponse
 from sanitize.transformers._sanitizer import Sanitizer
 from sanitize.transformers._scoring import leakage_scorer, utility_scorer
-from sanitize.transformers._trees import TreeMerging, TreeRandomResponse
 
 __all__ = [
     "BestSanitizer",
@@ -26,8 +25,6 @@ __all__ = [
     "SecretDP",
     "SubsetMerging",
     "SubsetRandomResponse",
-    "TreeMerging",
-    "TreeRandomResponse",
     "Watchdog",
     "leakage_scorer",
     "utility_scorer",

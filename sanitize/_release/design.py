@@ -91,8 +91,6 @@ class Specification:
         set of these distributions as ``confidence``.
     is_priced : bool
         Whether the report says what confidence costs, which takes three more designs.
-    is_draft : bool
-        Nothing is going to be printed: a model of rows, which takes longer than a tree, is not learned.
     counts_people : bool
         Clusters of the rows are people, and what is said of few rows is meant of few people.
     """
@@ -112,7 +110,6 @@ class Specification:
     partition: ClassPartition | None = None
     facts: ReleaseFacts = field(default_factory=ReleaseFacts)
     is_priced: bool = True
-    is_draft: bool = False
     counts_people: bool = False
 
     @property
@@ -283,7 +280,7 @@ def channels_of(
         raise InvalidParameter(
             f"no combination of values of the public columns is there in min_count={spec.min_count} {spec.whom}, so "
             "that none can be printed: cut numbers and dates into bins, release fewer columns, release the table "
-            "through a tree, or say output='label'"
+            "through latent classes, or say output='label'"
         )
     return channel, printing.reversed(shown)
 
@@ -395,7 +392,7 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
     if alone and spec.min_count < MIN_COUNT and layout.prints_symbols:
         way_out = f"min_count={MIN_COUNT} pools them"
         if spec.facts.parts or spec.facts.kept:
-            way_out = "one tuple of all columns, or a tree, does not"
+            way_out = "one tuple of all columns, or latent classes, avoid this"
         found.append(
             f"{alone} rows hold combinations of values that fewer than {MIN_COUNT} {spec.whom} have and that are "
             f"printed as they are: those are somebody's ({way_out})"

@@ -157,22 +157,20 @@ class Designer(ABC):
             recipe.random_state.bind(fitted.channel, expected.tobytes(), None)  # files are told apart by their counts
         return Prepared(release, expected, words, fitted.report, footer_of(fitted.report, order))
 
-    def draft(
-        self, table: FirstPass, order: RowOrder, *, is_priced: bool = False, is_draft: bool = False
-    ) -> LeakageReport:
+    def draft(self, table: FirstPass, order: RowOrder, *, is_priced: bool = False) -> LeakageReport:
         """Fit on a table in files and measure, and prepare nothing: for code that compares many designs.
 
         Parameters
         ----------
         table : FirstPass
         order : {"shuffle", "keep"}
-        is_priced, is_draft : bool
+        is_priced : bool
             As of `Specification`.
         """
         self._look_at(table.empty())
         recipe = self.recipe()
         recipe.check_weights(table, order)
-        spec = recipe.for_files(is_priced=is_priced, is_draft=is_draft)
+        spec = recipe.for_files(is_priced=is_priced)
         recipe.fit(spec, table, order)[0].kept_by(self)
         return self.report_
 

@@ -14,7 +14,7 @@ from sanitize._files.description import TableDescription
 from sanitize._files.open import SourceLike, described, open_source, path_of
 from sanitize._files.source import AS_STORED, Numbers
 from sanitize.errors import InvalidParameter, PolicyError, TargetError
-from sanitize.policy import DEFAULT_MECHANISM, OWNERS, PAIRS, WHOLE, Policy, PolicyBudget, PolicyChannel
+from sanitize.policy import CLASSES, DEFAULT_MECHANISM, OWNERS, PAIRS, Policy, PolicyBudget, PolicyChannel
 from sanitize.policy import MECHANISMS as ALL
 
 STREAM = "-"
@@ -96,7 +96,7 @@ def policy_of(args: argparse.Namespace) -> Policy:
     for name in settings:
         if mechanism not in OWNERS[name]:
             raise InvalidParameter(f"{mechanism} has no {_SETTINGS[name]}; leave it out, or take another -m")
-    if keep and mechanism in WHOLE:
+    if keep and mechanism == CLASSES:
         raise InvalidParameter(f"{mechanism} releases a whole table, without -k; list all columns with -x")
     channel = PolicyChannel("release", public, mechanism, dict(getattr(args, "bins", None) or []), settings)
     return Policy(

@@ -5,8 +5,6 @@ from ._declaration import (
     OWNERS as OWNERS,
     PAIRS as PAIRS,
     CLASSES as CLASSES,
-    TREES as TREES,
-    WHOLE as WHOLE,
 )
 from ._plan import (
     Plan as Plan,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sanitize._formatting import percent
 from sanitize._tolerances import SAME_SHARE
 from sanitize.errors import SanitizeError
-from sanitize.policy._declaration import AUTO, MECHANISMS, OWNERS, WHOLE
+from sanitize.policy._declaration import AUTO, CLASSES, MECHANISMS, OWNERS
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.report import TradeoffCurve
 from sanitize.suggestion import (
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 # Budgets of the curves, as multiples of the one asked for; ascending.
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
-# Rows up to which a tree is grown, or a joint release planned, for every budget.
-_ROWS_TO_GROW = 200_000
+# Rows up to which latent classes are released, or a joint release planned, for every budget.
+_ROWS_TO_TRY = 200_000
 
-# Measure by which cells of trees are compared with others, and with tuples.
+# Measure by which latent classes are compared with tuples.
 _COLUMNS = "mean_column_utility"
 
 Place = tuple[str, float]
@@ -80,25 +80,24 @@ class Drafts:
 
         A limit for those who know columns of a row is kept by the policy's own alone.
         """
-        if is_joint(self.policy) or "known" in self.policy.channels[0].settings:
+        if is_joint(self.policy) or self.own == CLASSES or "known" in self.policy.channels[0].settings:
             return ()
-        notion = self.policy.budget.notion
         kinds = kinds_for(self.n_symbols, self.policy.budget.build())
-        family = WHOLE if self.own in WHOLE else tuple(kind.name.replace(" ", "-") for kind in kinds)
-        if notion not in MECHANISMS[family[0]][1]:
+        family = tuple(kind.name.replace(" ", "-") for kind in kinds)
+        if self.policy.budget.notion not in MECHANISMS[family[0]][1]:
             return ()
         return tuple(name for name in family if name != self.own and self._is_quick(name))
 
     def rank(self, name: str) -> int:
         """Place of a mechanism among all, the simplest first."""
-        simple = [*(kind.name.replace(" ", "-") for kind in KINDS), *WHOLE]
+        simple = [*(kind.name.replace(" ", "-") for kind in KINDS), CLASSES]
         return simple.index(name) if name in simple else len(simple)
 
     @property
     def has_curves(self) -> bool:
-        """Whether other budgets are tried: trees and joint releases of many rows, and large responses, take long."""
-        if self.own in WHOLE or is_joint(self.policy):
-            return (self.report.n_rows or 0) <= _ROWS_TO_GROW
+        """Whether other budgets are tried: classes and joint releases of many rows, and large responses, take long."""
+        if self.own == CLASSES or is_joint(self.policy):
+            return (self.report.n_rows or 0) <= _ROWS_TO_TRY
         return self._is_quick(self.own)
 
     def places(self) -> list[Place]:
@@ -114,57 +113,44 @@ class Drafts:
         return MULTIPLES if own.scaled(2.0).build() != own.build() else (1.0,)
 
     def know(self, compared: Mapping[str, LeakageReport]) -> None:
-        """Take over what "auto" has designed within the budget already, by its names; of trees or else of tuples."""
+        """Take over what "auto" has designed within the budget already, by its names."""
         self.compared = {name.replace(" ", "-"): report for name, report in compared.items()}
         self.found = {(name, 1.0): self.compared[name] for name in self.others if name in self.compared} | self.found
 
     def _choose(self, table: FirstPass) -> None:
-        """Let "auto" choose within the budget, among tuples and trees and with a proof, where it has all settings.
+        """Let "auto" choose within the budget, among tuples and classes and with a proof, where it has all settings.
 
         Not of tuples under a confidence where that takes long.
         """
-        policy, is_long = self.policy, self._is_robust and self.own not in WHOLE and 20 < self.n_symbols <= 60
+        policy, is_long = self.policy, self._is_robust and self.own != CLASSES and 20 < self.n_symbols <= 60
         if self.compared or is_joint(policy) or is_long or policy.budget.notion not in MECHANISMS[AUTO][1]:
             return
         if all(AUTO in OWNERS[key] for key in policy.channels[0].settings):
             with contextlib.suppress(SanitizeError):
                 designer: Any = designer_of(with_mechanism(policy, AUTO))
-                designer.draft(table, policy.rows, is_draft=True)
+                designer.draft(table, policy.rows)
                 self.know(designer.compared_)
 
     def design(self, table: FirstPass) -> Iterator[Place]:
-        """Design what is to be designed; what cannot be has no report. Says after each which one it was.
-
-        Of certified trees "auto" chooses where another than the policy's own keeps more, else before all others.
-        """
+        """Design what is to be designed; what cannot be has no report. Says after each which one it was."""
         places = self.places()
-        if not self.is_certified_tree:
-            self._choose(table)
+        self._choose(table)
         for place in places:
             # A mechanism may be unable to keep to the budget here, or the order of the rows tell too much for it.
             with contextlib.suppress(SanitizeError):
                 if place not in self.found:
-                    self.found[place] = designer_of(self.policy_at(*place)).draft(
-                        table, self.policy.rows, is_draft=True
-                    )
+                    self.found[place] = designer_of(self.policy_at(*place)).draft(table, self.policy.rows)
             yield place
-        if self.is_certified_tree and not self.compared:
-            kept_by_best, kept = (self.kept((name, 1.0)) for name in (self.most(self.within), self.own))
-            if kept_by_best > kept:
-                self._choose(table)
 
     def policy_at(self, name: str, multiple: float) -> Policy:
         """The policy with another mechanism, with those of its settings that it has, and another budget."""
         policy = replace(self.policy, budget=self.policy.budget.scaled(multiple))
-        if name == self.own and name != "tree-merging":
+        if name == self.own:
             return policy
         policy = with_mechanism(policy, name)
-        settings = policy.channels[0].settings
-        if name == "tree-merging":  # it keeps the same whatever is written, and a model of rows takes as long as a tree
-            return _with_channel(policy, settings={**settings, "output": "label"})
         if self._is_robust and name in OWNERS["gap"]:
             # A tenth of what a release spends: the rest would prove how little is missing, which no draft shows.
-            return _with_channel(policy, settings={"effort": 40_000_000, **settings})
+            return _with_channel(policy, settings={"effort": 40_000_000, **policy.channels[0].settings})
         return policy
 
     def curves(self) -> tuple[TradeoffCurve, ...]:
@@ -182,10 +168,8 @@ class Drafts:
 
     def better(self) -> Place | None:
         """Where more is kept within the budget than the policy's own design keeps; None where it is not."""
-        if self.pick != self.own or (self.is_certified_tree and self._is_proved_otherwise):
+        if self.pick != self.own:
             return self.pick, 1.0
-        if self.is_certified_tree:
-            return None
         # Of equals the budget stays as it is.
         own = sorted((place for place in self.found if place[0] == self.own and place[1] <= 1), key=lambda one: -one[1])
         place = most_useful([self.kept(place) for place in own])
@@ -205,21 +189,11 @@ class Drafts:
 
     @property
     def pick(self) -> str:
-        """The preferred mechanism; the policy's own where that keeps the same, or is certified and no choice more."""
+        """The preferred mechanism; the policy's own where that keeps the same."""
         reports = self.within
         best, kept = self.most(reports), {name: one.summary[self._share_of(reports)] for name, one in reports.items()}
         is_same = abs(kept.get(self.own, math.inf) - kept[best]) <= SAME_SHARE
-        return self.own if is_same or (self.is_certified_tree and not self._is_proved_otherwise) else best
-
-    @property
-    def _is_proved_otherwise(self) -> bool:
-        """Whether "auto" chose what keeps more than the policy's own."""
-        return bool(self.compared) and self.within.get(self.own) is not self.report
-
-    @property
-    def is_certified_tree(self) -> bool:
-        """Whether each tree is sure by itself: the one of several that keeps most is less so."""
-        return self.own in WHOLE and self._is_robust
+        return self.own if is_same else best
 
     def most(self, reports: Mapping[str, LeakageReport]) -> str:
         """The one that is preferred, of some in order, the simplest first."""
@@ -239,9 +213,7 @@ class Drafts:
         if more[share] <= taken.summary[share] + SAME_SHARE:
             return f"Recommended: {best}, which {why}.", f"{told}; the next best, {kept}."
         but = "it is less simple"
-        if self.is_certified_tree and not self.compared:
-            why, but = "is certified by itself", "no choice of the two is"
-        elif printed < taken.summary.get(PRINTED, 1.0):
+        if printed < taken.summary.get(PRINTED, 1.0):
             but = f"it never prints the combinations of {percent(1 - printed)} of the rows"
         return f"Recommended: {best}, which {why}.", f"{told}; {kept}, but {but}."
 
@@ -282,7 +254,7 @@ class Drafts:
         settings = {name: one for name, one in {**known, key: value}.items() if one is not None}
         with contextlib.suppress(SanitizeError):
             changed = designer_of(_with_channel(self.policy, settings=settings))
-            kept = float(changed.draft(table, self.policy.rows, is_draft=True).summary[self._share])
+            kept = float(changed.draft(table, self.policy.rows).summary[self._share])
             return kept if kept > self.kept((self.own, 1.0)) else None
         return None
 
@@ -290,7 +262,7 @@ class Drafts:
         """The report of the policy's own mechanism where sensitive values are joined; None where it cannot be had."""
         with contextlib.suppress(SanitizeError):
             changed = designer_of(replace(self.policy, join={**self.policy.join, **join}))
-            return changed.draft(table, self.policy.rows, is_draft=True)
+            return changed.draft(table, self.policy.rows)
         return None
 
     @property
@@ -311,7 +283,7 @@ class Drafts:
         points = []
         for place, one in zip(places, shown, strict=True):
             report = self.found[one]
-            if self.own in WHOLE:  # which are drawn by the mean over the columns
+            if self.own == CLASSES:  # which are drawn by the mean over the columns
                 mean = next(measure for measure in report.measures if measure.name == self._share)
                 others = (measure for measure in report.measures if measure.name != "normalized_utility")
                 report = replace(report, measures=(*others, replace(mean, name="normalized_utility")))
@@ -320,16 +292,16 @@ class Drafts:
 
     @staticmethod
     def _share_of(reports: Mapping[str, LeakageReport]) -> str:
-        """Measure that all of some designs have: of columns where cells of trees are among them."""
+        """Measure that all of some designs have: of columns where latent classes are among them."""
         return _COLUMNS if all(_COLUMNS in report.summary for report in reports.values()) else "normalized_utility"
 
     @property
     def _share(self) -> str:
-        """Measure of what is kept: every budget grows a tree of other cells, so trees are compared by their columns."""
-        return _COLUMNS if self.own in WHOLE else "normalized_utility"
+        """Measure of what is kept: of columns where classes stand for them."""
+        return _COLUMNS if self.own == CLASSES else "normalized_utility"
 
     def _is_quick(self, name: str) -> bool:
-        if not name.endswith("response") or name in (*WHOLE, "randomized-response"):
+        if not name.endswith("response") or name == "randomized-response":
             return True
         # A search that is quick enough to be made for every budget; under a confidence it is over many distributions.
         return self.n_symbols <= (20 if self._is_robust else 50)

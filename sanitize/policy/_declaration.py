@@ -22,12 +22,10 @@ DEFAULT_NOTION = "lift"
 MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "watchdog": ("Watchdog", MERGING),
     "subset-merging": ("SubsetMerging", MERGING),
-    "tree-merging": ("TreeMerging", MERGING),
     "latent-classes": ("LatentClassRelease", MERGING),
     "auto": ("BestSanitizer", MERGING),
     "optimal-random-response": ("OptimalRandomResponse", MERGING),
     "subset-random-response": ("SubsetRandomResponse", ("lift", "ldp")),
-    "tree-random-response": ("TreeRandomResponse", ("lift", "ldp")),
     "randomized-response": ("RandomizedResponse", ("ldp",)),
     "exponential-channel": ("ExponentialChannel", ("capacity",)),
     "gaussian-channel": ("GaussianChannel", ("capacity",)),
@@ -39,15 +37,11 @@ DEFAULT_MECHANISM = "subset-merging"
 SEQUENTIAL = ("watchdog", "subset-merging")
 _TAKEN = ("sanitizers", "budget", "sensitive", "keep", "missing", "handle_unknown", "person", "random_state")
 GRID = "gaussian-channel"
-TREES = ("tree-merging", "tree-random-response")
+# Of whole tables, which are released through one channel alone.
 CLASSES = "latent-classes"
-# Mechanisms over whole tables, which are released through one channel alone.
-WHOLE = (*TREES, CLASSES)
-# The output that is for whole tables only.
-MODEL = "model"
 _LIFT_FAMILY = tuple(name for name, (_, notions) in MECHANISMS.items() if "lift" in notions)
 _NOT_GRID = tuple(name for name in MECHANISMS if name != GRID)
-_TUPLES = tuple(name for name in _NOT_GRID if name not in WHOLE)
+_TUPLES = tuple(name for name in _NOT_GRID if name != CLASSES)
 _SEARCHES = ("optimal-random-response", "subset-random-response")
 _DESIGNS = (*_SEARCHES, "subset-merging", "watchdog")
 
@@ -178,21 +172,15 @@ _SETTINGS = {
     "min_count": _maybe(_WHOLE[0], "Public values in fewer rows are pooled.", *_TUPLES),
     "smoothing": _maybe(NonNegative, "Added to every cell of the counts: a prior, not data.", *_TUPLES),
     "output": _maybe(
-        Literal["resample", "label", "model"],
-        "Print a released symbol as a public value, or as a label; of whole tables as a row drawn from a model.",
-        *(name for name in _NOT_GRID if name != CLASSES),
+        Literal["resample", "label"], "Write a released symbol as a public value, or as a label.", *_TUPLES
     ),
     "n_classes": _maybe(_WHOLE[1], "Latent classes; by default a number that grows with the rows.", CLASSES),
     "rule": _maybe(Literal[_DESIGNS], "The rule that designs the channel on latent classes.", CLASSES),
-    "min_rows": _maybe(_WHOLE[1], "Least rows of a block of a tree.", *TREES),
-    "min_cell_rows": _maybe(_WHOLE[1], "Least rows of a cell of a tree.", "tree-random-response"),
-    "max_cells": _maybe(_WHOLE[1], "Most cells of a tree.", *TREES),
-    "weights": _maybe(dict[str, NonNegative], "How much the information about each column counts.", *TREES),
     "hierarchies": _maybe(
         dict[str, _TEXT],
         "File of the ancestors of each value of a column, nearest first, with semicolons or commas; relative to this "
         "file.",
-        *WHOLE,
+        CLASSES,
     ),
     "confidence": _maybe(
         _INSIDE, "Hold the budget for every distribution in a confidence set of this level.", *_LIFT_FAMILY
@@ -200,12 +188,12 @@ _SETTINGS = {
     "secret_dp": _maybe(
         _SECRET_DP,
         "Differential privacy of each row's secret, of noisy counts: { eps = 1.0, delta = 1e-6 }; needs confidence.",
-        *("tree-random-response", CLASSES),
+        CLASSES,
     ),
     "record_dp": _maybe(
         _RECORD_DP,
         "Differential privacy of whole rows: { eps = 1.0, values = {} }; needs confidence, and values or bins of all.",
-        *("tree-random-response", CLASSES),
+        CLASSES,
     ),
     "gap": _maybe(_POSITIVE, "Distance from the optimum that is good enough, in nats.", *_SEARCHES),
     "effort": _maybe(
@@ -460,9 +448,7 @@ def _check_settings(where: str, channel: Any, sensitive: tuple[str, ...], tables
         if getattr(channel, key) is not UNSET and mechanism not in owners:
             reason = f"{mechanism} does not have it; it is a setting of {', '.join(owners)}"
             raise misplaced(f"{where}.{key}", reason)
-    if channel.output == MODEL and mechanism not in TREES:
-        raise refused(f"{where}.output", f"can be {MODEL!r} only with {' or '.join(TREES)}, not {mechanism}")
-    for key in ("bounds", "known", "step", "weights", "hierarchies"):
+    for key in ("bounds", "known", "step", "hierarchies"):
         for column in getattr(channel, key) or ():
             if column not in public:
                 raise misplaced(f"{where}.{key}.{column}", f"{column!r} is not a public column of this channel")
@@ -504,7 +490,7 @@ def _check_cuts(where: str, cuts: Any) -> None:
 def _check_part(where: str, channel: Any) -> None:
     """Refuse what cannot be one channel of several, or stand beside kept columns."""
     mechanism = channel.mechanism
-    if mechanism in WHOLE:
+    if mechanism == CLASSES:
         raise refused(
             f"{where}.mechanism",
             f"must be another: {mechanism} releases a whole table through one channel, without others and without kept "

@@ -18,7 +18,7 @@ from sanitize._release.designer import refuse_noisy
 from sanitize._release.first_pass import RememberedPass
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter
 from sanitize.policy._alternatives import Drafts, chosen
-from sanitize.policy._declaration import AUTO, WHOLE
+from sanitize.policy._declaration import AUTO, CLASSES
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.policy._proposals import Proposal, as_toml, proposals_text, propose, rare_values, toml_key
 from sanitize.report import Section, rendered
@@ -196,7 +196,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
                 step(name)
         changes = _changes(drafts, first)
     curves = drafts.curves()
-    if curves and not is_joint(drafts.policy) and drafts.own not in WHOLE:  # every budget grows another tree
+    if curves and not is_joint(drafts.policy) and drafts.own != CLASSES:
         report = report.with_curve(curves[0])
     recommended, better = drafts.recommended(), _better(drafts)
     is_said = len(drafts.within) == 1 or policy.channels[0].mechanism == AUTO  # which has a comparison of its own

@@ -1,4 +1,4 @@
-"""Lines that a policy could gain, all at once: bins of numbers and dates, a tree, hierarchies, columns to leave out."""
+"""Lines that a policy could gain, all at once: bins, latent classes, hierarchies, columns to leave out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sanitize._formatting import quoted
 from sanitize._limits import TUPLE_ROWS
 from sanitize._release.survey import MANY_VALUES, ColumnSurvey
 from sanitize._tables.columns import as_arrow, factorize
-from sanitize.policy._declaration import CLASSES, GRID, MECHANISMS, WHOLE
+from sanitize.policy._declaration import CLASSES, GRID, MECHANISMS
 from sanitize.policy._policy import is_joint
 
 if TYPE_CHECKING:
@@ -82,10 +82,10 @@ def propose(policy: Policy, columns: Mapping[str, Any], n_rows: int) -> tuple[Pr
     """What the columns of a table call for under a policy.
 
     A public column needs bins where it has more than 20 different numbers or dates and the combinations of all public
-    columns have fewer than five rows each on average; a tree is proposed where bins leave it so. Text of more than 50
-    values then needs a hierarchy, and text that differs in most rows names them and is proposed to be left out. A
-    sensitive column needs bins where its numbers or dates have fewer than 50 rows each. Edges are rounded quantiles of
-    the rows, marked as learned; under a confidence, whose symbols are fixed before any row is seen, they are left open.
+    columns have fewer than five rows each on average; latent classes are proposed where bins leave it so. Text of more
+    than 50 values then needs a hierarchy, and text that differs in most rows names them and is proposed to be left out.
+    A sensitive column needs bins where its numbers or dates have fewer than 50 rows each. Edges are rounded quantiles
+    of the rows, marked as learned; under a confidence, whose symbols are fixed before any row is seen, they are left open.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def _of_channel(policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurv
     """What one channel's public columns call for."""
     if channel.mechanism == GRID:
         return []
-    if channel.mechanism in WHOLE:
+    if channel.mechanism == CLASSES:
         return [*_left_out(surveys), *_hierarchies(channel, surveys)]
     sizes = {survey.name: survey.n_symbols(channel.bins.get(survey.name)) for survey in surveys}
     if math.prod(sizes.values()) * TUPLE_ROWS <= n_rows:

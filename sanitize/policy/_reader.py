@@ -17,6 +17,9 @@ from sanitize.errors import PolicyError
 
 T = TypeVar("T")
 
+# Mechanisms that are no more, and what does their work.
+_REPLACED = {"tree-merging": "latent-classes", "tree-random-response": "latent-classes"}
+
 
 class Misshapen(ValueError):
     """Text is nested more deeply than any policy."""
@@ -70,6 +73,8 @@ def misplaced(where: str, reason: str) -> PolicyError:
 
 def unlisted(where: str, words: Sequence[str], value: object) -> PolicyError:
     """Error for what is none of some words."""
+    if isinstance(value, str) and value in _REPLACED:
+        return refused(where, f"{value!r} was replaced: write {_REPLACED[value]!r}")
     near = get_close_matches(value, words, n=1) if isinstance(value, str) else ()
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return refused(where, f"must be one of {', '.join(map(repr, words))}, got {_got(value, quoted=True)}{hint}")

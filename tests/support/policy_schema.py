@@ -10,18 +10,17 @@ import msgspec
 
 from sanitize.policy._declaration import (
     AUTO,
+    CLASSES,
     DEFAULT_MECHANISM,
     DEFAULT_NOTION,
     DOCUMENT,
     GRID,
     MECHANISMS,
     MERGING,
-    MODEL,
     OWNERS,
     PAIRS,
     SEQUENTIAL,
     VERSION,
-    WHOLE,
 )
 from sanitize.report import PROMISES
 
@@ -43,11 +42,7 @@ def policy_schema() -> Schema:
             if not isinstance(key.get("default"), str):
                 key.pop("default", None)
     forms["channel"] |= {"dependentSchemas": {key: _mechanism_in(owners) for key, owners in OWNERS.items()}}
-    forms["channel"]["allOf"] = [
-        {"if": _where(mechanism={"const": GRID}), "then": {"required": ["bounds"]}},
-        # Rows are printed by a model in whole tables only.
-        {"if": _where(output={"const": MODEL}), "then": _where(mechanism={"enum": list(WHOLE)})},
-    ]
+    forms["channel"]["allOf"] = [{"if": _where(mechanism={"const": GRID}), "then": {"required": ["bounds"]}}]
     document = forms.pop("policy")
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -80,13 +75,13 @@ def _named() -> Schema:
     """One of several channels."""
     rules = []
     for every, notions in _families():
-        names = [name for name in every if name not in WHOLE]
+        names = [name for name in every if name != CLASSES]
         needed: Schema = {} if set(names) <= set(SEQUENTIAL) else {"required": ["budget"]}
         rules.append({"if": _mechanism_in(names), "then": {"properties": {"budget": _notions(notions)}, **needed}})
     no_budget = {"if": {"not": {"required": ["budget"]}}, "then": {"properties": {"smoothing": {"const": 0}}}}
     return {
         "required": ["name", "public"],
-        "properties": {"mechanism": {"not": {"enum": [*WHOLE, AUTO]}}},
+        "properties": {"mechanism": {"not": {"enum": [CLASSES, AUTO]}}},
         "allOf": [*rules, no_budget],
     }
 

@@ -84,7 +84,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         each, made = self._certified(n_rows), []
         if classes := each._classes(layout, n_rows):
             with contextlib.suppress(SanitizeError):
-                draft = classes.for_files(is_priced=False, is_draft=spec.is_draft, partition=spec.partition)
+                draft = classes.for_files(is_priced=False, partition=spec.partition)
                 made.append(classes.fit(draft, table, order, words))
         fitted, counts = each._chosen(spec, layout, counted, made)
         return self._claimed(fitted), counts

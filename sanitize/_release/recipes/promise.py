@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from sanitize._release.layout import CellLayout, Layout
     from sanitize._release.recipes.fitted_classes import FittedClasses
-    from sanitize._release.recipes.grown_layout import GrownLayout
     from sanitize._sampling.count_noise import CountNoise, RowNoise
     from sanitize._sampling.noise import Randomness
     from sanitize.joint import ContingencyTable
@@ -152,8 +151,6 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         )
     if settings["keep_sensitive"]:
         raise InvalidParameter(f"keep_sensitive=True would release the secrets themselves; drop it with {name}")
-    if name == "record_dp" and settings.get("output") == "resample":
-        raise InvalidParameter("output='resample' prints rows of people; leave it out with record_dp")
     for role in ("sensitive", "public"):
         if callable(settings[role]):
             raise InvalidParameter(f"{role} must name its columns with {name}, because a function sees the rows")
@@ -201,9 +198,7 @@ def with_promise(report: LeakageReport, promise: Promise, layout: CellLayout) ->
     return replace(report, sections=(promise.section(report, layout), *report.sections))
 
 
-def with_noise(
-    layout: FittedClasses | GrownLayout, counts: ContingencyTable, promise: Promise, source: Randomness
-) -> NoisyCounts:
+def with_noise(layout: FittedClasses, counts: ContingencyTable, promise: Promise, source: Randomness) -> NoisyCounts:
     """Noisy counts of the rows of the design and of the others; ``counts`` becomes the sum of both.
 
     The exact counts are overwritten: whoever holds the table holds the noisy one from here on. A ledger books the fit
@@ -224,7 +219,7 @@ def with_noise(
 
 
 def _declared(
-    layout: FittedClasses | GrownLayout, counts: ContingencyTable, promise: Promise, secrets: Alphabet
+    layout: FittedClasses, counts: ContingencyTable, promise: Promise, secrets: Alphabet
 ) -> NDArray[np.int64]:
     """Exact counts of (part, declared secret, cell), the parts being the rows of the design and all others."""
     found = np.zeros((2, len(secrets), layout.partition.n_cells), np.int64)

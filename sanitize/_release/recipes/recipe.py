@@ -347,5 +347,4 @@ def recipe_type(name: str) -> type[Recipe]:
         "JointRelease": "joint",
         "LatentClassRelease": "classes",
     }
-    file = files.get(name, "trees" if name.startswith("Tree") else "tuples")
-    return getattr(import_module(f"sanitize._release.recipes.{file}"), f"{name}Recipe")
+    return getattr(import_module(f"sanitize._release.recipes.{files.get(name, 'tuples')}"), f"{name}Recipe")

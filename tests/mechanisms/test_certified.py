@@ -1,4 +1,4 @@
-"""Blocks put together and certified: the finest partition by enumeration, and simulations of a known source."""
+"""Certified mixtures and blocks of cells: partitions by enumeration, and simulations of a known source."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 
 import sanitize as sz
-from sanitize.errors import InvalidParameter
-from sanitize.mechanisms import certified_merging
-from sanitize.mechanisms._certified.candidates import Agglomeration, agglomerated
+from sanitize.classes import Profiles
+from sanitize.errors import InvalidBudget, InvalidParameter
+from sanitize.mechanisms import certified_merging, certified_random_response
+from sanitize.mechanisms._certified.candidates import Agglomeration, agglomerated, best_mixture, candidates
 from sanitize.mechanisms._certified.foresight import Foresight, foreseen
-from sanitize.trees import Profiles
 
 BUDGET = sz.LiftBudget(lower=0.8, upper=0.5)
 GIVEN = np.array([0.10, 0.14, 0.2, 0.24, 0.28, 0.32, 0.4, 0.55])
@@ -111,3 +111,62 @@ def test_coarser_profiles_keep_the_rows_and_lose_no_less_than_is_lost() -> None:
         own = coarse.lost(mixtures) - mixtures @ coarse.lost(np.eye(5))
         assert (own <= whole.lost(mixtures) - mixtures @ whole.lost(np.eye(5)) + 1e-9).all()
     np.testing.assert_allclose(whole.coarser(100).lost(mixtures), whole.lost(mixtures))
+
+
+# Cells below each node of a dendrogram of the eight cells.
+MEMBERS = np.array([*np.eye(8, dtype=bool), *(np.arange(8) // 2 == pair for pair in range(4)), np.ones(8, bool)])
+
+
+@pytest.mark.slow
+def test_certified_responses_hold_under_the_distribution_of_the_rows() -> None:
+    """At most 5 % may fail; more than 19 of 200 would happen once in 200 runs at that rate."""
+    rng, failed, released, p_s = np.random.default_rng(7), 0, [], DISTRIBUTION.sum(axis=1)
+    budget = sz.LiftBudget(lower=0.5, upper=0.35)
+    for _ in range(200):
+        design, fresh = (rng.multinomial(n, DISTRIBUTION.ravel()).reshape(2, 8) for n in (500, 1500))
+        joint = sz.JointDistribution.from_matrix((design + fresh) / 2000)
+        channel = certified_random_response(joint, design, fresh, MEMBERS, PROFILES, budget, 0.95)
+        assert (budget.excess(joint.push(channel)) <= 0).all()
+        pushed = DISTRIBUTION @ channel.matrix
+        failed += bool((budget.excess_of(pushed / p_s[:, None] / pushed.sum(axis=0), p_s) > 0).any())
+        released.append(channel.n_outputs)
+    assert failed <= stats.binom.ppf(0.995, 200, 0.05)
+    assert np.mean(released) > 2  # the guarantee is not that of releasing nothing
+
+
+def test_candidates_do_not_look_at_fresh_rows_and_reach_every_cell() -> None:
+    design = np.random.default_rng(4).multinomial(2000, DISTRIBUTION.ravel()).reshape(2, 8)
+    foresight = Foresight.of(design, 6000.0, sz.LiftBudget(lower=0.5, upper=0.4), 0.95)
+    found = candidates(MEMBERS, PROFILES, foresight).toarray()
+    assert found.max(axis=1).min() == found.max() == 1.0
+    assert (found.sum(axis=0) > 0).all()
+    assert (found[(found > 0) & (found < 1)] > 0).any()  # some symbols are dilutions
+
+
+def test_the_best_mixture_keeps_each_cell_when_all_may_be_told() -> None:
+    profiles = Profiles(np.array([[5.0, 0.0, 3.0], [0.0, 4.0, 2.0], [1.0, 1.0, 1.0]]), np.array([0]), np.ones(1))
+    net = sparse.csr_array(np.vstack([np.ones((1, 3)), np.eye(3), [[1.0, 1.0, 0.0]]]))
+    np.testing.assert_allclose(best_mixture(net, profiles.lost(net)), [0, 1, 1, 1, 0], atol=1e-9)
+
+
+def test_profiles_measure_what_is_lost_by_definition() -> None:
+    rng = np.random.default_rng(6)
+    counts = rng.integers(0, 9, (4, 5)).astype(float)
+    counts[:, 3:] *= (counts[:, :3].sum(axis=1) / counts[:, 3:].sum(axis=1))[:, None]
+    profiles = Profiles(counts, np.array([0, 3]), np.array([0.5, 2.0]))
+    w = rng.random(4)
+    expected = 0.0
+    for weight, part in zip((0.5, 2.0), (counts[:, :3], counts[:, 3:]), strict=True):
+        mass = w @ part
+        expected += weight * mass.sum() * stats.entropy(mass)
+    assert profiles.lost(w[None, :])[0] == pytest.approx(expected)
+
+
+def test_a_budget_of_another_kind_has_no_certificate() -> None:
+    design = np.random.default_rng(4).multinomial(400, DISTRIBUTION.ravel()).reshape(2, 8)
+    joint = sz.JointDistribution.from_matrix(5 * design / 2000)
+    settings = joint, design, 4 * design, MEMBERS, PROFILES
+    with pytest.raises(InvalidBudget, match="Chi2LiftBudget"):
+        certified_random_response(*settings, sz.Chi2LiftBudget(lower=1, upper=1), 0.95)  # type: ignore[arg-type]
+    channel = certified_random_response(*settings, sz.LDPBudget(1.0), 0.95)  # type: ignore[arg-type]
+    assert (sz.LDPBudget(1.0).excess(joint.push(channel)) <= 0).all()

@@ -12,7 +12,7 @@ from sanitize._files.source import Numbers
 from sanitize.errors import ColumnError
 from sanitize.parquet import plan_file
 from sanitize.saved import SavedRelease
-from sanitize.transformers import SubsetMerging, TreeMerging, TreeRandomResponse
+from sanitize.transformers import LatentClassRelease, SubsetMerging
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.7)
 KEY = bytes(range(32))
@@ -46,18 +46,16 @@ def both(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("public", [None, ["age", "weight", "code", "town"]])
-@pytest.mark.parametrize("kind", [TreeMerging, TreeRandomResponse])
-def test_csv_is_released_as_the_same_parquet_is(kind, public, both, tmp_path):
+def test_csv_is_released_as_the_same_parquet_is(public, both, tmp_path):
     fits, released = [], []
     for raw in both:
-        made = kind(BUDGET, sensitive="ill", public=public, min_rows=200)
+        made = LatentClassRelease(BUDGET, sensitive="ill", public=public)
         sz.release_file(raw, target := tmp_path / f"out{raw.suffix}", made, rows="keep", key=KEY)
         fits.append(made)
         read = pd.read_csv if raw.suffix == ".csv" else pd.read_parquet
         released.append(read(target, **({"dtype": {"code": str}} if raw.suffix == ".csv" else {})))
         assert sz.verify_file(target, raw, made, rows="keep").ok
-    assert [str(levels.values.type) for levels in fits[0].tree_.columns][:2] == ["int64", "double"]
-    assert not any(levels.is_ordered for levels in fits[0].tree_.columns[2:])
+    assert fits[0].fitted_release().printer.numeric == {"age", "weight"}
     np.testing.assert_array_equal(*(made.channel_.matrix for made in fits))
     pd.testing.assert_frame_equal(*released, check_dtype=False)
 
@@ -116,8 +114,8 @@ def test_tuples_keep_their_text(both):
     assert all(symbol[0].startswith("0") for symbol in made.channel_.inputs.symbols)
 
 
-def test_a_saved_tree_reads_new_csv_by_the_types_of_its_fit(both, tmp_path):
-    made = TreeMerging(BUDGET, sensitive="ill", min_rows=200, random_state=5).fit(both[0])
+def test_saved_classes_read_new_csv_by_the_types_of_its_fit(both, tmp_path):
+    made = LatentClassRelease(BUDGET, sensitive="ill", random_state=5).fit(both[0])
     SavedRelease.of(made).to_json(tmp_path / "saved.json")
     saved = SavedRelease.from_json(tmp_path / "saved.json")
     df = people().head(50)

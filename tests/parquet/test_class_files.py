@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sklearn.base import clone
 
 import sanitize as sz
 from sanitize._files.open import open_source
 from sanitize._release.first_pass import FirstPass
-from sanitize.transformers import TreeMerging, TreeRandomResponse
+from sanitize.transformers import LatentClassRelease
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
 KEY = bytes(range(32))
 KINDS = [
-    TreeMerging(BUDGET, sensitive="ill", min_rows=30),
-    TreeRandomResponse(BUDGET, sensitive="ill", min_rows=150, min_cell_rows=15),
-    TreeRandomResponse(sz.LiftBudget(lower=1, upper=1), sensitive="ill", confidence=0.9, output="label"),
+    LatentClassRelease(BUDGET, sensitive="ill", person="row"),
+    LatentClassRelease(sz.LiftBudget(lower=1, upper=1), sensitive="ill", person="row", confidence=0.9),
 ]
 X = ["age", "town", "secret_number"]
 
@@ -41,23 +38,6 @@ def raw(tmp_path):
     return tmp_path / "raw.parquet"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sanitizer", KINDS, ids=lambda s: f"{s.recipe_type.name} {s.confidence}")
-def test_a_file_is_released_as_its_rows_in_memory_are(sanitizer, raw, tmp_path):
-    report = sz.release_file(raw, tmp_path / "out.parquet", sanitizer, rows="keep", key=KEY)
-    written = pq.read_table(tmp_path / "out.parquet")
-    table = pa.Table.from_pandas(DF, preserve_index=False)
-    fitted = clone(sanitizer).set_params(random_state=sz.NoiseKey(KEY)).fit(table)
-    wanted = fitted.transform(table)
-    for name in X:
-        assert written[name].to_pylist() == wanted[name].to_pylist()
-    assert report.ok
-    assert report.summary["mean_column_utility"] == fitted.report_.summary["mean_column_utility"]
-    shuffled = sz.release_file(raw, tmp_path / "shuffled.parquet", sanitizer)
-    assert shuffled.ok
-    assert pq.read_metadata(tmp_path / "shuffled.parquet").num_rows == len(DF)
-
-
 def test_a_file_holds_no_value_that_was_not_released(raw, tmp_path):
     sz.release_file(raw, tmp_path / "out.parquet", KINDS[0])
     released = set(pq.read_table(tmp_path / "out.parquet")["secret_number"].to_pylist())
@@ -68,8 +48,8 @@ def test_a_file_holds_no_value_that_was_not_released(raw, tmp_path):
     assert not [value for value in hidden if int(value).to_bytes(8, "little") in content]
 
 
-def test_a_tree_from_a_sample_is_counted_on_all_rows(raw, monkeypatch):
-    monkeypatch.setattr("sanitize._release.recipes.trees.MOST_SAMPLED", 1500)
+def test_classes_from_a_sample_are_counted_on_all_rows(raw, monkeypatch):
+    monkeypatch.setattr("sanitize._release.recipes.classes.MOST_SAMPLED", 1500)
     for sanitizer in KINDS:
         with open_source(raw) as table:
             report = sanitizer.prepare(FirstPass(table, 1000), "shuffle").report
