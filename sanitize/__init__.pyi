@@ -38,7 +38,6 @@ from . import (
     suggestion as suggestion,
     tradeoff as tradeoff,
     transformers as transformers,
-    trees as trees,
     verify as verify,
 )
 from .budgets import (

@@ -11,7 +11,7 @@ CHANNEL_CELLS = 1 << 24
 BLOCK_CELLS = 1 << 22
 # Rows whose intermediate arrays stay in the cache.
 BLOCK_ROWS = 1 << 16
-# Rows that are looked up together, among edges or down a tree, so that they stay near the processor.
+# Rows that are looked up together, so that they stay near the processor.
 LOOKUP_ROWS = 1 << 14
 # Fewer rows are worked on as they are: preparing for many would cost more than it saves.
 FEW_ROWS = 1 << 12

@@ -211,7 +211,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             The sensitive columns when they come apart from X, which is one table then.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of each row in the distribution. With ``confidence`` that of the population which the weights stand
-            for, see `ConfidenceSet.weighted`; not for trees.
+            for, see `ConfidenceSet.weighted`; not for latent classes.
         groups : array-like of shape (n_rows,), optional
             With ``confidence``: what was drawn, as a household or school, whose rows need not be independent. Missing
             values are one group.

@@ -272,8 +272,5 @@ class RememberedPass(FirstPass):
             if known == layout and kept == order:
                 return counted
         counted = super().count(layout, order)
-        from sanitize._release.layout import CellLayout
-
-        if not isinstance(layout, CellLayout):  # every budget grows a tree of its own
-            self._counted.append((layout, order, counted))
+        self._counted.append((layout, order, counted))
         return counted

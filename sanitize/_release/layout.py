@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sanitize._sampling.noise import NoiseKey
     from sanitize._tables.columns import ArrowColumn
     from sanitize.alphabet import Alphabet
-    from sanitize.trees import Partition
+    from sanitize.classes import ClassPartition
 
 ColumnSpec: TypeAlias = str | Sequence[str] | Sequence[int] | Callable[[Any], Sequence[str]] | None
 BinSpec: TypeAlias = Mapping[str, Sequence[Any] | Mapping[str, Sequence[Any]] | int | str] | int | None
@@ -294,10 +294,10 @@ class Layout:
         if not found:
             return
         listed = ", ".join(f"{kind} column {name!r}" for name, kind in found.items())
-        tree = " Latent classes (latent-classes) take amounts as they are." if amounts else ""
+        way_out = " Latent classes (latent-classes) take amounts as they are." if amounts else ""
         raise ColumnError(
             f"a different value in most rows, so no joint can be learned: {listed}. Give bins to numbers and dates, "
-            f"and leave out what names its row.{tree}",
+            f"and leave out what names its row.{way_out}",
             next(iter(found)) if len(found) == 1 else None,
         )
 
@@ -325,17 +325,17 @@ class Layout:
 
 @dataclass(frozen=True)
 class CellLayout(Layout):
-    """Layout with one public symbol, the cell of a row, that a partition finds in the columns of the table.
+    """Layout with one public symbol, the latent class of a row, that is drawn given the columns of the table.
 
-    Every row has a cell, so no symbol is unknown.
+    Every row has a class, so no symbol is unknown.
     """
 
-    partition: Partition = field(kw_only=True)
+    partition: ClassPartition = field(kw_only=True)
 
-    prints_symbols = False  # a model, or a list, writes what stands for a cell
+    prints_symbols = False  # a model writes what stands for a class
 
     @classmethod
-    def of(cls, layout: Layout, partition: Partition) -> CellLayout:
+    def of(cls, layout: Layout, partition: ClassPartition) -> CellLayout:
         """Layout of the same table whose public columns are one symbol."""
         name = "cell"
         while name in layout.sensitive:
@@ -344,7 +344,7 @@ class CellLayout(Layout):
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Columns that the cell of a row depends on."""
+        """Columns that the class of a row depends on."""
         return self.partition.names
 
     @property
@@ -361,39 +361,39 @@ class CellLayout(Layout):
         return self
 
     def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
-        """Columns of a batch, the cells of its rows among them."""
+        """Columns of a batch, the classes of its rows among them."""
         return _CellColumns(self, source, workers, first)
 
     def columns_of(self, source: Mapping[str, Any], cells: NDArray[np.int32]) -> Columns:
-        """The same of rows whose cells are known."""
+        """The same of rows whose classes are known."""
         found = _CellColumns(self, source)
         found.check_missing()
         vars(found)["_cells"] = pa.array(cells)
         return found
 
 
-def bare_partition(layout: Layout) -> Partition | None:
-    """The partition of a layout without counts of rows; None if its symbols are tuples."""
-    return layout.partition.without_rows() if isinstance(layout, CellLayout) else None
+def classes_of(layout: Layout) -> ClassPartition | None:
+    """Latent classes of a layout; None if its symbols are tuples."""
+    return layout.partition if isinstance(layout, CellLayout) else None
 
 
-def through_cells(layout: Layout, partition: Partition | None) -> Layout:
-    """Layout of columns through a partition of the rows by the public ones, if there is one.
+def through_cells(layout: Layout, partition: ClassPartition | None) -> Layout:
+    """Layout of columns through latent classes of the public ones, if there are any.
 
     Raises
     ------
     InvalidParameter
-        If it is one by other columns.
+        If they are of other columns.
     """
     if partition is None:
         return layout
     if partition.names != layout.public or layout.labelled or not set(layout.bins) <= set(layout.sensitive):
-        raise InvalidParameter("its cells are those of other columns")
+        raise InvalidParameter("its classes are those of other columns")
     return CellLayout.of(layout, partition)
 
 
 class _CellColumns(Columns):
-    """Columns of one batch, and the cell of each row as one more."""
+    """Columns of one batch, and the class of each row as one more."""
 
     layout: CellLayout
 

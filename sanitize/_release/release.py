@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanitize._release.design import Design, Specification, restrict
-from sanitize._release.layout import Layout
+from sanitize._release.layout import Layout, classes_of
 from sanitize._tables.columns import UNSEEN, factorize, look_up
 from sanitize.binning import is_numeric
 from sanitize.channel import Channel
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from sanitize.binning import Bins
     from sanitize.classes import ClassPartition
     from sanitize.joint import ContingencyTable
-    from sanitize.printing import Printer
 
 
 def refuse_changed(columns: Mapping[str, ArrowColumn], known: Alphabet, binned: Container[str]) -> None:
@@ -97,8 +96,6 @@ class Release(Design):
     layout : Layout
     spec : Specification
     handle_unknown : {"high_risk", "error"}
-    printer : Printer or None
-        Prints released symbols that stand for rows of several columns.
     beside : dict of str to object
         What an estimator shows of it too, by the name of the attribute.
     """
@@ -106,7 +103,6 @@ class Release(Design):
     layout: Layout
     spec: Specification
     handle_unknown: Unknown = "high_risk"
-    printer: Printer | ClassPartition | None = None
     beside: Mapping[str, Any] = field(default_factory=dict)
 
     def kept_by(self, designer: Any) -> None:
@@ -121,15 +117,20 @@ class Release(Design):
         return replace(self, **vars(channel), layout=self.layout.bare(), spec=spec, beside={})
 
     @property
+    def classes(self) -> ClassPartition | None:
+        """Latent classes, which write the rows; None where released symbols are tuples."""
+        return classes_of(self.layout)
+
+    @property
     def output_columns(self) -> tuple[str, ...]:
         """Names of the columns that are printed."""
-        return self.channel.outputs.columns if self.printer is None else self.printer.names
+        return self.channel.outputs.columns if self.classes is None else self.classes.names
 
     @property
     def printed_levels(self) -> dict[str, pa.Array]:
         """Values that each printed column may have."""
-        if self.printer is not None:
-            return self.printer.values
+        if self.classes is not None:
+            return self.classes.values
         outputs = self.channel.outputs
         return dict(zip(outputs.columns, outputs.levels, strict=True))
 
@@ -185,7 +186,7 @@ class Release(Design):
             if self.handle_unknown == "error":
                 raise UnknownSymbol(self.layout.public, n_unseen)
             # A column most of whose values are unknown makes most rows unknown: a few strangers are not worth a look.
-            if self.printer is None and 2 * n_unseen > len(codes):
+            if self.classes is None and 2 * n_unseen > len(codes):
                 refuse_changed(self.layout.columns(source), self.channel.inputs, self.layout.bins)
             codes[unseen] = self.fallback
         return codes, n_unseen
@@ -203,7 +204,7 @@ class Release(Design):
         start : int
             Number of the first row: it draws the same whatever batch it comes in.
         workers : int
-            Threads that find and print the cells of a tree; the rows do not depend on it.
+            Threads that find and write latent classes; the rows do not depend on it.
         """
         codes, n_unseen = self.encode(source, workers)
         warn_of_unseen(n_unseen, len(codes))
@@ -219,8 +220,8 @@ class Release(Design):
         self, released: NDArray[Any], words: RandomWords, start: int = 0, workers: int = 1
     ) -> dict[str, pa.Array]:
         """Printed columns of released codes: dictionary arrays, or drawn values for binned columns."""
-        if self.printer is not None:
-            return self.printer.decode(released.astype(np.int32, copy=False), words, start, workers)
+        if self.classes is not None:
+            return self.classes.decode(released.astype(np.int32, copy=False), words, start, workers)
         columns = dict(self.channel.outputs.decode(released))
         for lane, name in enumerate(sorted(self.layout.bins)):
             if name in columns and name in self.drawn_bins:

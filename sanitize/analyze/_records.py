@@ -112,7 +112,7 @@ def split(table: Table, channel: Channel, columns: Sequence[str]) -> tuple[Hidde
     if lost:
         raise ColumnError(
             f"the table holds no column {lost[0]!r}, which this channel prints: it does not tell by what rows err that "
-            "stand for cells of a tree, or that lost released columns; compare models by sanitize.attack.downstream, "
+            "are generated, or that lost released columns; compare models by sanitize.attack.downstream, "
             "or release the columns by another mechanism",
             lost[0],
         )

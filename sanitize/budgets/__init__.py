@@ -16,7 +16,6 @@ from sanitize.budgets._budgets import forgiven as forgiven
 from sanitize.budgets._budgets import furthest as furthest
 from sanitize.budgets._budgets import limit_rows as limit_rows
 from sanitize.budgets._budgets import limited as limited
-from sanitize.budgets._budgets import limits_among as limits_among
 from sanitize.budgets._budgets import limits_for as limits_for
 from sanitize.budgets._budgets import limits_seen as limits_seen
 from sanitize.budgets._budgets import loosest as loosest

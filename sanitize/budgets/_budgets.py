@@ -215,8 +215,8 @@ class LiftBudget(_LiftBased):
             if name not in ("lower", "upper") or self._times is None:
                 raise AttributeError(name)
             raise InvalidBudget(
-                "limits by sensitive value are not taken here, but by watchdog, subset merging, trees and the optimal "
-                "and subset random responses: give one at_most and one at_least for all values"
+                "limits by sensitive value are not taken here, but by watchdog, subset merging, latent classes and the "
+                "optimal and subset random responses: give one at_most and one at_least for all values"
             )
 
     def __eq__(self, other: object) -> bool:
@@ -367,13 +367,6 @@ def limited(lower: _Limits, upper: _Limits) -> LiftBudget:
     made = object.__new__(LiftBudget)
     vars(made).update(sides | one)
     return made
-
-
-def limits_among(budget: Budget, rows: NDArray[np.intp]) -> Budget:
-    """The budget for some of the sensitive symbols alone."""
-    if not isinstance(budget, LiftBudget):
-        return budget
-    return limited(*(side[rows] if isinstance(side, np.ndarray) else side for side in (budget.lower, budget.upper)))
 
 
 def tightest(limits: _Limits) -> float:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _LANE = (1 << 21) + 8  # beside those of the model
 
 
-class ClassPartition(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag="classes"):
+class ClassPartition(Declared, frozen=True, eq=False, dict=True):
     """Draws a latent class for each row, the same for the same rows in the same places, and writes rows of classes.
 
     S - X - class is a Markov chain, so what is certified for classes holds for whole rows. Rows that come together draw
@@ -97,10 +97,6 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True, tag_field="kind
     def columns(self) -> list[ClassColumn]:
         """What is written in each column, in their order."""
         return self.model.columns
-
-    def without_rows(self) -> Self:
-        """The partition itself: it holds no count of rows."""
-        return self
 
     @property
     def words(self) -> NoiseKey:

@@ -116,7 +116,7 @@ def skeleton(source: SourceLike, description: TableDescription | None = None) ->
     # Combinations of the public columns that would have too few rows each.
     sizes = (N_BINS if survey.needs_bins else survey.n_values + survey.missing for survey in roles["public"])
     is_whole = math.prod(sizes) * TUPLE_ROWS > n_rows and len(roles["public"]) > 1
-    # A tree counts rows: whoever has several is released whole, or by tuples.
+    # A certificate of latent classes counts rows: whoever has several is released whole, or by tuples.
     several = [survey for survey in roles["drop"] if survey.people and survey.n_values * _ROWS_EACH <= n_rows]
     person = max(several, key=lambda survey: survey.n_values, default=None)
     if person is not None and not is_whole:

@@ -28,12 +28,12 @@ from sanitize._files.open import path_of
 from sanitize._files.outputs import written
 from sanitize._files.source import bytes_of
 from sanitize._files.system import wait_for_lock
-from sanitize._release.layout import Layout, bare_partition, through_cells
+from sanitize._release.layout import Layout, classes_of, through_cells
 from sanitize.binning import Bins, DateBins, Joined
 from sanitize.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
 from sanitize.channel import Channel, ChannelForm
+from sanitize.classes import ClassPartition
 from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, SourceError, TargetError
-from sanitize.trees import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -70,7 +70,7 @@ class _EntryForm(Declared, frozen=True, eq=False):
     number: Annotated[str, said("16 hexadecimal digits", pattern=r"^[0-9a-f]{16}\Z")]
     sensitive: _Names
     public: _Names
-    partition: Partition | None
+    partition: ClassPartition | None
     bins: dict[str, _RecordedBins | DateBins | Joined]
     channel: ChannelForm
     fallback: Count
@@ -132,9 +132,9 @@ class Entry:
     @classmethod
     def of(cls, release: Release, key: str | None, receipt: str | None = None) -> Entry:
         """A release that is about to happen."""
-        # A row of a whole table is printed from a released cell alone, so the cell is all that it tells.
+        # A generated row is written from a released class alone, so the class is all that it reveals.
         plain = Layout(release.layout.sensitive, release.layout.read, dict(release.layout.bins))
-        layout = through_cells(plain, bare_partition(release.layout))
+        layout = through_cells(plain, classes_of(release.layout))
         return cls(os.urandom(8).hex(), layout, release.channel, release.fallback, "", key, receipt)
 
     def encode(self, source: Mapping[str, Any], first: int = 0) -> NDArray[np.int32]:
@@ -152,7 +152,7 @@ class Entry:
             else _RecordedBins(own.column, own.edges, learned=False, whole=False, symbols=own.labels)
             for name, own in layout.bins.items()
         }
-        columns = layout.sensitive, layout.read, bare_partition(layout), bins
+        columns = layout.sensitive, layout.read, classes_of(layout), bins
         digests = self.digest, self.key, self.receipt
         return _EntryForm(self.number, *columns, self.channel.form(), self.fallback, *digests)
 

@@ -7,8 +7,7 @@ __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
 # Names of the stub that are for other rooms only, or what a call returns.
 _FOR_ROOMS = {
-    *("MOST_MERGED", "MOST_PAIRED", "Method", "RandomResponse", "as_lift_budget", "blocks_within"),
-    *("certified_random_response", "certified_merging", "least_shown", "product_channel", "response_names"),
-    *("rows_needed", "rows_of_cells", "tree_merging", "tree_random_response"),
+    *("Method", "RandomResponse", "as_lift_budget", "certified_merging", "certified_random_response"),
+    *("least_shown", "product_channel", "response_names", "rows_needed"),
 }
 __all__ = sorted(set(_names) - _FOR_ROOMS)

@@ -39,14 +39,7 @@ from ._random_response.subset import (
 from ._random_response.tail import tail_random_response as tail_random_response
 from ._response_solver.mixture import RandomResponse as RandomResponse
 from ._response_solver.repair import response_names as response_names
-from ._trees.blocks import (
-    blocks_within as blocks_within,
-    tree_merging as tree_merging,
-    tree_random_response as tree_random_response,
-)
 from ._certified.certified import (
-    MOST_MERGED as MOST_MERGED,
-    MOST_PAIRED as MOST_PAIRED,
     as_lift_budget as as_lift_budget,
     certified_random_response as certified_random_response,
     certified_merging as certified_merging,
@@ -54,5 +47,4 @@ from ._certified.certified import (
 from ._certified.foresight import (
     least_shown as least_shown,
     rows_needed as rows_needed,
-    rows_of_cells as rows_of_cells,
 )

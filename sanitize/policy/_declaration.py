@@ -40,8 +40,7 @@ GRID = "gaussian-channel"
 # Of whole tables, which are released through one channel alone.
 CLASSES = "latent-classes"
 _LIFT_FAMILY = tuple(name for name, (_, notions) in MECHANISMS.items() if "lift" in notions)
-_NOT_GRID = tuple(name for name in MECHANISMS if name != GRID)
-_TUPLES = tuple(name for name in _NOT_GRID if name != CLASSES)
+_TUPLES = tuple(name for name in MECHANISMS if name not in (GRID, CLASSES))
 _SEARCHES = ("optimal-random-response", "subset-random-response")
 _DESIGNS = (*_SEARCHES, "subset-merging", "watchdog")
 

@@ -85,7 +85,8 @@ def propose(policy: Policy, columns: Mapping[str, Any], n_rows: int) -> tuple[Pr
     columns have fewer than five rows each on average; latent classes are proposed where bins leave it so. Text of more
     than 50 values then needs a hierarchy, and text that differs in most rows names them and is proposed to be left out.
     A sensitive column needs bins where its numbers or dates have fewer than 50 rows each. Edges are rounded quantiles
-    of the rows, marked as learned; under a confidence, whose symbols are fixed before any row is seen, they are left open.
+    of the rows, marked as learned; under a confidence, whose symbols are fixed before any row is seen, they are left
+    open.
 
     Parameters
     ----------

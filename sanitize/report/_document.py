@@ -326,7 +326,7 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
     n_single = None if report.n_rows is None else int(np.isclose(of_rows, 1.0, rtol=1e-6, atol=0.0).sum())
     document = claims(report) | {
         "measures": [_exact(vars(measure)) for measure in report.measures],
-        # The distribution is one of cells of a tree: "before" is then of cells as well, which hide rows already.
+        # The distribution is one of latent classes: "before" is then of classes as well, which hide rows already.
         "of_cells": report._of_cells,
         "n_rows": report.n_rows,
         "n_unseen": facts.n_unseen,

@@ -32,7 +32,6 @@ from sanitize.report._verdict import (
     kept_columns,
     measure_all,
     measure_worst_case,
-    measured_before,
     worst_case_of,
 )
 from sanitize.report._views import ReportViews
@@ -266,10 +265,6 @@ class LeakageReport(Verdict, ReportViews):
         self._no_second_look()
         check_same_distribution(curve, self.measures)
         return replace(self, curve=curve)
-
-    def beside(self, rows: JointDistribution) -> LeakageReport:
-        """Report whose raw figures are of S and whole rows, where an input of the channel stands for many of them."""
-        return replace(self, measures=measured_before(self.measures, rows), _beside_rows=True)
 
     def with_findings(self, *findings: Finding) -> LeakageReport:
         """Report that also tells what attacks on the release found; it is not ok if one of them is not.

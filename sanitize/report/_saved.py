@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 _MOST_BYTES = 1 << 28
 # Room for rounding of a figure beside its bound.
 _ROUNDING = 1e-6
-# Mechanisms that certify symbol by symbol, where others have a worst case over a set of distributions.
-_CERTIFIED = ("tree merging", "tree random response", "latent classes")
-
 
 _FIGURE = Number | None
 
@@ -315,8 +312,8 @@ def _check_figures(document: dict[str, Any], *, exposed: bool) -> None:
         )
     worst = {m["name"] for m in document["measures"] if of_source(m) and m["after"] is not None}
     expected = {f"worst_{name}" for name in ("max_log_lift", "min_log_lift", "ldp_sensitive")}
-    # A tree's own certificate takes the place of a worst case.
-    lacks = not worst and verdict["confidence"] is not None and verdict["mechanism"] not in _CERTIFIED
+    # Latent classes are certified symbol by symbol, where others have a worst case over a set of distributions.
+    lacks = not worst and verdict["confidence"] is not None and verdict["mechanism"] != "latent classes"
     _refuse(lacks or (worst and worst != expected), "the report's worst case lacks a figure")
     useless = is_useless(verdict["state"], [column["share"] for column in document["kept"]])
     wrong = verdict["useless"] != useless or verdict["useless"] is not bool(verdict["lack"])

@@ -76,13 +76,6 @@ def measure_all(
     )
 
 
-def measured_before(found: tuple[Measure, ...], raw: JointDistribution) -> tuple[Measure, ...]:
-    """The same lines with what another distribution tells of S as what there was before."""
-    return tuple(
-        replace(line, before=float(_LEAKAGE[line.name][2](raw))) if line.name in _LEAKAGE else line for line in found
-    )
-
-
 def worst_case_of(
     joint: JointDistribution,
     channel: Channel,
@@ -225,8 +218,7 @@ class Verdict:
     _worst: WorstCase | None = field(default=None, repr=False)
     kept: tuple[KeptColumn, ...] = ()
     origin: Origin | None = None
-    _beside_rows: bool = field(default=False, repr=False)
-    _shapes: list[dict[str, Any]] = field(default_factory=list, repr=False)  # of the columns of a tree
+    _shapes: list[dict[str, Any]] = field(default_factory=list, repr=False)  # of generated rows
 
     @cached_property
     def excess(self) -> NDArray[np.float64]:
@@ -289,7 +281,7 @@ class Verdict:
     @property
     def guesses(self) -> Section:
         """How often whoever knows P_SX finds the one of two people with the secret, by raw and released rows."""
-        raw = "by the cells of the raw rows" if self._of_cells else "by the raw rows"
+        raw = "by the classes of the raw rows" if self._of_cells else "by the raw rows"
         words = "Of two people, one with a secret and one without, the one is found so often, of 100; 50 is guessing."
         heads = ("The secret is found", "of 100")
         rows = ((raw, _found(self._before)), ("by the released rows", _found(self._after)))
@@ -321,8 +313,8 @@ class Verdict:
 
     @property
     def _of_cells(self) -> bool:
-        """Whether raw figures are of cells of a tree, which hide rows of the columns among each other already."""
-        return self._before.public.columns != self.public and not self._beside_rows
+        """Whether raw figures are of latent classes, which hide rows of the columns among each other already."""
+        return self._before.public.columns != self.public
 
     @property
     def _constant(self) -> tuple[str, ...]:

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from sanitize._files.declared import LARGEST, UNSET, Declared, Finite, NonNegative, Unset, Version1, require, said
-from sanitize._release.layout import CellLayout, Layout, Missing, through_cells
+from sanitize._release.layout import Layout, Missing, classes_of, through_cells
 from sanitize.binning import AnyBins
 from sanitize.budgets import BUDGETS
 from sanitize.channel import ChannelForm
 from sanitize.classes import ClassPartition
 from sanitize.errors import InvalidParameter
-from sanitize.printing import Printer, PrintTable
 from sanitize.report import MeasureForm, OptimalityForm
-from sanitize.trees import Partition
 
 if TYPE_CHECKING:
     from sanitize.budgets import Budget
@@ -68,8 +66,7 @@ class SavedForm(Declared, frozen=True, eq=False):
     labelled: tuple[str, ...]
     budget: dict[str, Finite | str | dict[str, Finite | str]]
     channel: ChannelForm
-    partition: Partition | None
-    printer: Printer | None
+    partition: ClassPartition | None
     optimality: OptimalityForm | None
     figures: tuple[MeasureForm, ...]
     warnings: tuple[str, ...]
@@ -85,22 +82,18 @@ class SavedForm(Declared, frozen=True, eq=False):
         require(len(bins) == len(self.bins), "has a column twice", "bins")
         return through_cells(Layout(self.sensitive, self.public, bins, self.missing, labelled), self.partition)
 
-    def writer(self) -> Printer | ClassPartition | None:
-        """What writes the rows of cells; latent classes do it themselves."""
-        require(self.printer is None or not isinstance(self.partition, ClassPartition), "is for a tree", "printer")
-        return self.partition if isinstance(self.partition, ClassPartition) else self.printer
 
-
-def check_fit(layout: Layout, channel: Channel, printer: Printer | ClassPartition | None, output: str) -> None:
+def check_fit(layout: Layout, channel: Channel, output: str) -> None:
     """Refuse parts that do not belong together."""
-    if isinstance(layout, CellLayout) is (printer is None):
-        raise Damaged("cells and what writes their rows go together")
-    if isinstance(layout, CellLayout) and printer is not None:
-        cells, inputs = np.arange(layout.partition.n_cells), channel.inputs
-        if inputs.columns != layout.public or not np.array_equal(inputs.symbols, cells):
-            raise Damaged("its channel is not from the cells of its rows")
-        if printer.n_cells != channel.n_outputs or sorted(printer.names) != sorted(layout.read):
-            raise Damaged("its printer does not print what its channel releases")
+    classes = classes_of(layout)
+    if (output == "model") is (classes is None):
+        raise Damaged("latent classes and generated rows go together")
+    if classes is not None:
+        symbols, cells = channel.inputs, np.arange(classes.n_cells)
+        if symbols.columns != layout.public or not np.array_equal(symbols.symbols, cells):
+            raise Damaged("its channel is not from the classes of its rows")
+        if channel.n_outputs != classes.n_cells:
+            raise Damaged("its classes do not write what its channel releases")
         return
     if channel.inputs.columns != layout.public:
         raise Damaged("its channel is for other columns")
@@ -122,17 +115,8 @@ def check_fit(layout: Layout, channel: Channel, printer: Printer | ClassPartitio
                 raise Damaged("its bins are not those of its channel")
 
 
-def contents_of(layout: Layout, printer: Printer | ClassPartition | None, output: str, channel: Channel) -> str:
+def contents_of(layout: Layout, channel: Channel) -> str:
     """What of the table can be read from a saved release, in words."""
-    if not isinstance(layout, CellLayout) or printer is None:
+    if (classes := classes_of(layout)) is None:
         return f"the {channel.n_inputs} public symbols that were seen, and how frequent those printed alike are"
-    tree = layout.partition
-    if isinstance(tree, ClassPartition):
-        return f"{tree.n_cells} latent classes: how often each level of a column, or of two, is in each of them; no row"
-    n_splits, looked = int((tree.column >= 0).sum()), len(np.unique(tree.column[tree.column >= 0]))
-    words = f"a tree of {n_splits} splits of {looked} columns (thresholds and sets of values learned from the table)"
-    if not isinstance(printer, PrintTable):
-        return f"{words}, and a model of the columns: counts of values and pairs of them that many rows have, no row"
-    if output == "label":
-        return f"{words}, printed as labels"
-    return f"{words}, and what is printed: {int(printer.counts.sum())} whole public rows of the table, by cell"
+    return f"{classes.n_cells} latent classes: how often each level of a column, or of two, is in each of them; no row"

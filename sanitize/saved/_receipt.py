@@ -47,7 +47,7 @@ class _ReceiptForm(Declared, frozen=True, eq=False):
     rows: RowOrder
     source: str
     key: Digest
-    channel: ChannelForm | None
+    channel: ChannelForm
     classes: ClassPartition | None
     sha256: str
 
@@ -69,7 +69,7 @@ class Receipt:
     source : str
         ``sha256:`` and the digest of what was released.
     channel : Channel or None
-        What tuples went through, since a time limit or another processor may design another one.
+        What symbols went through, since a time limit or another processor may design another one.
     made_with : dict of str to str
         Versions of the library and of what decides bytes and last digits.
     digest : str
@@ -130,9 +130,8 @@ class Receipt:
             If its budget is not one of the library's, so that no policy can name it.
         """
         own_budget(release.spec.budget)
-        classes = release.printer if isinstance(release.printer, ClassPartition) else None
-        channel = release.channel.form() if release.printer is None or classes else None
-        made = self.made_with, self.rows, self.source, self.key.key.hex(), channel, classes
+        drawn_from = release.channel.form(), release.classes
+        made = self.made_with, self.rows, self.source, self.key.key.hex(), *drawn_from
         return HiddenText(sealed(_ReceiptForm("sanitize/receipt", 1, _WARNING, *made, "")))
 
     @classmethod
@@ -148,9 +147,8 @@ class Receipt:
         try:
             content = hidden(bytes_of(file))
             form = unsealed(_ReceiptForm, content)
-            channel = None if form.channel is None else form.channel.channel()
             key, digest = NoiseKey(bytes.fromhex(form.key)), hashlib.sha256(content).hexdigest()
-            return cls(key, form.rows, form.source, channel, form.made_with, digest, form.classes)
+            return cls(key, form.rows, form.source, form.channel.channel(), form.made_with, digest, form.classes)
         except (Misfit, InvalidChannel) as error:
             raise SourceError(f"{file.name} is not a receipt that can be used here: {error}") from None
 

@@ -2,8 +2,8 @@
 
 What is saved is what a new file needs: the channel, the roles of the columns, bins, the budget and the figures of
 the fit in four digits. The distribution of (S, X), counts and keys are not. The channel does tell some of P_X: a
-released symbol is printed as a public one with the frequencies of its group. A tree tells more: its thresholds, and
-the rows that it prints from. Whoever may write to the saved text decides what is released by it, so keep it like code.
+released symbol is printed as a public one with the frequencies of its group. Latent classes tell more: how frequent
+values are in each. Whoever may write to the saved text decides what is released by it, so keep it like code.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from sanitize._files.source import Numbers, bytes_of
 from sanitize._formatting import rounded
 from sanitize._release.design import Specification
 from sanitize._release.designer import Designer, Prepared
-from sanitize._release.layout import CellLayout, bare_partition
+from sanitize._release.layout import CellLayout, classes_of
 from sanitize._release.release import Release, bare_design, no_mechanism
 from sanitize._sampling.noise import NoiseKey, hidden
 from sanitize._version import __version__
 from sanitize.binning import AnyBins, is_numeric
 from sanitize.budgets import budget_from_dict, budget_to_dict, nameless
-from sanitize.classes import ClassPartition
 from sanitize.errors import InvalidParameter, SanitizeError
 from sanitize.report import (
     ALONE,
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
     from sanitize.budgets import Budget
     from sanitize.channel import Channel
     from sanitize.measures import Measure
-    from sanitize.printing import Printer
     from sanitize.report import Audience, LeakageReport
     from sanitize.saved._form import Output
 
@@ -69,8 +67,8 @@ class SavedRelease:
     fitted on; new rows that hold the sensitive columns too are measured as held-out rows. Values that were not
     there at fit are refused and nothing is written.
 
-    Releases of whole tables (`TreeMerging`, `TreeRandomResponse`) keep their tree and what it prints from: see
-    ``contents``, and keep such a text like the table itself.
+    A release of a whole table (`LatentClassRelease`) keeps its latent classes: see ``contents``, and keep such a text
+    like the table itself.
 
     Attributes
     ----------
@@ -108,7 +106,6 @@ class SavedRelease:
     secret_dp: tuple[float, float] | None = field(repr=False)
     record_dp: tuple[float, float] | None = field(repr=False)
     _layout: Layout = field(repr=False)
-    _printer: Printer | ClassPartition | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, sanitizer: Designer) -> SavedRelease:
@@ -133,9 +130,9 @@ class SavedRelease:
         facts = report.facts
         design = own_budget(release.spec.budget), release.channel.with_optimality(optimality)
         said = tuple(map(_in_four_digits, report.measures)), tuple(grave(claims(report)))
-        promises, printing = (facts.secret_dp, facts.record_dp), (release.layout, release.printer)
         mechanism = release_note(report)["mechanism"]  # by which files of new rows call it, too
-        return cls(mechanism, cast("Output", facts.output), *design, *said, *promises, *printing)
+        output, promises = cast("Output", facts.output), (facts.secret_dp, facts.record_dp)
+        return cls(mechanism, output, *design, *said, *promises, release.layout)
 
     @property
     def sensitive(self) -> tuple[str, ...]:
@@ -150,7 +147,7 @@ class SavedRelease:
     @property
     def contents(self) -> str:
         """What of the table that it was fitted on can be read from it, in words; no value is quoted."""
-        words = contents_of(self._layout, self._printer, self.output, self.channel)
+        words = contents_of(self._layout, self.channel)
         if self.record_dp is not None:
             return f"{words}; all of it was learned from noisy counts"
         return words if self.secret_dp is None else f"{words}; all figures about secrets are of noisy counts"
@@ -189,20 +186,18 @@ class SavedRelease:
             form = unsealed(SavedForm, text)
             layout, optimality = form.layout(), None if form.optimality is None else form.optimality.optimality
             channel = form.channel.channel().with_optimality(optimality)
-            check_fit(layout, channel, printer := form.writer(), form.output)
+            check_fit(layout, channel, form.output)
             design = budget_from_dict(form.budget), channel
             said = tuple(figure.measure() for figure in form.figures), form.warnings
-            promises, printing = (form.secret_dp, form.record_dp or None), (layout, printer)
-            return cls(form.mechanism, form.output, *design, *said, *promises, *printing)
+            return cls(form.mechanism, form.output, *design, *said, form.secret_dp, form.record_dp or None, layout)
         except (Misfit, SanitizeError) as error:
             raise Damaged(error) from None
 
     def bound(self, layout: Layout | None = None) -> Release:
         """The release that encodes, draws and writes rows, perhaps with a layout of another key of classes."""
-        # Whatever is drawn from cells is drawn by the printer.
         output: ReleaseMode = "label" if self.output == "label" else "resample"
         spec, layout = Specification(self.mechanism, no_mechanism, self.budget, output=output), layout or self._layout
-        return Release(**vars(bare_design(self.channel)), layout=layout, spec=spec, printer=self._printer)
+        return Release(**vars(bare_design(self.channel)), layout=layout, spec=spec)
 
     @property
     def numbers(self) -> Numbers:
@@ -256,11 +251,9 @@ class SavedRelease:
         mechanism, output, record_dp = self.mechanism, self.output, self.record_dp or UNSET
         bins, labelled = tuple(bins for _, bins in sorted(layout.bins.items())), tuple(sorted(layout.labelled))
         columns = layout.sensitive, layout.read, layout.missing, bins, labelled
-        printer = None if isinstance(self._printer, ClassPartition) else self._printer  # which the layout has
-        design = budget_to_dict(self.budget), channel.form(), bare_partition(layout), printer
-        figures = tuple(map(MeasureForm.of, self.figures))
-        said = OptimalityForm.of(channel.optimality), figures, self.warnings, self.secret_dp
-        return SavedForm("sanitize/release", 1, __version__, mechanism, output, *columns, *design, *said, "", record_dp)
+        design = budget_to_dict(self.budget), channel.form(), classes_of(layout), OptimalityForm.of(channel.optimality)
+        said = tuple(map(MeasureForm.of, self.figures)), self.warnings, self.secret_dp, ""
+        return SavedForm("sanitize/release", 1, __version__, mechanism, output, *columns, *design, *said, record_dp)
 
 
 def _in_four_digits(line: Measure) -> Measure:

@@ -17,7 +17,6 @@ from sanitize._files.source import Numbers
 from sanitize._limits import SQL_LINES
 from sanitize._release.designer import Designer
 from sanitize._release.first_pass import Counted, FirstPass
-from sanitize._release.layout import CellLayout
 from sanitize._release.people import ROW
 from sanitize._sampling.alias_method import Buckets, bits_of
 from sanitize._sampling.noise import HiddenText, NoiseKey, hidden
@@ -25,13 +24,10 @@ from sanitize._tables.columns import as_arrow, value_type
 from sanitize._tables.frame import Table
 from sanitize.binning import DateBins, Joined, is_numeric, is_of_dates
 from sanitize.channel import SCALE_BITS
-from sanitize.classes import ClassPartition
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.policy import WHOLE
-from sanitize.printing import PrintTable
+from sanitize.policy import CLASSES
 from sanitize.report import rendered
 from sanitize.saved import SavedRelease
-from sanitize.trees import Tree
 
 try:
     from sqlglot import exp
@@ -51,7 +47,6 @@ if TYPE_CHECKING:
     from sanitize.channel import Channel
     from sanitize.policy import Policy
     from sanitize.transformers import Sanitizer
-    from sanitize.trees import Levels
 
 Frame = TypeVar("Frame")
 Arrays: TypeAlias = "tuple[NDArray[Any], ...]"
@@ -62,6 +57,7 @@ COUNT = "n_rows"
 # A hash has so many words of 64 bits, of which the first 62 count: one for each stage that draws.
 _WORDS = 4
 _TIED_BITS = 64 - SCALE_BITS
+_NO_ROWS = "SQL generates no rows of whole tables: release the result of a query with sanitize.release_file"
 
 
 @dataclass(frozen=True)
@@ -112,7 +108,7 @@ class Database:
         Raises
         ------
         InvalidParameter
-            If the policy asks for a tree, which is grown from rows, or cuts dates.
+            If the policy asks for latent classes, which are fitted to rows, or cuts dates.
         """
         coder, shown, groups = Coder(self.dialect), [], []
         bins = {name: edges for channel in policy.channels for name, edges in channel.bins.items()}
@@ -170,7 +166,7 @@ class Database:
         Raises
         ------
         InvalidParameter
-            If the release cannot be said in SQL: it prints rows of a tree, reads dates, or has too many symbols.
+            If the release cannot be said in SQL: it generates rows, reads dates, or has too many symbols.
         """
         if self.row_id is None:
             raise InvalidParameter("a release needs row_id: a column that is different in each row")
@@ -337,10 +333,8 @@ def bound_of(saved: SavedRelease | Designer, row_id: str) -> Release:
     bound = replace(whole.bound(), handle_unknown="error")
     if row_id in {*bound.layout.sensitive, *bound.layout.read, *bound.output_columns}:
         raise InvalidParameter(f"the row id {row_id!r} is sensitive or released; ids stay where they are")
-    if isinstance(bound.printer, ClassPartition):
-        raise InvalidParameter("SQL generates no rows: release the result of a query with sanitize.release_file")
-    if isinstance(bound.layout, CellLayout) and whole.output != "label":
-        raise InvalidParameter(f"SQL prints no rows of a tree with output={whole.output!r}: fit it with output='label'")
+    if bound.classes is not None:
+        raise InvalidParameter(_NO_ROWS)
     for name, bins in bound.layout.bins.items():
         if isinstance(bins, Joined) and name in bound.layout.read:
             raise InvalidParameter(f"column {name!r} has values joined; join them in a view, and release that")
@@ -359,10 +353,7 @@ def refuse_type(name: str, *, is_fit: bool) -> None:
 
 def printed_columns(bound: Release) -> dict[str, pa.Array]:
     """What each released symbol is printed as; numbers cut into bins are printed as labels."""
-    every = np.arange(bound.channel.n_outputs, dtype=np.int32)
-    if isinstance(bound.printer, PrintTable):  # one row of labels for each, so that nothing is drawn
-        return bound.printer.decode(every, NoiseKey.from_seed(0))
-    return dict(bound.channel.outputs.decode(every))
+    return dict(bound.channel.outputs.decode(np.arange(bound.channel.n_outputs, dtype=np.int32)))
 
 
 def counted_columns(policy: Policy) -> tuple[str, ...]:
@@ -373,8 +364,8 @@ def counted_columns(policy: Policy) -> tuple[str, ...]:
     InvalidParameter
         If counts are not enough, or a column has the name of the counts.
     """
-    if any(channel.mechanism in WHOLE for channel in policy.channels):
-        raise InvalidParameter("a tree is grown from rows, not from counts: fit one with output='label' on the table")
+    if any(channel.mechanism == CLASSES for channel in policy.channels):
+        raise InvalidParameter(_NO_ROWS)
     if policy.unit is not None or policy.ledger is not None or policy.receipt is not None:
         raise InvalidParameter("a database books nothing: release by unit, ledger or receipt from Python")
     if policy.person not in (None, ROW):
@@ -409,29 +400,14 @@ class Coder:
         return exp.select(*named).from_(exp.values(lines, alias="listed"))
 
     def codes(self, bound: Release) -> list[exp.Expression]:
-        """Code of each column of a row, or level of each column of a tree; NULL for a value that was not seen."""
+        """Code of each column of a row; NULL for a value that was not seen."""
         layout, inputs = bound.layout, bound.channel.inputs
-        if isinstance(layout, CellLayout):
-            tree = layout.partition
-            assert isinstance(tree, Tree)
-            return [self.level(levels) if j in tree.column else literal(0) for j, levels in enumerate(tree.columns)]
         return [
             self.interval(name, layout.bins[name].edges[1:-1], len(level))
             if name in layout.bins
             else self.looked_up(name, level.to_pylist(), level.type, range(len(level)), len(level))
             for name, level in zip(inputs.columns, inputs.levels, strict=True)
         ]
-
-    def level(self, levels: Levels) -> exp.Expression:
-        """Level of a column of a tree."""
-        name, values = levels.name, levels.values.to_pylist()
-        if levels.is_ordered:
-            refuse_type(name, is_fit=is_numeric(levels.values.type))
-            return self.interval(name, values[1:], levels.missing)
-        codes = [*range(len(values)), *levels.pool.tolist()]
-        values += [] if levels.pooled is None else levels.pooled.to_pylist()
-        found = self.looked_up(name, values, levels.values.type, codes, levels.missing)
-        return exp.Coalesce(this=found, expressions=[literal(levels.n_levels - 1)])
 
     def column(self, name: str) -> exp.Expression:
         """A column of the table; with its table's name, or SQLite would read an absent one as a text."""
@@ -470,23 +446,11 @@ class Coder:
 def symbol_of(bound: Release) -> tuple[str, list[tuple[Any, int]]]:
     """Number of a row's public symbol from its codes k0, k1, ..., and what code of the channel each number is."""
     inputs = bound.channel.inputs
-    if isinstance(bound.layout, CellLayout):
-        assert isinstance(bound.layout.partition, Tree)
-        return cell_of(bound.layout.partition, 0), [(cell, cell) for cell in range(len(inputs))]
     symbol, numbers = "CAST(0 AS BIGINT)", np.zeros(len(inputs), object)  # beyond 64 bits it is refused, not wrapped
     for i, level in enumerate(inputs.levels):
         size = len(level) + 1
         symbol, numbers = f"({symbol}) * {size} + k{i}", numbers * size + inputs.codes[:, i]
     return symbol, [(literal(int(number)), code) for code, number in enumerate(numbers)]
-
-
-def cell_of(tree: Tree, node: int) -> str:
-    """Cell of a row below a node, from its levels k0, k1, ..."""
-    if tree.column[node] < 0:
-        return str(np.searchsorted(tree.cell_nodes, node))
-    left, right = (cell_of(tree, side) for side in tree.sides[node].tolist())
-    goes = ", ".join(map(str, np.flatnonzero(tree.goes_left[node])))
-    return f"CASE WHEN k{tree.column[node]} IN ({goes}) THEN {left} ELSE {right} END"
 
 
 def literal(value: Any) -> exp.Expression:

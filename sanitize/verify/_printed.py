@@ -1,12 +1,10 @@
-"""Printed rows of a release as the released symbols that they were printed from, for tuples and for whole tables."""
+"""Printed rows of a release as the released symbols that they were printed from."""
 
 from __future__ import annotations
 
 import itertools
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sanitize._release.layout import CellLayout
 from sanitize._sampling.noise import NoiseKey
-from sanitize._tables.columns import as_arrow, masked, value_type
-from sanitize._tables.keys import Positions
-from sanitize.alphabet import Alphabet
+from sanitize._tables.columns import value_type
 from sanitize.binning import as_numbers
-from sanitize.channel import Channel
 from sanitize.parquet import released_schema, typed
-from sanitize.printing import PrintTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,8 +90,8 @@ def _in_doubt(bins: Bins, column: Any) -> Iterator[tuple[int, NDArray[np.bool_]]
 
 
 @dataclass(eq=False)
-class Reader(ABC):
-    """Tells which symbol each printed row stands for.
+class PrintedSymbols:
+    """Tells which symbol each printed row stands for, whose columns are symbols, or numbers drawn in their bins.
 
     Attributes
     ----------
@@ -110,40 +103,9 @@ class Reader(ABC):
     release: Release
     doubtful: set[tuple[str, int]] = field(default_factory=set)
 
-    @property
-    def channel(self) -> Channel:
-        """To the symbols that printing tells apart."""
-        return self.release.channel
-
-    @abstractmethod
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
         """Released symbol of each printed row; -1 where the release prints no such row."""
-
-    @cached_property
-    def _rows(self) -> tuple[Alphabet, NDArray[np.int32]]:
-        """Rows that are printed, of whatever cell, and which of them each entry of the print table is."""
-        printer = self.release.printer
-        assert isinstance(printer, PrintTable)
-        columns = zip(printer.values.items(), printer.codes.T, strict=True)
-        printed = {
-            name: pa.DictionaryArray.from_arrays(masked(codes, codes < 0), values) for (name, values), codes in columns
-        }
-        rows = Alphabet.from_table(printed, printer.names)
-        return rows, rows.encode(printed)
-
-
-def reader_of(release: Release) -> Reader:
-    """Who reads the rows of a release."""
-    if release.printer is None:
-        return _Tuples(release)
-    return _Labels(release) if release.spec.output == "label" else Cells(release)
-
-
-class _Tuples(Reader):
-    """Rows whose columns are the symbols themselves, or numbers drawn in their bins."""
-
-    def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
-        outputs = self.channel.outputs
+        outputs = self.release.channel.outputs
         bins = {name: own for name, own in self.release.drawn_bins.items() if name in batch}
         codes = outputs.encode({**batch, **{name: own.assign(batch[name])[0] for name, own in bins.items()}})
         unknown = np.flatnonzero(codes < 0)
@@ -156,41 +118,3 @@ class _Tuples(Reader):
         for name, own in bins.items():
             self.doubtful.update((name, place) for place, at in _in_doubt(own, batch[name]) if at.any())
         return codes
-
-
-class Cells(Reader):
-    """Real rows of a whole table: the tree finds the cell that a row was printed from."""
-
-    def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
-        layout, (rows, _) = self.release.layout, self._rows
-        assert isinstance(layout, CellLayout)
-        cells = layout.partition.assign({name: as_arrow(batch[name], name) for name in layout.partition.names})
-        found = rows.encode(batch)
-        pairs = np.where(found < 0, -1, cells * np.int64(len(rows)) + found)
-        return np.where(self._pairs.of(pairs) >= 0, cells, -1).astype(np.int32)
-
-    @cached_property
-    def _pairs(self) -> Positions:
-        """Pairs of a cell and a row that is printed for it."""
-        (rows, of_entry), printer = self._rows, self.release.printer
-        assert isinstance(printer, PrintTable)
-        cells = np.repeat(np.arange(printer.n_cells), np.diff(printer.starts))
-        return Positions(np.unique(cells * len(rows) + of_entry), printer.n_cells * len(rows))
-
-
-class _Labels(Reader):
-    """Rows of intervals and sets, each of which names a released symbol, or several that have one label."""
-
-    @cached_property
-    def channel(self) -> Channel:
-        """To labels: symbols that print the same are one."""
-        (rows, of_symbol), made = self._rows, self.release.channel
-        return made if len(rows) == len(of_symbol) else made.then(Channel.merge(self._numbers[of_symbol]))
-
-    @cached_property
-    def _numbers(self) -> NDArray[np.intp]:
-        """Number of each row of labels, in the order of the symbols."""
-        return np.unique(self._rows[1], return_index=True)[1].argsort().argsort()
-
-    def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
-        return np.append(self._numbers, -1).astype(np.int32)[self._rows[0].encode(batch)]

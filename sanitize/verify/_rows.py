@@ -18,7 +18,7 @@ from sanitize._release.random_order import log_cells
 from sanitize._release.row_order import MOST_SYMBOLS, SymbolOrder
 from sanitize._tables.keys import count, spread
 from sanitize.channel import Channel
-from sanitize.verify._printed import printed_batches, reader_of
+from sanitize.verify._printed import PrintedSymbols, printed_batches
 from sanitize.verify._verification import Check
 
 if TYPE_CHECKING:
@@ -135,8 +135,7 @@ def check_rows(
     false_alarm : float
         Largest chance that an honest release fails any of the checks.
     """
-    reader = reader_of(release)
-    channel = reader.channel
+    reader, channel = PrintedSymbols(release), release.channel
 
     blocks = read_once(lambda: map(reader.codes, printed_batches(source, released, release)), channel.n_outputs)
     y_counts, unknown = np.zeros(channel.n_outputs, np.int64), 0

@@ -25,11 +25,9 @@ from sanitize._release.designer import RecipeDesigner, check_designer, footer_of
 from sanitize._release.first_pass import FirstPass, check_row_order
 from sanitize._tables.columns import as_arrow
 from sanitize._tolerances import FALSE_ALARM
-from sanitize.classes import ClassPartition
 from sanitize.errors import BudgetExceeded, InvalidChannel, InvalidParameter, RowOrderLeak
 from sanitize.parquet import SecondPass
 from sanitize.policy import Policy, designer_of
-from sanitize.printing import RowModel
 from sanitize.saved import Receipt, SavedRelease, digest_of_source
 from sanitize.verify._canonical import form_checks, write_canonical
 from sanitize.verify._papers import check_papers
@@ -62,9 +60,9 @@ def drawn_again(
 ) -> tuple[LeakageReport | None, list[Check]]:
     """Draw a release again by the channel and the key of its receipt, and compare the bytes.
 
-    Neither is trusted: the channel is measured on the source against the budget, by code that knows no design; trees
-    are grown, models fitted, and labels worded by the code that made the release. The report is that of the channel on
-    the source, where its secrets are known.
+    Neither is trusted: the channel is measured on the source against the budget, by code that knows no design;
+    certified classes are designed again, and labels worded, by the code that made the release. The report is that of
+    the channel on the source, where its secrets are known.
     """
     again = sanitizer if isinstance(sanitizer, SavedRelease) else _copy_for(source, sanitizer)
     path = released.root
@@ -205,8 +203,8 @@ def verify_file(
     """Check a released file or folder, Parquet or CSV, against its source and the policy it was released under.
 
     With the receipt of the release it is proved: its channel is measured on the source against the budget, or, of
-    trees, designed again, and the rows are drawn again and every byte compared. That says that the rows were drawn by
-    this key, not how the key was chosen.
+    certified classes, designed again, and the rows are drawn again and every byte compared. That says that the rows
+    were drawn by this key, not how the key was chosen.
 
     Without one, what is exact is checked: columns, types, the summary, that the file holds nothing but its rows, and
     that the release can print them; and one test of counts and one of order, which together fail an honest release with
@@ -319,11 +317,11 @@ def _without_drawing(
             Check("rows", ok=table.n_rows == written.n_rows, detail=n_rows),
             *form_checks(written, json.loads(footer_of(again.report_, rows))),
         ]
-        if isinstance(release.printer, (RowModel, ClassPartition)):
+        if release.classes is not None:
             with open_source(written_release(written.root), again.numbers) as typed:
                 strange = [
                     column.name
-                    for column in release.printer.columns
+                    for column in release.classes.columns
                     for file in typed.files
                     for batch in typed.batches(file, [column.name])
                     if not column.may_print(as_arrow(batch[column.name], column.name))

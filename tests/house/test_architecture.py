@@ -22,7 +22,7 @@ errors _version _tolerances _limits _checks _formatting _progress
 _sampling _tables _files
 alphabet binning channel joint
 lifts measures notions capacity individual budgets bounds conversions confidence
-tradeoff accounting anonymity classes trees printing mechanisms
+tradeoff accounting anonymity classes mechanisms
 report suggestion plots attack analyze
 _release transformers frame pandas polars
 saved ledger parquet relational policy dask spark verify sql cli __main__ datasets
@@ -81,8 +81,6 @@ DOORS = {
         *TABLES,
         "sanitize/analyze/",
         "sanitize/joint.py",
-        "sanitize/trees/",
-        "sanitize/printing/",
         "sanitize/classes/",
         "sanitize/cli/_meanings.py",
         "sanitize/cli/_policy_skeleton.py",
@@ -331,7 +329,7 @@ def test_other_names_are_attribute_errors():
 
 # Libraries and rooms that a plain release has no use for: each takes longer to load than a small table to release.
 IDLE = ("sklearn", "joblib", "scipy.stats", "scipy.optimize", "jinja2", "narwhals", "polars", "matplotlib")
-IDLE_ROOMS = ("transformers", "suggestion", "tradeoff", "trees", "ledger", "saved", "verify", "attack")
+IDLE_ROOMS = ("transformers", "suggestion", "tradeoff", "classes", "ledger", "saved", "verify", "attack")
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ TASKS = (
     "add an estimator",
     "add a data set",
 )
-HEAVY = 8  # files of a room from which a tree alone does not say where things are
+HEAVY = 8  # files of a room from which its folder alone does not say where things are
 WRITTEN = sorted(
     path.relative_to(ROOT).as_posix()
     for path in (

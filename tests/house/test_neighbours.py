@@ -28,7 +28,7 @@ from tests.support.neighbours import CASES, KEY, estimators, make, neighbours, p
 
 # Artefact of an estimator, by the beginnings of both names -> why it may differ.
 EXCEPTIONS = {
-    ("", "labels"): "groups, and cells of trees, are formed by exact frequencies, as the sentence on people says",
+    ("", "labels"): "groups are formed by exact frequencies, as the sentence on people says",
 }
 # 200 neighbours of each table take a quarter of an hour of one core: SANITIZE_NEIGHBOURS=200 asks for them.
 SHORT, MANY = 3, int(os.environ.get("SANITIZE_NEIGHBOURS", "5"))

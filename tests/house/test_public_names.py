@@ -118,7 +118,6 @@ NAMES = {
     "policy": """
         Policy
     """,
-    "printing": "",
     "relational": """
         Child UnitRelease
     """,
@@ -144,10 +143,9 @@ NAMES = {
     """,
     "transformers": """
         BestSanitizer ExponentialChannel GaussianChannel JointRelease LatentClassRelease OptimalRandomResponse
-        RandomizedResponse RecordDP Sanitizer SecretDP SubsetMerging SubsetRandomResponse TreeMerging
-        TreeRandomResponse Watchdog leakage_scorer utility_scorer
+        RandomizedResponse RecordDP Sanitizer SecretDP SubsetMerging SubsetRandomResponse Watchdog
+        leakage_scorer utility_scorer
     """,
-    "trees": "",
     "verify": """
         verify_file
     """,

@@ -44,7 +44,7 @@ class Situation:
 
 
 WIDE, TIGHT = "lower = 1.0\nupper = 0.5", "lower = 0.1\nupper = 0.1"
-TREE = 'mechanism = "tree-merging"\nconfidence = 0.95'
+CLASSES = 'mechanism = "latent-classes"\nconfidence = 0.95'
 SITUATIONS = {
     "many rows, `confidence = 0.95`": Situation(1000, WIDE, "confidence = 0.95"),
     "few rows": Situation(1, WIDE),
@@ -52,7 +52,7 @@ SITUATIONS = {
     "few rows, a budget of another kind": Situation(1, 'notion = "l1"\nlower = 1.0\nupper = 0.9'),
     "few rows, `confidence = 0.95`, a tight budget": Situation(1, TIGHT, "confidence = 0.95"),
     "few rows, a tight budget": Situation(1, TIGHT),
-    "many rows through a tree, `confidence = 0.95`": Situation(100, WIDE, TREE),
+    "many rows through latent classes, `confidence = 0.95`": Situation(100, WIDE, CLASSES),
     "a kept column beside the channel": Situation(10, WIDE, keep="z"),
     "a kept column that tells too much": Situation(10, TIGHT, keep="x"),
     "no budget": Situation(10, ""),

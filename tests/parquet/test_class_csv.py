@@ -55,7 +55,7 @@ def test_csv_is_released_as_the_same_parquet_is(public, both, tmp_path):
         read = pd.read_csv if raw.suffix == ".csv" else pd.read_parquet
         released.append(read(target, **({"dtype": {"code": str}} if raw.suffix == ".csv" else {})))
         assert sz.verify_file(target, raw, made, rows="keep").ok
-    assert fits[0].fitted_release().printer.numeric == {"age", "weight"}
+    assert fits[0].fitted_release().classes.numeric == {"age", "weight"}
     np.testing.assert_array_equal(*(made.channel_.matrix for made in fits))
     pd.testing.assert_frame_equal(*released, check_dtype=False)
 

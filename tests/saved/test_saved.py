@@ -163,7 +163,7 @@ def test_neither_sensitive_values_nor_keys_nor_counts_are_saved():
     levels = {tuple(state["channel"][end]["columns"]) for end in ("inputs", "outputs")}
     assert levels == {("x", "age")}
     assert set(state) == {*("format", "version", "library_version", "mechanism", "output", "sensitive", "public")} | {
-        *("missing", "bins", "labelled", "budget", "channel", "partition", "printer", "optimality"),
+        *("missing", "bins", "labelled", "budget", "channel", "partition", "optimality"),
         *("figures", "warnings", "secret_dp", "sha256"),
     }
 

@@ -304,7 +304,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         if self.promise is not None:
             report = with_promise(report, self.promise, layout)
         shown = {"classes_": partition.model}
-        return replace(release, layout=layout.bare(), report=report, printer=partition, beside=shown)
+        return replace(release, layout=layout.bare(), report=report, beside=shown)
 
 
 def _written(joint: JointDistribution, design: Callable[..., Channel]) -> Channel:

@@ -11,7 +11,7 @@ from sanitize.attack._attack import Attack
 from sanitize.attack._family.column_tree import levels_of, log_density, most_informative_tree
 from sanitize.attack._scene import Scene
 
-# Levels of a column for pairs and for trees.
+# Levels of a column for pairs and for trees of columns.
 _PAIR_LEVELS, _LEVELS = 64, (16, 64, 256)
 
 

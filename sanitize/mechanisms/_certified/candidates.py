@@ -1,6 +1,6 @@
 """Symbols worth a test, chosen on the rows of the design alone: nodes, blocks, and nodes diluted with others.
 
-Blocks of cells that are likely to pass are put together from the cells of a tree: worst first, at the least loss.
+Blocks of cells that are likely to pass are put together from single cells: worst first, at the least loss.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def candidates(members: Mask, profiles: Profiles, foresight: Foresight) -> spars
     """P(y|cell) up to a factor of each symbol to test, shape (k, n_cells), the largest entry 1.
 
     For each degree of caution, the symbols that would make the best channel if all passed that show so much on the
-    design: of nodes of the tree, agglomerated blocks, and nodes that alone show too little with the least part of
+    design: of nodes of the dendrogram, agglomerated blocks, and nodes that alone show too little with the least part of
     another node, or of one around it, that is enough. The fewer are tested, the less each has to show.
 
     Parameters
     ----------
     members : ndarray of bool, shape (n_nodes, n_cells)
-        Cells below each node of the tree.
+        Cells below each node of a dendrogram.
     profiles : Profiles
         What is to be kept.
     foresight : Foresight

@@ -60,7 +60,7 @@ def certified_random_response(
         Counts of the rows that fitted the classes and of all others. Which rows are which must not depend on
         their values. Fresh ones with noise add up to the rows of each cell, and may be below 0 and no whole numbers.
     members : ndarray of bool, shape (n_nodes, n_cells)
-        Cells below each node of a tree of alike cells.
+        Cells below each node of a dendrogram of alike cells.
     profiles : Profiles
         What is to be kept.
     budget : LiftBudget, LDPBudget or float

@@ -99,14 +99,6 @@ def rows_needed(budget: LiftBudget, p_s: Vector, n_cells: float, confidence: flo
     return np.asarray(np.maximum(_needed(n_cells, confidence) / np.maximum(least, 1e-12), 1.0))
 
 
-def rows_of_cells(budget: LiftBudget, p_s: Vector, n_fresh: float, confidence: float) -> float:
-    """The same by all secrets, where each cell has so many of the fresh rows."""
-    rows = 1.0
-    for _ in range(5):
-        rows = float(rows_needed(budget, p_s, n_fresh / rows, confidence).max())
-    return rows
-
-
 def _needed(n_cells: float, confidence: float) -> float:
     # About four symbols are tested for each cell.
     return needed(max(int(4 * n_cells), 1), 1 - check_confidence(confidence))
