@@ -157,7 +157,9 @@ class Designer(ABC):
             recipe.random_state.bind(fitted.channel, expected.tobytes(), None)  # files are told apart by their counts
         return Prepared(release, expected, words, fitted.report, footer_of(fitted.report, order))
 
-    def draft(self, table: FirstPass, order: RowOrder, *, is_priced: bool = False) -> LeakageReport:
+    def draft(
+        self, table: FirstPass, order: RowOrder, *, is_priced: bool = False, classes: ClassPartition | None = None
+    ) -> LeakageReport:
         """Fit on a table in files and measure, and prepare nothing: for code that compares many designs.
 
         Parameters
@@ -166,11 +168,13 @@ class Designer(ABC):
         order : {"shuffle", "keep"}
         is_priced : bool
             As of `Specification`.
+        classes : ClassPartition, optional
+            Latent classes, in place of a fit.
         """
         self._look_at(table.empty())
         recipe = self.recipe()
         recipe.check_weights(table, order)
-        spec = recipe.for_files(is_priced=is_priced)
+        spec = recipe.for_files(is_priced=is_priced, partition=classes)
         recipe.fit(spec, table, order)[0].kept_by(self)
         return self.report_
 

@@ -278,5 +278,5 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
         recipe = recipe.changed(confidence=None)  # of rows, which are no independent draws
     layout, source = recipe.layout(chosen_rows(book, table))
     spec = replace(recipe.specification(), is_priced=False)
-    fitted = recipe.design(spec, layout, Counted.of(layout, source), words)
+    fitted = recipe.design(spec, layout, Counted.of(layout, source))
     return replace(fitted.bare(), handle_unknown="high_risk"), words

@@ -28,6 +28,7 @@ from sanitize.suggestion import (
 
 if TYPE_CHECKING:
     from sanitize._release.first_pass import FirstPass
+    from sanitize.classes import ClassPartition
     from sanitize.policy._policy import Policy
     from sanitize.report import LeakageReport, Section
 
@@ -55,6 +56,8 @@ class Drafts:
         Of the release that the policy asks for.
     n_symbols : int
         Symbols that a mechanism is designed for.
+    classes : ClassPartition or None
+        Latent classes of the release: they depend on neither the budget nor the sensitive columns.
     found : dict
     compared : dict
         Designs within the budget that "auto" chose among, by mechanism.
@@ -63,6 +66,7 @@ class Drafts:
     policy: Policy
     report: LeakageReport
     n_symbols: int
+    classes: ClassPartition | None = None
     found: dict[Place, LeakageReport] = field(default_factory=dict)
     compared: dict[str, LeakageReport] = field(default_factory=dict)
 
@@ -128,7 +132,7 @@ class Drafts:
         if all(AUTO in OWNERS[key] for key in policy.channels[0].settings):
             with contextlib.suppress(SanitizeError):
                 designer: Any = designer_of(with_mechanism(policy, AUTO))
-                designer.draft(table, policy.rows)
+                designer.draft(table, policy.rows, classes=self.classes)
                 self.know(designer.compared_)
 
     def design(self, table: FirstPass) -> Iterator[Place]:
@@ -139,7 +143,8 @@ class Drafts:
             # A mechanism may be unable to keep to the budget here, or the order of the rows tell too much for it.
             with contextlib.suppress(SanitizeError):
                 if place not in self.found:
-                    self.found[place] = designer_of(self.policy_at(*place)).draft(table, self.policy.rows)
+                    drafted = designer_of(self.policy_at(*place))
+                    self.found[place] = drafted.draft(table, self.policy.rows, classes=self.classes)
             yield place
 
     def policy_at(self, name: str, multiple: float) -> Policy:
@@ -262,7 +267,7 @@ class Drafts:
         """The report of the policy's own mechanism where sensitive values are joined; None where it cannot be had."""
         with contextlib.suppress(SanitizeError):
             changed = designer_of(replace(self.policy, join={**self.policy.join, **join}))
-            return changed.draft(table, self.policy.rows)
+            return changed.draft(table, self.policy.rows, classes=self.classes)
         return None
 
     @property

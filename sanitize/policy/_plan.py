@@ -177,16 +177,17 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
                 names = (*policy.sensitive, *policy.public)
                 proposals = propose(policy, first.sample(names, 100_000), n_rows)
             try:
-                report = sanitizer.prepare(first, policy.rows).report
+                prepared = sanitizer.prepare(first, policy.rows)
             except BudgetExceeded as error:
                 return Plan(error.report, proposals=proposals, refusal=error)
             except ColumnError as error:
                 if not proposals:
                     raise
                 return Plan(None, proposals=proposals, refusal=error)
+            report = prepared.report
             if not advise:
                 return Plan(report)
-        drafts = Drafts(chosen(policy, report), report, sanitizer.channel_.n_inputs)
+        drafts = Drafts(chosen(policy, report), report, sanitizer.channel_.n_inputs, prepared.release.classes)
         # Curves of next to nothing tell nothing: what mends the release comes alone.
         if report.useless and (joins := _joins(drafts, first)):
             return Plan(report, proposals=(*joins, *proposals))

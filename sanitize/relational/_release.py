@@ -247,7 +247,7 @@ class UnitRelease:
         learned = root if flat is None else flat.printed(layout.source)
         root.children = learned.children
         counted = Counted.of(layout, source)
-        fitted = recipe.design(recipe.for_files(), layout, counted, self._words)
+        fitted = recipe.design(recipe.for_files(), layout, counted)
         fitted.report.require()
         self._release: Release = fitted
         self._designer = RecipeDesigner(recipe)

@@ -60,19 +60,16 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         )
         return found
 
-    def design(
-        self, spec: Specification, layout: Layout, counted: Counted, words: RandomWords | None = None, rows: Rows = None
-    ) -> Release:
+    def design(self, spec: Specification, layout: Layout, counted: Counted, rows: Rows = None) -> Release:
         """Design all that fit, and take the one that keeps most; latent classes are among them where rows are there."""
         n_rows = 0 if rows is None else len(rows[layout.public[0]])
         each, made = self._certified(n_rows) if rows is not None else self, []
         if rows is not None and (classes := each._classes(layout, n_rows)):
             with contextlib.suppress(SanitizeError):  # what cannot be released through them keeps nothing
-                noise = random_words(self.random_state) if words is None else words
-                fitted = classes.fitted(layout, rows, noise)
+                fitted = classes.fitted(layout, rows, random_words(self.random_state))
                 known = Counted.of(fitted, rows)
                 draft = replace(classes.specification(), is_priced=False)
-                made.append((classes.design(draft, fitted, known, noise), known.table))
+                made.append((classes.design(draft, fitted, known), known.table))
         return self._claimed(each._chosen(spec, layout, counted, made)[0])
 
     def fit(

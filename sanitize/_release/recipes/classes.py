@@ -246,7 +246,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             spec = replace(spec, facts=replace(spec.facts, warnings=(*spec.facts.warnings, note)))
         # The second pass must see the same rows of each class again, whatever the noise on what was designed by.
         exact = counted.table if self.record_dp is None else copy(counted.table)
-        return self.design(spec, layout, counted, noise), exact
+        return self.design(spec, layout, counted), exact
 
     def _settled(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
         assert isinstance(layout, FittedClasses)
@@ -284,7 +284,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         repeated = [REPEATED] if repeats_too_often(layout.repeats) else []
         return replace(spec.facts, warnings=(*spec.facts.warnings, *found, *repeated), shortage=shortage)
 
-    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Release:
+    def _finished(self, release: Release, counted: Counted) -> Release:
         layout = release.layout
         assert isinstance(layout, FittedClasses)
         partition = layout.partition

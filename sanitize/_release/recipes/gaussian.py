@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sanitize._release.layout import ColumnSpec
     from sanitize._release.recipes.recipe import LaidOut, Weights
     from sanitize._release.release import Release
-    from sanitize._sampling.noise import Randomness, RandomWords
+    from sanitize._sampling.noise import Randomness
     from sanitize._tables.columns import ArrowColumn
     from sanitize._tables.frame import Table
     from sanitize.binning import Bins
@@ -102,7 +102,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         step = self.step.get(name) if isinstance(self.step, Mapping) else self.step
         return Grid.declared_on(name, pair, step, self.points, column)
 
-    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Release:
+    def _finished(self, release: Release, counted: Counted) -> Release:
         # The channel was designed and measured on the tuples that occur; it knows what to do with all others.
         noise = release.spec.mechanism
         assert isinstance(noise, _Noise)

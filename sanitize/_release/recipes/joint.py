@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sanitize._release.layout import ColumnSpec, Layout
     from sanitize._release.recipes.recipe import LaidOut, Missing, Printed, Settled, Weights
     from sanitize._release.release import Release, Unknown
-    from sanitize._sampling.noise import Randomness, RandomWords
+    from sanitize._sampling.noise import Randomness
     from sanitize._tables.frame import Table
     from sanitize.binning import Bins
     from sanitize.budgets import Budget
@@ -192,7 +192,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             raise ColumnError(f"the columns {names} cannot be released together: {error}") from None
         return replace(spec, mechanism=plan, facts=plan.facts), layout, counted.clipped
 
-    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Release:
+    def _finished(self, release: Release, counted: Counted) -> Release:
         plan = release.spec.mechanism
         return replace(release, beside={"channels_": plan.channels}) if isinstance(plan, JointPlan) else release
 

@@ -105,9 +105,7 @@ class Recipe(ABC):
 
     # --------------------------------------------------------------------------------- from counts to a release
 
-    def design(
-        self, spec: Specification, layout: Layout, counted: Counted, words: RandomWords | None = None, rows: Rows = None
-    ) -> Release:
+    def design(self, spec: Specification, layout: Layout, counted: Counted, rows: Rows = None) -> Release:
         """Design from counts, wherever they were taken, and measure: the one pass of tables, files and engines.
 
         Parameters
@@ -116,8 +114,6 @@ class Recipe(ABC):
             Of this recipe, with what was given in place of a design if anything was.
         layout : Layout
         counted : Counted
-        words : RandomWords, optional
-            Noise of the release, of which a model that prints rows takes its own; by default that of ``random_state``.
         rows : mapping of str to column, optional
             What was counted, for a recipe that may count them otherwise.
 
@@ -141,14 +137,14 @@ class Recipe(ABC):
         if not self.keep_sensitive:
             made.report.require()
         release = Release(**vars(made), layout=layout, spec=spec, handle_unknown=self.handle_unknown)
-        fitted = self._finished(release, counted, words)
+        fitted = self._finished(release, counted)
         return self._judged(fitted, counted, is_priced=spec.is_priced)
 
     def _settled(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
         """What is designed, for which columns, and how many values were clipped: as the counts settle it."""
         return spec, layout, counted.clipped
 
-    def _finished(self, release: Release, counted: Counted, words: RandomWords | None) -> Release:
+    def _finished(self, release: Release, counted: Counted) -> Release:
         """The release with what follows its design."""
         return release
 
@@ -176,7 +172,7 @@ class Recipe(ABC):
     ) -> FittedFiles:
         """Count a table in files and design, see `design`; the counts are returned, too."""
         layout, counted = self._counted(table, order)
-        return self.design(spec, layout, counted, words), counted.table
+        return self.design(spec, layout, counted), counted.table
 
     def _counted(self, table: FirstPass, order: RowOrder) -> tuple[Layout, Counted]:
         """Roles of the columns of a table in files, and its counts."""
