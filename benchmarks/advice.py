@@ -4,8 +4,8 @@
     python benchmarks/advice.py --data FOLDER --tables titanic
 
 A third of the rows (of at most 12,000) is kept apart. `plan` reads the rest from a file, under a policy as `init` would
-begin it: merging of tuples, or a tree where combinations of values have fewer than five rows each. Beside it every
-mechanism is fitted to the same rows by itself. An analyst trains gradient boosting on each release, once for every
+begin it: merging of tuples, or latent classes where combinations of values have fewer than five rows each. Beside it
+every mechanism is fitted to the same rows by itself. An analyst trains gradient boosting on each release, once for every
 column that may be predicted (four at most), and is scored on the raw rows apart: the mean AUC, which is 50 where all
 rows are merged. A table is split four times, forty times if it has few rows, each time with other noise. What is best
 by the splits that it is judged by is flattered by them: where these prefer another mechanism than `plan`, the two are
@@ -44,7 +44,7 @@ TABLES: dict[str, tuple[str, str, list[str] | None, list[str]]] = {
     "generated": ("generated", "s", None, []),
 }
 MECHANISMS = ("watchdog", "subset-merging", "optimal-random-response", "subset-random-response")
-TREES = ("tree-merging", "tree-random-response")
+CLASSES = "latent-classes"
 BUNDLED = {"titanic": sz.datasets.load_titanic, "framingham": sz.datasets.load_framingham}
 
 
@@ -86,7 +86,7 @@ def _may_be_predicted(column: pd.Series) -> bool:
 
 
 def scores(
-    name: str, folder: Path, seed: int, confidence: float | None, of: tuple[str, ...] = (*MECHANISMS, *TREES)
+    name: str, folder: Path, seed: int, confidence: float | None, of: tuple[str, ...] = (*MECHANISMS, CLASSES)
 ) -> dict[str, float]:
     """Figure of the analyst for mechanisms of one split; 0.5 where all is merged, which is printed as a label."""
     df, apart, secret = table(name, folder, seed)
@@ -99,8 +99,6 @@ def scores(
         if few <= 32 and mechanism == MECHANISMS[3]:  # the same as the optimal one
             continue
         fitted = policy_of(df, secret, mechanism, confidence).sanitizer().set_params(random_state=seed)
-        if mechanism in TREES:
-            fitted.set_params(output="model")
         words = mechanism.replace("-", " ")
         try:
             found[words] = analyst(df, fitted.fit(df).transform(df), apart, secret)
@@ -116,7 +114,7 @@ def line(name: str, folder: Path, confidence: float | None) -> str:
     with tempfile.TemporaryDirectory() as there:
         df.to_parquet(file := Path(there) / "raw.parquet")
         begun = time.process_time()
-        plan = make_plan(policy_of(df, secret, TREES[1] if is_wide else "subset-merging", confidence), file)
+        plan = make_plan(policy_of(df, secret, CLASSES if is_wide else "subset-merging", confidence), file)
         seconds = time.process_time() - begun
     said = plan.to_text().partition("Recommended: ")[2].partition(",")[0].partition(";")[0]
     splits = 40 if len(df) < FEW_ROWS else 4  # fewer rows apart say less

@@ -262,7 +262,7 @@ def private(rows: pd.DataFrame, secret: str) -> pd.DataFrame:
     }
     promise = sz.transformers.RecordDP(eps=1, values=values)
     given = {"sensitive": secret, "confidence": 0.95, "bins": edges, "record_dp": promise}
-    return sz.TreeRandomResponse(LIMIT, max_cells=1, **given).fit_transform(rows)
+    return sz.LatentClassRelease(LIMIT, n_classes=1, **given).fit_transform(rows)
 
 
 def programs(secret: str) -> dict[str, Program]:

@@ -4,7 +4,7 @@
 
 A source has 15 public columns and 3 secrets: five columns each of few texts, of whole numbers up to 1,000 and of real
 numbers with gaps, all of which depend on the secret a little. It is a Parquet file with row groups of 2^20 rows. Each
-size and mechanism runs in a process of its own, at defaults, with one worker. "Fit": CPU seconds until the gate
+size runs in a process of its own, at defaults, with one worker. "Fit": CPU seconds until the gate
 (`plan_file`); "release": of the whole of `release_file`; "apply": wall time of `transform` of up to 2^20 rows
 that are in memory as an Arrow table, by a fitted sanitizer on every core, in million rows a second, the best of three;
 "MiB": the peak of fit and release.
@@ -26,10 +26,9 @@ import pyarrow.parquet as pq
 
 import sanitize as sz
 from sanitize.parquet import plan_file
-from sanitize.transformers import TreeMerging, TreeRandomResponse
+from sanitize.transformers import LatentClassRelease
 
 GROUP_ROWS = 1 << 20
-ESTIMATORS = {"tree merging": TreeMerging, "tree random response": TreeRandomResponse}
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
 
 
@@ -59,9 +58,9 @@ def write(path: Path, n: int) -> None:
                 first = group(min(GROUP_ROWS, left), rng)
 
 
-def measured(path: Path, name: str) -> list[float]:
+def measured(path: Path) -> list[float]:
     """Seconds of the fit and of the release, million rows applied a second, MiB of the fit and release."""
-    sanitizer = ESTIMATORS[name](BUDGET, sensitive="s", random_state=0)
+    sanitizer = LatentClassRelease(BUDGET, sensitive="s")
     began = time.process_time()
     plan_file(path, sanitizer, workers=1)
     fitted = time.process_time()
@@ -81,22 +80,21 @@ def measured(path: Path, name: str) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", type=float, nargs="*", default=[1e5, 1e6])
-    parser.add_argument("--measure", nargs=2, metavar=("FILE", "MECHANISM"), help=argparse.SUPPRESS)
+    parser.add_argument("--measure", type=Path, metavar="FILE", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.measure:
-        print(*measured(Path(given.measure[0]), given.measure[1]))
+        print(*measured(given.measure))
         return
-    print("| rows | mechanism | fit, s | release, s | apply, 10⁶ rows/s | MiB |")
-    print("|---" * 6 + "|")
+    print("| rows | fit, s | release, s | apply, 10⁶ rows/s | MiB |")
+    print("|---" * 5 + "|")
     with tempfile.TemporaryDirectory() as folder:
         for n in map(int, given.rows):
             path = Path(folder, f"{n}.parquet")
             write(path, n)
-            for name in ESTIMATORS:
-                command = [sys.executable, __file__, "--measure", str(path), name]
-                told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-                fit, release, rate, peak = map(float, told.split())
-                print(f"| {n:,} | {name} | {fit:.1f} | {release:.1f} | {rate:.1f} | {peak:.0f} |", flush=True)
+            command = [sys.executable, __file__, "--measure", str(path)]
+            told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            fit, release, rate, peak = map(float, told.split())
+            print(f"| {n:,} | {fit:.1f} | {release:.1f} | {rate:.1f} | {peak:.0f} |", flush=True)
             path.unlink()
 
 

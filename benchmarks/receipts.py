@@ -33,12 +33,11 @@ from sanitize.saved import SavedRelease
 from sanitize.transformers import (
     ExponentialChannel,
     JointRelease,
+    LatentClassRelease,
     OptimalRandomResponse,
     RandomizedResponse,
     SubsetMerging,
     SubsetRandomResponse,
-    TreeMerging,
-    TreeRandomResponse,
     Watchdog,
 )
 
@@ -61,12 +60,10 @@ KINDS: dict[str, Callable[[], Any]] = {
         [("a", SubsetMerging(public=["town"])), ("b", SubsetMerging(public=["floor"]))], BUDGET, sensitive="ill"
     ),
     "chosen": lambda: sz.BestSanitizer(BUDGET, **FEW),
-    "tree": lambda: TreeMerging(BUDGET, **WHOLE),
-    "tree, one cell": lambda: TreeMerging(BUDGET, **WHOLE, max_cells=1),
-    "tree, labels": lambda: TreeMerging(BUDGET, **WHOLE, output="label"),
-    "tree, resample": lambda: TreeRandomResponse(BUDGET, **WHOLE, output="resample"),
     "saved": lambda: saved(),
-    "tree, certified": lambda: TreeRandomResponse(BUDGET, **WHOLE, confidence=0.9),
+    "classes": lambda: LatentClassRelease(BUDGET, **WHOLE),
+    "one class": lambda: LatentClassRelease(BUDGET, **WHOLE, n_classes=1),
+    "classes, certified": lambda: LatentClassRelease(BUDGET, **WHOLE, confidence=0.9),
 }
 # What has no receipt.
 UNPROVED = ("frame, no receipt", "Dask, no receipt")

@@ -5,8 +5,8 @@
     python benchmarks/record_dp_audit.py faults --runs 1000       # one fault each, and the same tables without it
 
 The audit is that of secret_dp.py: an event is chosen on half of the runs, and its level bounded from below on the
-others. A row is another one, so that two levels are stated. Figures are those of report, channel and tree, and of 2000
-rows that are printed for its cells. Beside them stands the level of all noisy counts of a fit together, of which
+others. A row is another one, so that two levels are stated. Figures are those of report, channel and classes, and of
+2000 rows that are written for them. Beside them stands the level of all noisy counts of a fit together, of which
 everything else is made: Σ r (|z - c'| - |z - c|) for counts z of the one table, c and c' exact ones of both, the latter
 found by fits of the other table that are given the same noisy counts, and must publish the same.
 
@@ -21,7 +21,6 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -34,13 +33,12 @@ import pandas as pd
 from secret_dp import audit
 
 import sanitize as sz
-from sanitize._release.recipes import promise, record_dp
-from sanitize._release.recipes import trees as tree
-from sanitize._release.recipes.grown_layout import GrownLayout
+from sanitize._release.recipes import classes, promise, record_dp
 from sanitize._release.recipes.private_model import PrivateModel
 from sanitize._sampling.count_noise import Geometric
 from sanitize._tables.columns import as_arrow
-from sanitize.transformers import RecordDP, TreeRandomResponse
+from sanitize.classes import design_rows
+from sanitize.transformers import LatentClassRelease, RecordDP
 
 EPS = 1.0
 PRINTED = 2000
@@ -57,7 +55,7 @@ class Case:
     settings: dict[str, Any] = field(default_factory=dict)
     fault: Fault = nullcontext
 
-    def fit(self, number: int, key: sz.NoiseKey) -> TreeRandomResponse:
+    def fit(self, number: int, key: sz.NoiseKey) -> LatentClassRelease:
         """Release of one of the tables."""
         df = self.tables[number]
         given: dict[str, Any] = {
@@ -66,19 +64,16 @@ class Case:
             "confidence": 0.9,
             "record_dp": RecordDP(EPS, {"s": [0, 1]}),
             "bins": {name: [0, 1, 2] for name in df if name != "s"},
-            "min_rows": 4,
-            "min_cell_rows": 4,
-            "max_cells": 3,
-            "output": "model",
+            "n_classes": 3,
             "random_state": key,
         }
-        return TreeRandomResponse(**given | self.settings).fit(df)
+        return LatentClassRelease(**given | self.settings).fit(df)
 
 
 def case(rows: dict[str, Any], *, of_design: bool, another: dict[str, int], **given: Any) -> Case:
     """Columns in which all rows of the design and all others are listed by turns; one of either is another one."""
     n = len(rows["s"])
-    chosen = sz.trees.design_rows(n, record_dp.RECORD_SHARE)
+    chosen = design_rows(n, record_dp.RECORD_SHARE)
     places = np.empty(n, int)
     places[chosen], places[~chosen] = np.arange(0, n, 2), np.arange(1, n, 2)
     df = pd.DataFrame({name: np.asarray(values)[places] for name, values in rows.items()})
@@ -148,22 +143,20 @@ class Audited:
             assert np.array_equal(self.moved.setdefault(place, moved), moved)
 
 
-def published(fitted: TreeRandomResponse) -> np.ndarray:
-    """Figures of report, channel, tree, and of rows printed for its cells."""
-    report, cells = fitted.report_, fitted.tree_
+def published(fitted: LatentClassRelease) -> np.ndarray:
+    """Figures of report, channel, classes, and of rows written for them."""
+    report, partition = fitted.report_, fitted.fitted_release().layout.partition
     measured = [value for line in report.measures for value in (line.before, line.after) if value is not None]
     notes = report.facts.warnings
     noted = [float(number) for note in notes for number in re.findall(r"\d+", note)]
     channel = np.zeros((3, 3))
     matrix = fitted.channel_.matrix
     channel[: matrix.shape[0], : matrix.shape[1]] = matrix
-    labels = sum(map(len, map(str, cells.labels_of([np.array([0])])[0].values())))
-    printer = fitted._release.printer
-    assert printer is not None
-    printed = printer.decode(np.arange(PRINTED) % cells.n_cells, sz.NoiseKey.from_seed(0))
+    sizes = int(sum(abs(writer.base).sum() for writer in partition.model.writers))
+    printed = partition.decode(np.arange(PRINTED) % partition.n_cells, sz.NoiseKey.from_seed(0))
     columns = [np.array(column.to_pylist(), float) > 0 for column in printed.values()]
     shown = [*(column.mean() for column in columns), *((a == b).mean() for a, b in combinations(columns, 2))]
-    held = [report.worst_excess, *channel.ravel(), *matrix.shape, cells.n_cells, labels, *shown, len(notes)]
+    held = [report.worst_excess, *channel.ravel(), *matrix.shape, partition.n_cells, sizes, *shown, len(notes)]
     # How many there are may tell something, too.
     padded = [*(noted + [0.0] * 12)[:12], len(measured), *(measured + [0.0] * 40)[:40]]
     return np.nan_to_num(np.array([*held, *padded], float), posinf=1e9, neginf=-1e9)
@@ -193,7 +186,7 @@ def unnoised(first: int, last: int) -> Iterator[None]:
 
 
 def on_raw_rows() -> AbstractContextManager[Any]:
-    """The tree is grown on the rows themselves, and what is printed is learned of them."""
+    """Classes are fitted to the rows themselves."""
     return patch.object(RecordDP, "rows_instead", raw_rows)
 
 
@@ -216,37 +209,16 @@ def remembered(use: Callable[[list[np.ndarray]], AbstractContextManager[Any]]) -
         yield
 
 
-def of_channel(kept: list[np.ndarray]) -> AbstractContextManager[Any]:
-    """The channel is designed and certified by exact counts."""
-    right = tree.TreeRandomResponseRecipe._mechanism
-
-    def mechanism(self: Any, layout: Any, *rest: Any) -> Any:
-        return right(self, replace(layout, design=kept[0], fresh=kept[1].astype(float), noise=None), *rest)
-
-    return patch.object(tree.TreeRandomResponseRecipe, "_mechanism", mechanism)
-
-
-def of_threshold(kept: list[np.ndarray]) -> AbstractContextManager[Any]:
-    """Whether secrets are too rare is decided by exact counts."""
-    right = GrownLayout.doubts
-
-    def doubts(self: Any, counts: Any, *rest: Any) -> Any:
-        exact = copy(counts)
-        exact.counts = kept[0] + kept[1]
-        return right(self, exact, *rest)
-
-    return patch.object(GrownLayout, "doubts", doubts)
-
-
 def of_report(kept: list[np.ndarray]) -> AbstractContextManager[Any]:
     """A note of the report tells an exact count."""
-    right = tree.with_people
+    right = classes.with_promise
 
     def told(*given: Any) -> Any:
-        facts = right(*given)
-        return replace(facts, warnings=(*facts.warnings, f"{kept[1][0].sum()} rows have the first secret"))
+        report = right(*given)
+        notes = (*report.facts.warnings, f"{kept[1][0].sum()} rows have the first secret")
+        return replace(report, facts=replace(report.facts, warnings=notes))
 
-    return patch.object(tree, "with_people", told)
+    return patch.object(classes, "with_promise", told)
 
 
 def hub() -> Case:
@@ -257,14 +229,13 @@ def hub() -> Case:
     s = a ^ (np.arange(len(a)) % 10 == 9)
     rows = {name: np.repeat(column, 2) for name, column in {"a": a, "b": b, "c": c, "s": s}.items()}
     fault = partial(unnoised, 4, 7)
-    return case(rows, of_design=True, another={"b": 1, "c": 0}, settings={"max_cells": 1}, fault=fault)
+    return case(rows, of_design=True, another={"b": 1, "c": 0}, settings={"n_classes": 1}, fault=fault)
 
 
 def cases() -> dict[str, Case]:
     """A fault each, on tables of which a row decides what the fault tells."""
-    by_turns, half = [0, 0, 1, 1], np.repeat([0, 1], 80)
-    few, rare = np.repeat([1, 0], [8, 32]), np.repeat([1, 0], [18, 22])
-    loose = {"budget": sz.LiftBudget(lower=6.0, upper=5.0)}
+    by_turns = [0, 0, 1, 1]
+    few = np.repeat([1, 0], [8, 32])
     return {
         # A level that one row has is drawn three times as often as one that none has.
         "levels": case(
@@ -274,20 +245,7 @@ def cases() -> dict[str, Case]:
             fault=partial(unnoised, 0, 6),
         ),
         "structure": hub(),
-        # Four rows of the design make a cell, three do not.
-        "tree": case({"a": few, "s": by_turns * 10}, of_design=True, another={"a": 0}, fault=on_raw_rows),
-        # With a row more of a secret no other symbol passes than the one that tells nothing, or fewer do.
-        "channel": case(
-            {"a": half, "s": by_turns * 40}, of_design=False, another={"s": 1}, fault=partial(remembered, of_channel)
-        ),
-        # 18 rows of 40 are enough for 8 cells of this budget, 17 are not.
-        "threshold": case(
-            {"a": by_turns * 10, "s": rare},
-            of_design=False,
-            another={"s": 0},
-            settings=loose,
-            fault=partial(remembered, of_threshold),
-        ),
+        "rows": case({"a": few, "s": by_turns * 10}, of_design=True, another={"a": 0}, fault=on_raw_rows),
         "report": replace(small(of_design=False), fault=partial(remembered, of_report)),
     }
 

@@ -1,10 +1,8 @@
-"""Secrets under differential privacy: an audit of what is published of neighbouring tables, and what noise costs.
+"""Secrets under differential privacy: an audit of what is published of neighbouring tables.
 
     python benchmarks/secret_dp.py counts --runs 1000000      # the noisy counts alone
     python benchmarks/secret_dp.py fits --runs 50000          # whole fits, everything in report and channel
     python benchmarks/secret_dp.py faults --runs 1000         # the same with a planted look at an exact count
-    python benchmarks/secret_dp.py adult adult.parquet        # what is kept of each column, with and without
-    python benchmarks/secret_dp.py truth --runs 60            # how often a release is over its budget under the truth
 
 An audit runs the pipeline on two tables that differ in one row's secret. For an event E of what is published,
 P(E) <= e^eps P'(E) + delta, so eps is at least log((P(E) - delta) / P'(E)); both probabilities are bounded by
@@ -24,14 +22,11 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from simulated_tables import BUDGET as OF_SOURCES
-from simulated_tables import Source
 
 import sanitize as sz
-from sanitize._release.recipes import trees as tree
+from sanitize._release.recipes import classes
 from sanitize.confidence import clopper_pearson
-from sanitize.transformers import SecretDP, TreeRandomResponse
+from sanitize.transformers import LatentClassRelease, SecretDP
 
 EPS, DELTA, ERROR = 1.0, 1e-6, 1e-3
 BUDGET = sz.LiftBudget(lower=2.0, upper=1.5)
@@ -50,7 +45,7 @@ def tables(*, numbers: bool = False) -> list[pa.Table]:
     return [pa.table({**public, "s": secrets}) for secrets in (s, other)]
 
 
-def figures(fitted: TreeRandomResponse) -> np.ndarray:
+def figures(fitted: LatentClassRelease) -> np.ndarray:
     """Figures of what is published: every measure, the channel, numbers in notes, edges of a saved release."""
     report = fitted.report_
     measured = [value for line in report.measures for value in (line.before, line.after) if value is not None]
@@ -109,8 +104,8 @@ def of_fits(runs: int, name: str = "fits", *, numbers: bool = False) -> None:
     begin = time.monotonic()
     for run in range(1, runs + 1):
         for table, into in zip(both, found, strict=True):
-            made = TreeRandomResponse(
-                BUDGET, sensitive="s", confidence=0.9, secret_dp=secret_dp, max_cells=4, bins=bins, random_state=None
+            made = LatentClassRelease(
+                BUDGET, sensitive="s", confidence=0.9, secret_dp=secret_dp, n_classes=4, bins=bins
             )
             into.append(figures(made.fit(table)))
         if run in (250, 1000) or run % 5000 == 0 or run == runs:
@@ -124,7 +119,7 @@ def of_fits(runs: int, name: str = "fits", *, numbers: bool = False) -> None:
 
 def with_faults(runs: int) -> None:
     """One planted look at an exact count each."""
-    right, told, noise = tree.with_noise, tree.with_people, SecretDP.noise
+    right, told, noise = classes.with_noise, classes.with_promise, SecretDP.noise
 
     def unnoised(layout: Any, counts: Any, *rest: Any) -> Any:
         sensitive, exact = counts.sensitive, counts.counts
@@ -132,7 +127,7 @@ def with_faults(runs: int) -> None:
         counts.sensitive, counts.counts = sensitive, exact
         return made
 
-    with patch.object(tree, "with_noise", unnoised):
+    with patch.object(classes, "with_noise", unnoised):
         of_fits(runs, "fault, exact counts in the verdict")
     kept: list[int] = []
 
@@ -141,78 +136,26 @@ def with_faults(runs: int) -> None:
         return right(layout, counts, *rest)
 
     def telling(*given: Any) -> Any:
-        facts = told(*given)
-        return replace(facts, people=f"{facts.people} {kept[0]} rows have the first secret.")
+        report = told(*given)
+        notes = (*report.facts.warnings, f"{kept[0]} rows have the first secret")
+        return replace(report, facts=replace(report.facts, warnings=notes))
 
-    with patch.object(tree, "with_noise", remembered), patch.object(tree, "with_people", telling):
+    with patch.object(classes, "with_noise", remembered), patch.object(classes, "with_promise", telling):
         of_fits(runs, "fault, an exact count in a note of the report")
-    with patch.object(tree, "check_settings", lambda *_: None):
+    with patch.object(classes, "check_settings", lambda *_: None):
         of_fits(runs, "fault, bins of quantiles of the secret", numbers=True)
     with patch.object(SecretDP, "noise", lambda _, n_secrets: noise(SecretDP(4.0, 1e-6), n_secrets)):
         of_counts(100 * runs)
         print("  (the line above: noise of eps = 4)")
 
 
-def of_adult(path: str, seeds: int, max_cells: list[int | None]) -> None:
-    """Mean information kept a column of Adult, S = income, with and without noise."""
-    table = pq.read_table(path)
-    table = table.drop_columns([name for name in ("split",) if name in table.column_names])
-    values = sorted(set(table["income"].to_pylist()))
-    for bounds in ((1.5, 0.7), (1.0, 0.5)):
-        budget = sz.LiftBudget(lower=bounds[0], upper=bounds[1])
-        for most in max_cells:
-            kept = {}
-            for name, secret_dp in (("plain", None), ("noisy", SecretDP(EPS, DELTA, {"income": values}))):
-                shares = []
-                for seed in range(seeds if secret_dp else 1):
-                    made = TreeRandomResponse(
-                        budget,
-                        sensitive="income",
-                        confidence=0.95,
-                        secret_dp=secret_dp,
-                        max_cells=most,
-                        random_state=seed,
-                    ).fit(table)
-                    shares.append(made.report_.summary["mean_column_utility"])
-                kept[name] = shares
-            lost = kept["plain"][0] - np.array(kept["noisy"])
-            print(
-                f"adult: lower {bounds[0]:g} upper {bounds[1]:g}, {made.tree_.n_cells} cells of "
-                f"{table.num_rows / made.tree_.n_cells:.0f} rows: {kept['plain'][0]:.4f} plain, "
-                f"{np.mean(kept['noisy']):.4f} noisy; lost {lost.mean():.4f} (most {lost.max():.4f}, {seeds} draws)",
-                flush=True,
-            )
-
-
-def of_truth(samples: int) -> None:
-    """Releases of 20,000 rows of the sources of `simulated_tables.py`, held against the distribution of each."""
-    for n_s in (2, 3):
-        over, kept = 0, []
-        for seed in range(samples):
-            source = Source.of(n_s, seed)
-            secret_dp = SecretDP(EPS, DELTA, {"s": list(range(n_s))})
-            fitted = TreeRandomResponse(OF_SOURCES, sensitive="s", confidence=0.95, secret_dp=secret_dp)
-            fitted.fit(source.draw(20_000, np.random.default_rng(1000 + seed)))
-            distribution = source.cells(fitted.tree_) @ fitted.channel_.matrix
-            distribution = distribution[:, distribution.any(axis=0)]
-            p_s = distribution.sum(axis=1)
-            over += bool((OF_SOURCES.excess_of(distribution / p_s[:, None] / distribution.sum(axis=0), p_s) > 0).any())
-            kept.append(fitted.report_.summary["mean_column_utility"])
-        print(f"truth: {n_s} secrets, {over} of {samples} over; {np.mean(kept):.2f} kept", flush=True)
-
-
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("counts", "fits", "faults", "adult", "truth"))
-    parser.add_argument("path", nargs="?", default="adult.parquet")
+    parser.add_argument("part", choices=("counts", "fits", "faults"))
     parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()
-    if given.part == "adult":
-        of_adult(given.path, given.seeds, [None, 256])
-    else:
-        {"counts": of_counts, "fits": of_fits, "faults": with_faults, "truth": of_truth}[given.part](given.runs)
+    {"counts": of_counts, "fits": of_fits, "faults": with_faults}[given.part](given.runs)
 
 
 if __name__ == "__main__":

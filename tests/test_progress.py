@@ -3,15 +3,12 @@
 import sys
 import types
 
-import numpy as np
 import pytest
 
 import sanitize as sz
 from sanitize._progress import advance, progress, shown, told
-from sanitize.budgets import LiftBudget
 from sanitize.cli import main
 from sanitize.policy import make_plan
-from sanitize.trees import grow
 
 
 @pytest.fixture
@@ -57,14 +54,6 @@ def test_steps_and_rows_are_shown_on_a_terminal(bars):
     assert all(bar.settings["delay"] == 2 and bar.settings["file"] is sys.stderr for bar in bars)
 
 
-def test_a_tree_tells_its_leaves_while_it_grows(bars):
-    rng = np.random.default_rng(0)
-    table = {"age": rng.integers(18, 90, 600)}
-    grown = grow(table, rng.integers(0, 2, 600), LiftBudget.symmetric(0.5), min_rows=50, min_cell_rows=20)
-    told = [(int(state.split()[0]), bar.settings["desc"]) for bar in bars for state in bar.states]
-    assert told == [(n, "tree") for n in range(2, grown.tree.n_cells + 1)]
-
-
 def test_nothing_is_shown_elsewhere(bars, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: False)
     work()
@@ -75,8 +64,8 @@ def test_nothing_is_shown_elsewhere(bars, monkeypatch):
 def test_rows_of_a_file_have_an_end_and_a_time_that_is_left(bars, tmp_path, command):
     """Every pass says before it begins how many rows it has, and has as many."""
     sz.datasets.load_titanic().to_parquet(tmp_path / "raw.parquet")
-    settings = ["-s", "survived", "-x", "class", "-e", "1", "-o", str(tmp_path / "released.csv"), "-m", "tree-merging"]
-    settings = settings if command == "release" else ["-o", str(tmp_path / "policy.toml")]
+    settings = ["-s", "survived", "-x", "class", "-x", "sex", "-e", "2", "-o", str(tmp_path / "released.csv")]
+    settings = [*settings, "-m", "latent-classes"] if command == "release" else ["-o", str(tmp_path / "policy.toml")]
     assert main([command, str(tmp_path / "raw.parquet"), *settings]) == 0
     (rows,) = [bar for bar in bars if bar.settings["desc"] == "rows"]
     assert "{remaining}" in rows.bar_format

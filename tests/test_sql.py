@@ -46,8 +46,6 @@ DESIGNS = {
         2.0,
         sensitive="ill",
     ),
-    "tree": lambda: sz.TreeMerging(1.0, sensitive="ill", public=COLUMNS, output="label"),
-    "random tree": lambda: sz.TreeRandomResponse(1.0, sensitive="ill", public=COLUMNS, output="label"),
 }
 
 
@@ -307,7 +305,6 @@ def test_python_refuses_the_same(people, fitted, change, error, words):
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (lambda df: sz.TreeMerging(1.0, sensitive="ill", public=["children", "owner"]).fit(df), "'label'"),
         (lambda df: sz.SubsetMerging(1.0, sensitive="ill", public=["id", "owner"], bins={"id": 3}).fit(df), "ids stay"),
         (
             lambda df: sz.SubsetMerging(1.0, sensitive="ill", public=["born"], bins={"born": "year"}).fit(
@@ -402,11 +399,11 @@ def test_the_channel_of_the_counts_is_that_of_the_table(loaded, people):
         ('rows = "shuffle"', 'ledger = "ledger"', "books nothing"),
         ("age = [18, 30, 45.5, 65.1, 90]", 'age = "year"', "text in a view"),
         ('keep = ["owner"]', 'keep = ["n_rows"]', "n_rows"),
-        ("[channel]\n[channel.bins]\nage = [18, 30, 45.5, 65.1, 90]", '[channel]\nmechanism = "tree-merging"', "tree"),
+        ("[channel.bins]\nage = [18, 30, 45.5, 65.1, 90]", 'mechanism = "latent-classes"', "whole"),
     ],
 )
 def test_a_policy_that_counts_cannot_carry_out_is_refused(old, new, words):
-    text = POLICY.replace(old, new).replace('keep = ["owner"]\n', "" if words == "tree" else 'keep = ["owner"]\n')
+    text = POLICY.replace(old, new).replace('keep = ["owner"]\n', "" if words == "whole" else 'keep = ["owner"]\n')
     with pytest.raises(InvalidParameter, match=words):
         Database("duckdb", "people").counts(Policy.from_toml(text))
 

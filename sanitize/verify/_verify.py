@@ -31,7 +31,7 @@ from sanitize.policy import Policy, designer_of
 from sanitize.saved import Receipt, SavedRelease, digest_of_source
 from sanitize.verify._canonical import form_checks, write_canonical
 from sanitize.verify._papers import check_papers
-from sanitize.verify._printed import printed_types, stored_type
+from sanitize.verify._printed import printed_batches, printed_types, stored_type
 from sanitize.verify._rows import check_rows
 from sanitize.verify._verification import Check, Verification
 
@@ -321,9 +321,8 @@ def _without_drawing(
             with open_source(written_release(written.root), again.numbers) as typed:
                 strange = [
                     column.name
+                    for batch in printed_batches(table, typed, release)
                     for column in release.classes.columns
-                    for file in typed.files
-                    for batch in typed.batches(file, [column.name])
                     if not column.may_print(as_arrow(batch[column.name], column.name))
                 ]
             # How often a model prints what it can print is not known.

@@ -326,16 +326,15 @@ def test_an_optimal_random_response_keeps_the_margin(joint):
     assert sz.normalized_utility(joint, kept) <= sz.normalized_utility(joint, plain) + 1e-9
 
 
-@pytest.mark.parametrize("output", ["model", "label", "resample"])
-def test_rows_that_stand_for_cells_of_a_tree_are_refused(output):
-    """Their printing has a variance that the channel does not know of: intervals of 95 % covered 84.5 %."""
+def test_rows_that_are_generated_for_classes_are_refused():
+    """They have a variance that the channel does not know of."""
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
         {"a": rng.normal(size=1500).round(2), "b": rng.integers(0, 5, 1500), "s": rng.integers(0, 2, 1500)}
     )
     budget = sz.LiftBudget(lower=1, upper=1)
-    tree = sz.TreeRandomResponse(budget, sensitive="s", public=["a", "b"], output=output, random_state=0)
-    released = sz.frame.release(table, tree)
+    classes = sz.LatentClassRelease(budget, sensitive="s", public=["a", "b"], n_classes=4, random_state=0)
+    released = classes.fit_transform(table)
     for ask in (sz.analyze.mean, sz.analyze.table):
         with pytest.raises(ColumnError, match="holds no column 'cell', which this channel prints"):
-            ask(released, tree.channel_, "a")
+            ask(released, classes.channel_, "a")

@@ -37,7 +37,7 @@ CASES = {
     "a kept column": ("", 'keep = ["age"]\ndrop = ["name"]', "confidence = 0.9", "leave confidence out"),
     "text with bins of numbers": ("", REST, "bins = { town = [0, 1] }", "cannot be binned"),
     "text with bins of dates": ("", REST, 'bins = { town = "year" }', "no date"),
-    "a tree with bins": ("", REST, 'mechanism = "tree-merging"\nbins = { town = [0, 1] }', "cannot be binned"),
+    "classes with bins": ("", REST, 'mechanism = "latent-classes"\nbins = { town = [0, 1] }', "cannot be binned"),
     "an order that tells": ('rows = "sorted"', REST, "", "rows must be one of"),
 }
 
@@ -174,7 +174,7 @@ def test_proposed_lines_show_every_character_of_a_name(end, tmp_path, run):
     names = [option for name in list(table)[1:4] for option in ("-x", name)]
     asked = ["plan", tmp_path / "raw.parquet", "-s", "ill", "--lower", "1", "--upper", "1", "-m"]
     if end == "html":
-        assert run(*asked, "tree-merging", *names, "--html", tmp_path / "plan.html")[0] == 0
+        assert run(*asked, "latent-classes", *names, "--html", tmp_path / "plan.html")[0] == 0
         text = (tmp_path / "plan.html").read_text()
         assert "town" in text
     else:
@@ -186,7 +186,7 @@ def test_proposed_lines_show_every_character_of_a_name(end, tmp_path, run):
 
 def test_a_table_without_rows_is_said_to_have_none(tmp_path, run):
     (tmp_path / "empty.csv").write_text("ill,age\n")
-    for mechanism in ("tree-merging", "tree-random-response", "subset-merging"):
+    for mechanism in ("latent-classes", "subset-merging"):
         asked = ["-s", "ill", "-x", "age", "--lower", "1", "--upper", "1", "-m", mechanism]
         for command in (["plan"], ["release", "-o", tmp_path / "out.csv"]):
             code, _, err = run(command[0], tmp_path / "empty.csv", *command[1:], *asked)

@@ -72,7 +72,7 @@ def test_a_part_of_the_rows_that_is_there_twice_is_found_from_some_share_on_and_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["tree", "tree of secret_dp", "tuple"])
+@pytest.mark.parametrize("kind", ["classes", "classes of secret_dp", "tuple"])
 def test_rows_that_repeat_are_warned_of_under_confidence_only(kind):
     rng = np.random.default_rng(0)
     n = 2000
@@ -83,7 +83,7 @@ def test_rows_that_repeat_are_warned_of_under_confidence_only(kind):
     else:
         promise = sz.transformers.SecretDP(eps=1.0, delta=1e-6, values={"ill": ["no", "yes"]})
         settings = {"secret_dp": promise} if "dp" in kind else {}
-        sanitizer = sz.TreeRandomResponse(budget, sensitive="ill", confidence=0.95, **settings)
+        sanitizer = sz.LatentClassRelease(budget, sensitive="ill", confidence=0.95, n_classes=4, **settings)
 
     def warned(table: pd.DataFrame) -> bool:
         with warnings.catch_warnings():

@@ -133,7 +133,7 @@ def test_a_lazy_frame_runs_once():
         return frame
 
     lazy = pl.from_arrow(TABLE).lazy().map_batches(noticed)
-    report = plan_file(lazy, sz.TreeMerging(1.0, sensitive="illness", public=EVERY))
+    report = plan_file(lazy, sz.LatentClassRelease(1.0, sensitive="illness", public=EVERY, n_classes=4))
     assert report.ok
     assert runs == [N]
 
@@ -143,7 +143,10 @@ def test_a_lazy_frame_runs_once():
 def test_columns_of_every_type_are_printed_in_their_types(kind, file, tmp_path):
     for name, source in (("file", file), ("stream", STREAMS[kind]())):
         sz.release_file(
-            source, tmp_path / f"{name}.parquet", sz.TreeMerging(1.0, sensitive="illness", public=EVERY), key=KEY
+            source,
+            tmp_path / f"{name}.parquet",
+            sz.LatentClassRelease(1.0, sensitive="illness", public=EVERY, n_classes=4),
+            key=KEY,
         )
     a, b = (pq.read_table(tmp_path / f"{name}.parquet") for name in ("file", "stream"))
     assert a.equals(b)

@@ -327,7 +327,7 @@ def test_dates_of_text_are_cut_however_they_are_written(form, bins, tmp_path):
     sz.release_file(tmp_path / "raw.csv", tmp_path / "a.csv", sz.SubsetMerging(budget, **settings))
     assert "0s" in (tmp_path / "a.csv").read_text() or "1970-01-01" in (tmp_path / "a.csv").read_text()
     # Whole tables read dates in any form, too.
-    found = sz.TreeMerging(budget, **settings).numbers
+    found = sz.LatentClassRelease(budget, **settings).numbers
     assert CsvSource.open(tmp_path / "raw.csv", found).schema.field("born").type == pa.date32()
 
 

@@ -20,6 +20,7 @@ import pyarrow.csv
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from fuzz.mutations import damage, edit_json, edit_text
+from sklearn.base import clone
 
 import sanitize as sz
 import sanitize.verify  # what commands import late is there before children are made
@@ -28,7 +29,7 @@ from sanitize.cli import _policy_skeleton, main
 from sanitize.errors import SanitizeError
 from sanitize.ledger import UnitLedger
 from sanitize.saved import SavedRelease
-from sanitize.transformers import RandomizedResponse, SubsetMerging, TreeMerging, TreeRandomResponse
+from sanitize.transformers import LatentClassRelease, RandomizedResponse, SubsetMerging
 
 BUDGET = sz.LiftBudget(lower=3.0, upper=2.0)
 SETTINGS = ["-s", "illness", "-x", "town", "--lower", "3", "--upper", "2"]
@@ -224,7 +225,7 @@ class Parquet:
                 [
                     ["release", "raw.parquet", "-o", "out.parquet", *roles],
                     ["release", "raw.parquet", "-o", "out.csv", *roles],
-                    ["release", "raw.parquet", "-o", "out.parquet", *roles, "-x", "name", "-m", "tree-merging"],
+                    ["release", "raw.parquet", "-o", "out.parquet", *roles, "-x", "age", "-m", "latent-classes"],
                     ["audit", "raw.parquet", *roles[:4]],
                     ["plan", "raw.parquet", *roles],
                     ["init", "raw.parquet", "-o", "policy.toml"],
@@ -441,18 +442,15 @@ class Saved:
         return Mutant({"saved.json": content, "raw.parquet": self.raw}, apply)
 
 
-class Tree(Saved):
-    """Saved releases of whole tables: trees, and what they print from."""
+class Classes(Saved):
+    """Saved releases of whole tables: latent classes, and what is written of them."""
 
     @staticmethod
     def fitted() -> list[Any]:
-        """One of each way of printing."""
+        """Plain and certified."""
         columns = ["town", "floor", "age", "day"]
-        made = [
-            kind(BUDGET, sensitive="illness", public=columns, output=output)
-            for kind, output in ((TreeMerging, "label"), (TreeMerging, "resample"), (TreeRandomResponse, "model"))
-        ]
-        return [one.fit(table(1000)) for one in made]
+        made = LatentClassRelease(BUDGET, sensitive="illness", public=columns, n_classes=4)
+        return [made.fit(table(1000)), clone(made).set_params(confidence=0.9).fit(table(1000))]
 
 
 class ChannelText:
@@ -537,6 +535,6 @@ class ReceiptText(Papers):
 LATE = (sanitize.verify, _policy_skeleton)
 KINDS: dict[str, Callable[[], Any]] = {
     "parquet": Parquet, "elsewhere": Elsewhere, "csv": Csv, "bomb": Bomb, "policy": PolicyText, "report": Report,
-    "ledger": LedgerText, "units": UnitLedgerText, "saved": Saved, "tree": Tree, "channel": ChannelText,
+    "ledger": LedgerText, "units": UnitLedgerText, "saved": Saved, "classes": Classes, "channel": ChannelText,
     "papers": Papers, "receipt": ReceiptText,
 }  # fmt: skip

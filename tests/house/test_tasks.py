@@ -50,7 +50,7 @@ print(released.named_transformers_["released"].report_.ok, model.score(df, df["s
 WHOLE = """
 import sanitize as sz
 df = sz.datasets.load_titanic()
-sanitizer = sz.TreeMerging(sz.LiftBudget(lower=1.5, upper=1.0), sensitive="survived")
+sanitizer = sz.LatentClassRelease(sz.LiftBudget(lower=1.5, upper=1.0), sensitive="survived")
 released = sanitizer.fit_transform(df)
 released.to_parquet("released.parquet")
 sanitizer.report_.to_html("report.html")
@@ -87,7 +87,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 df, limit = pd.read_parquet("visits.parquet"), sz.LiftBudget(at_most=2, at_least=0.33)
-ways = [way(limit, sensitive="ill", public=["ward", "nights"]) for way in (sz.SubsetMerging, sz.TreeMerging)]
+ways = [way(limit, sensitive="ill", public=["ward", "nights"]) for way in (sz.SubsetMerging, sz.LatentClassRelease)]
 model = make_pipeline(ways[0], OneHotEncoder(handle_unknown="ignore"), DecisionTreeClassifier(max_depth=4))
 grid = [{"subsetmerging": ways}, {"subsetmerging__budget__at_most": [1.2, 1.5]}]
 search = GridSearchCV(model, grid, cv=3).fit(df, df["insured"])
@@ -109,7 +109,7 @@ import pandas as pd
 import sanitize as sz
 df = pd.read_parquet("types.parquet", dtype_backend="pyarrow")
 limit = sz.LiftBudget(at_most=2, at_least=0.33)
-sanitizer = sz.TreeRandomResponse(limit, sensitive="ill", bins={"moment": "month"})  # a moment is somebody's
+sanitizer = sz.LatentClassRelease(limit, sensitive="ill", bins={"moment": "month"})  # a moment is somebody's
 released = sanitizer.fit_transform(df)
 released.to_parquet("released.parquet")
 print(sanitizer.report_.ok)

@@ -18,7 +18,7 @@ from sanitize.cli import main
 from sanitize.errors import ColumnError, InvalidParameter, LedgerError, PolicyError
 from sanitize.ledger import DPLedger, Ledger
 from sanitize.ledger._dp_ledger import _Fit, _Form
-from sanitize.transformers import RecordDP, SecretDP, TreeRandomResponse
+from sanitize.transformers import LatentClassRelease, RecordDP, SecretDP
 
 VALUES = {"ill": ["no", "yes"], "town": ["a", "b"]}
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.7)
@@ -37,9 +37,9 @@ def secret(eps: float, delta: float, ledger: DPLedger | None = None) -> SecretDP
     return SecretDP(eps, delta, {"ill": ["no", "yes"]}, ledger=ledger)
 
 
-def estimator(promise: object, **settings: object) -> TreeRandomResponse:
+def estimator(promise: object, **settings: object) -> LatentClassRelease:
     name = "record_dp" if isinstance(promise, RecordDP) else "secret_dp"
-    return TreeRandomResponse(BUDGET, sensitive="ill", confidence=0.9, **{name: promise}, **settings)
+    return LatentClassRelease(BUDGET, sensitive="ill", confidence=0.9, n_classes=2, **{name: promise}, **settings)
 
 
 def test_levels_add_up_to_the_total_and_not_beyond(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ public = ["town"]
 lower = 1.0
 upper = 0.7
 [channel]
-mechanism = "tree-random-response"
+mechanism = "latent-classes"
 confidence = 0.9
 record_dp = { eps = 1.0, values = { ill = ["no", "yes"], town = ["a", "b"] } }
 """
@@ -256,7 +256,7 @@ record_dp = { eps = 1.0, values = { ill = ["no", "yes"], town = ["a", "b"] } }
 def test_a_policy_books_in_the_ledger_it_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     people().to_parquet(tmp_path / "raw.parquet")
     (tmp_path / "policy.toml").write_text(POLICY)
-    release = ["release", str(tmp_path / "raw.parquet"), "-p", str(tmp_path / "policy.toml"), "-o"]
+    release = ["release", str(tmp_path / "raw.parquet"), "-p", str(tmp_path / "policy.toml"), "--allow-useless", "-o"]
     assert main([*release, str(tmp_path / "first.parquet")]) != 0
     assert "there is no ledger 'people.dp'" in capsys.readouterr().err
     ledger = DPLedger(tmp_path / "people.dp", 1.5)

@@ -476,7 +476,7 @@ def test_a_unit_ledger_refuses_what_it_cannot_hold(tmp_path):
     blind = sz.RandomizedResponse(1.0, public="town").fit(table)
     with pytest.raises(LedgerError, match="needs a secret"):
         ledger.release(table, blind)
-    noisy = sz.TreeRandomResponse(1.0, sensitive="ill", public=["town"], confidence=0.9, secret_dp=SecretDP(1.0, 1e-6))
+    noisy = sz.LatentClassRelease(1.0, sensitive="ill", public=["town"], confidence=0.9, secret_dp=SecretDP(1.0, 1e-6))
     with pytest.raises(InvalidParameter, match="counts secrets without noise"):
         ledger.release(table, noisy)
     assert len(ledger) == 0

@@ -1,8 +1,7 @@
-"""Whole tables in a ledger: a cell is what a row tells, beside every other release of the same rows."""
+"""Whole tables in a ledger: a class is what a row tells, beside every other release of the same rows."""
 
 from __future__ import annotations
 
-import base64
 import json
 
 import numpy as np
@@ -11,11 +10,10 @@ import pytest
 
 import sanitize as sz
 from sanitize.errors import LedgerError, LedgerExceeded
-from sanitize.transformers import SubsetMerging, TreeMerging, TreeRandomResponse
+from sanitize.transformers import LatentClassRelease, SubsetMerging
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
 LOOSE = sz.LiftBudget(lower=float("inf"), upper=9.0)
-KEY = bytes(range(32))
 
 
 def people(n: int = 1500, seed: int = 0) -> pd.DataFrame:
@@ -29,13 +27,12 @@ def people(n: int = 1500, seed: int = 0) -> pd.DataFrame:
 DF = people()
 
 
-def responses(**settings) -> TreeRandomResponse:
-    made = TreeRandomResponse(BUDGET, sensitive="ill", min_rows=300, min_cell_rows=60, **settings)
-    return made.fit(DF)
+def classes(seed: int | None = 0) -> LatentClassRelease:
+    return LatentClassRelease(BUDGET, sensitive="ill", n_classes=6, random_state=seed)
 
 
 def merged() -> SubsetMerging:
-    return SubsetMerging(BUDGET, sensitive="ill", public=["town", "smokes"], output="label").fit(DF)
+    return SubsetMerging(BUDGET, sensitive="ill", public=["town", "smokes"], output="label")
 
 
 def lifts_together(releases) -> tuple[float, float]:
@@ -50,9 +47,8 @@ def lifts_together(releases) -> tuple[float, float]:
     return float(logs.max()), float(logs.min())
 
 
-@pytest.mark.parametrize("printed", ["model", "resample", "label"])
-def test_a_tree_and_tuples_are_measured_together(tmp_path, printed):
-    releases = [responses(output=printed), merged()]
+def test_classes_and_tuples_are_measured_together(tmp_path):
+    releases = [classes().fit(DF), merged().fit(DF)]
     for i, order in enumerate((releases, releases[::-1])):
         ledger = sz.Ledger(tmp_path / f"{i}.ledger", LOOSE)
         first = ledger.record(DF, order[0])
@@ -64,41 +60,36 @@ def test_a_tree_and_tuples_are_measured_together(tmp_path, printed):
         assert most > max(release.report_.summary["max_log_lift"] for release in releases)
 
 
-def test_a_second_tree_is_refused_where_both_are_too_much(tmp_path):
+def test_a_second_release_is_refused_where_both_are_too_much(tmp_path):
     ledger = sz.Ledger(tmp_path / "book.ledger", BUDGET)
-    assert ledger.record(DF, responses()).ok
+    assert ledger.record(DF, classes().fit(DF)).ok
     with pytest.raises(LedgerExceeded, match="left"):
-        ledger.record(DF, TreeMerging(BUDGET, sensitive="ill", min_rows=60).fit(DF))
+        ledger.record(DF, classes(1).fit(DF))
     assert len(sz.Ledger(tmp_path / "book.ledger")) == 1
 
 
-def test_other_rows_are_noticed_by_their_cells(tmp_path):
+def test_other_rows_are_noticed_by_their_classes(tmp_path):
     ledger = sz.Ledger(tmp_path / "book.ledger", LOOSE)
-    ledger.record(DF, responses())
+    ledger.record(DF, classes().fit(DF))
     with pytest.raises(LedgerError, match="not the rows"):
-        ledger.record(people(seed=1), merged())
-    # Rows that are in other cells, with the same frequencies of every column of the second release.
+        ledger.record(people(seed=1), merged().fit(DF))
+    # Rows that are in other classes, with the same frequencies of every column of the second release.
     other = DF.assign(age=DF["age"].to_numpy()[::-1])
     with pytest.raises(LedgerError, match="not the rows"):
-        ledger.record(other, merged())
+        ledger.record(other, merged().fit(DF))
 
 
-def test_files_and_tasks_record_trees(tmp_path):
+def test_files_and_tasks_record_classes(tmp_path):
     dask = pytest.importorskip("sanitize.dask")
     DF.to_parquet(tmp_path / "raw.parquet", index=False)
     book = sz.Ledger(tmp_path / "book.ledger", LOOSE)
-    fresh = TreeRandomResponse(BUDGET, sensitive="ill", min_rows=300, min_cell_rows=60)
-    sz.release_file(tmp_path / "raw.parquet", tmp_path / "one.parquet", fresh, ledger=book.path)
-    dask.release_file(
-        tmp_path / "raw.parquet", tmp_path / "two", merged(), ledger=tmp_path / "book.ledger", task_rows=400
-    )
-    dask.release_file(
-        tmp_path / "raw.parquet", tmp_path / "three", TreeMerging(BUDGET, sensitive="ill"), ledger=book, task_rows=400
-    )
+    raw = tmp_path / "raw.parquet"
+    sz.release_file(raw, tmp_path / "one.parquet", classes(None), ledger=book.path)
+    dask.release_file(raw, tmp_path / "two", merged(), ledger=tmp_path / "book.ledger", task_rows=400)
+    dask.release_file(raw, tmp_path / "three", classes(None), ledger=book, task_rows=400)
     assert len(book) == 3
     state = json.loads(book.path.read_text())
     assert [entry["partition"] is None for entry in state["releases"]] == [False, True, False]
-    assert not any(base64.b64decode(state["releases"][0]["partition"]["n_rows"]["bytes"]))
 
 
 @pytest.mark.parametrize(
@@ -110,9 +101,9 @@ def test_files_and_tasks_record_trees(tmp_path):
         {"public": ["age"]},
     ],
 )
-def test_a_damaged_tree_is_refused(tmp_path, change):
+def test_damaged_classes_are_refused(tmp_path, change):
     ledger = sz.Ledger(tmp_path / "book.ledger", LOOSE)
-    ledger.record(DF, responses())
+    ledger.record(DF, classes().fit(DF))
     state = json.loads(ledger.path.read_text())
     state["releases"][0] |= change
     ledger.path.write_text(json.dumps(state))

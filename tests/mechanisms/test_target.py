@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 import sanitize as sz
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution
-from sanitize.mechanisms import solve_optimal_random_response, tree_merging, tree_random_response
+from sanitize.mechanisms import solve_optimal_random_response
 from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._response_solver import mixture as _mixture
 from sanitize.mechanisms._response_solver.certificate import certify
@@ -173,28 +173,6 @@ def test_with_confidence_a_target_is_kept_better_within_the_same_budget(respond)
             joint, respond(joint, budget, confidence=0.95), distribution
         )
     assert gained > 0.01
-
-
-def test_cells_of_blocks_keep_the_best_of_a_target():
-    for joint, budget, distribution in targets(instances(40, 58), 59):
-        blocks = sz.subset_merging(joint, budget).stages[0].indices
-        channel = tree_random_response(joint, blocks, budget, gap=1e-9, target=distribution)
-        assert budget.excess(joint.push(channel)).max() <= WITHIN
-        best = 0.0
-        for block in range(int(blocks.max()) + 1):
-            cells = np.flatnonzero(blocks == block)
-            mass = float(joint.p_x[cells].sum())
-            problem = _mixture.Problem(joint, budget, 1e-9 / mass, Loss(distribution))
-            part = _mixture.Block(problem, cells, [cells], Effort(10**9)).found
-            best += part.loss
-            assert part.loss <= mass * left_open(distribution[:, cells], joint.p_x[cells] / mass) + 1e-9
-        assert information(joint, channel, distribution) == pytest.approx(
-            left_open(distribution, joint.p_x) - best, abs=1e-8
-        )
-        assert (
-            information(joint, channel, distribution)
-            >= information(joint, tree_merging(joint, blocks, budget), distribution) - 1e-8
-        )
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import sanitize as sz
 from sanitize._release import random_order, row_order
 from sanitize.errors import RowOrderLeak
 from sanitize.parquet import plan_file
-from sanitize.transformers import SubsetMerging, TreeMerging
+from sanitize.transformers import LatentClassRelease, SubsetMerging
 
 N = 20_000
 ROWS = np.arange(N)
@@ -192,9 +192,7 @@ def test_an_order_that_tells_the_secret_of_a_large_table_is_refused(name, tmp_pa
         plan(write(tmp_path / "raw.parquet", ORDERS[name]))
 
 
-def test_the_cells_of_a_tree_are_looked_at_like_a_column(tmp_path):
-    tree = TreeMerging(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="s", public=["x"])
-    path = write(tmp_path / "raw.parquet", np.random.default_rng(4).integers(0, 2, N), ROWS * 4 // N)
-    assert any("depends on column 'cell'" in note for note in plan_file(path, tree, rows="keep").facts.warnings)
+def test_the_order_of_a_table_of_classes_is_looked_at(tmp_path):
+    classes = LatentClassRelease(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="s", public=["x"], n_classes=2)
     with pytest.raises(RowOrderLeak):
-        plan_file(write(tmp_path / "sorted.parquet", ORDERS["sorted"]), tree, rows="keep")
+        plan_file(write(tmp_path / "sorted.parquet", ORDERS["sorted"]), classes, rows="keep")

@@ -98,7 +98,7 @@ def test_what_weights_have_no_meaning_for_is_refused(settings, more, says, table
     assert not (tmp_path / "out.csv").exists()
 
 
-@pytest.mark.parametrize("kind", [sz.TreeMerging, sz.TreeRandomResponse, sz.BestSanitizer])
+@pytest.mark.parametrize("kind", [sz.LatentClassRelease, sz.BestSanitizer])
 def test_whole_tables_take_no_weights(kind, table, tmp_path):
     with pytest.raises(InvalidParameter, match=f"weights of rows in files are not for {kind.__name__}"):
         sz.release_file(table, tmp_path / "out.csv", kind(BUDGET, **SETTINGS), description=SAID)

@@ -20,7 +20,7 @@ from sanitize._release import first_pass
 from sanitize._tables import keys as combined
 from sanitize.errors import InvalidParameter, SourceError
 from sanitize.parquet import audit_file, plan_file, release_file
-from sanitize.transformers import JointRelease, SubsetMerging, TreeRandomResponse
+from sanitize.transformers import JointRelease, LatentClassRelease, SubsetMerging
 
 N = 6_000
 
@@ -46,7 +46,7 @@ SANITIZERS = {
     "text": lambda: merging(),
     "bins": lambda: merging(public=["x", "age"], bins={"age": [18, 30, 50, 80]}),
     "joint": _joint,
-    "tree": lambda: TreeRandomResponse(BUDGET, sensitive="s", public=["x", "floor", "age"]),
+    "classes": lambda: LatentClassRelease(BUDGET, sensitive="s", public=["x", "floor", "age"], n_classes=4),
 }
 
 

@@ -65,9 +65,9 @@ confidence = 0.95
 """
 BINS = "[channel.bins]\nage = [18, 50, 90]\nhours = [16, 30, 52]\n"
 CASES = {
-    "tree, text": ("text", "category", "tree-random-response"),
-    "tree, codes": ("code", "code", "tree-random-response"),
-    "tree, numbers": ("number", "quantity", "tree-random-response"),
+    "classes, text": ("text", "category", "latent-classes"),
+    "classes, codes": ("code", "code", "latent-classes"),
+    "classes, numbers": ("number", "quantity", "latent-classes"),
     "tuples": ("text", "category", "subset-merging"),
 }
 

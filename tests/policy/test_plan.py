@@ -24,7 +24,6 @@ from sanitize.errors import ColumnError
 from sanitize.parquet import plan_file
 from sanitize.policy import PolicyBudget, make_plan
 from sanitize.policy._alternatives import Drafts
-from sanitize.printing import RowModel
 
 HEAD = """
 version = 1
@@ -43,7 +42,7 @@ SETTINGS = {
     "confidence": "confidence = 0.9",
     "smoothing": "smoothing = 2.0",
     "label": 'output = "label"\nmechanism = "optimal-random-response"',
-    "tree": 'mechanism = "tree-merging"\nmin_rows = 150',
+    "classes": 'mechanism = "latent-classes"\nn_classes = 4',
     "auto": 'mechanism = "auto"',
     "watchdog": 'mechanism = "watchdog"',
 }
@@ -77,7 +76,7 @@ def policy():
 
 
 def share(report, policy: sz.Policy) -> float:
-    is_whole = policy.channels[0].mechanism.startswith(("tree", "latent"))
+    is_whole = policy.channels[0].mechanism.startswith("latent")
     return report.summary["mean_column_utility" if is_whole else "normalized_utility"]
 
 
@@ -144,35 +143,9 @@ def test_curves_never_fall_and_the_recommended_mechanism_keeps_what_is_said(sour
     assert json.loads(line.value).replace("-", " ") == auto.facts.mechanism  # there is one chooser
 
 
-@pytest.mark.parametrize("own", ["tree-merging", "tree-random-response"])
-def test_under_a_confidence_another_tree_is_recommended_only_with_a_proof_for_the_choice(tmp_path, own):
-    pq.write_table(people(6000), tmp_path / "raw.parquet")
-    toml = HEAD.replace("upper = 0.5", "upper = 0.7") + f'mechanism = "{own}"\nconfidence = 0.9'
-    plan = make_plan(sz.Policy.from_toml(toml), tmp_path / "raw.parquet")
-    lines = [one.value for one in plan.proposals if one.key == "mechanism"]
-    words = plan.to_text(full=False)
-    best, second = (float(share) for share in re.findall(r"([\d.]+)\s+%", words.split("\n\n")[0]))
-    assert best >= second
-    assert lines in ([], ['"auto"'])
-    now = 100 * plan.report.summary["mean_column_utility"]
-    assert (best > now) if lines else best == pytest.approx(now, abs=0.06)
-
-
 WIDE = HEAD.replace('["town", "floor"]', '["town", "age", "born", "name"]').replace(
     '["age", "born", "name", "street"]', '["floor", "street"]'
 )
-
-
-def test_a_plan_learns_a_model_of_rows_for_its_own_release_alone(tmp_path, monkeypatch):
-    """Designs that print nothing learned one each, which took three quarters of the time."""
-    learned, fit = [], RowModel.fit
-    monkeypatch.setattr(RowModel, "fit", lambda *args, **kwargs: learned.append(1) or fit(*args, **kwargs))
-    pq.write_table(people(6000), tmp_path / "raw.parquet")
-    plan = make_plan(
-        sz.Policy.from_toml(HEAD + 'mechanism = "tree-random-response"\noutput = "model"'), tmp_path / "raw.parquet"
-    )
-    assert len(plan.curves) > 1
-    assert len(learned) == 1
 
 
 def taken_over(text: str, plan) -> dict:
@@ -382,33 +355,6 @@ def test_a_mechanism_that_is_not_monotone_is_shown_as_if_it_were_and_the_policy_
     shown = [point.normalized_utility for point in drafts.curves()[0].points]
     assert shown == [kept[0.25], kept[4.0], kept[1.0], kept[4.0], kept[4.0]]
     assert drafts.better() == ("subset-merging", 0.5)  # which the plan proposes, as two lines of the budget
-
-
-@pytest.mark.parametrize(("sure", "better"), [("", ("tree-random-response", 1.0)), ("confidence = 0.9\n", None)])
-def test_of_certified_trees_none_is_proposed_because_it_keeps_more(source, policy, sure, better):
-    """Each is sure by itself; the one of several that keeps most on these rows is less so."""
-    less, more = (plan_file(source, at(policy, m).sanitizer()) for m in (0.25, 4.0))
-    tree = sz.Policy.from_toml(f'{HEAD}mechanism = "tree-merging"\n{sure}')
-    drafts = Drafts(tree, with_mean(less), 9)
-    drafts.found["tree-random-response", 1.0] = with_mean(more)
-    assert drafts.better() == better
-
-
-@pytest.mark.parametrize(("sure", "better"), [("", ("tree-merging", 1.0)), ("confidence = 0.9\n", None)])
-def test_of_trees_that_tie_the_simpler_is_proposed_unless_the_policys_own_is_certified(source, policy, sure, better):
-    own = plan_file(source, policy.sanitizer())
-    drafts = Drafts(sz.Policy.from_toml(f'{HEAD}mechanism = "tree-random-response"\n{sure}'), with_mean(own), 9)
-    drafts.found["tree-merging", 1.0] = with_mean(own, less=0.5 / math.sqrt(own.n_rows))
-    assert drafts.better() == better
-    drafts.found["tree-merging", 1.0] = with_mean(own, less=2 / math.sqrt(own.n_rows))
-    assert drafts.better() is None
-
-
-def with_mean(report, less=0.0):
-    """The report, with the share that trees are compared by, or less."""
-    share = next(line for line in report.measures if line.name == "normalized_utility")
-    mean = replace(share, name="mean_column_utility", after=share.after - less)
-    return replace(report, measures=(*report.measures, mean))
 
 
 @pytest.mark.parametrize(("unit", "n_symbols"), [("year", 2), ("month", 14), ("day", 400)])

@@ -11,7 +11,7 @@ import pytest
 import sanitize as sz
 from sanitize.errors import LedgerExceeded, SourceError
 from sanitize.saved import SavedRelease
-from sanitize.transformers import SecretDP, SubsetMerging, TreeRandomResponse, Watchdog
+from sanitize.transformers import LatentClassRelease, SecretDP, SubsetMerging, Watchdog
 
 DF = sz.datasets.load_titanic()
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.7)
@@ -57,9 +57,9 @@ def test_an_audit_counts_its_columns():
 
 def test_differential_privacy_adds_up_by_fits():
     secret_dp = SecretDP(1.0, 1e-6, {"survived": ["No", "Yes"]})
-    tree = TreeRandomResponse(1.0, sensitive="survived", confidence=0.9, secret_dp=secret_dp, output="label")
+    noisy = LatentClassRelease(1.0, sensitive="survived", confidence=0.9, secret_dp=secret_dp, n_classes=2)
     words = "Counts this release alone: eps and delta of other fits of these rows add to it."
-    assert in_every_view(tree.fit(DF).report_, words)
+    assert in_every_view(noisy.fit(DF).report_, words)
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])

@@ -68,20 +68,16 @@ def test_what_is_kept_beyond_chance_is_the_same_for_channels_that_mix_few_symbol
     assert few == pytest.approx(many, abs=1e-11)
 
 
-def test_a_tree_tells_of_the_raw_table_and_of_cells_only_where_no_look_at_it_is_allowed():
+def test_columns_of_classes_are_those_of_the_raw_table():
     rng = np.random.default_rng(3)
     age = rng.integers(0, 60, 400)
     df = pd.DataFrame({"age": age, "pay": rng.integers(0, 99, 400), "ill": rng.random(400) < 0.2 + age / 120})
-    tree = sz.TreeMerging(0.7, sensitive="ill", public=["age", "pay"])
-    report = tree.fit(df).report_
+    report = sz.LatentClassRelease(0.7, sensitive="ill", public=["age", "pay"], n_classes=4).fit(df).report_
     assert [column.column for column in report.kept] == ["age", "pay"]
     mean = report.summary["mean_column_utility"]
     page = report.to_html()
     assert f"Keeps {100 * mean:.3g} % of what each column says by itself, in the mean" in page
-    assert "Before: the cells of the table" not in page
-    promise = sz.transformers.SecretDP(eps=1.0, delta=1e-6, values={"ill": [False, True]})
-    blind = sz.TreeRandomResponse(2.0, sensitive="ill", confidence=0.5, secret_dp=promise, random_state=0)
-    assert "cells of the table" in blind.fit(pd.concat([df] * 20)).report_.to_html()
+    assert "by the classes of the raw rows" not in page
 
 
 def test_columns_alone_tell_what_their_own_distribution_tells():

@@ -288,22 +288,3 @@ def test_rare_values_of_a_column_are_drawn_together_and_labels_not_at_all():
     merged = sz.LeakageReport.measure(joint, sz.watchdog(joint, 0.1))
     assert merged.to_dict()["shapes"] == []
     assert "Each column, before and after" not in merged.to_html()
-
-
-def test_columns_of_a_tree_are_drawn_as_its_model_prints_them():
-    table = sz.datasets.load_survey().head(8000)
-    table.loc[::9, "hours"] = None
-    sanitizer = sz.TreeMerging(sz.LiftBudget(at_most=2, at_least=0.3), sensitive="depression", random_state=0)
-    released = sanitizer.fit_transform(table)
-    town, hours = (of_column(sanitizer.report_, name) for name in ("town", "hours"))
-    for value, (before, after) in town.items():
-        assert before == pytest.approx((table["town"] == value).mean())
-        assert after == pytest.approx((released["town"] == value).mean(), abs=0.03)  # twice 10,000 draws or less
-    assert hours["missing"] == pytest.approx((table["hours"].isna().mean(), released["hours"].isna().mean()), abs=0.03)
-    first = next(iter(hours))
-    edge = float(first.removeprefix("less than "))
-    assert hours[first][0] == pytest.approx((table["hours"] < edge).mean())
-    for name in ("town", "hours"):
-        assert sum(share for share, _ in of_column(sanitizer.report_, name).values()) == pytest.approx(1)
-    labels = sz.TreeMerging(sanitizer.budget, sensitive="depression", output="label").fit(table.head(2000))
-    assert labels.report_.to_dict()["shapes"] == []

@@ -131,7 +131,8 @@ def own_pages() -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         study.to_parquet(table := Path(folder, "study.parquet"))
         planned = make_plan(policy, table).to_html()
-    released = sz.TreeMerging(sz.LiftBudget(at_most=2, at_least=0.33), sensitive="heart_disease").fit_transform(study)
+    limit = sz.LiftBudget(at_most=2, at_least=0.33)
+    released = sz.LatentClassRelease(limit, sensitive="heart_disease").fit_transform(study)
     return {"plan": planned, "judged": sz.attack.judge(released, study, sensitive="heart_disease").to_html()}
 
 

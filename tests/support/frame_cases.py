@@ -26,8 +26,6 @@ ESTIMATORS = {
     "gaussian_channel": sz.GaussianChannel,
     "joint_release": sz.JointRelease,
     "latent_class_release": sz.LatentClassRelease,
-    "tree_merging": sz.TreeMerging,
-    "tree_random_response": sz.TreeRandomResponse,
 }
 
 

@@ -22,8 +22,8 @@ def shown_reports(adult: pd.DataFrame | None = None) -> dict[str, Any]:
     reports = {
         "columns": _fitted(sz.SubsetMerging(budget, confidence=0.95), table, ["income"], ["education", "race"]),
         "study": _fitted(sz.OptimalRandomResponse(budget), study, secret, ["cholesterol", "blood_pressure"]),
-        "tree": _fitted(
-            sz.transformers.TreeMerging(budget),
+        "classes": _fitted(
+            sz.LatentClassRelease(budget),
             table.drop(columns="split", errors="ignore").head(10_000),
             ["income"],
             [name for name in table.columns if name not in ("income", "split")],

@@ -146,7 +146,7 @@ BUDGET = ["--lower", "9", "--upper", "9"]
 ROLES = {
     "released": ["-s", "s", "-x", "c"],
     "binned": ["-s", "s", "-x", "c", "--bins", "c=-3,0.5,3,9"],
-    "whole table": ["-s", "s", "-x", "c", "-x", "x", "-m", "tree-merging"],
+    "whole table": ["-s", "s", "-x", "c", "-x", "x", "-m", "latent-classes"],
     "sensitive": ["-s", "c", "-x", "x"],
     "kept": ["-s", "s", "-x", "x", "-k", "c"],
     "left out": ["-s", "s", "-x", "x"],

@@ -88,11 +88,12 @@ def test_what_batches_and_files_cannot_have_is_refused(tmp_path):
             ask()
 
 
-def test_a_tree_is_fitted_on_a_file_and_on_batches(tmp_path):
+def test_classes_are_fitted_on_a_file_and_on_batches(tmp_path):
     DF.to_parquet(tmp_path / "raw.parquet")
-    whole = sz.TreeMerging(1.0, sensitive="illness", public=["town", "job"]).fit(DF)
+    settings = {"sensitive": "illness", "public": ["town", "job"], "n_classes": 3, "random_state": 0}
+    whole = sz.LatentClassRelease(1.0, **settings).fit(DF)
     for given in (tmp_path / "raw.parquet", batches(DF, 9)):
-        assert sz.TreeMerging(1.0, sensitive="illness", public=["town", "job"]).fit(given).channel_ == whole.channel_
+        assert sz.LatentClassRelease(1.0, **settings).fit(given).channel_ == whole.channel_
 
 
 def test_absent_columns_are_named_together(tmp_path):

@@ -29,8 +29,6 @@ from sanitize.transformers import (
     OptimalRandomResponse,
     RandomizedResponse,
     SubsetMerging,
-    TreeMerging,
-    TreeRandomResponse,
     Watchdog,
 )
 
@@ -175,9 +173,6 @@ PRINTERS = {
     "kept": JointRelease([("year", SubsetMerging(public="year"))], BUDGET, sensitive="ill"),
     "classes": LatentClassRelease(BUDGET, sensitive="ill"),
     "certified classes": LatentClassRelease(BUDGET, sensitive="ill", confidence=0.9),
-    "model": TreeRandomResponse(BUDGET, sensitive="ill", output="model"),
-    "resample": TreeRandomResponse(BUDGET, sensitive="ill", output="resample"),
-    "label": TreeMerging(BUDGET, sensitive="ill", output="label"),
 }
 
 
@@ -440,11 +435,9 @@ def test_a_person_who_is_missing_or_absent_is_refused_and_so_are_groups_beside()
         clone(COUNTING["merging"]).fit(df, groups=df["who"])
 
 
-@pytest.mark.parametrize("name", ["TreeRandomResponse", "TreeMerging", "JointRelease"])
-def test_who_counts_rows_says_so_and_points_to_whole_people(name):
-    assert not recipe_type(name).counts_people
-    first = [("a", SubsetMerging(public="street"))] if name == "JointRelease" else BUDGET
-    sanitizer = getattr(sz, name)(first, sensitive="ill", person="who").set_params(budget=BUDGET)
+def test_who_counts_rows_says_so_and_points_to_whole_people():
+    assert not recipe_type("JointRelease").counts_people
+    sanitizer = JointRelease([("a", SubsetMerging(public="street"))], BUDGET, sensitive="ill", person="who")
     with pytest.raises(InvalidParameter, match="UnitRelease"):
         sanitizer.fit(street())
 

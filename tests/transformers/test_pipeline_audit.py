@@ -29,11 +29,10 @@ from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.transformers import (
     BestSanitizer,
     JointRelease,
+    LatentClassRelease,
     OptimalRandomResponse,
     RandomizedResponse,
     SubsetMerging,
-    TreeMerging,
-    TreeRandomResponse,
     Watchdog,
 )
 
@@ -143,8 +142,7 @@ def test_the_rows_that_a_pipeline_hands_out_follow_the_distribution_that_is_meas
         BestSanitizer(0.5, sensitive="survived", public=["class", "sex"]),
         Watchdog(1.0, sensitive="survived", public=["class", "sex"], output="label"),
         JointRelease([("class", SubsetMerging(0.3, public="class"))], LOOSE, sensitive="survived", keep="age"),
-        TreeMerging(0.5, sensitive="survived"),
-        TreeRandomResponse(0.5, sensitive="survived", output="label"),
+        LatentClassRelease(0.5, sensitive="survived", n_classes=4),
         RandomizedResponse(1.0, sensitive="survived", public=["class", "age"]),
     ],
     ids=lambda own: type(own).__name__,

@@ -50,15 +50,20 @@ def test_without_a_confidence_nothing_is_said_of_rare_secrets():
     assert report.facts.shortage is None
 
 
-def test_where_every_secret_has_too_few_rows_a_tree_says_about_how_many_it_takes():
-    frame = table(0, 100)
-    few = fitted(frame, sz.transformers.TreeMerging)
+def test_where_every_secret_has_too_few_rows_classes_say_about_how_many_it_takes():
+    def released(n):
+        df, rng = table(0, n), np.random.default_rng(1)
+        alike = {f"x{k}": np.where(rng.random(n) < 0.8, df["town"], rng.choice(["t0", "t1"], n)) for k in range(3)}
+        settings = {"confidence": 0.95, "n_classes": 2, "random_state": 0}
+        return sz.LatentClassRelease(BUDGET, sensitive="ill", **settings).fit(df.assign(**alike)).report_
+
+    few = released(100)
     headline = few.to_dict()["verdict"]["headline"]
-    assert "but the column keeps next to nothing (too few rows: about " in headline
+    assert "columns keep next to nothing (too few rows: about " in headline
     needed = int(headline.split("about ")[1].split()[0].replace(",", ""))
     assert few.facts.shortage == ("rows", needed)
     assert 100 < needed < 10_000
-    more = fitted(table(0, 2 * needed), sz.transformers.TreeMerging)
+    more = released(2 * needed)
     assert more.facts.shortage is None
     assert not more.useless
 

@@ -25,11 +25,10 @@ import sanitize as sz
 from sanitize.errors import ReleaseWarning
 from sanitize.transformers import (
     JointRelease,
+    LatentClassRelease,
     OptimalRandomResponse,
     RandomizedResponse,
     SubsetMerging,
-    TreeMerging,
-    TreeRandomResponse,
     Watchdog,
 )
 
@@ -137,13 +136,12 @@ MERGES = [
     SubsetMerging(0.4, sensitive="rich", public=X),
     SubsetMerging(0.4, sensitive=S, public="town", output="label"),
     JointRelease([("town", SubsetMerging(0.2, public="town")), ("job", Watchdog(public="job"))], 0.5, sensitive="rich"),
-    TreeMerging(0.4, sensitive="rich", public=[*X, "age"], output="label"),
 ]
 DRAWS = [
     OptimalRandomResponse(0.1, sensitive="rich", public=X, output="label"),
     RandomizedResponse(0.7, sensitive="rich", public=X),
     JointRelease([("job", RandomizedResponse(0.7, public="job"))], 2.0, sensitive="rich"),
-    TreeRandomResponse(0.1, sensitive="rich", public=[*X, "age"], output="label"),
+    LatentClassRelease(0.1, sensitive="rich", public=[*X, "age"], n_classes=3),
 ]
 
 

@@ -6,19 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from kept import kept_by_column
-from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 import sanitize as sz
 from sanitize.errors import ColumnError
-from sanitize.mechanisms import tree_random_response
 from sanitize.report import column_distributions
-from sanitize.transformers import (
-    OptimalRandomResponse,
-    SubsetRandomResponse,
-    TreeMerging,
-    TreeRandomResponse,
-)
+from sanitize.transformers import LatentClassRelease, OptimalRandomResponse, SubsetRandomResponse
 
 BUDGET = sz.LiftBudget(lower=0.6, upper=0.4)
 
@@ -67,40 +60,9 @@ def test_rare_symbols_are_pooled_with_the_distribution_of_the_target_that_they_h
     assert kept(fitted)["wage"] > kept(plain)["wage"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("confidence", [None, 0.95])
-def test_trees_keep_more_of_their_target(confidence):
-    df = people(12_000, seed=1)
-    for estimator in (TreeMerging, TreeRandomResponse):
-        found = {}
-        for target in (None, "hours"):
-            sanitizer = estimator(
-                BUDGET, sensitive="ill", target=target, confidence=confidence, max_cells=60, random_state=0
-            ).fit(df)
-            found[target] = dict(next(s for s in sanitizer.report_.sections if s.name == "kept by column").rows)
-        assert found["hours"]["hours"] > found[None]["hours"] + 0.005
-        assert sanitizer.report_.ok
-
-
-def test_cells_of_a_block_are_mixed_for_the_distribution_of_the_target(monkeypatch):
-    df, asked = people(12_000, seed=2), []
-
-    def respond(joint, blocks, budget, *, target):
-        asked.append(target)
-        return tree_random_response(joint, blocks, budget, target=target)
-
-    monkeypatch.setattr("sanitize._release.recipes.trees.tree_random_response", respond)
-    tree = TreeRandomResponse(BUDGET, sensitive="ill", target="wage", random_state=0).fit(df).tree_
-    cells = tree.assign(df[list(tree.names)])
-    distribution = pd.crosstab(df["wage"], cells, normalize="columns").to_numpy()
-    assert_allclose(asked[0][np.argsort(asked[0][:, 0])], distribution[np.argsort(distribution[:, 0])], atol=1e-12)
-    TreeRandomResponse(BUDGET, sensitive="ill", random_state=0).fit(df)
-    assert asked[1] is None
-
-
 @pytest.mark.parametrize("target", ["nothing", "ill", "hours"])
 def test_a_target_that_is_no_public_column_is_refused(target):
-    for estimator in (OptimalRandomResponse, TreeRandomResponse):
+    for estimator in (OptimalRandomResponse, LatentClassRelease):
         with pytest.raises(
             ColumnError, match=f"target must be one of the public columns 'town', 'wage', got '{target}'"
         ):

@@ -24,12 +24,11 @@ from sanitize.saved import Receipt, SavedRelease
 from sanitize.transformers import (
     ExponentialChannel,
     JointRelease,
+    LatentClassRelease,
     OptimalRandomResponse,
     RandomizedResponse,
     SecretDP,
     SubsetMerging,
-    TreeMerging,
-    TreeRandomResponse,
     Watchdog,
 )
 from sanitize.verify import Verification, verify_file
@@ -55,10 +54,9 @@ MADE = {
         BUDGET,
         sensitive="ill",
     ),
-    "tree": lambda: TreeMerging(BUDGET, sensitive="ill", public=["town", "floor", "age"]),
-    "tree, one cell": lambda: TreeMerging(BUDGET, sensitive="ill", public=["town", "age"], max_cells=1),
-    "tree, labels": lambda: TreeMerging(BUDGET, sensitive="ill", public=["town", "age"], output="label"),
-    "certified tree": lambda: TreeRandomResponse(BUDGET, sensitive="ill", public=["town", "age"], confidence=0.9),
+    "classes": lambda: LatentClassRelease(BUDGET, sensitive="ill", public=["town", "floor", "age"], n_classes=4),
+    "one class": lambda: LatentClassRelease(BUDGET, sensitive="ill", public=["town", "age"], n_classes=1),
+    "certified classes": lambda: LatentClassRelease(BUDGET, sensitive="ill", public=["town", "age"], confidence=0.9),
 }  # fmt: skip
 
 
@@ -111,7 +109,7 @@ def test_a_release_is_drawn_again_byte_for_byte(kind, rows, place):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("source", "target"), [("raw", "out"), ("raw", "out.csv"), ("raw.csv", "out.csv")])
-@pytest.mark.parametrize("kind", ["merging", "tree"])
+@pytest.mark.parametrize("kind", ["merging", "classes"])
 def test_folders_and_csv_are_drawn_again(kind, source, target, place):
     release(place, MADE[kind](), source=source, target=target)
     assert judged(place, MADE[kind](), source=source, target=target).ok
@@ -188,7 +186,7 @@ def test_what_the_key_does_not_draw_is_refused(fault, name, words, place):
 @pytest.mark.slow
 def test_a_receipt_is_of_one_release_source_policy_and_order(place):
     release(place, MADE["merging"]())
-    for other in ("labels", "randomized response", "tree"):
+    for other in ("labels", "randomized response", "classes"):
         assert not judged(place, MADE[other]()).ok
     assert not judged(place, SubsetMerging(0.1, **ROLES)).ok
     assert not judged(place, MADE["merging"](), rows="keep").ok
@@ -274,7 +272,7 @@ def test_what_cannot_be_drawn_again_has_no_receipt(place):
     class Own(sz.LiftBudget):
         pass
 
-    private = TreeRandomResponse(1.0, sensitive="ill", public=["town"], confidence=0.9, secret_dp=SecretDP(1.0, 1e-6))
+    private = LatentClassRelease(1.0, sensitive="ill", public=["town"], confidence=0.9, secret_dp=SecretDP(1.0, 1e-6))
     refused = [
         (private, "the noise of the fit is forgotten"),
         (SubsetMerging(BUDGET, **ROLES, random_state=3), "whoever guesses a seed"),

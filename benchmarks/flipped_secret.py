@@ -1,0 +1,149 @@
+"""What rows of latent classes tell of one sensitive value to somebody who knows every other value of the table.
+
+    python benchmarks/flipped_secret.py                              # the survey, and the default number of classes
+    python benchmarks/flipped_secret.py --classes 5 10 20 50
+    python benchmarks/flipped_secret.py --data adult.parquet --secret income
+
+One sensitive value is flipped. Classes never see it, so both tables have the same classes, byte for byte, and only the
+channel differs. She asks by a likelihood ratio which of the two channels drew the rows. "No key": she does not know the
+key, as nobody does, and takes the mean over fits of her own with other keys. "Key": she has the key of the classes too,
+and all but the noise of the channel, which is more than anybody gets. AUC over releases by fresh keys of both tables,
+as of normal scores; 0.5 is guessing. Set OMP_NUM_THREADS=1.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+import sanitize as sz
+from sanitize.classes import UNIT, couple_classes
+from sanitize.classes._integers import fixed_point
+
+BUDGET = sz.LiftBudget(at_most=2, at_least=0.5)
+STEP = 1 / fixed_point(np.ones(1))[0]  # of the logarithms that a model keeps as whole numbers
+
+
+class Fit:
+    """Classes of a table under one key, and the channel for the table and for a neighbour."""
+
+    def __init__(self, df: pd.DataFrame, secret: str, n_classes: int | None, seed: int) -> None:
+        self.key = sz.NoiseKey.from_seed(seed)
+        made = sz.LatentClassRelease(BUDGET, sensitive=secret, n_classes=n_classes, random_state=self.key).fit(df)
+        self.partition: Any = made.fitted_release().layout.partition
+        self.classes = self.partition.assign({name: pa.array(df[name]) for name in self.partition.names}, first=0)
+        self.secrets, self.n = pd.factorize(df[secret], sort=True)[0], len(df)
+        counts = np.zeros((self.secrets.max() + 1, self.partition.n_cells))
+        np.add.at(counts, (self.secrets, self.classes), 1)
+        self.counts, self.matrix = counts, designed(counts)
+        assert np.allclose(self.matrix, made.channel_.matrix)
+
+    def flipped(self, row: int) -> np.ndarray:
+        """Channel of the table in which one row has the next secret."""
+        counts, s, cell = self.counts.copy(), self.secrets[row], self.classes[row]
+        counts[s, cell] -= 1
+        counts[(s + 1) % len(counts), cell] += 1
+        return designed(counts)
+
+    def draw(self, matrix: np.ndarray, seed: int) -> tuple[np.ndarray, dict[str, pa.Array]]:
+        """Class that each row is written from, and the rows; one seed is the same noise for both channels."""
+        totals = np.cumsum(matrix, axis=1)[self.classes, :-1]
+        drawn = (totals <= np.random.default_rng(seed).random((self.n, 1))).sum(axis=1)
+        return drawn, self.partition.decode(drawn, sz.NoiseKey.from_seed(10_000 + seed))
+
+    def density(self, rows: dict[str, pa.Array]) -> np.ndarray:
+        """P(groups of a row | class), shape (n, n_classes)."""
+        writers, classes = self.partition.model.writers, self.partition.classes
+        codes = [writer.column.encode(rows[writer.column.name]) for writer in writers]
+        found = np.zeros((len(codes[0]), len(classes)))
+        for writer, own in zip(writers, codes, strict=True):
+            logs = np.repeat(writer.base[classes][None] * STEP, len(own), axis=0)
+            for given, slope in zip(writer.given, writer.slopes, strict=True):
+                logs += slope[codes[given]][:, None] * STEP
+            top = logs.max(axis=2)
+            found += np.take_along_axis(logs, own[:, None, None], 2)[..., 0] - top
+            found -= np.log(np.exp(logs - top[..., None]).sum(axis=2))
+        return np.exp(np.maximum(found, -600))
+
+    def ratios(self, density: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+        """Log-likelihood ratios of the other channel and this one, of rows shuffled and in order."""
+        sizes = np.bincount(self.classes, minlength=len(other))
+        shuffled = np.log(density @ (sizes @ other)) - np.log(density @ (sizes @ self.matrix))
+        one, two = ((density * matrix[self.classes]).sum(axis=1) for matrix in (self.matrix, other))
+        in_order = np.log(np.maximum(two, 1e-290)) - np.log(np.maximum(one, 1e-290))
+        return float(shuffled.sum()), float(np.clip(in_order.sum(), -50, 50))
+
+
+def designed(counts: np.ndarray) -> np.ndarray:
+    """The channel of the default rule to the classes that rows are written from."""
+    joint = sz.JointDistribution.from_matrix(counts / counts.sum())
+    matrix = sz.optimal_random_response(joint, BUDGET).matrix
+    mass = (matrix * joint.p_x[:, None]).T
+    mass[mass.sum(axis=1) == 0] = joint.p_x
+    return np.asarray(matrix @ (couple_classes(mass) / UNIT))
+
+
+def auc(one: np.ndarray, two: np.ndarray) -> float:
+    """Of scores of the table and of its neighbour, which are about normal and have the same noise pair by pair."""
+    spread = np.sqrt(one.var(ddof=1) + two.var(ddof=1))
+    return 0.5 if spread < 1e-12 else NormalDist().cdf(float((two - one).mean() / spread))
+
+
+def attacked(df: pd.DataFrame, secret: str, n_classes: int | None, people: int, own: int, releases: int) -> np.ndarray:
+    """AUC for each person: no key, shuffled and in order, and with the key."""
+    shadows = [Fit(df, secret, n_classes, 1000 + seed) for seed in range(own)]
+    made = [Fit(df, secret, n_classes, seed) for seed in range(releases)]
+    bases = []
+    for seed, fit in enumerate(made):
+        drawn, rows = fit.draw(fit.matrix, seed)
+        bases.append((drawn, [each.density(rows) for each in (*shadows, fit)]))
+    found = []
+    for row in range(people):
+        others = [each.flipped(row) for each in shadows]
+        scores = np.zeros((2, releases, 4))
+        for seed, (fit, (drawn, densities)) in enumerate(zip(made, bases, strict=True)):
+            other = fit.flipped(row)
+            again, rows = fit.draw(other, seed)
+            moved = np.flatnonzero(again != drawn)
+            few = {name: column.take(pa.array(moved)) for name, column in rows.items()}
+            for side in (0, 1):
+                if side and len(moved):
+                    densities = [density.copy() for density in densities]
+                    for each, density in zip((*shadows, fit), densities, strict=True):
+                        density[moved] = each.density(few)
+                each_own = [each.ratios(d, o) for each, d, o in zip(shadows, densities, others, strict=False)]
+                scores[side, seed] = [*np.mean(each_own, axis=0), *fit.ratios(densities[-1], other)]
+        found.append([auc(*scores[:, :, kind]) for kind in range(4)])
+    return np.array(found)
+
+
+def main() -> None:
+    """Print a line for each number of classes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="a Parquet file; by default the survey of the library")
+    parser.add_argument("--secret", default="depression")
+    parser.add_argument("--classes", type=int, nargs="*", default=[0], help="0 is the default of the library")
+    parser.add_argument("--rows", type=int, default=2000)
+    parser.add_argument("--people", type=int, default=60)
+    parser.add_argument("--own", type=int, default=4, help="fits of her own")
+    parser.add_argument("--releases", type=int, default=24)
+    given = parser.parse_args()
+    df = sz.datasets.load_survey() if given.data is None else pd.read_parquet(given.data)
+    df = df.drop(columns=[name for name in ("fnlwgt", "split") if name in df])
+    df = df.sample(given.rows, random_state=0, ignore_index=True)
+    print("| classes | no key, shuffled: mean, largest | no key, in order | key, shuffled | key, in order |")
+    print("|---" * 5 + "|")
+    for n in given.classes:
+        found = attacked(df, given.secret, n or None, given.people, given.own, given.releases)
+        cells = [f"{mean:.3f}, {most:.3f}" for mean, most in zip(found.mean(axis=0), found.max(axis=0), strict=True)]
+        print(f"| {n or 'default'} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
