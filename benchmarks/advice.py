@@ -5,8 +5,8 @@
 
 A third of the rows (of at most 12,000) is kept apart. `plan` reads the rest from a file, under a policy as `init` would
 begin it: merging of tuples, or latent classes where combinations of values have fewer than five rows each. Beside it
-every mechanism is fitted to the same rows by itself. An analyst trains gradient boosting on each release, once for every
-column that may be predicted (four at most), and is scored on the raw rows apart: the mean AUC, which is 50 where all
+every mechanism is fitted to the same rows by itself. An analyst trains gradient boosting on each release, once for
+every column that may be predicted (four at most), and is scored on raw rows apart: the mean AUC, which is 50 where all
 rows are merged. A table is split four times, forty times if it has few rows, each time with other noise. What is best
 by the splits that it is judged by is flattered by them: where these prefer another mechanism than `plan`, the two are
 judged by as many splits more. "Same" is behind by less than half a point there, which two seeds of a release differ by,

@@ -6,9 +6,7 @@
 
 The audit is that of secret_dp.py: an event is chosen on half of the runs, and its level bounded from below on the
 others. A row is another one, so that two levels are stated. Figures are those of report, channel and classes, and of
-2000 rows that are written for them. Beside them stands the level of all noisy counts of a fit together, of which
-everything else is made: Σ r (|z - c'| - |z - c|) for counts z of the one table, c and c' exact ones of both, the latter
-found by fits of the other table that are given the same noisy counts, and must publish the same.
+2000 rows that are written for them.
 
 A fault needs tables by which it shows, so each has its own: where a level, an edge, a cell, a certificate, a note are
 decided by that row. Set OMP_NUM_THREADS=1.
@@ -42,8 +40,6 @@ from sanitize.transformers import LatentClassRelease, RecordDP
 
 EPS = 1.0
 PRINTED = 2000
-AGAIN = 20  # one fit of so many is made of the other table, too
-LOOKING = record_dp.looking
 Fault = Callable[[], AbstractContextManager[Any]]
 
 
@@ -82,65 +78,6 @@ def case(rows: dict[str, Any], *, of_design: bool, another: dict[str, int], **gi
     for name, value in another.items():
         other.loc[row, name] = value
     return Case((df, other), **given)
-
-
-class Looks:
-    """Looks at the counts of a fit, which it keeps; or those of another fit again, whatever is looked at."""
-
-    def __init__(self, told: list[np.ndarray] | None = None) -> None:
-        self.again = told
-        self.told: list[np.ndarray] = []
-        self.exact: list[np.ndarray] = []
-        self.rates: list[Fraction] = []
-
-    def __call__(self, key: sz.NoiseKey) -> Callable[..., np.ndarray]:
-        """Stand in for `looking`."""
-        look = LOOKING(key)
-
-        def looked(counts: np.ndarray, rate: Fraction) -> np.ndarray:
-            self.exact.append(counts)
-            self.rates.append(rate)
-            self.told.append(look(counts, rate) if self.again is None else self.again[len(self.told)])
-            return self.told[-1]
-
-        return looked
-
-
-class Audited:
-    """Fits of two tables, and the level of all noisy counts of each fit together."""
-
-    def __init__(self, case: Case) -> None:
-        self.case, self.n_fits = case, 0
-        # What the row moves of a look: by its place among all looks, and by its shape, which tells the cells.
-        self.moved: dict[tuple[int, tuple[int, ...]], np.ndarray] = {}
-
-    def fit(self, number: int) -> np.ndarray:
-        """What is published of one of the tables; the last figure is the level."""
-        looks, key, sign = Looks(), sz.NoiseKey.from_system(), 1 if number == 0 else -1
-        with patch.object(record_dp, "looking", looks):
-            found = published(self.case.fit(number, key))
-        if self.n_fits % AGAIN == 0 or not self.moved.keys() >= set(self._places(looks).values()):
-            self._other(number, key, looks, found)
-        self.n_fits += 1
-        level = 0.0
-        for at, place in self._places(looks).items():
-            noise = looks.told[at] - looks.exact[at]
-            level += float(looks.rates[at]) * float((abs(noise - sign * self.moved[place]) - abs(noise)).sum())
-        return np.append(found, sign * level)
-
-    def _places(self, looks: Looks) -> dict[int, tuple[int, tuple[int, ...]]]:
-        """All looks but those at the scores of edges, of which the best alone is used."""
-        d = self.case.tables[0].shape[1]
-        return {at: (at, counts.shape) for at, counts in enumerate(looks.exact) if not d <= at < 2 * d - 1}
-
-    def _other(self, number: int, key: sz.NoiseKey, looks: Looks, found: np.ndarray) -> None:
-        """Fit the other table, which is given the same noisy counts: all that is published is the same."""
-        other = Looks(looks.told)
-        with patch.object(record_dp, "looking", other):
-            assert np.array_equal(published(self.case.fit(1 - number, key)), found)
-        for at, place in self._places(looks).items():
-            moved = (other.exact[at] - looks.exact[at]) * (1 if number == 0 else -1)
-            assert np.array_equal(self.moved.setdefault(place, moved), moved)
 
 
 def published(fitted: LatentClassRelease) -> np.ndarray:
@@ -278,17 +215,16 @@ def of_counts(runs: int) -> None:
 def of_fits(runs: int) -> None:
     """Whole fits of tables that differ in a row of the design, or in one of the others; prints as it goes."""
     for kind, of_design in (("design", True), ("others", False)):
-        pair, begin = Audited(small(of_design=of_design)), time.monotonic()
+        pair, begin = small(of_design=of_design), time.monotonic()
         found: list[list[np.ndarray]] = [[], []]
         for run in range(1, runs + 1):
             for number in (0, 1):
-                found[number].append(pair.fit(number))
+                found[number].append(published(pair.fit(number, sz.NoiseKey.from_system())))
             if run % 2500 == 0 or run == runs:
                 one, two = (np.array(rows) for rows in found)
                 print(
-                    f"fits, a row of the {kind}: {run} runs a table, {one.shape[1] - 1} figures, eps >= "
-                    f"{audit(one[:, :-1], two[:, :-1]):.4f}; all noisy counts together, eps >= "
-                    f"{audit(one[:, -1:], two[:, -1:]):.4f} (stated {2 * EPS:g}; {time.monotonic() - begin:.0f} s)",
+                    f"fits, a row of the {kind}: {run} runs a table, {one.shape[1]} figures, eps >= "
+                    f"{audit(one, two):.4f} (stated {2 * EPS:g}; {time.monotonic() - begin:.0f} s)",
                     flush=True,
                 )
 
