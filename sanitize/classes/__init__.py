@@ -10,6 +10,7 @@ from sanitize.classes._counts import column_counts as column_counts
 from sanitize.classes._counts import design_rows as design_rows
 from sanitize.classes._counts import grouped as grouped
 from sanitize.classes._counts import pair_counts as pair_counts
+from sanitize.classes._counts import pair_overlaps as pair_overlaps
 from sanitize.classes._coupling import couple_classes as couple_classes
 from sanitize.classes._fit import information as information
 from sanitize.classes._integers import UNIT as UNIT

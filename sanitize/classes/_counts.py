@@ -68,6 +68,38 @@ def pair_counts(
         yield (names[i], names[j]), counts[np.flatnonzero(np.diff(counts.indptr))]
 
 
+def pair_overlaps(
+    names: Sequence[str], codes: Sequence[tuple[Codes, Codes]], weights: tuple[Vector, Vector], noise: float = 0.0
+) -> dict[tuple[str, str], float]:
+    """Overlap of the distributions of each of `chosen_pairs` in two tables, 1 less their total variation.
+
+    Parameters
+    ----------
+    names : sequence of str
+    codes : sequence of (ndarray of int, ndarray of int)
+        Group of each row of either table in each column; a column alone counts as a pair of itself.
+    weights : pair of ndarray of float
+        Of the rows of either table, which sum to 1.
+    noise : float
+        1/n + 1/m of tables of n and m rows drawn at random: what they differ by chance is taken off.
+
+    Examples
+    --------
+    >>> half = np.full(2, 0.5)
+    >>> pair_overlaps(["a"], [(np.array([0, 1]), np.array([0, 0]))], (half, half))
+    {('a', 'a'): 0.5}
+    """
+    sizes = [int(max(side.max() for side in own)) + 1 for own in codes]
+    found = {}
+    for i, j in chosen_pairs(len(names)) or [(0, 0)]:
+        ours, theirs = (
+            np.bincount(codes[i][k] * sizes[j] + codes[j][k], weights[k], sizes[i] * sizes[j]) for k in range(2)
+        )
+        by_chance = np.sqrt(2 / np.pi * noise * ours * (1 - ours)).sum()
+        found[names[i], names[j]] = 1 - max(0.0, float(np.abs(ours - theirs).sum() - by_chance)) / 2
+    return found
+
+
 def chosen_pairs(n: int) -> list[tuple[int, int]]:
     """All pairs of n columns; of more than 1,000 pairs so many at random, each as likely as any other.
 

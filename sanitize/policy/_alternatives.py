@@ -13,7 +13,7 @@ from sanitize._tolerances import SAME_SHARE
 from sanitize.errors import SanitizeError
 from sanitize.policy._declaration import AUTO, CLASSES, MECHANISMS, OWNERS
 from sanitize.policy._policy import designer_of, is_joint
-from sanitize.report import TradeoffCurve
+from sanitize.report import OVERLAP, TradeoffCurve
 from sanitize.suggestion import (
     KINDS,
     PRINTED,
@@ -220,6 +220,8 @@ class Drafts:
         but = "it is less simple"
         if printed < taken.summary.get(PRINTED, 1.0):
             but = f"it never prints the combinations of {percent(1 - printed)} of the rows"
+        elif more.get(OVERLAP, 1.0) < taken.summary.get(OVERLAP, 1.0):
+            but = "leaves columns together less as they are in the table"
         return f"Recommended: {best}, which {why}.", f"{told}; {kept}, but {but}."
 
     @property

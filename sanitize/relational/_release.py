@@ -242,7 +242,7 @@ class UnitRelease:
             refuse_identifiers(rows.columns, sorted(rows.columns.keys() - {rows.child.order, *rows.made}))
         self._words = random_words(recipe.random_state)
         roles, source = Recipe.layout(recipe, Table.of(pa.table({**root.columns, **beside})))
-        layout = recipe.fitted(roles, source, self._words, beside=beside)
+        layout = replace(recipe.fitted(roles, source, self._words, beside=beside), is_shuffled=True)
         # Of private tables below nothing is looked at from here on.
         learned = root if flat is None else flat.printed(layout.source)
         root.children = learned.children

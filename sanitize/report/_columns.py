@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,7 +12,6 @@ from scipy import sparse
 
 from sanitize.joint import sparse_counts
 from sanitize.measures import Kind, Measure
-from sanitize.report._document import shape_of
 from sanitize.report._facts import Section
 from sanitize.report._report import MOST_PAIRS, LeakageReport
 from sanitize.report._verdict import KeptColumn, share_kept
@@ -29,9 +27,9 @@ if TYPE_CHECKING:
 
 Name = TypeVar("Name", str, tuple[str, str])
 
+# Measure of how like the table its released rows are, as an analyst sees them.
+OVERLAP = "mean_pair_overlap"
 _NONE: Mapping[str, float] = MappingProxyType({})
-# Columns whose shares are drawn.
-_MOST_COLUMNS = 60
 # Released symbols of each symbol, on average, up to which distributions are released as sparse ones.
 _FEW_ENTRIES = 8
 
@@ -101,7 +99,6 @@ def with_columns(
     report: LeakageReport,
     counts: Iterable[tuple[str, sparse.csr_array]],
     pairs: Iterable[tuple[tuple[str, str], sparse.csr_array]],
-    shapes: Iterable[tuple[str, list[str], NDArray[np.float64]]],
     channel: Channel,
     lost: Mapping[str, float] = _NONE,
 ) -> LeakageReport:
@@ -114,8 +111,6 @@ def with_columns(
         Rows of (X_j, X) of each column in groups of its values, of all columns the same rows.
     pairs : iterable of ((name, name), sparse array of shape (n_groups, n_x))
         Rows of (X_i, X_j, X) of each pair of columns in groups of their values, of all pairs the same rows.
-    shapes : iterable of (name, list of str, array of shape (2, n_groups))
-        Of columns that are drawn: what groups of their values are called, and the share of each before and after.
     channel : Channel
         From X to Y.
     lost : mapping of name to float, optional
@@ -129,8 +124,7 @@ def with_columns(
     words += " Rows that are written with another value are not counted as kept." if any(lost.values()) else ""
     columns = tuple(KeptColumn(name, share) for name, share in kept.items())
     section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(kept.items()))
-    drawn = [row for name, values, sides in islice(shapes, _MOST_COLUMNS) for row in shape_of(name, values, sides)]
-    made = replace(report, measures=(*report.measures, line), kept=columns, _shapes=drawn).with_section(section)
+    made = replace(report, measures=(*report.measures, line), kept=columns).with_section(section)
     found = [
         (names, share * (1 - max(lost.get(name, 0.0) for name in names)), varies)
         for names, share, varies in _of_same_rows(pairs, channel)
@@ -151,6 +145,31 @@ def with_columns(
     words += f"; the {MOST_PAIRS} least kept of {len(shares)} pairs." if len(shares) > MOST_PAIRS else "."
     section = Section("kept by pair", "Kept by pair of columns", words, ("Pair", "kept"), tuple(least))
     return replace(made, measures=(*made.measures, line)).with_section(section)
+
+
+def with_overlaps(
+    report: LeakageReport, overlaps: Mapping[tuple[str, str], float], lost: Mapping[str, float], *, is_shuffled: bool
+) -> LeakageReport:
+    """Report that says how like those of the table pairs of columns of generated rows are.
+
+    Parameters
+    ----------
+    report : LeakageReport
+        With what is kept of each column.
+    overlaps : mapping of (name, name) to float
+        Overlap of the distributions of each pair, between 0 and 1.
+    lost : mapping of name to float
+        Share of the rows whose own value of a column is never written: of a pair no more than the others overlap.
+    is_shuffled : bool
+        Whether generated rows stand in random order: what their columns are is then what they are of use for.
+    """
+    found = {names: min(share, *(1 - lost.get(name, 0.0) for name in names)) for names, share in overlaps.items()}
+    line = Measure(OVERLAP, "overlap with the table, mean of pairs", "1", "estimate", 1.0, _mean(list(found.values())))
+    kept = report.kept
+    if is_shuffled:
+        of_column = {one.column: _mean([s for names, s in found.items() if one.column in names]) for one in kept}
+        kept = tuple(replace(one, overlap=of_column[one.column]) for one in kept)
+    return replace(report, measures=(*report.measures, line), kept=kept)
 
 
 def kept_of_columns(

@@ -28,6 +28,7 @@ from sanitize.report._headline import (
     Lack,
     allowed_words,
     synthetic,
+    use_of,
     with_headline,
 )
 
@@ -187,7 +188,7 @@ def grave(document: dict[str, Any]) -> list[str]:
             f"more than {100 * REPLACED_SHARE:g} % of the rows are written with another value of {names}: few rows "
             "have theirs, or it lies outside the edges; cut or join values, or leave columns out"
         )
-    little = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
+    little = [column["column"] for column in document["kept"] if use_of(column) < USELESS_BELOW]
     if little and document["verdict"]["state"] in ("source", "rows") and not synthetic(document):
         lack = document["verdict"]["lack"]
         advice = "without them others may keep more" if lack is None else Lack(**lack).advice
@@ -315,7 +316,7 @@ def to_document(report: Verdict, audience: Audience, n_symbols: int | None = Non
         "judgement": judged[-1] if judged else None,
         "lift": lift_map(before, after),
         "margins": margins(before, after),
-        "shapes": [_exact(row) for row in report._shapes or shapes_of_tuples(report)],
+        "shapes": [_exact(row) for row in shapes_of_tuples(report)],
         "curve": None if curve is None else curve.to_dict(),
     }
 

@@ -14,7 +14,7 @@ from sanitize._formatting import times, times_down, times_up
 from sanitize.budgets import budget_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sanitize.budgets import Budget
 
@@ -89,6 +89,11 @@ def state_of(*, ok: bool, has_budget: bool, confidence: float | None) -> State:
     return "rows" if confidence is None else "source"
 
 
+def use_of(column: Mapping[str, Any]) -> float:
+    """What a column of a release is of use for, between 0 and 1: to its own rows, or in a table of generated ones."""
+    return float(column["share"] if column["overlap"] is None else column["overlap"])
+
+
 def is_useless(state: State, shares: Sequence[float]) -> bool:
     """Whether next to nothing is kept of most columns; nobody minds in an audit or a refusal."""
     return state in ("source", "rows") and 2 * sum(share < USELESS_BELOW for share in shares) > len(shares)
@@ -111,7 +116,7 @@ def headline(document: dict[str, Any]) -> str:
         return SYNTHETIC.upper()
     if is_public or not verdict["useless"]:
         return words
-    shares, why = [column["share"] for column in document["kept"]], Lack(**verdict["lack"]).words
+    shares, why = [use_of(column) for column in document["kept"]], Lack(**verdict["lack"]).words
     few, n = sum(share < USELESS_BELOW for share in shares), len(shares)
     many = "the column keeps" if n == 1 else f"{few} of {n} columns keep"
     return f"{words}, but {many} next to nothing{why and f' ({why})'}"

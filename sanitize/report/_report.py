@@ -173,7 +173,7 @@ class LeakageReport(Verdict, ReportViews):
             It says why, as far as that is known, and what would help.
         """
         is_drawn = SYNTHETIC in [section.title for section in self.sections]  # no row stands for one of the table
-        if self.lack and not is_drawn and all(column.share < USELESS_BELOW for column in self.kept):
+        if self.lack and not is_drawn and all(column.use < USELESS_BELOW for column in self.kept):
             raise UselessRelease(self, USELESS_BELOW, self.lack.words, self.lack.advice)
 
     def require(self) -> LeakageReport:

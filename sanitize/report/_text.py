@@ -137,7 +137,9 @@ def utility_words(document: dict[str, Any], *, in_nats: bool = True) -> str:
     found = {measure["name"]: measure for measure in document["measures"]}
     if "mean_column_utility" in found:
         share = found["mean_column_utility"]["after"]
-        return f"Keeps {percent(float(share))} of what each column says by itself, in the mean{_price_words(found)}"
+        words = f"Keeps {percent(float(share))} of what each column says by itself, in the mean{_price_words(found)}"
+        alike = found["mean_pair_overlap"]["after"] if "mean_pair_overlap" in found else None
+        return words if alike is None else f"{words}; pairs of columns are {percent(alike)} as in the table"
     share, kept = found["normalized_utility"]["after"], found["utility"]
     roles = document["columns"]
     shown = roles["released"] + [name for name in roles["kept"] if name not in roles["sensitive"]]

@@ -18,7 +18,7 @@ from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.lifts import chi2_lift, l1_lift, max_log_lift, min_log_lift
 from sanitize.measures import Measure
 from sanitize.report._facts import Section
-from sanitize.report._headline import LEDGER, USELESS_BELOW, VERDICT_TOLERANCE, Lack, is_useless, state_of
+from sanitize.report._headline import LEDGER, USELESS_BELOW, VERDICT_TOLERANCE, Lack, is_useless, state_of, use_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -150,12 +150,21 @@ class KeptColumn:
     before, after : float or None
         Largest log-lift of S and this column alone, in nats, as it was and as it is printed; None where it is not
         printed as a column of its own, or was not measured.
+    overlap : float or None
+        Of rows that are generated and shuffled, where none stands for a person: how much of the distribution of this
+        column and another one they have in common with the table, on average.
     """
 
     column: str
     share: float
     before: float | None = None
     after: float | None = None
+    overlap: float | None = None
+
+    @property
+    def use(self) -> float:
+        """The share that says of what use the column is."""
+        return use_of(vars(self))
 
 
 def kept_columns(joint: JointDistribution, channel: Channel, after: JointDistribution) -> tuple[KeptColumn, ...]:
@@ -218,7 +227,6 @@ class Verdict:
     _worst: WorstCase | None = field(default=None, repr=False)
     kept: tuple[KeptColumn, ...] = ()
     origin: Origin | None = None
-    _shapes: list[dict[str, Any]] = field(default_factory=list, repr=False)  # of generated rows
 
     @cached_property
     def excess(self) -> NDArray[np.float64]:
@@ -259,7 +267,7 @@ class Verdict:
     @property
     def useless(self) -> bool:
         """Whether the release is allowed, and most of its columns keep less than 5 % of their information."""
-        return is_useless(self.state, [column.share for column in self.kept])
+        return is_useless(self.state, [column.use for column in self.kept])
 
     @property
     def lack(self) -> Lack | None:

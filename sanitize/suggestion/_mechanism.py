@@ -17,7 +17,7 @@ from sanitize.budgets import LDPBudget, LiftBudget, as_budget
 from sanitize.errors import InvalidParameter
 from sanitize.joint import JointDistribution, check_distribution
 from sanitize.mechanisms import optimal_random_response, subset_merging, subset_random_response, watchdog
-from sanitize.report import LeakageReport, ReleaseFacts, Section
+from sanitize.report import OVERLAP, LeakageReport, ReleaseFacts, Section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -203,18 +203,30 @@ def preferred(reports: Sequence[LeakageReport], share: str) -> int:
     """Position of the report to take, of mechanisms in order, the simplest first; every choice is made by it.
 
     It is the simplest of those that leave out fewest rows, of those that keep most of the measure named ``share``, as
-    far as n rows tell: shares that differ by less than 1/√n, about two standard errors, are as good as equal.
+    far as n rows tell: shares that differ by less than 1/√n, about two standard errors, are as good as equal. Where
+    generated rows are among shuffled ones, whose use is what they are together, only those are looked at that are of
+    some use, and as like the table as any.
     """
     kept, printed = (np.array([one.summary.get(name, 1.0) for one in reports]) for name in (share, PRINTED))
-    # Where the distribution is known, shares that are equal differ by rounding alone.
-    room = 1 / math.sqrt(reports[0].n_rows) if reports[0].n_rows else SAME_SHARE
+    room = _room(reports[0])
+    if all(OVERLAP in one.summary for one in reports):
+        alike = np.array([one.summary[OVERLAP] - one.useless for one in reports])
+        kept = np.where(alike >= alike.max() - room, kept, -1.0)
     return int(np.argmax(np.where(kept >= kept.max() - room, printed, -1.0)))
+
+
+def _room(report: LeakageReport) -> float:
+    """Difference of shares that so many rows do not tell; where the distribution is known, that of rounding."""
+    return 1 / math.sqrt(report.n_rows) if report.n_rows else SAME_SHARE
 
 
 def reason(taken: LeakageReport, reports: Sequence[LeakageReport], share: str) -> str:
     """What the preferred one of some reports does, after its name."""
-    if taken.summary[share] >= max(report.summary[share] for report in reports) - SAME_SHARE:
+    less = max(report.summary[share] for report in reports) - taken.summary[share]
+    if less <= SAME_SHARE:
         return "keeps most within the budget"
+    if less > _room(taken):
+        return "leaves columns together most as they are in the table"
     return f"keeps as much within the budget as any, as far as {taken.n_rows:,} rows tell"
 
 

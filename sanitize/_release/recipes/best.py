@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,12 +15,12 @@ from sanitize._release.first_pass import Counted
 from sanitize._release.recipes.recipe import Recipe, TupleParameters, recipe_type
 from sanitize._sampling.noise import random_words
 from sanitize._tables.ordered import is_ordered
-from sanitize.classes import MODELLED_ROWS, grouped
+from sanitize.classes import GROUPS, MODELLED_ROWS, grouped, pair_overlaps
 from sanitize.confidence import check_confidence
 from sanitize.errors import SanitizeError
 from sanitize.joint import sparse_counts
 from sanitize.measures import Measure
-from sanitize.report import kept_of_columns
+from sanitize.report import OVERLAP, kept_of_columns
 from sanitize.suggestion import PRINTED, comparison_section, kinds_for, preferred, reason
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from scipy import sparse
 
+    from sanitize._checks import Codes
     from sanitize._files.source import Numbers
     from sanitize._release.design import Specification
     from sanitize._release.first_pass import FirstPass, RowOrder
@@ -83,7 +85,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
             with contextlib.suppress(SanitizeError):
                 draft = classes.for_files(is_priced=False, partition=spec.partition)
                 made.append(classes.fit(draft, table, order, words))
-        fitted, counts = each._chosen(spec, layout, counted, made)
+        fitted, counts = each._chosen(spec, layout, counted, made, is_shuffled=order == "shuffle")
         return self._claimed(fitted), counts
 
     def _certified(self, n_rows: float) -> Self:
@@ -119,17 +121,24 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return self._recipe("latent class release", **settings)
 
     def _chosen(
-        self, spec: Specification, layout: Layout, counted: Counted, classes: Sequence[FittedFiles]
+        self,
+        spec: Specification,
+        layout: Layout,
+        counted: Counted,
+        classes: Sequence[FittedFiles],
+        *,
+        is_shuffled: bool = False,
     ) -> FittedFiles:
         """The best of the tuples and the latent classes, whose report compares all of them, and the counts it is of."""
-        # Classes and tuples are other symbols: where there are both, what they keep of each column is compared.
+        # Classes and tuples are other symbols: where there are both, what they keep of each column is compared; of
+        # shuffled rows, which stand beside nobody, first how like the table they are to an analyst.
         share = "mean_column_utility" if classes else "normalized_utility"
         found = list(self._tuples(spec, layout, counted, is_alone=not classes))
         if classes and found:
             columns, rows = list(column_counts(found[0].joint)), spec.support(counted.table)[1]
             # Labels name all that is behind them.
             never = rows[rows < self.min_count].sum() / rows.sum() if self.output == "resample" else 0.0
-            found = [_with_columns(one, columns, float(never)) for one in found]
+            found = [_with_columns(one, columns, float(never), is_shuffled=is_shuffled) for one in found]
         candidates = [*((one, counted.table) for one in found), *classes]
         reports = [one.report for one, _ in candidates]
         place = preferred(reports, share)
@@ -158,19 +167,39 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
                 yield recipe.design(replace(recipe.specification(), is_priced=False), layout, unordered)
 
 
-def _with_columns(fitted: Release, rows: Sequence[tuple[str, sparse.csr_array]], never: float) -> Release:
+def _with_columns(
+    fitted: Release, rows: Sequence[tuple[str, sparse.csr_array]], never: float, *, is_shuffled: bool
+) -> Release:
     """A release of tuples whose report says what it keeps of columns, as that of classes does, and leaves out."""
-    lines = [kept_of_columns(rows, fitted.channel)[1]]
+    lines = [kept_of_columns(rows, fitted.channel)[1], *([overlap_of_tuples(fitted)] if is_shuffled else [])]
     if never:
         lines.append(Measure(PRINTED, "rows whose values may be printed", "1", "exact", 1.0, 1 - never))
     return replace(fitted, report=replace(fitted.report, measures=(*fitted.report.measures, *lines)))
 
 
-def column_counts(joint: JointDistribution) -> Iterator[tuple[str, sparse.csr_array]]:
-    """Name of each column and rows of (X_j, X), X_j in the groups that classes are measured by."""
+def overlap_of_tuples(fitted: Release) -> Measure:
+    """How like those of the table pairs of columns of tuples are that a release writes."""
+    joint, channel = fitted.joint, fitted.channel
+    after = np.zeros(len(joint.public))
+    written = joint.public.encode(dict(channel.outputs.decode(np.arange(channel.n_outputs, dtype=np.int32))))
+    np.add.at(after, written, channel.push(joint.p_x[None])[0])
+    codes = [(own, own) for _, own in _groups(joint, 8)]
+    overlaps = pair_overlaps(joint.public.columns, codes, (joint.p_x, after))
+    return Measure(OVERLAP, "overlap with the table, mean of pairs", "1", "exact", 1.0, fmean(overlaps.values()))
+
+
+def _groups(joint: JointDistribution, most: int = GROUPS) -> Iterator[tuple[str, Codes]]:
+    """Name of each column, and the group of its value in each symbol."""
     symbols, rows = joint.public, np.rint(joint.p_x * (joint.n or 0)).astype(np.int64)
-    x = np.repeat(np.arange(len(rows)), rows)
     for name, values, codes in zip(symbols.columns, symbols.levels, symbols.codes.T, strict=True):
         level = np.where(codes < 0, len(values), codes)
-        groups = grouped(np.bincount(level, rows).astype(np.int64), is_ordered=is_ordered(values.type, name))[level]
+        counts = np.bincount(level, rows).astype(np.int64)
+        yield name, grouped(counts, is_ordered=is_ordered(values.type, name), most=most)[level]
+
+
+def column_counts(joint: JointDistribution) -> Iterator[tuple[str, sparse.csr_array]]:
+    """Name of each column and rows of (X_j, X), X_j in the groups that classes are measured by."""
+    rows = np.rint(joint.p_x * (joint.n or 0)).astype(np.int64)
+    x = np.repeat(np.arange(len(rows)), rows)
+    for name, groups in _groups(joint):
         yield name, sparse_counts(groups[x], x, (int(groups.max()) + 1, len(rows)))

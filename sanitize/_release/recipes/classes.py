@@ -42,7 +42,7 @@ from sanitize.classes import UNIT, ClassPartition, LatentClassModel, couple_clas
 from sanitize.confidence import REPEATED, check_confidence, repeats_too_often
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.mechanisms import as_lift_budget, certified_merging, certified_random_response, rows_needed
-from sanitize.report import Section, with_columns
+from sanitize.report import Section, with_columns, with_overlaps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -239,6 +239,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             sample = table.sample((*roles.sensitive, *roles.public, *person), MOST_SAMPLED)
             numbers = sampled_rows(table.source.n_rows, MOST_SAMPLED)
             layout = self.fitted(roles, sample, noise, numbers, spec.partition)
+            layout = replace(layout, is_shuffled=order == "shuffle")
             is_whole = order == "shuffle" and len(numbers) == table.source.n_rows
             counted = Counted.of(layout, sample) if is_whole else table.count(layout.bare(), order)
         if len(numbers) < counted.table.n:
@@ -296,7 +297,9 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
         lost = {one.column: one.n_rows / n_rows for one in replaced}
-        report = with_columns(report, layout.column_counts(), layout.pair_counts(), (), release.channel, lost)
+        report = with_columns(report, layout.column_counts(), layout.pair_counts(), release.channel, lost)
+        overlaps = layout.pair_overlaps(release.channel.push(release.joint.p_x[None])[0])
+        report = with_overlaps(report, overlaps, lost, is_shuffled=layout.is_shuffled)
         section = _classes_section(partition, counted, layout.design)
         if self.person_column is None and self.promise is None:  # the figure is of people with one row each
             section = replace(section, words=section.words + partition.membership)

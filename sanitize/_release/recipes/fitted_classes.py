@@ -11,11 +11,12 @@ import pyarrow as pa
 from scipy.cluster.hierarchy import linkage
 
 from sanitize._release.layout import CellLayout
+from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.columns import as_arrow, ascending, value_type
 from sanitize._tables.keys import distinct_rows
 from sanitize._tables.ordered import as_ordered, is_ordered
 from sanitize.binning import DateBins, holds_dates
-from sanitize.classes import ClassPartition, Profiles, column_counts, grouped, pair_counts, to_numbers
+from sanitize.classes import ClassPartition, Profiles, column_counts, grouped, pair_counts, pair_overlaps, to_numbers
 from sanitize.errors import ColumnError
 from sanitize.report import ReplacedValues
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
-    from sanitize._checks import Mask
+    from sanitize._checks import Mask, Vector
     from sanitize._release.layout import Columns
     from sanitize._tables.columns import ArrowColumn
     from sanitize.binning import Bins
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 # Of a certified response.
 FEWEST_CELLS = 8
+# Rows that are generated to see how like the table they are, rows of it that they are compared with, and groups of
+# values by which.
+_GENERATED, _COMPARED, _GROUPS = 10_000, 50_000, 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +52,7 @@ class FittedClasses(CellLayout):
     rows: Mapping[str, Any]  # the table that is released
     row_cells: NDArray[np.int32]
     design: Mask | None  # rows of it that design the channel, where the others certify
+    is_shuffled: bool = False  # whether generated rows stand in random order, so that none stands for a person
 
     @property
     def fitted(self) -> Mask | None:
@@ -109,6 +114,25 @@ class FittedClasses(CellLayout):
             other, clipped = column.replaced(as_arrow(self.source[column.name], column.name))
             found.append(ReplacedValues(column.name, other=round(part * other), clipped=round(part * clipped)))
         return tuple(found)
+
+    def pair_overlaps(self, p_y: Vector) -> dict[tuple[str, str], float]:
+        """Overlap of each pair of columns in the table and in rows that are generated from a seed, see `pair_overlaps`.
+
+        They are never released. P(y) is how often each class is.
+        """
+        place = np.linspace(0, 1, _GENERATED, endpoint=False)
+        drawn = np.searchsorted(np.cumsum(p_y)[:-1], place, side="right").astype(np.int32)
+        generated = self.partition.decode(drawn, NoiseKey.from_seed(0))
+        step, codes = -(-len(self.cells) // _COMPARED), []
+        for column in self.partition.columns:
+            raw = as_arrow(self.source[column.name], column.name)[::step]
+            sides = column.encode(raw), column.encode(generated[column.name])
+            counts = np.bincount(sides[0], minlength=column.n_groups)
+            group = grouped(counts, is_ordered=column.is_ordered, most=_GROUPS)
+            codes.append((group[sides[0]], group[sides[1]]))
+        sizes = [len(side) for side in codes[0]]
+        weights = np.full(sizes[0], 1 / sizes[0]), np.full(sizes[1], 1 / sizes[1])
+        return pair_overlaps(self.read, codes, weights, sum(1 / size for size in sizes))
 
     @property
     def repeats(self) -> NDArray[np.int64]:
