@@ -204,7 +204,8 @@ def _goes_with_others(name: str, columns: Mapping[str, Coded], times: NDArray[An
 def _may_be_names(values: pa.Array) -> bool:
     """Whether values are texts, dates or whole numbers; amounts have fractions."""
     if pa.types.is_floating(values.type):
-        return bool((np.mod(values.drop_null().to_numpy(zero_copy_only=False), 1) == 0).all())
+        numbers = values.drop_null().to_numpy(zero_copy_only=False)
+        return bool((np.trunc(numbers) == numbers).all())
     return not pa.types.is_boolean(values.type)
 
 

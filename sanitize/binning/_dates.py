@@ -79,12 +79,12 @@ class DateBins(Bins, frozen=True, tag="dates"):
         known = pa.array(seconds.astype(np.float64), mask=missing)
         return cls(column, Bins.quantiles(column, known, n_bins, weights).edges, learned=True, whole=True, step=None)
 
-    def starts(self, first: int, last: int) -> list[int]:
-        """Nanoseconds at which the units of the step begin that hold two seconds and all between, and the next one."""
+    def starts(self, seconds: NDArray[np.int64], least: int) -> list[int]:
+        """Seconds at which the units of the step begin that hold so many of some seconds, and at which they end."""
         unit, n = _UNITS[str(self.step)]
-        begin, end = (np.datetime64(second, "s").astype(f"M8[{unit}]").astype(int) // n for second in (first, last))
-        units = np.arange(begin, end + 2) * n
-        return units.astype(f"M8[{unit}]").astype("M8[ns]").astype(np.int64).tolist()
+        units, rows = np.unique(seconds.astype("M8[s]").astype(f"M8[{unit}]").astype(np.int64) // n, return_counts=True)
+        ends = np.unique(units[rows >= least, None] + [0, 1]) * n
+        return ends.astype(f"M8[{unit}]").astype("M8[s]").astype(np.int64).tolist()
 
     @property
     def order(self) -> pa.Array | None:

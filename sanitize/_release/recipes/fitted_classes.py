@@ -14,9 +14,18 @@ from sanitize._release.layout import CellLayout
 from sanitize._sampling.noise import NoiseKey
 from sanitize._tables.columns import as_arrow, ascending, value_type
 from sanitize._tables.keys import distinct_rows
-from sanitize._tables.ordered import as_ordered, is_ordered
-from sanitize.binning import DateBins, holds_dates
-from sanitize.classes import ClassPartition, Profiles, column_counts, grouped, pair_counts, pair_overlaps, to_numbers
+from sanitize._tables.ordered import is_ordered
+from sanitize.binning import DateBins, as_seconds, holds_dates
+from sanitize.classes import (
+    LEAST_ROWS,
+    ClassPartition,
+    Profiles,
+    column_counts,
+    grouped,
+    pair_counts,
+    pair_overlaps,
+    to_numbers,
+)
 from sanitize.errors import ColumnError
 from sanitize.report import ReplacedValues
 
@@ -183,8 +192,8 @@ def declared_edges(bins: Bins, column: Any) -> list[Any]:
         )
     seconds = [int(edge) for edge in bins.edges]
     if bins.step is not None:
-        numbers, missing = as_ordered(values, bins.column)
-        seconds = bins.starts(*(int(end) // 10**9 for end in (numbers[~missing].min(), numbers[~missing].max())))
+        found, missing = as_seconds(values, bins.column)
+        seconds = bins.starts(found[~missing], LEAST_ROWS)
     dtype = value_type(values.type)
     instants = pa.array(seconds, pa.timestamp("s", getattr(dtype, "tz", None)))
     return to_numbers(instants.cast(dtype, safe=False)).tolist()
