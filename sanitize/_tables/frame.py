@@ -340,10 +340,9 @@ def pandas_like(array: pa.Array, dtype: Any, own: Callable[[pa.Array], Any] | No
     if values is not None:
         pass
     elif isinstance(dtype, pd.CategoricalDtype):
-        released = set(dictionary.to_pylist())
+        released = dict.fromkeys(dictionary.drop_null().to_pylist())  # two codes may print one value
         categories = [c for c in dtype.categories.tolist() if c in released]
-        if len(categories) < len(released):
-            categories = list(dict.fromkeys(dictionary.to_pylist()))  # two codes may print one value
+        categories = categories if len(categories) == len(released) else list(released)
         values = pd.Categorical(dictionary.to_pylist(), categories=categories, ordered=dtype.ordered)
     elif dtype is None:
         values = levels.astype(object).array if pa.types.is_string(dictionary.type) else levels.array

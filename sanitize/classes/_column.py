@@ -250,6 +250,9 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         if self.is_ordered and len(self.edges):
             numbers, edges = _same_scale(values, self.values.type), self.edges.to_numpy()
             is_inside = (numbers >= edges[0]) & (numbers <= edges[-1])
+            if not (self.places == BETWEEN).any():  # codes, which no edge keeps out
+                is_listed = np.isin(np.arange(self.n_groups), self.group_of_outcome[self.places >= 0])
+                return float(rows[~is_listed[self.groups_of(values)[:-1]]].sum()), 0
             return 0.0, int(rows[~is_inside & (look_up(values, self.values) < 0)].sum())
         totals = np.add.reduceat(self.weights, self.first[:-1])
         shares = self.weights[self._rest] / totals[self.groups]
@@ -295,7 +298,11 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         heavy = counts if weights is None else np.bincount(codes, weights, len(values) + 1)[:-1]
         if is_ordered(column.type, name):
             values = in_type(values, storage_type(column))
-            return cls._of_numbers(name, values, counts, heavy, most, edges, lists_all=lists_all)
+            is_code = pa.types.is_dictionary(
+                column.type
+            )  # whose numbers are names: none but those there are is written
+            lists_all = lists_all or is_code
+            return cls._of_numbers(name, values, counts, heavy, most, edges, lists_all=lists_all, is_code=is_code)
         return cls._of_text(name, values, counts, heavy, most, above or {})
 
     @classmethod
@@ -351,6 +358,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         declared: Sequence[Any],
         *,
         lists_all: bool,
+        is_code: bool,
     ) -> Self:
         numbers, units = to_numbers(values), candidate_units(values.type)
         coarsest = coarsest_units(
@@ -378,7 +386,9 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         entries = [(int(place_of[p]), k, heavy[p] * shares[p]) for k, p in enumerate(listed)]
         left = heavy * (1 - shares)
         rest = np.bincount(place_of, left, len(groups))
-        entries += [(place, BETWEEN, float(amount)) for place, amount in enumerate(rest)]
+        if is_code:  # rare ones are written as others of their group, or as missing where that has none
+            rest[np.isin(groups, groups[place_of[listed]])] = 0
+        entries += [(place, MISSING if is_code else BETWEEN, float(amount)) for place, amount in enumerate(rest)]
         by_unit = threshold_counts(np.bincount(coarsest[chosen], (counts * (1 - shares))[chosen], len(units) + 1))
         by_unit[(*units, REAL).index(finest)] += 1e-3 * by_unit.sum() + 1
         used = np.flatnonzero(by_unit)

@@ -55,8 +55,6 @@ class ReplacedValues:
         The value lies outside the edges of its bins.
     other : int
         The value is written as ``(other)``.
-    outside : int
-        The value that is written was never observed.
     """
 
     column: str
@@ -64,12 +62,11 @@ class ReplacedValues:
     unprinted: int = 0
     clipped: int = 0
     other: int = 0
-    outside: int = 0
 
     @property
     def n_rows(self) -> int:
         """Rows that are written otherwise, at least."""
-        return max(self.pooled, self.clipped, self.other + self.outside)
+        return max(self.pooled, self.clipped, self.other)
 
     @classmethod
     def section(cls, found: tuple[ReplacedValues, ...]) -> Section | None:
@@ -90,7 +87,6 @@ _REPLACED = {
     "unprinted": "of these printed nowhere",
     "clipped": "outside the edges",
     "other": 'written "(other)"',
-    "outside": "drawn outside the values",
 }
 
 

@@ -106,6 +106,35 @@ def test_every_column_is_inferred_as_its_maker_means_it(kind, tmp_path, capsys):
     assert read["zip"].to_pylist() == TABLE["zip"]
 
 
+@pytest.mark.parametrize(
+    "kind", FILES, ids=lambda kind: " ".join(map(str, kind)).replace("\t", "tab").replace("/", "-")
+)
+def test_a_release_of_what_was_inferred_replaces_nothing_in_silence(kind, tmp_path, capsys):
+    raw = write_table(tmp_path / "raw.csv", *kind)
+    assert main(["init", str(raw)]) == 0
+    drafted = tomllib.loads(capsys.readouterr().out)
+    names = list(TABLE) if kind[-1] else [f"column_{place}" for place in range(1, len(TABLE) + 1)]
+    named = dict(zip(TABLE, names, strict=True))
+    policy = {
+        **{key: value for key, value in drafted.items() if key != "receipt"},
+        "budget": {"at_most": 2.0, "at_least": 0.4},
+        "columns": {"sensitive": [named["ill"]], "public": names[1:-1], "drop": [named["person"]]},
+        "channel": {"mechanism": "latent-classes", "bins": {named["born"]: "decade"}},
+    }
+    report = sz.release_file(raw, tmp_path / "out.parquet", sz.Policy.from_dict(policy))
+    out = pa.parquet.read_table(tmp_path / "out.parquet").to_pandas()
+    assert list(out.columns) == names[1:-1]
+    others = {name: (out[name] == "(other)").mean() for name in names[1:-1]}
+    text = " ".join(report.to_text().split())
+    assert all(share <= 0.01 or f"another value of {name}" in text for name, share in others.items())
+    assert max(others.values()) == 0
+    # What is written are numbers, codes and dates as the table has them.
+    assert set(out[named["zip"]].dropna()) <= set(TABLE["zip"])
+    assert out[named["age"]].dropna().between(18, 90).all()
+    assert out[named["pay"]].between(1000, 9000).all()
+    assert {day.year // 10 for day in out[named["born"]].dropna()} <= {day.year // 10 for day in DAYS}
+
+
 SPELLINGS = {
     "plus signs": ["+1", "+2.5", "-3"],
     "exponents": ["1e+05", "2E-3", "7"],

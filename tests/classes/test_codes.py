@@ -1,0 +1,48 @@
+"""Numbers that are codes are written as codes that there are, whatever says that they are codes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import sanitize as sz
+
+RNG = np.random.default_rng(0)
+N = 3000
+CODE = RNG.choice(RNG.choice(np.arange(10_000, 99_999), 200, replace=False), N)
+DAYS = np.datetime64("2000-01-01") + (CODE % 199).astype("timedelta64[D]")
+KINDS = {
+    "codes": pd.Categorical(CODE),
+    "codes in order": pd.Categorical(CODE, ordered=True),
+    "scores": pd.Categorical(CODE / 4),
+    "days": pd.Categorical(DAYS),
+    "some missing": pd.Categorical(pd.Series(CODE).where(RNG.random(N) < 0.9)),
+    "a dictionary of Arrow": pd.Series(pd.arrays.ArrowExtensionArray(pa.array(CODE).dictionary_encode())),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_no_code_is_made_up(name):
+    table = pd.DataFrame({"ill": RNG.choice(["yes", "no"], N), "age": RNG.integers(18, 90, N), "x": KINDS[name]})
+    release = sz.LatentClassRelease(sz.LiftBudget(at_most=2, at_least=0.33), sensitive="ill", random_state=0)
+    out = release.fit_transform(table)["x"]
+    assert out.dtype.name.split("[")[0] == table["x"].dtype.name.split("[")[0]
+    written = out.dropna()
+    assert set(written) <= set(table["x"].dropna())
+    assert written.nunique() > 100
+    assert abs(out.isna().mean() - table["x"].isna().mean()) < 0.05
+
+
+def test_rare_codes_alone_are_missing_and_counted():
+    rare = np.where(RNG.random(N) < 0.9, 1, 1000 + np.arange(N))
+    table = pl.DataFrame({"ill": RNG.choice(["yes", "no"], N), "x": rare})
+    arrow = table.to_arrow()
+    arrow = arrow.set_column(1, "x", arrow["x"].dictionary_encode())
+    release = sz.LatentClassRelease(
+        sz.LiftBudget(at_most=2, at_least=0.33), sensitive="ill", random_state=0, person="row"
+    )
+    out = release.fit_transform(arrow)["x"].to_pandas()
+    assert set(out.dropna()) == {1}
