@@ -261,7 +261,7 @@ class Drafts:
         settings = {name: one for name, one in {**known, key: value}.items() if one is not None}
         with contextlib.suppress(SanitizeError):
             changed = designer_of(_with_channel(self.policy, settings=settings))
-            kept = float(changed.draft(table, self.policy.rows).summary[self._share])
+            kept = float(changed.draft(table, self.policy.rows, classes=self.classes).summary[self._share])
             return kept if kept > self.kept((self.own, 1.0)) else None
         return None
 
