@@ -26,9 +26,9 @@ class RandomizedResponse(TupleParameters, Sanitizer):
         Not needed by the mechanism. Without it the public columns themselves count as sensitive in the report.
     public : str, list of str or of positions, or callable, optional
         Columns by name or position; None means all but the sensitive ones. Several are released as one tuple.
-    bins : dict of column to edges, number or calendar unit, or int, optional
-        Intervals of numbers or dates: declared edges, or a number of quantiles; of dates also "day", "month",
-        "quarter", "year" or "decade", which are printed by name.
+    bins : dict of column to edges or calendar unit, or edges, optional
+        Intervals of numbers or dates, by their edges; of dates also "day", "month", "quarter", "year" or "decade",
+        which are printed by name. One list of edges cuts all columns of numbers.
     output : {"resample", "label"}
         Symbols are printed as they are; of pooled ones, one of them drawn anew, or a readable label.
     handle_unknown : {"high_risk", "error"}
@@ -92,9 +92,9 @@ class ExponentialChannel(ExponentialChannelParameters, Sanitizer):
         Not needed by the mechanism. Without it the public columns themselves count as sensitive in the report.
     public : str, list of str or of positions, or callable, optional
         Columns by name or position; None means all but the sensitive ones. Several are released as one tuple.
-    bins : dict of column to edges, number or calendar unit, or int, optional
-        Intervals of numbers or dates: declared edges, or a number of quantiles; of dates also "day", "month",
-        "quarter", "year" or "decade", which are printed by name.
+    bins : dict of column to edges or calendar unit, or edges, optional
+        Intervals of numbers or dates, by their edges; of dates also "day", "month", "quarter", "year" or "decade",
+        which are printed by name. One list of edges cuts all columns of numbers.
     output : {"resample", "label"}
         Symbols are printed as they are; of pooled ones, one of them drawn anew, or a readable label.
     handle_unknown : {"high_risk", "error"}
@@ -166,7 +166,7 @@ class GaussianChannel(GaussianChannelParameters, Sanitizer):
         Not needed by the mechanism. Without it the public columns themselves count as sensitive in the report.
     public : str, list of str or of positions, or callable, optional
         Numeric columns by name or position; None means all but the sensitive ones.
-    bins : dict of column to edges or number, optional
+    bins : dict of column to edges, optional
         Intervals for numeric sensitive columns only.
     keep_sensitive : bool
         Keep the sensitive columns in the output, for work inside; the report then fails.

@@ -18,9 +18,9 @@ class Watchdog(TupleParameters, Sanitizer):
     sensitive, public : str, list of str or of positions, or callable, optional
         Columns by name or position. ``public=None`` means all but the sensitive ones; several public columns
         are released as one tuple, so that the budget holds for them together.
-    bins : dict of column to edges, number or calendar unit, or int, optional
-        Intervals of numbers or dates: declared edges, or a number of quantiles; of dates also "day", "month",
-        "quarter", "year" or "decade", which are printed by name.
+    bins : dict of column to edges or calendar unit, or edges, optional
+        Intervals of numbers or dates, by their edges; of dates also "day", "month", "quarter", "year" or "decade",
+        which are printed by name. One list of edges cuts all columns of numbers.
     output : {"resample", "label"}
         Print a released symbol as a public one drawn from P(x|y), or as a readable label.
     handle_unknown : {"high_risk", "error"}
@@ -83,9 +83,9 @@ class SubsetMerging(SubsetMergingParameters, Sanitizer):
     sensitive, public : str, list of str or of positions, or callable, optional
         Columns by name or position. ``public=None`` means all but the sensitive ones; several public columns
         are released as one tuple, so that the budget holds for them together.
-    bins : dict of column to edges, number or calendar unit, or int, optional
-        Intervals of numbers or dates: declared edges, or a number of quantiles; of dates also "day", "month",
-        "quarter", "year" or "decade", which are printed by name.
+    bins : dict of column to edges or calendar unit, or edges, optional
+        Intervals of numbers or dates, by their edges; of dates also "day", "month", "quarter", "year" or "decade",
+        which are printed by name. One list of edges cuts all columns of numbers.
     output : {"resample", "label"}
         Print a released symbol as a public one drawn from P(x|y), or as a readable label.
     handle_unknown : {"high_risk", "error"}

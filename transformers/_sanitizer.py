@@ -256,7 +256,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             weights = _check_sample_weight(sample_weight, np.empty(table.n_rows), ensure_non_negative=True)
         elif largest_total is not None:
             raise InvalidParameter("largest_total is of groups or weights: give groups= or sample_weight=")
-        layout, source = recipe.layout(table, sensitive_features, weights)
+        layout, source = recipe.layout(table, sensitive_features)
         rows = source if weights is None else None
         recipe.design(spec, layout, Counted.of(layout, source, weights, groups, largest_total), rows=rows).kept_by(self)
         public = next(_digests(table, self._release.layout.read), None)

@@ -15,7 +15,7 @@ from sanitize._checks import is_whole, one_of
 from sanitize._release.survey import TELLING_ROWS, names_rows
 from sanitize._tables.columns import as_arrow
 from sanitize._tables.frame import Table
-from sanitize.binning import Bins, DateBins, Joined, holds_dates, is_numeric, is_of_dates
+from sanitize.binning import Bins, DateBins, Joined, is_numeric, is_of_dates
 from sanitize.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.joint import ContingencyTable
@@ -32,7 +32,12 @@ if TYPE_CHECKING:
     from sanitize.classes import ClassPartition
 
 ColumnSpec: TypeAlias = str | Sequence[str] | Sequence[int] | Callable[[Any], Sequence[str]] | None
-BinSpec: TypeAlias = Mapping[str, Sequence[Any] | Mapping[str, Sequence[Any]] | int | str] | int | None
+BinSpec: TypeAlias = Mapping[str, Sequence[Any] | Mapping[str, Sequence[Any]] | str] | Sequence[Any] | None
+
+_EDGES_WANTED = (
+    "{} must be edges, as in {{'age': [0, 30, 60]}}, or a calendar unit of dates, got {}. A number of bins would take "
+    "edges from the rows, and these are values of single people: the command init proposes rounded ones"
+)
 
 
 def two_dimensional(native: Any) -> Any:
@@ -87,23 +92,14 @@ def public_columns(table: Table, spec: ColumnSpec, sensitive: tuple[str, ...]) -
     return left
 
 
-def bins_of(
-    wanted: BinSpec, source: Mapping[str, Any], names: tuple[str, ...], weights: NDArray[np.float64] | None
-) -> dict[str, Bins]:
-    """Bins of the columns that have them: a number of quantiles, edges, or a calendar unit."""
+def bins_of(wanted: BinSpec, source: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Bins]:
+    """Bins of the columns that have them, at edges or in calendar units; one list of edges cuts all numbers."""
     if wanted is None:
         return {}
-    if isinstance(wanted, (int, np.integer)):
-        columns = {name: as_arrow(source[name], name) for name in names}
-        return {
-            name: Bins.quantiles(name, column, int(wanted), weights)
-            for name, column in columns.items()
-            if is_numeric(column.type)
-        }
+    if isinstance(wanted, (list, tuple, np.ndarray)):
+        wanted = {name: wanted for name in names if is_numeric(as_arrow(source[name], name).type)}
     if not isinstance(wanted, Mapping):
-        raise InvalidParameter(
-            f"bins must be a number of bins, or a dict of columns to edges or numbers, got {type(wanted).__name__}"
-        )
+        raise InvalidParameter(_EDGES_WANTED.format("bins", type(wanted).__name__))
     made: dict[str, Bins] = {}
     for key, spec in wanted.items():
         name = _name_of(key, source)
@@ -114,9 +110,8 @@ def bins_of(
             made[name] = Joined.of_groups(name, spec)
         elif isinstance(spec, str):
             made[name] = DateBins.by_step(name, spec, column)
-        elif isinstance(spec, (int, np.integer)):
-            quantiles = DateBins.quantiles_of if holds_dates(column.type) else Bins.quantiles
-            made[name] = quantiles(name, column, int(spec), weights)
+        elif not isinstance(spec, (list, tuple, np.ndarray)):
+            raise InvalidParameter(_EDGES_WANTED.format(f"bins of {name!r}", type(spec).__name__))
         else:
             made[name] = (DateBins if is_of_dates(spec) else Bins).declared(name, cast("Any", spec), column.type)
     return made
@@ -311,7 +306,7 @@ class Layout:
     def notes(self, clipped: Mapping[str, int]) -> tuple[str, ...]:
         """What the report says about binning."""
         found = [
-            f"the bin edges of column {name!r} were learned from the data (quantiles) and are released with it"
+            f"the bin edges of column {name!r} were learned from the data and are released with it"
             for name, bins in self.bins.items()
             if bins.learned
         ]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sanitize._checks import Mask, Vector, doubles, is_whole, required, shown, whole_number
+from sanitize._checks import Mask, Vector, doubles, required, whole_number
 from sanitize._files.declared import Declared, Finite, require
 from sanitize._limits import BLOCK_ROWS
 from sanitize._tables.columns import ArrowColumn, as_arrow, masked, value_type
@@ -39,7 +39,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
     edges : tuple of float
         At least two, ascending. Values outside are clipped into the end intervals.
     learned : bool
-        The edges are (rounded) quantiles of the data, which they then tell something about.
+        The edges are rounded quantiles of the data, which they then tell something about.
     whole : bool
         The column holds integers, so integers are drawn inside an interval.
     """
@@ -52,9 +52,7 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
     prints_labels: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        is_single = len(self.edges) == 2 and self.edges[0] == self.edges[1]  # quantiles of a column of one value
-        is_ascending = len(self.edges) > 1 and _ascend(self.edges)
-        require(is_single or is_ascending, "must be two numbers or more, ascending", "edges")
+        require(len(self.edges) > 1 and _ascend(self.edges), "must be two numbers or more, ascending", "edges")
 
     @classmethod
     def declared(cls, column: str, edges: Sequence[float], dtype: pa.DataType) -> Bins:
@@ -66,34 +64,6 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         _check_numeric(column, dtype)
         is_learned = isinstance(edges, LearnedEdges)
         return cls(column, tuple(given.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))
-
-    @classmethod
-    def quantiles(cls, column: str, values: ArrowColumn, n_bins: int, weights: Vector | None = None) -> Bins:
-        """Bins that hold about equally many rows each; fewer where values repeat.
-
-        A quantile is the smallest value that at least that share of the (weighted) rows does not exceed, so a
-        row of weight 2 counts like two rows.
-        """
-        if not is_whole(n_bins) or n_bins < 1:
-            raise InvalidParameter(f"bins of {column!r} must be a number of bins >= 1 or a list of edges")
-        if n_bins > _MOST_SYMBOLS:
-            raise InvalidParameter(f"bins of {column!r} must be at most {_MOST_SYMBOLS}, got {shown(n_bins)}")
-        _check_numeric(column, values.type)
-        numbers = as_numbers(values)
-        mass = np.ones(len(numbers)) if weights is None else weights
-        used = np.isfinite(numbers) & (mass > 0)
-        numbers, mass = numbers[used], mass[used]
-        if not len(numbers):
-            raise ColumnError(f"column {column!r} has no finite number to learn bins from; declare edges", column)
-        order = np.argsort(numbers, kind="stable")
-        numbers, reached = numbers[order], np.cumsum(mass[order])
-        wanted = np.linspace(0, 1, int(n_bins) + 1) * reached[-1]
-        # Sums of weights carry rounding, which must not push a quantile one value up.
-        place = np.searchsorted(reached, wanted * (1 - 1e-12), side="left")
-        edges = np.unique(numbers[np.minimum(place, len(numbers) - 1)])
-        if len(edges) == 1:
-            edges = np.repeat(edges, 2)
-        return cls(column, tuple(edges.tolist()), learned=True, whole=pa.types.is_integer(values.type))
 
     @property
     def order(self) -> pa.Array | None:

@@ -70,15 +70,6 @@ class DateBins(Bins, frozen=True, tag="dates"):
         as_seconds(pa.array([], value_type(dtype)), column)
         return cls(column, found, learned=isinstance(edges, LearnedEdges), whole=True, step=None)
 
-    @classmethod
-    def quantiles_of(cls, column: str, values: ArrowColumn, n_bins: int, weights: Any = None) -> DateBins:
-        """Bins that hold about equally many rows each; fewer where dates repeat."""
-        seconds, missing = as_seconds(values, column)
-        if missing.all():
-            raise ColumnError(f"column {column!r} has no date to learn bins from; declare edges", column)
-        known = pa.array(seconds.astype(np.float64), mask=missing)
-        return cls(column, Bins.quantiles(column, known, n_bins, weights).edges, learned=True, whole=True, step=None)
-
     def starts(self, seconds: NDArray[np.int64], least: int) -> list[int]:
         """Seconds at which the units of the step begin that hold so many of some seconds, and at which they end."""
         unit, n = _UNITS[str(self.step)]

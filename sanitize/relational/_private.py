@@ -97,7 +97,7 @@ class FlatRecords:
                 rows_of[rows.label(name)] = pc.divide(column.cast(pa.int64()), _DAY) if in_days else column
         bins, values = _with_usual(root, dict(recipe.bins or {}), dict(promise.values))
         own, names = {name: bins.pop(name) for name in rows_of if name in bins}, tuple(rows_of) or (root.name,)
-        layout = Layout(names, names, bins_of(own, rows_of, names, None), recipe.missing)
+        layout = Layout(names, names, bins_of(own, rows_of, names), recipe.missing)
         promise = UnitDP(promise.eps, values, promise.delta, promise.ledger)
         columns, alphabets, read = dict[str, pa.Array](), {}, layout.columns(rows_of)
         for rows, chosen, before in _chosen(root, np.arange(root.n_owners), key.derive("chosen rows")):

@@ -156,7 +156,9 @@ def test_symbols_drawn_inside_bins_are_not_taken_for_strangers():
     """The report speaks of intervals, the rows hold numbers: the distribution cannot be compared, the attack can."""
     rng = np.random.default_rng(0)
     df = pd.DataFrame({"age": rng.normal(40, 10, 1500), "ill": rng.integers(0, 2, 1500)})
-    released = sz.frame.release(df, sz.Watchdog(1.0, sensitive="ill", public="age", bins={"age": 5}, random_state=0))
+    released = sz.frame.release(
+        df, sz.Watchdog(1.0, sensitive="ill", public="age", bins={"age": [18, 35, 50, 65, 100]}, random_state=0)
+    )
     found = attack.check(sz.last_report(released), released, df["ill"])
     assert (found.verdict, found.distribution_excess) == ("consistent", None)
 

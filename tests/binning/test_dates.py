@@ -80,15 +80,6 @@ def test_times_of_day_show_in_the_names_of_intervals_only_where_edges_have_them(
     assert bins.labels.to_pylist() == ["[2020-01-01 06:00:00, 2020-01-01 18:00:30]"]
 
 
-def test_quantiles_of_dates_hold_about_equally_many_rows():
-    days = np.datetime64("1950-01-01") + np.random.default_rng(0).integers(0, 20_000, 999).astype("timedelta64[D]")
-    bins = DateBins.quantiles_of("born", pa.array(days), 4)
-    counts = np.bincount(bins.assign(pa.array(days))[0].indices.to_numpy())
-    assert bins.learned
-    assert len(counts) == 4
-    assert counts.max() - counts.min() <= 12
-
-
 @pytest.mark.parametrize(
     ("bins", "words"),
     [

@@ -17,6 +17,7 @@ from scipy.stats import binom, multinomial
 from strategies import stages
 
 import sanitize as sz
+from sanitize.binning import LearnedEdges
 from sanitize.confidence import ConfidenceSet, _boxes
 from sanitize.confidence._boxes import clopper_pearson, total_variation_radius
 from sanitize.confidence._intervals import intervals
@@ -432,7 +433,9 @@ def test_what_confidence_cannot_speak_of_is_refused():
     with pytest.raises(InvalidParameter, match="smoothing is a prior"):
         Watchdog(1.0, sensitive="illness", public="town", smoothing=0.5, confidence=0.9).fit(df)
     with pytest.raises(ColumnError, match="declare the edges"):
-        Watchdog(1.0, sensitive="illness", public="age", bins={"age": 4}, confidence=0.9).fit(df)
+        Watchdog(1.0, sensitive="illness", public="age", bins={"age": LearnedEdges([0, 30, 70])}, confidence=0.9).fit(
+            df
+        )
     assert (
         Watchdog(1.0, sensitive="illness", public="age", bins={"age": [0, 30, 70]}, confidence=0.9).fit(df).report_.ok
     )

@@ -126,8 +126,8 @@ def test_pages_carry_checksums_and_text_is_dictionary_encoded(source, tmp_path):
     [
         ({"public": ["x", "flor"]}, ColumnError, "did you mean 'floor'"),
         ({"public": "SECRET_name"}, ColumnError, "different value in most rows"),
-        ({"public": ["age"], "bins": {"age": 4}}, InvalidParameter, "declare edges"),
-        ({"bins": 3}, InvalidParameter, "declare edges"),
+        ({"public": ["age"], "bins": {"age": 4}}, InvalidParameter, "edges from the rows"),
+        ({"bins": [0, 50, 100]}, InvalidParameter, "name the columns"),
         ({"keep_sensitive": True}, InvalidParameter, "keep_sensitive"),
         ({"public": ["x"], "missing": "error"}, ColumnError, "has missing values"),
     ],

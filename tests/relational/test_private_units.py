@@ -543,7 +543,7 @@ def test_a_policy_declares_what_rows_come_to():
     ("changed", "words"),
     [
         ({"confidence": None}, "record_dp needs confidence"),
-        ({"bins": BINS | {"visits: cost": 4}}, "bins must have edges"),
+        ({"bins": BINS | {"visits: cost": "year"}}, "bins must have edges"),
         ({"bins": BINS | {"visits: costs": [0, 1]}}, "no column 'visits: costs'"),
         ({"bins": {n: own for n, own in BINS.items() if n != "visits: number of rows"}}, "'visits: number of rows'"),
         (

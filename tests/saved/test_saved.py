@@ -91,7 +91,7 @@ def saved() -> SavedRelease:
 EVERY = [
     SubsetMerging(BUDGET, sensitive="s", public=["x", "age"], bins={"age": [0, 30, 100]}),
     SubsetMerging(BUDGET, sensitive="s", public=["x"], output="label"),
-    SubsetMerging(BUDGET, sensitive="s", public=["x", "age"], bins={"age": 3}),
+    SubsetMerging(BUDGET, sensitive="s", public=["x", "age"], bins={"age": [0, 40, 80]}),
     Watchdog(sz.LDPBudget(2.0), sensitive=["s"], public="x"),
     Watchdog(sz.L1LiftBudget(lower=3.0, upper=1.0), sensitive="s", public="x"),
     Watchdog(sz.Chi2LiftBudget(lower=math.inf, upper=1.0), sensitive="s", public="x"),

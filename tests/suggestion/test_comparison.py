@@ -234,13 +234,6 @@ def test_what_latent_classes_cannot_be_asked_for_leaves_tuples(df):
     assert set(weighted.compared_) == tuples
 
 
-@pytest.mark.parametrize("bins", [3, np.int64(3)])
-def test_quantiles_of_every_column_leave_tuples(bins):
-    df = many_columns()[["x0", "ill"]]
-    fitted = BestSanitizer(LIFT, sensitive="ill", bins=bins).fit(df)
-    assert set(fitted.compared_) == {"watchdog", "subset merging", "optimal random response"}
-
-
 @pytest.mark.parametrize("confidence", [None, 0.95])
 def test_files_and_memory_choose_alike(confidence, tmp_path):
     df = many_columns()

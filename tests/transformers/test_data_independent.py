@@ -24,7 +24,7 @@ from sanitize.report import LeakageReport
 from sanitize.transformers import ExponentialChannel, GaussianChannel
 
 SHIPPED = [
-    ExponentialChannel(0.5, bins=2, min_count=0),
+    ExponentialChannel(0.5, bins=[-1000, 0, 1000], min_count=0),
     GaussianChannel(1.0, bounds=(-3, 3), public=[0]),
 ]
 
@@ -47,7 +47,7 @@ class SeededGaussianChannel(_WithoutTag, GaussianChannel):
 
 
 SEEDED = [
-    SeededExponentialChannel(0.5, bins=2, min_count=0, random_state=0),
+    SeededExponentialChannel(0.5, bins=[-1000, 0, 1000], min_count=0, random_state=0),
     SeededGaussianChannel(1.0, bounds=(-3, 3), public=[0], random_state=0),
 ]
 
@@ -338,7 +338,7 @@ def test_a_file_is_released_like_a_frame(tmp_path):
         ({"budget": 0.0}, "budget must be a finite capacity > 0"),
         ({"budget": math.inf}, "budget"),
         ({"budget": 3.5}, "closed_form"),
-        ({"bins": {"age": 4}}, "bins are for sensitive columns"),
+        ({"bins": {"age": [0, 100]}}, "bins are for sensitive columns"),
         ({"public": "town", "bounds": (0, 1)}, "not numeric"),
         ({"public": ["age", "hours"], "bounds": (0, 90), "step": 1, "budget": 0.01}, "larger steps"),
     ],

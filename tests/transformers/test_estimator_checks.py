@@ -5,11 +5,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sanitize.transformers import JointRelease, RandomizedResponse, SubsetMerging, Watchdog
 
+# Of all numbers that the checks make.
+EDGES = [-1000, 0, 1000]
+
 SHIPPED = [
-    Watchdog(1.0, sensitive=[0], bins=2, min_count=0),
-    SubsetMerging(1.0, sensitive=[0], bins=2, min_count=0),
-    RandomizedResponse(1.0, bins=2, min_count=0),
-    JointRelease([("rest", SubsetMerging(bins=2, min_count=0))], 1.0, sensitive=[0]),
+    Watchdog(1.0, sensitive=[0], bins=EDGES, min_count=0),
+    SubsetMerging(1.0, sensitive=[0], bins=EDGES, min_count=0),
+    RandomizedResponse(1.0, bins=EDGES, min_count=0),
+    JointRelease([("rest", SubsetMerging(bins=EDGES, min_count=0))], 1.0, sensitive=[0]),
 ]
 
 
@@ -39,10 +42,10 @@ class SeededJointRelease(_WithoutTag, JointRelease):
 
 
 SEEDED = [
-    SeededWatchdog(1.0, sensitive=[0], bins=2, min_count=0, random_state=0),
-    SeededSubsetMerging(1.0, sensitive=[0], bins=2, min_count=0, random_state=0),
-    SeededRandomizedResponse(1.0, bins=2, min_count=0, random_state=0),
-    SeededJointRelease([("rest", Watchdog(bins=2, min_count=0))], 1.0, sensitive=[0], random_state=0),
+    SeededWatchdog(1.0, sensitive=[0], bins=EDGES, min_count=0, random_state=0),
+    SeededSubsetMerging(1.0, sensitive=[0], bins=EDGES, min_count=0, random_state=0),
+    SeededRandomizedResponse(1.0, bins=EDGES, min_count=0, random_state=0),
+    SeededJointRelease([("rest", Watchdog(bins=EDGES, min_count=0))], 1.0, sensitive=[0], random_state=0),
 ]
 
 # The noise of a row depends on its position, on purpose: a retried row must draw the same noise.

@@ -81,7 +81,7 @@ def test_what_batches_and_files_cannot_have_is_refused(tmp_path):
         (lambda: merging.fit(tmp_path / "none.parquet"), SourceError, r"none\.parquet"),
         (lambda: merging.fit(batches(DF, 9), sensitive_features=DF["rich"]), InvalidParameter, "sensitive="),
         (lambda: merging.fit(batches(DF, 9), sample_weight=np.ones(len(DF))), InvalidParameter, "sample_weight"),
-        (lambda: copy.copy(merging).set_params(bins=4).fit(batches(DF, 9)), InvalidParameter, "declare edges to fit"),
+        (lambda: copy.copy(merging).set_params(bins=[0, 9]).fit(batches(DF, 9)), InvalidParameter, "name the columns"),
         (lambda: merging.fit(iter([DF, DF.drop(columns="town")])), ColumnError, "no column 'town'"),
     ]:
         with pytest.raises(error, match=says):

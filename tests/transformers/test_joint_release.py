@@ -427,12 +427,6 @@ def test_nothing_is_written_when_the_joint_budget_is_exceeded(source, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["raw.parquet"]
 
 
-def test_quantile_bins_of_a_part_are_refused_for_files(source, tmp_path):
-    sanitizer = joint_release([("p", Watchdog(public="c", bins=2))])
-    with pytest.raises(InvalidParameter, match="declare edges"):
-        sz.release_file(source, tmp_path / "released.parquet", sanitizer)
-
-
 @pytest.mark.parametrize(("own", "why"), [(None, "what the others release"), (0.0, "its budget is too tight")])
 def test_a_part_that_keeps_nothing_is_a_warning(own, why):
     frame = pd.DataFrame({"s": [0, 0, 1, 1] * 5, "x": [0, 0, 1, 1] * 5, "z": [0, 1, 0, 1] * 5})

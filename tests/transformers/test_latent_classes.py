@@ -327,6 +327,6 @@ def test_at_most_a_twentieth_of_a_hundred_certificates_are_violated(name):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([LatentClassRelease(1.0, sensitive=[0], bins={0: 2}, n_classes=2)])
+@parametrize_with_checks([LatentClassRelease(1.0, sensitive=[0], bins={0: [-1000, 0, 1000]}, n_classes=2)])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

@@ -27,7 +27,7 @@ from sanitize.transformers import SubsetMerging, Watchdog, leakage_scorer, utili
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("bins", "age"), ("bins", [1, 2]), ("bins", {"x": ["SECRET", "b"]}), ("smoothing", "1"), ("smoothing", None),
+    [("bins", "age"), ("bins", [2, 1]), ("bins", {"x": ["SECRET", "b"]}), ("smoothing", "1"), ("smoothing", None),
      ("random_state", "0"), ("random_state", 1.5)],
 )  # fmt: skip
 def test_settings_of_another_type_are_refused_at_fit(name, value):
@@ -177,7 +177,7 @@ def test_feature_names_out_are_the_columns_of_the_output(estimator):
 @pytest.mark.parametrize("estimator", ALL)
 def test_a_sample_weight_equals_repetition(estimator):
     weights = np.random.default_rng(1).integers(0, 4, len(DF))
-    sanitizer = estimator(1.4, sensitive=S, public=[*X, "age"], bins={"age": 3})
+    sanitizer = estimator(1.4, sensitive=S, public=[*X, "age"], bins={"age": [18, 40, 90]})
     weighted = clone(sanitizer).fit(DF, sample_weight=weights)
     repeated = clone(sanitizer).fit(DF.loc[DF.index.repeat(weights)].reset_index(drop=True))
     assert weighted.channel_.inputs == repeated.channel_.inputs

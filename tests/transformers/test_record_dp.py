@@ -388,7 +388,7 @@ def test_dates_are_declared_by_edges():
     [
         ({"confidence": None}, "record_dp needs confidence"),
         ({"keep_sensitive": True}, "keep_sensitive"),
-        ({"bins": BINS | {"pay": 4}}, "bins must have edges"),
+        ({"bins": BINS | {"pay": "year"}}, "bins must have edges"),
         ({"bins": BINS | {"pay": LearnedEdges([0.0, 1.5, 3.0])}}, "learned edges look at the rows"),
         ({"public": lambda _: ["age"]}, "public must name its columns"),
         ({"random_state": np.random.default_rng(0)}, "random_state must be None or a NoiseKey"),

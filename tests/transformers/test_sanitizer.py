@@ -300,7 +300,7 @@ def test_an_unfitted_estimator_says_so():
 
 def test_the_input_is_not_modified():
     df = DF.copy(deep=True)
-    SubsetMerging(LIP, sensitive=S, public=[*X, "age"], bins={"age": 4}).fit_transform(df)
+    SubsetMerging(LIP, sensitive=S, public=[*X, "age"], bins={"age": [18, 40, 60, 90]}).fit_transform(df)
     pd.testing.assert_frame_equal(df, DF)
     assert df.attrs == {}
 

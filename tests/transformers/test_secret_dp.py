@@ -219,8 +219,8 @@ def test_several_columns_have_all_combinations_of_their_values():
     [
         ({"confidence": None}, "secret_dp needs confidence"),
         ({"keep_sensitive": True}, "keep_sensitive"),
-        ({"bins": {"s": 4}}, "bins must have edges"),
-        ({"bins": 3}, "bins must have edges"),
+        ({"bins": {"s": "year"}}, "bins must have edges"),
+        ({"bins": [0, 1]}, "bins must have edges"),
         ({"public": lambda _: ["age"]}, "public must name its columns"),
         ({"random_state": np.random.default_rng(0)}, "random_state must be None or a NoiseKey"),
         ({"secret_dp": (1.0, 1e-6)}, "secret_dp must be a SecretDP"),

@@ -104,7 +104,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 
     def _has_classes(self, n_rows: float) -> bool:
         """Whether latent classes are compared: they write no labels, and few rows have no classes."""
-        is_plain = not (self.smoothing or self.person_column or isinstance(self.bins, (int, np.integer)))
+        is_plain = not (self.smoothing or self.person_column)
         return is_plain and self.output == "resample" and n_rows >= MODELLED_ROWS
 
     def _classes(self, layout: Layout, n_rows: int) -> Any:

@@ -157,9 +157,9 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             settings |= {} if kind == "watchdog" else {"effort": self.effort}
         return Specification("latent classes", partial(made, **settings), budget, prints=False)
 
-    def layout(self, table: Table, sensitive_features: Any = None, weights: Weights = None) -> LaidOut:
+    def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
         """Roles of the columns, and classes fitted on the public ones."""
-        layout, source = super().layout(table, sensitive_features, weights)
+        layout, source = super().layout(table, sensitive_features)
         return self.fitted(layout, source, random_words(self.random_state)), source
 
     def fitted(

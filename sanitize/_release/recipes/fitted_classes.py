@@ -169,7 +169,7 @@ def declared_edges(bins: Bins, column: Any) -> list[Any]:
     Raises
     ------
     ColumnError
-        If they are a number of quantiles, which classes find better themselves, calendar units of a text, or parts of
+        If they were learned, which classes find better themselves, are calendar units of a text, or parts of
         whole numbers.
     """
     if bins.learned:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sanitize._release.design import Specification
     from sanitize._release.first_pass import Counted
     from sanitize._release.layout import ColumnSpec
-    from sanitize._release.recipes.recipe import LaidOut, Weights
+    from sanitize._release.recipes.recipe import LaidOut
     from sanitize._release.release import Release
     from sanitize._sampling.noise import Randomness
     from sanitize._tables.columns import ArrowColumn
@@ -79,9 +79,9 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         mechanism = _Noise(budget.nats, self.reach, self.method)
         return self._specified("Gaussian channel", mechanism, budget)
 
-    def layout(self, table: Table, sensitive_features: Any = None, weights: Weights = None) -> LaidOut:
+    def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
         """Roles of the columns, the public ones on their grids."""
-        layout, source = super().layout(table, sensitive_features, weights)
+        layout, source = super().layout(table, sensitive_features)
         own = sorted(set(layout.bins) & set(layout.public))
         if own:
             raise ColumnError(f"bins are for sensitive columns here; {own[0]!r} has a grid: give its bounds", own[0])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sanitize._release.first_pass import Counted
     from sanitize._release.layout import ColumnSpec, Layout
-    from sanitize._release.recipes.recipe import LaidOut, Missing, Printed, Settled, Weights
+    from sanitize._release.recipes.recipe import LaidOut, Missing, Printed, Settled
     from sanitize._release.release import Release, Unknown
     from sanitize._sampling.noise import Randomness
     from sanitize._tables.frame import Table
@@ -127,7 +127,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             if setting in vars(part) and getattr(part, setting) not in (default, getattr(self, setting)):
                 raise InvalidParameter(f"part {name!r}: give {setting} to JointRelease, for all columns alike")
 
-    def layout(self, table: Table, sensitive_features: Any = None, weights: Weights = None) -> LaidOut:
+    def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
         """Roles of the columns, those of the parts in order and then the kept ones."""
         require_named(table, self.sensitive, *(part.public for _, part in self.parts), self.keep)
         sensitive, source = with_sensitive(table, self.sensitive, sensitive_features)
@@ -143,7 +143,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             if part.sensitive is not None and set(select("sensitive", part.sensitive, table)) != set(sensitive):
                 raise ColumnError(f"part {name!r} has other sensitive columns than JointRelease; leave them at None")
             own_sensitive = None if sensitive_features is not None else list(sensitive)
-            layouts[name], _ = part.changed(sensitive=own_sensitive).layout(table, sensitive_features, weights)
+            layouts[name], _ = part.changed(sensitive=own_sensitive).layout(table, sensitive_features)
             for column, made in layouts[name].bins.items():
                 if bins.setdefault(column, made) != made:
                     raise ColumnError(f"the parts bin the column {column!r} differently; bin it once", column)

@@ -155,11 +155,9 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         if callable(settings[role]):
             raise InvalidParameter(f"{role} must name its columns with {name}, because a function sees the rows")
     bins = settings["bins"] or {}
-    looking = (int, np.integer, str, LearnedEdges)
+    looking = (str, LearnedEdges)
     if not isinstance(bins, Mapping) or any(isinstance(edges, looking) for edges in bins.values()):
-        raise InvalidParameter(
-            f"bins must have edges with {name}, because quantiles, steps and learned edges look at the rows"
-        )
+        raise InvalidParameter(f"bins must have edges with {name}, because steps and learned edges look at the rows")
     noise_key(settings["random_state"], name)
 
 

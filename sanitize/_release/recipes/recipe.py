@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 Missing = Literal["category", "error"]
 Printed = Literal["resample", "label"]
-Edges = Mapping[str, Sequence[float] | int] | int | None
+Edges = Mapping[str, Sequence[float]] | Sequence[float] | None
 Rows = Mapping[str, Any] | None
 Weights: TypeAlias = "NDArray[np.float64] | None"
 # The columns by their roles, and the table that has them.
@@ -191,12 +191,8 @@ class Recipe(ABC):
         """Specification for a table in files, with some of its fields changed; what files cannot have is refused."""
         if self.keep_sensitive:
             raise InvalidParameter("keep_sensitive=True cannot be released to a file; drop it")
-        given = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
-        if any(isinstance(bins, (int, np.integer)) for bins in given):
-            raise InvalidParameter(
-                "quantile bins need the whole column in memory: declare edges to fit batches, or to fit or release "
-                "a file"
-            )
+        if self.bins is not None and not isinstance(self.bins, Mapping):
+            raise InvalidParameter("bins must name the columns of a file, as in bins={'age': [0, 30, 60]}")
         if not self.takes_channel:
             changed["given"] = None
         return replace(self.specification(), **changed)
@@ -265,7 +261,7 @@ class Recipe(ABC):
             )
         return not is_secure(self.random_state)
 
-    def layout(self, table: Table, sensitive_features: Any = None, weights: Weights = None) -> LaidOut:
+    def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
         """Roles of the columns, and the table with the sensitive ones in it."""
         person = select("person", self.person_column, table)
         require_named(table, self.sensitive, self.public, self.bins)
@@ -281,13 +277,13 @@ class Recipe(ABC):
                     f"{self.estimator()} needs to know what is sensitive: name columns with sensitive=, or "
                     "pass them to fit as sensitive_features (y is never taken as sensitive)"
                 )
-            return Layout(public, public, bins_of(self.bins, source, public, weights), self.missing), source
+            return Layout(public, public, bins_of(self.bins, source, public), self.missing), source
         overlap = sorted(set(sensitive) & set(public))
         if overlap:
             raise ColumnError(
                 f"column {overlap[0]!r} is listed both as sensitive and as public; choose one", overlap[0]
             )
-        bins = bins_of(self.bins, source, (*sensitive, *public), weights)
+        bins = bins_of(self.bins, source, (*sensitive, *public))
         return Layout(sensitive, public, bins, self.missing), source
 
 
