@@ -54,7 +54,7 @@ def run(n_x: int, n_s: int, eps: float, mechanism: str) -> dict[str, float | str
     joint, budget = distribution(n_x, n_s), sz.LiftBudget.symmetric(eps)
     wall, cpu = time.perf_counter(), time.process_time()
     if mechanism == "auto":
-        best = sz.compare(joint, budget, output="label").recommended
+        best = sz.compare(joint, budget).recommended
         channel, name = best.channel, f"auto: {best.mechanism}"
     else:
         channel, name = MECHANISMS[mechanism].function(joint, budget), mechanism

@@ -48,7 +48,6 @@ def held_out_table(train: pd.DataFrame, test: pd.DataFrame, budget: sz.LiftBudge
                     sensitive=sensitive,
                     public=public,
                     bins=bins or None,
-                    output="label",
                     confidence=confidence,
                     **({"gap": 1e-3, "time_limit": 60} if estimator is SubsetRandomResponse else {}),
                 ).fit(train)

@@ -23,7 +23,7 @@ COLUMNS = ("workclass", "education", "marital_status", "occupation", "race", "se
 
 
 def release(df: pd.DataFrame, columns: list[str], budget: float) -> JointRelease:
-    parts = [(name, SubsetMerging(public=name, output="label")) for name in columns]
+    parts = [(name, SubsetMerging(public=name)) for name in columns]
     return JointRelease(parts, budget, sensitive="income").fit(df)
 
 

@@ -46,7 +46,7 @@ FEW = {"sensitive": "ill", "public": ["town", "floor"]}
 WHOLE = {"sensitive": "ill", "public": ["town", "floor", "age"]}
 KINDS: dict[str, Callable[[], Any]] = {
     "merging": lambda: SubsetMerging(BUDGET, **FEW),
-    "merging, labels": lambda: SubsetMerging(BUDGET, **FEW, output="label"),
+    "merging, labels": lambda: SubsetMerging(BUDGET, **FEW),
     "merging, bins": lambda: SubsetMerging(
         BUDGET, sensitive="ill", public=["town", "age"], bins={"age": [18.0, 30.0, 45.0, 60.0, 91.0]}
     ),

@@ -162,14 +162,6 @@ def test_integer_labels_out_of_order_are_positions_as_everywhere_in_the_library(
     assert list(released.columns) == [1]
 
 
-def test_labels_are_text_whatever_the_column_was():
-    df = pd.DataFrame({"x": pd.array(cycle([1, 2, 3, 40]), dtype="int8"), "s": SECRET})
-    released = sz.frame.release(
-        df, sz.SubsetMerging(LOOSE, sensitive="s", public="x", output="label", bins={"x": [0, 2, 50]})
-    )
-    assert set(released.iloc[:, 0]) == {"[0, 2)", "[2, 50]"}
-
-
 # ------------------------------------------------------------------------------------------- accessors
 
 
@@ -220,9 +212,9 @@ def test_the_other_channels_have_methods_too(make):
 
 
 def test_the_accessor_passes_every_setting_on():
-    settings = {"bins": {"y": [0, 1.5, 3]}, "output": "label", "min_count": 3, "smoothing": 0.5}
+    settings = {"bins": {"y": [0, 1.5, 3]}, "random_state": 0, "min_count": 3, "smoothing": 0.5}
     released = PANDAS_DF.sanitize.subset_merging(LOOSE, sensitive="s", public="y", **settings)
-    assert set(released.iloc[:, 0]) == {"[0, 1.5)", "[1.5, 3]"}
+    assert released.iloc[:, 0].between(0, 3).all()
     assert any("smoothing" in note for note in sz.last_report(released).facts.warnings)
     with pytest.raises(TypeError, match="unexpected keyword"):
         PANDAS_DF.sanitize.watchdog(1.0, sensitiv="s")

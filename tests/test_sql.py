@@ -36,7 +36,7 @@ PLACE = 'people "; --'  # of a table
 
 DESIGNS = {
     "merging": lambda: sz.SubsetMerging(1.0, sensitive="ill", public=["town ; --", "children", "age"], bins=BINS),
-    "labels": lambda: sz.SubsetMerging(1.0, sensitive="ill", public=["children", "owner"], output="label"),
+    "labels": lambda: sz.SubsetMerging(1.0, sensitive="ill", public=["children", "owner"]),
     "response": lambda: sz.RandomizedResponse(1.5, sensitive="ill", public=["children", "score"]),
     "joint": lambda: sz.JointRelease(
         [
@@ -172,9 +172,7 @@ def test_the_lookups_are_the_integers_of_the_channel(fitted, name):
 def test_the_budget_holds_in_fractions_for_the_thresholds(people):
     """Lifts of the lookups themselves, from whole counts: at most e^upper, and at least e^-lower."""
     budget = sz.LiftBudget(lower=1.0, upper=0.4)
-    sanitizer = sz.OptimalRandomResponse(budget, sensitive="ill", public=["children", "owner"], output="label").fit(
-        people
-    )
+    sanitizer = sz.OptimalRandomResponse(budget, sensitive="ill", public=["children", "owner"]).fit(people)
     (((place, shift), (cut, one, other)),), last = steps_of(sanitizer.channel_)
     codes = sanitizer.channel_.inputs.encode(df_arrow(people))
     ill = (people["ill"] == "yes").to_numpy()

@@ -14,7 +14,7 @@ class BestSanitizer(TupleParameters, Sanitizer):
     same budget. What differs by less than 1/√n, about two standard errors, is as good as equal: of such the one is
     taken that leaves out fewest rows (tuples never print what fewer than ``min_count`` rows have), and then the
     simplest. What is compared is what they keep of each column, on average; without latent classes, of the tuples.
-    Latent classes are left out for fewer than 1,000 rows, labels, weights, smoothing and batches; tuples of fewer than
+    Latent classes are left out for fewer than 1,000 rows, weights, smoothing and batches; tuples of fewer than
     five rows on average are left out where there are classes. With ``confidence`` both certificates, that of all
     tuples and that of the classes, hold together by the union bound: each at 97.5 % where 95 % are asked for. The
     report names the one that was chosen as its mechanism, and lists the others inside.
@@ -30,8 +30,6 @@ class BestSanitizer(TupleParameters, Sanitizer):
     bins : dict of column to edges or calendar unit, or edges, optional
         Intervals of numbers or dates, by their edges; of dates also "day", "month", "quarter", "year" or "decade",
         which are printed by name. One list of edges cuts all columns of numbers.
-    output : {"resample", "label"}
-        Print a released symbol as a public one drawn from P(x|y), or as a readable label.
     handle_unknown : {"high_risk", "error"}
         Symbols not seen at fit are released like the riskiest one, or refused.
     missing : {"category", "error"}
@@ -73,7 +71,7 @@ class BestSanitizer(TupleParameters, Sanitizer):
     >>> import sanitize as sz
     >>> from sanitize.transformers import BestSanitizer
     >>> df = sz.datasets.load_titanic()
-    >>> sanitizer = BestSanitizer(0.5, sensitive="survived", public=["class", "sex"], output="label").fit(df)
+    >>> sanitizer = BestSanitizer(0.5, sensitive="survived", public=["class", "sex"]).fit(df)
     >>> sanitizer.report_.facts.mechanism
     'optimal random response'
     """

@@ -29,8 +29,6 @@ class RandomizedResponse(TupleParameters, Sanitizer):
     bins : dict of column to edges or calendar unit, or edges, optional
         Intervals of numbers or dates, by their edges; of dates also "day", "month", "quarter", "year" or "decade",
         which are printed by name. One list of edges cuts all columns of numbers.
-    output : {"resample", "label"}
-        Symbols are printed as they are; of pooled ones, one of them drawn anew, or a readable label.
     handle_unknown : {"high_risk", "error"}
         Symbols not seen at fit are released like the riskiest one, or refused.
     missing : {"category", "error"}
@@ -95,8 +93,6 @@ class ExponentialChannel(ExponentialChannelParameters, Sanitizer):
     bins : dict of column to edges or calendar unit, or edges, optional
         Intervals of numbers or dates, by their edges; of dates also "day", "month", "quarter", "year" or "decade",
         which are printed by name. One list of edges cuts all columns of numbers.
-    output : {"resample", "label"}
-        Symbols are printed as they are; of pooled ones, one of them drawn anew, or a readable label.
     handle_unknown : {"high_risk", "error"}
         Symbols not seen at fit are released like the riskiest one, or refused.
     missing : {"category", "error"}

@@ -21,8 +21,6 @@ class Watchdog(TupleParameters, Sanitizer):
     bins : dict of column to edges or calendar unit, or edges, optional
         Intervals of numbers or dates, by their edges; of dates also "day", "month", "quarter", "year" or "decade",
         which are printed by name. One list of edges cuts all columns of numbers.
-    output : {"resample", "label"}
-        Print a released symbol as a public one drawn from P(x|y), or as a readable label.
     handle_unknown : {"high_risk", "error"}
         Symbols not seen at fit are released like the riskiest one, or refused.
     missing : {"category", "error"}
@@ -86,8 +84,6 @@ class SubsetMerging(SubsetMergingParameters, Sanitizer):
     bins : dict of column to edges or calendar unit, or edges, optional
         Intervals of numbers or dates, by their edges; of dates also "day", "month", "quarter", "year" or "decade",
         which are printed by name. One list of edges cuts all columns of numbers.
-    output : {"resample", "label"}
-        Print a released symbol as a public one drawn from P(x|y), or as a readable label.
     handle_unknown : {"high_risk", "error"}
         Symbols not seen at fit are released like the riskiest one, or refused.
     missing : {"category", "error"}

@@ -32,9 +32,6 @@ class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
     bins : dict of column to edges or calendar unit, or edges, optional
         Intervals of numbers or dates, by their edges; of dates also "day", "month", "quarter", "year" or "decade",
         which are printed by name. One list of edges cuts all columns of numbers.
-    output : {"resample", "label"}
-        Print a released symbol as a public one drawn from P(x|y), or as a readable label.
-        The channel is optimal for labels; resampling keeps less.
     handle_unknown : {"high_risk", "error"}
         Symbols not seen at fit are released like the riskiest one, or refused.
     missing : {"category", "error"}
@@ -117,9 +114,6 @@ class SubsetRandomResponse(ResponseParameters, Sanitizer):
     bins : dict of column to edges or calendar unit, or edges, optional
         Intervals of numbers or dates, by their edges; of dates also "day", "month", "quarter", "year" or "decade",
         which are printed by name. One list of edges cuts all columns of numbers.
-    output : {"resample", "label"}
-        Print a released symbol as a public one drawn from P(x|y), or as a readable label.
-        The channel is designed for labels; resampling keeps less.
     handle_unknown : {"high_risk", "error"}
         Symbols not seen at fit are released like the riskiest one, or refused.
     missing : {"category", "error"}

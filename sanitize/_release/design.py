@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sanitize._checks import one_of, whole_number
-from sanitize.alphabet import Alphabet, group_alphabet
+from sanitize._checks import whole_number
+from sanitize.alphabet import Alphabet
 from sanitize.budgets import LDPBudget, LiftBudget, limits_for, limits_seen
 from sanitize.channel import Channel
 from sanitize.confidence import (
@@ -22,7 +22,7 @@ from sanitize.confidence import (
 )
 from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
 from sanitize.lifts import lift
-from sanitize.mechanisms import as_lift_budget, response_names
+from sanitize.mechanisms import as_lift_budget
 from sanitize.report import (
     VERDICT_TOLERANCE,
     LeakageReport,
@@ -42,16 +42,11 @@ if TYPE_CHECKING:
     from sanitize.classes import ClassPartition
     from sanitize.joint import ContingencyTable, JointDistribution
 
-ReleaseMode = Literal["resample", "label"]
 _B = TypeVar("_B")
 
 # Rows that a combination of public values has before it is printed as it is: fewer are known to belong to somebody.
 MIN_COUNT = 10
-_OF_LABELS = (
-    "Labels name groups of values that the exact frequencies of this table made: one row may move a value from one "
-    "group to another, so they are for readers who may know these frequencies."
-)
-# What the pool of rarer ones is called where labels are printed.
+# What the pool of rarer ones is called.
 _OTHERS = "(other)"
 
 
@@ -69,7 +64,6 @@ class Specification:
         What every printed symbol must meet, under the distribution that was learned.
     keeps_symbols : bool
         The mechanism's outputs are its inputs' symbols (randomized response), so nothing needs printing.
-    output : {"resample", "label"}
     smoothing : float
     min_count : int
     target : str, optional
@@ -79,7 +73,9 @@ class Specification:
         Public columns that may be known of a row; the mechanism then gets P(w, s, x) of each case of a part of them as
         ``known``.
     prints : bool
-        What the mechanism releases is still to be printed (a joint release is made of parts that are).
+        What the mechanism releases is still to be printed, as a public symbol drawn from P(x|y): what it releases
+        itself names groups that the exact counts made (a joint release is made of parts that are printed, and points of
+        a declared grid name no group).
     given : Channel, optional
         What was released through, printing included, where it is only to be measured; nothing is designed then.
     partition : ClassPartition, optional
@@ -99,7 +95,6 @@ class Specification:
     mechanism: Callable[..., Channel]
     budget: Budget
     keeps_symbols: bool = False
-    output: ReleaseMode = "resample"
     smoothing: float = 0.0
     min_count: int = 0
     confidence: float | None = None
@@ -191,10 +186,8 @@ def design(
         people = f"Of people nothing is promised: {few} are printed as they are."
         if spec.min_count >= MIN_COUNT:
             people = f"Combinations of values that are printed are those of at least {spec.min_count} {spec.whom}."
-        if spec.output == "label" and not spec.keeps_symbols:
-            people += f" {_OF_LABELS}"
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare)
-    facts = replace(facts, mechanism=spec.name, output=spec.output, binned=layout.binned_public)
+    facts = replace(facts, mechanism=spec.name, binned=layout.binned_public)
     facts = replace(facts, warnings=warnings, people=people, shortage=shortage, known=tuple(spec.known))
     facts = replace(facts, replaced=replaced_values(layout, table, spec, clipped))
     report = LeakageReport.measure(joint, channel, spec.budget, facts=facts, confidence=among)
@@ -209,7 +202,7 @@ def replaced_values(
     if not (layout.prints_symbols and spec.prints):
         return tuple(ReplacedValues(name, clipped=n) for name, n in clipped.items() if name in layout.public)
     rows = spec.rows_of(table).sum(axis=0)
-    is_rare = (rows < spec.min_count) & (spec.output != "label")
+    is_rare = rows < spec.min_count
     found = []
     for name, codes in zip(table.public.columns, table.public.codes.T, strict=True):
         is_printed = np.isin(codes, codes[~is_rare])
@@ -235,7 +228,6 @@ def channels_of(
     ``given`` is the distribution that the mechanism shall see in place of ``joint``, with the same public symbols;
     ``confidence`` is the set of distributions under all of which it shall meet its budget.
     """
-    one_of("output", spec.output, "resample", "label")
     place = table.public.union(joint.public)[2]
     rows = spec.support(table)[1][place]
     together = partial(_rows_among_first, rows)
@@ -243,7 +235,7 @@ def channels_of(
         together = partial(_people_among_first, table, place)
     pooled = _pool_rare(joint, rows, whole_number("min_count", spec.min_count, 0), together)
     if spec.given is not None:
-        return (given_channel(spec.given, joint, pooled, labels=spec.output == "label"),)
+        return (given_channel(spec.given, joint, pooled),)
     distribution = joint if given is None else given
     settings: dict[str, Any] = {}
     if spec.known:
@@ -272,20 +264,20 @@ def channels_of(
         printing = pooled
     else:
         printing = channel if spec.prints else None
-    if spec.output == "label" or printing is None:
+    if printing is None:
         return (channel,)
     # Rows of the pool are printed as those of others: its own values are somebody's.
     shown = np.where(rows < spec.min_count, 0.0, joint.p_x)
     if not shown.any():
         raise InvalidParameter(
             f"no combination of values of the public columns is there in min_count={spec.min_count} {spec.whom}, so "
-            "that none can be printed: cut numbers and dates into bins, release fewer columns, release the table "
-            "through latent classes, or say output='label'"
+            "that none can be printed: cut numbers and dates into bins, release fewer columns, or release the "
+            "table through latent classes"
         )
     return channel, printing.reversed(shown)
 
 
-def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | None, *, labels: bool) -> Channel:
+def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | None) -> Channel:
     """A channel in place of a design, if it is for the public symbols of a table and prints nothing but them.
 
     One of a receipt is not trusted. Its distribution is measured like that of any design; what it may print is held
@@ -299,8 +291,6 @@ def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | No
         Distribution of the table.
     pooled : Channel or None
         Rare symbols made one, which the channel must take as one.
-    labels : bool
-        Whether it prints labels, which must then say what it does.
 
     Raises
     ------
@@ -308,30 +298,18 @@ def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | No
     """
     if given.inputs != joint.public:
         raise InvalidChannel("the channel is for other public symbols than those of the source")
-    made, distribution = given, joint
     if pooled is not None:
         pool = pooled.stages[0].indices
         members = np.unique(pool, return_index=True)[1]
         if Channel((given.stages[0],)) != Channel((given.stages[0].take(members).take(pool),)):
             raise InvalidChannel("the channel tells rare symbols apart that min_count makes one")
-        distribution = joint.push(pooled)
-        made = Channel((given.stages[0].take(members), *given.stages[1:]), distribution.public, given.outputs)
     # A joint release prints tuples of its columns' values that no row has.
     prints_own = given.outputs.columns == given.inputs.columns and all(
         own.equals(level) for own, level in zip(given.outputs.levels, given.inputs.levels, strict=True)
     )
-    if not (_is_labelled(made, distribution) if labels else prints_own):
-        raise InvalidChannel("the channel prints what is no public value of the source and no label that it earns")
+    if not prints_own:
+        raise InvalidChannel("the channel prints what is no public value of the source")
     return given
-
-
-def _is_labelled(made: Channel, distribution: JointDistribution) -> bool:
-    """Whether every label names the public symbols behind it."""
-    if made.n_outputs == 1 and made.outputs == Channel(made.stages, made.inputs).outputs:
-        return True
-    if len(made.stages) == 1 and made.stages[0].is_deterministic:  # merged symbols are called by their members
-        return made.outputs == group_alphabet(distribution.public, made.stages[0].indices.astype(np.intp))
-    return made.outputs == response_names(Channel(made.stages, distribution.public))
 
 
 def _rows_among_first(rows: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:

@@ -212,7 +212,6 @@ class Layout:
     public: tuple[str, ...]
     bins: Mapping[str, Bins] = field(default_factory=dict)
     missing: Missing = "category"
-    labelled: frozenset[str] = frozenset()  # columns whose bins are released as labels, where others are drawn
 
     # Whether public symbols are printed as they are, so that one of few rows is somebody's.
     prints_symbols: ClassVar[bool] = True
@@ -252,7 +251,7 @@ class Layout:
     @property
     def roles(self) -> tuple[Any, ...]:
         """What a layout is made of, whatever a subclass knows beside."""
-        return self.sensitive, self.public, self.bins, self.missing, self.labelled
+        return self.sensitive, self.public, self.bins, self.missing
 
     @property
     def orders(self) -> dict[str, pa.Array]:
@@ -382,7 +381,7 @@ def through_cells(layout: Layout, partition: ClassPartition | None) -> Layout:
     """
     if partition is None:
         return layout
-    if partition.names != layout.public or layout.labelled or not set(layout.bins) <= set(layout.sensitive):
+    if partition.names != layout.public or not set(layout.bins) <= set(layout.sensitive):
         raise InvalidParameter("its classes are those of other columns")
     return CellLayout.of(layout, partition)
 

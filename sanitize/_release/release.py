@@ -144,13 +144,7 @@ class Release(Design):
     @cached_property
     def drawn_bins(self) -> dict[str, Bins]:
         """Bins of the columns that print a number drawn inside a bin, and not its label."""
-        if self.spec.output == "label":
-            return {}
-        return {
-            name: bins
-            for name, bins in self.layout.bins.items()
-            if name not in self.layout.labelled and not bins.prints_labels
-        }
+        return {name: bins for name, bins in self.layout.bins.items() if not bins.prints_labels}
 
     @cached_property
     def ranges(self) -> dict[str, tuple[int, int]]:

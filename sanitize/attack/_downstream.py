@@ -135,7 +135,7 @@ def downstream(
     df : pandas or polars DataFrame, or pyarrow Table
         The raw table.
     released : same kinds, or a sanitizer
-        Its release, with rows printed as rows (``output="label"`` prints sets that no model can compare). It holds
+        Its release, or another table of the same columns. It holds
         the target, or has its rows in the order of ``df``, which then gives their targets. A sanitizer is fitted anew
         for each fold, on the other folds.
     target : str
@@ -365,7 +365,7 @@ def _encoded(table: Mapping[str, Any], encoders: list[_Levels], *, printed: bool
 def _levels_of(table: Mapping[str, Any], encoder: _Levels, *, printed: bool) -> NDArray[np.intp]:
     """Level of each row in one column; a release whose values are labels is refused."""
     name = encoder.name
-    labels = f"the release prints {name!r} as labels, which no model can compare with raw values; use output='resample'"
+    labels = f"the release writes {name!r} in another way than the raw table has it, which no model can compare"
     try:
         codes = encoder.encode(table[name])
     except ColumnError as error:

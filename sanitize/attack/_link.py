@@ -141,7 +141,7 @@ def link(
         if (codes < 0).any():
             raise ColumnError(
                 f"the {what} table holds symbols that the channel does not know; if columns were binned, give it "
-                "with their interval labels (output='label')"
+                "with their intervals"
             )
     hers = raw if known is None else Table.of(known)
     names = tuple(on) if on is not None else tuple(name for name in inputs.columns if name in hers.names)

@@ -146,6 +146,7 @@ class Grid(Bins, frozen=True, tag="grid"):
     """Nearest point of a declared grid, for values clipped to declared bounds."""
 
     values: tuple[Finite, ...]
+    prints_labels: ClassVar[bool] = True  # the points themselves
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -59,7 +59,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
         """Bins of one calendar unit each, which need no edges."""
         if step not in STEPS:
             listed = ", ".join(map(repr, STEPS))
-            raise InvalidParameter(f"bins of {column!r} must be edges, a number of bins, or one of {listed}")
+            raise InvalidParameter(f"bins of {column!r} must be edges, or one of {listed}")
         as_seconds(values[:0], column)  # refuses what holds no dates
         return cls(column, (), learned=False, whole=True, step=step)
 

@@ -103,6 +103,6 @@ def check_memory(tuples: Tuples, steps: Sequence[tuple[int, Stage]]) -> None:
     if n_bytes > _CHANNEL_BYTES:
         raise ColumnError(
             f"{bound:.3g} released combinations would take an estimated {n_bytes / (1 << 30):.3g} GiB, more than "
-            f"{_CHANNEL_BYTES / (1 << 30):.3g}: release columns in groups, one part each (public=[...]), take "
-            "output='label', whose parts draw nothing after merging, or use TreeMerging or TreeRandomResponse"
+            f"{_CHANNEL_BYTES / (1 << 30):.3g}: release columns in groups, one part each (public=[...]), or "
+            "all of them by LatentClassRelease"
         )

@@ -244,7 +244,7 @@ def _measure(
             "the releases have too many combinations of symbols to be measured together: those with a finite local DP "
             f"of X count with the sum of their levels, {level:.6g} nats, and the others against what that leaves",
         )
-    facts = ReleaseFacts(mechanism=LEDGER, output="label", warnings=notes, recorded=n)
+    facts = ReleaseFacts(mechanism=LEDGER, warnings=notes, recorded=n)
     return LeakageReport.measure(distribution, channel, budget, facts=facts)
 
 

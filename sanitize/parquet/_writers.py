@@ -62,7 +62,7 @@ def as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
 
 
 def with_sorted_dictionary(array: pa.Array) -> pa.Array:
-    """Text whose dictionary is in order: the order in which values were found, or groups formed, is the table's."""
+    """Text whose dictionary is in order: the order in which values were found is the table's."""
     if not isinstance(array, pa.DictionaryArray):
         return array
     order = np.asarray(pc.sort_indices(array.dictionary))

@@ -170,9 +170,6 @@ _RECORD_DP = form(
 _SETTINGS = {
     "min_count": _maybe(_WHOLE[0], "Public values in fewer rows are pooled.", *_TUPLES),
     "smoothing": _maybe(NonNegative, "Added to every cell of the counts: a prior, not data.", *_TUPLES),
-    "output": _maybe(
-        Literal["resample", "label"], "Write a released symbol as a public value, or as a label.", *_TUPLES
-    ),
     "n_classes": _maybe(_WHOLE[1], "Latent classes; by default a number that grows with the rows.", CLASSES),
     "rule": _maybe(Literal[_DESIGNS], "The rule that designs the channel on latent classes.", CLASSES),
     "hierarchies": _maybe(

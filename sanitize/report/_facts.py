@@ -101,7 +101,7 @@ class ReleaseFacts:
     is_chosen : bool
         It was chosen among several by what each keeps of this table, so that the public view does not name it.
     output : str
-        ``resample`` (a released symbol is printed as a public one) or ``label``.
+        ``resample`` (a released symbol is printed as a public one) or ``model`` (a latent class as generated rows).
     seeded : bool
         The noise came from a seed, so the release can be undone by whoever guesses it.
     n_unseen : int or None

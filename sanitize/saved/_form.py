@@ -8,7 +8,7 @@ import numpy as np
 
 from sanitize._files.declared import LARGEST, UNSET, Declared, Finite, NonNegative, Unset, Version1, require, said
 from sanitize._release.layout import Layout, Missing, classes_of, through_cells
-from sanitize.binning import AnyBins
+from sanitize.binning import AnyBins, Grid
 from sanitize.budgets import BUDGETS
 from sanitize.channel import ChannelForm
 from sanitize.classes import ClassPartition
@@ -30,7 +30,7 @@ class Damaged(InvalidParameter):
         return InvalidParameter, self.args
 
 
-Output = Literal["resample", "label", "model"]  # the last one is for whole tables only
+Output = Literal["resample", "model"]  # the last one is for whole tables only
 _Level = Annotated[float, said("eps > 0", gt=0, le=LARGEST)]
 _Delta = Annotated[float, said("a delta above 0 and at most 1", gt=0, le=1)]
 
@@ -63,7 +63,6 @@ class SavedForm(Declared, frozen=True, eq=False):
     public: tuple[str, ...]
     missing: Missing
     bins: tuple[AnyBins, ...]
-    labelled: tuple[str, ...]
     budget: dict[str, Finite | str | dict[str, Finite | str]]
     channel: ChannelForm
     partition: ClassPartition | None
@@ -76,11 +75,9 @@ class SavedForm(Declared, frozen=True, eq=False):
 
     def layout(self) -> Layout:
         """Layout of its columns."""
-        labelled = frozenset(self.labelled)
-        require(self.labelled == tuple(sorted(labelled)) and labelled <= set(self.public), "must be public", "labelled")
         bins = {made.column: made for made in self.bins}
         require(len(bins) == len(self.bins), "has a column twice", "bins")
-        return through_cells(Layout(self.sensitive, self.public, bins, self.missing, labelled), self.partition)
+        return through_cells(Layout(self.sensitive, self.public, bins, self.missing), self.partition)
 
 
 def check_fit(layout: Layout, channel: Channel, output: str) -> None:
@@ -99,19 +96,13 @@ def check_fit(layout: Layout, channel: Channel, output: str) -> None:
         raise Damaged("its channel is for other columns")
     if not set(layout.bins) <= {*layout.sensitive, *layout.public}:
         raise Damaged("its bins are for other columns")
-    # Labels of merged tuples have columns of their own; all others are printed under the names they had.
-    printed = [name for name in layout.public if name not in layout.labelled] if output == "resample" else []
-    others = [name for name in channel.outputs.columns if name not in printed]
-    if output == "resample" and (
-        [name for name in channel.outputs.columns if name in printed] != printed
-        or (others and not layout.labelled)
-        or set(others) & set(layout.sensitive)
-    ):
+    if channel.outputs.columns != layout.public:
         raise Damaged("its channel prints other columns")
-    for alphabet, names in ((channel.inputs, layout.public), (channel.outputs, printed)):
+    for alphabet in (channel.inputs, channel.outputs):
         for name, level in zip(alphabet.columns, alphabet.levels, strict=True):
-            order = layout.bins[name].order if name in names and name in layout.bins else None
-            if order is not None and not level.equals(order):
+            bins = layout.bins.get(name)
+            is_noisy = alphabet is channel.outputs and isinstance(bins, Grid)  # noise goes beyond the grid's ends
+            if bins is not None and bins.order is not None and not is_noisy and not level.equals(bins.order):
                 raise Damaged("its bins are not those of its channel")
 
 

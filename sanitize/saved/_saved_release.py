@@ -45,7 +45,6 @@ from sanitize.saved._new_rows import NewRows
 if TYPE_CHECKING:
     import os
 
-    from sanitize._release.design import ReleaseMode
     from sanitize._release.first_pass import FirstPass, RowOrder
     from sanitize._release.layout import Layout
     from sanitize.budgets import Budget
@@ -195,8 +194,7 @@ class SavedRelease:
 
     def bound(self, layout: Layout | None = None) -> Release:
         """The release that encodes, draws and writes rows, perhaps with a layout of another key of classes."""
-        output: ReleaseMode = "label" if self.output == "label" else "resample"
-        spec, layout = Specification(self.mechanism, no_mechanism, self.budget, output=output), layout or self._layout
+        spec, layout = Specification(self.mechanism, no_mechanism, self.budget), layout or self._layout
         return Release(**vars(bare_design(self.channel)), layout=layout, spec=spec)
 
     @property
@@ -249,8 +247,8 @@ class SavedRelease:
     def _form(self) -> SavedForm:
         layout, channel = self._layout, self.channel
         mechanism, output, record_dp = self.mechanism, self.output, self.record_dp or UNSET
-        bins, labelled = tuple(bins for _, bins in sorted(layout.bins.items())), tuple(sorted(layout.labelled))
-        columns = layout.sensitive, layout.read, layout.missing, bins, labelled
+        bins = tuple(bins for _, bins in sorted(layout.bins.items()))
+        columns = layout.sensitive, layout.read, layout.missing, bins
         design = budget_to_dict(self.budget), channel.form(), classes_of(layout), OptimalityForm.of(channel.optimality)
         said = tuple(map(MeasureForm.of, self.figures)), self.warnings, self.secret_dp, ""
         return SavedForm("sanitize/release", 1, __version__, mechanism, output, *columns, *design, *said, record_dp)

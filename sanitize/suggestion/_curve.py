@@ -31,7 +31,7 @@ def tradeoff_curve(joint: JointDistribution, mechanism: Mechanism, budgets: Iter
         Distribution of (S, X).
     mechanism : callable
         From the distribution and a budget to a channel, such as `subset_merging`. The channel itself is measured;
-        an estimator with ``output="resample"`` draws from it once more, which changes nothing for merging and
+        an estimator draws from it once more, which changes nothing for merging and
         can only lower the figures of a random response.
     budgets : iterable of Budget or float
         Handed to the mechanism as they are; a number means the mechanism's own notion, and a larger one allows more.
@@ -101,7 +101,7 @@ def _most_useful(joint: JointDistribution, own: Design, designs: Sequence[Design
 
 def designed(joint: JointDistribution, mechanism: Mechanism, budget: Budget | float) -> Design:
     """Design of a mechanism; a channel over a `Budget` is refused."""
-    facts = ReleaseFacts(mechanism=mechanism_name(mechanism), output="label")
+    facts = ReleaseFacts(mechanism=mechanism_name(mechanism))
     channel = mechanism(joint, budget)
     return Design(budget, channel, judged(joint, channel, budget, facts))
 

@@ -187,7 +187,7 @@ def compare(
     for kind in kinds_for(len(joint.public), budget):
         channel = kind.function(joint, budget, **({} if kind.function is watchdog else {"effort": effort}))
         printed = channel if output == "label" else channel.then(channel.reversed(joint.p_x))
-        facts = ReleaseFacts(mechanism=kind.name, output=output)
+        facts = ReleaseFacts(mechanism=kind.name)
         report = LeakageReport.measure(joint, printed.with_optimality(channel.optimality), budget, facts=facts)
         found.append(Compared(kind.name, channel, report.require()))
     return Comparison(budget, tuple(found))

@@ -406,7 +406,7 @@ ESTIMATORS = [Watchdog, SubsetMerging, OptimalRandomResponse, SubsetRandomRespon
 def test_estimators_certify_weighted_rows(estimator):
     s, x, w, _ = some_rows(8, 3000, n_x=4)
     df, budget = frame(s, x), sz.LiftBudget.symmetric(0.7)
-    made = estimator(budget, sensitive="s", output="label", confidence=0.9, random_state=0).fit(df, sample_weight=w)
+    made = estimator(budget, sensitive="s", confidence=0.9, random_state=0).fit(df, sample_weight=w)
     report = made.report_
     assert (report.state, report.confidence, report.n_rows) == ("source", 0.9, 3000)
     distributions = ConfidenceSet.weighted(df, "s", "x", w, confidence=0.9)
@@ -425,7 +425,7 @@ def test_groups_are_clusters_and_make_the_worst_case_worse():
     df, budget = frame(s, x), sz.LiftBudget.symmetric(1.0)
 
     def worst(**given) -> float:
-        made = Watchdog(budget, sensitive="s", output="label", confidence=0.95, random_state=0).fit(df, **given)
+        made = Watchdog(budget, sensitive="s", confidence=0.95, random_state=0).fit(df, **given)
         return made.report_.summary["worst_max_log_lift"]
 
     assert worst() < worst(sample_weight=np.ones(3000)) < worst(sample_weight=np.ones(3000), groups=c)
@@ -447,7 +447,7 @@ def test_rows_and_not_weights_are_counted_where_rows_are_too_few():
 def test_copies_that_weights_allow_are_no_alarm():
     s, x, w, _ = some_rows(11, 500, n_x=200)
     df = pd.concat([frame(s, x)] * 4)
-    made = Watchdog(sz.LiftBudget.symmetric(1.0), sensitive="s", output="label", confidence=0.9, random_state=0)
+    made = Watchdog(sz.LiftBudget.symmetric(1.0), sensitive="s", confidence=0.9, random_state=0)
     given = {"sample_weight": np.tile(w, 4), "groups": np.tile(np.arange(500), 4)}
     assert not any("repeat exactly" in note for note in made.fit(df, **given).report_.facts.warnings)
     assert any("repeat exactly" in note for note in made.fit(df).report_.facts.warnings)

@@ -64,7 +64,6 @@ upper = 2.0
 name = "where"
 public = ["town"]
 mechanism = "watchdog"
-output = "label"
 [[channel]]
 name = "old"
 public = ["age"]

@@ -71,7 +71,7 @@ RELEASES = {
     "overlapping columns": lambda: [merge(["a", "b"]), merge("b"), respond()],
     "other bins": lambda: [
         merge("age", bins={"age": [0, 30, 60, 120]}),
-        merge(["age", "a"], bins={"age": [0, 45, 120]}, output="label"),
+        merge(["age", "a"], bins={"age": [0, 45, 120]}),
     ],
     "random and noisy": lambda: [
         OptimalRandomResponse(0.4, sensitive="s", public=["a", "b"]).fit(table()),
@@ -124,7 +124,7 @@ def test_fresh_noise_tells_more_and_the_release_that_is_too_much_is_refused(tmp_
 def test_the_same_merging_again_tells_nothing_more(tmp_path):
     df = table()
     ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=math.inf, upper=0.6))
-    reports = [ledger.record(df, merge(["a", "b"], output=kind)) for kind in ("label", "resample", "label")]
+    reports = [ledger.record(df, merge(["a", "b"])) for _ in range(3)]
     for report in reports[1:]:
         assert report.summary["max_log_lift"] == pytest.approx(reports[0].summary["max_log_lift"], abs=1e-12)
 
@@ -391,13 +391,13 @@ def test_where_the_joint_distribution_is_too_large_levels_of_local_privacy_add_u
 def test_releases_without_a_local_level_stay_exact_beside_a_bound(tmp_path, monkeypatch):
     df = table()
     ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=math.inf, upper=1.0))
-    alone = ledger.record(df, merge("b", output="label")).summary["max_log_lift"]
+    alone = ledger.record(df, merge("b")).summary["max_log_lift"]
     monkeypatch.setattr("sanitize.channel._tuples.DENSE_CELLS", 3)  # the merged symbols pass, the response does not
     report = ledger.record(df, respond(eps=0.25))
     assert report.budget.upper == pytest.approx(0.75)
     assert report.summary["max_log_lift"] == pytest.approx(alone)
     # The theorem: the bound is above what they tell exactly.
-    exact = brute_force(df, [merge("b", output="label"), respond(eps=0.25)])
+    exact = brute_force(df, [merge("b"), respond(eps=0.25)])
     assert exact["max_log_lift"] <= alone + 0.25 + 1e-12
 
 

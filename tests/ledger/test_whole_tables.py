@@ -32,7 +32,7 @@ def classes(seed: int | None = 0) -> LatentClassRelease:
 
 
 def merged() -> SubsetMerging:
-    return SubsetMerging(BUDGET, sensitive="ill", public=["town", "smokes"], output="label")
+    return SubsetMerging(BUDGET, sensitive="ill", public=["town", "smokes"])
 
 
 def lifts_together(releases) -> tuple[float, float]:

@@ -294,13 +294,13 @@ def test_frames_files_and_policies_have_it(notion, tmp_path):
     policy = sz.Policy.from_toml(
         'version = 1\n[columns]\nsensitive = ["survived"]\npublic = ["class", "sex"]\ndrop = ["age"]\n'
         f'[budget]\nnotion = "{notion}"\n{order}upper = 0.2\nlower = inf\n'
-        '[channel]\nmechanism = "optimal-random-response"\noutput = "label"\ngap = 1e-3\n'
+        '[channel]\nmechanism = "optimal-random-response"\ngap = 1e-3\n'
     )
     made = policy.sanitizer(random_state=0).fit(frame.drop(columns="age", errors="ignore"))
     assert made.report_.ok
     assert made.channel_.optimality.status in ("optimal", "within")
     budget = policy.budget.build()
-    merged = sz.transformers.SubsetMerging(budget, sensitive="survived", public=["class", "sex"], output="label")
+    merged = sz.transformers.SubsetMerging(budget, sensitive="survived", public=["class", "sex"])
     merged.fit(frame)
     kept = [one.report_.summary["normalized_utility"] for one in (made, merged)]
     assert kept[0] >= kept[1] - 1e-9

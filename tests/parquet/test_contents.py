@@ -55,11 +55,10 @@ def loaded(tmp_path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("output", ["resample", "label"])
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
-def test_nothing_of_the_source_but_released_values_is_in_the_file(rows, output, loaded, tmp_path):
+def test_nothing_of_the_source_but_released_values_is_in_the_file(rows, loaded, tmp_path):
     target = tmp_path / "out.parquet"
-    release_file(loaded, target, merging(output=output), rows=rows)
+    release_file(loaded, target, merging(), rows=rows)
     assert not any(b"SECRET" in piece for piece in pieces(target.read_bytes()))
     meta = pq.read_metadata(target)
     assert set(meta.metadata) == {b"sanitize"}

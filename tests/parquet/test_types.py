@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from parquet_cases import LOOSE, merging
+from parquet_cases import LOOSE
 from sklearn.base import clone
 
 import sanitize as sz
@@ -88,12 +88,6 @@ def test_a_zoned_timestamp_keeps_its_instants_and_a_duration_its_count(tmp_path)
     released = pq.read_table(tmp_path / "out.parquet")
     assert released["x"].cast(pa.int64()).to_pylist() == [1, None, 10**15] * 20
     assert released["y"].to_pylist() == [1, None, 5] * 20
-
-
-def test_labels_of_a_number_are_text(source, tmp_path):
-    sanitizer = merging(LOOSE, public=["age"], bins={"age": [18, 40, 80]}, output="label")
-    release_file(source, tmp_path / "out.parquet", sanitizer)
-    assert set(pq.read_table(tmp_path / "out.parquet").column(0).to_pylist()) == {"[18, 40)", "[40, 80]"}
 
 
 def test_odd_and_nested_names_select_the_exact_column(tmp_path):

@@ -46,7 +46,7 @@ upper = 0.5
 mechanism = "latent-classes"
 effort = 1e6
 """
-TUPLES = AVERAGES.replace("latent-classes", "watchdog").replace("effort = 1e6", 'output = "label"')
+TUPLES = AVERAGES.replace("latent-classes", "watchdog").replace("effort = 1e6", "min_count = 10")
 SEVERAL = (
     TUPLES.split("[channel]")[0].replace('public = ["town", "floor"]', "")
     + """
@@ -87,7 +87,6 @@ INVALID = {
         edited(AVERAGES, "latent-classes", "tree-merging"),
         "channel.mechanism 'tree-merging' was replaced: write 'latent-classes'",
     ),
-    "an output of classes": (edited(CLASSES, "n_classes = 30", 'output = "label"'), "latent-classes does not have it"),
     "pooling in classes": (edited(CLASSES, "n_classes", "min_count"), "latent-classes does not have it"),
     "no classes": (edited(CLASSES, "n_classes = 30", "n_classes = 0"), "n_classes must be a whole number >= 1, got 0"),
     "hierarchy as a number": (edited(CLASSES, '"towns.csv"', "3"), "channel.hierarchies.town must be text"),
@@ -127,10 +126,10 @@ INVALID = {
     "noise of level 0": (edited(NOISY, "eps = 1,", "eps = 0,"), "channel.secret_dp.eps must be a finite number > 0"),
     "values as text": (edited(NOISY, '["flu", "none"]', '"flu"'), "values.illness must be an array of texts"),
     "noise on tuples": (
-        edited(TUPLES, 'output = "label"', "secret_dp = { eps = 1, delta = 1e-6 }"),
+        edited(TUPLES, "min_count = 10", "secret_dp = { eps = 1, delta = 1e-6 }"),
         "watchdog does not have it",
     ),
-    "classes of tuples": (edited(TUPLES, 'output = "label"', "n_classes = 3"), "watchdog does not have it"),
+    "classes of tuples": (edited(TUPLES, "min_count = 10", "n_classes = 3"), "watchdog does not have it"),
 }
 # Rules that compare keys with one another: the parser's alone.
 PARSER_ONLY = {

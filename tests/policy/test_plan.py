@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from sanitize.printing import RowModel
 from sklearn.metrics import roc_auc_score
 
 import sanitize as sz
@@ -41,7 +42,6 @@ SETTINGS = {
     "min_count": "min_count = 150",
     "confidence": "confidence = 0.9",
     "smoothing": "smoothing = 2.0",
-    "label": 'output = "label"\nmechanism = "optimal-random-response"',
     "classes": 'mechanism = "latent-classes"\nn_classes = 4',
     "auto": 'mechanism = "auto"',
     "watchdog": 'mechanism = "watchdog"',

@@ -59,7 +59,6 @@ eps = 2
 mechanism = "optimal-random-response"
 min_count = 5
 smoothing = 0.5
-output = "label"
 gap = 1e-4
 effort = 1e6
 known = ["town"]
@@ -214,7 +213,7 @@ INVALID = {
     "min_count half": (edited(FULL, "min_count = 5", "min_count = 5.5"), "min_count must be a whole number >= 0"),
     "min_count negative": (edited(FULL, "min_count = 5", "min_count = -5"), "whole number >= 0, got -5"),
     "smoothing": (edited(FULL, "smoothing = 0.5", "smoothing = -1"), "smoothing must be a finite number >= 0"),
-    "release": (edited(FULL, '"label"', '"lable"'), "did you mean 'label'?"),
+    "labels": (edited(FULL, "gap = 1e-4", 'output = "label"'), "output"),
     "confidence": (edited(FULL, "gap = 1e-4", "confidence = 1"), "a number strictly between 0 and 1, got 1"),
     "learned edges of nothing": (edited(FULL, "[18, 30, 65]", "{ learned = 8 }"), "learned must be an array of edges"),
     "other edges": (edited(FULL, "[18, 30, 65]", "{ found = [18, 65] }"), "channel.bins.age.learned is missing"),
@@ -279,7 +278,6 @@ INVALID = {
         "channel must be a table or an array, got an empty array",
     ),
     "grid without bounds": (edited(GAUSSIAN, "bounds = { age = [0, 100] }", ""), "lacks the column 'age'"),
-    "release of a grid": (GAUSSIAN + 'output = "label"\n', "gaussian-channel does not have it"),
     "step of zero": (GAUSSIAN + "step = { age = 0 }\n", "channel.step.age must be a finite number > 0, got 0"),
     "one point": (GAUSSIAN + "points = 1\n", "channel.points must be a whole number >= 2, got 1"),
 }
@@ -438,7 +436,7 @@ def test_the_estimator_has_every_setting():
     assert given["budget"] == sz.LDPBudget(2)
     assert (given["sensitive"], given["public"]) == (["illness", "wage"], ["town", "age"])
     assert given["bins"] == {"age": [18, 30, 65], "wage": [0, 1000.5]}
-    assert (given["min_count"], given["smoothing"], given["output"]) == (5, 0.5, "label")
+    assert (given["min_count"], given["smoothing"]) == (5, 0.5)
     assert (given["gap"], given["effort"], given["known"], given["time_limit"]) == (1e-4, 1e6, ("town",), 60)
     assert (given["missing"], given["handle_unknown"], given["random_state"]) == ("error", "error", 7)
     grid = sz.Policy.from_toml(GAUSSIAN).sanitizer().get_params()

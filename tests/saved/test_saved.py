@@ -90,7 +90,7 @@ def saved() -> SavedRelease:
 
 EVERY = [
     SubsetMerging(BUDGET, sensitive="s", public=["x", "age"], bins={"age": [0, 30, 100]}),
-    SubsetMerging(BUDGET, sensitive="s", public=["x"], output="label"),
+    SubsetMerging(BUDGET, sensitive="s", public=["x"]),
     SubsetMerging(BUDGET, sensitive="s", public=["x", "age"], bins={"age": [0, 40, 80]}),
     Watchdog(sz.LDPBudget(2.0), sensitive=["s"], public="x"),
     Watchdog(sz.L1LiftBudget(lower=3.0, upper=1.0), sensitive="s", public="x"),
@@ -163,7 +163,7 @@ def test_neither_sensitive_values_nor_keys_nor_counts_are_saved():
     levels = {tuple(state["channel"][end]["columns"]) for end in ("inputs", "outputs")}
     assert levels == {("x", "age")}
     assert set(state) == {*("format", "version", "library_version", "mechanism", "output", "sensitive", "public")} | {
-        *("missing", "bins", "labelled", "budget", "channel", "partition", "optimality"),
+        *("missing", "bins", "budget", "channel", "partition", "optimality"),
         *("figures", "warnings", "secret_dp", "sha256"),
     }
 
@@ -246,7 +246,7 @@ OTHERS = [None, True, -1, 7, 0.5, 10**400, "inf", "odd", [], [[1]], {}, {"a": 1}
 
 def joint() -> JointRelease:
     parts = [
-        ("x", SubsetMerging(BUDGET, public="x", output="label")),
+        ("x", SubsetMerging(BUDGET, public="x")),
         ("age", GaussianChannel(0.2, public="age", bounds=(0, 100), points=4)),
     ]
     return JointRelease(parts, sz.LiftBudget(lower=math.inf, upper=2.0), sensitive="s").fit(table())

@@ -46,26 +46,24 @@ def distribution(n_x: int) -> sz.JointDistribution:
     return sz.JointDistribution.from_matrix(cells / cells.sum())
 
 
-@pytest.mark.parametrize("output", ["resample", "label"])
 @pytest.mark.parametrize("budget", [LIFT, sz.LDPBudget(0.8), sz.L1LiftBudget(lower=0.5, upper=0.3)])
-def test_each_line_is_what_its_estimator_releases_and_the_best_is_recommended(df, budget, output):
-    found, room = compare(df, budget, **ROLES, output=output), len(df) ** -0.5
+def test_each_line_is_what_its_estimator_releases_and_the_best_is_recommended(df, budget):
+    found, room = compare(df, budget, **ROLES), len(df) ** -0.5
     assert found.recommended.normalized_utility >= max(one.normalized_utility for one in found.compared) - room
     made = {"watchdog": Watchdog, "subset merging": SubsetMerging, "optimal random response": OptimalRandomResponse}
     for one in found.compared:
-        fitted = made[one.mechanism](budget, **ROLES, output=output).fit(df)
+        fitted = made[one.mechanism](budget, **ROLES).fit(df)
         assert one.normalized_utility == pytest.approx(fitted.report_.summary["normalized_utility"], abs=1e-12)
     # The estimator has latent classes beside them, and compares by column.
-    chosen = BestSanitizer(budget, **ROLES, output=output, random_state=0).fit(df)
+    chosen = BestSanitizer(budget, **ROLES, random_state=0).fit(df)
     for one in found.compared:
         told = chosen.compared_[one.mechanism].summary
         assert told["normalized_utility"] == pytest.approx(one.normalized_utility, abs=1e-12)
-    share = "normalized_utility" if output == "label" else "mean_column_utility"
-    kept = {name: report.summary[share] for name, report in chosen.compared_.items()}
-    assert ("latent classes" in kept) == (output == "resample")
+    kept = {name: report.summary["mean_column_utility"] for name, report in chosen.compared_.items()}
+    assert "latent classes" in kept
     name = chosen.report_.facts.mechanism
     assert kept[name] >= max(kept.values()) - room
-    settings = {"random_state": 0} if name == "latent classes" else {"output": output}
+    settings = {"random_state": 0} if name == "latent classes" else {}
     assert (
         chosen.channel_
         == (made | {"latent classes": LatentClassRelease})[name](budget, **ROLES, **settings).fit(df).channel_
@@ -182,7 +180,7 @@ def test_the_choice_is_in_the_report_and_not_in_the_public_one(df):
 
 @pytest.mark.parametrize(
     ("budget", "settings", "n_certificates"),
-    [(LIFT, {}, 2), (sz.LDPBudget(0.8), {"output": "label"}, 1), (LIFT, {"min_count": 3}, 2)],
+    [(LIFT, {}, 2), (sz.LDPBudget(0.8), {"smoothing": 0.0}, 2), (LIFT, {"min_count": 3}, 2)],
 )
 def test_a_choice_under_a_confidence_holds_though_the_best_of_several_was_taken(df, budget, settings, n_certificates):
     """Tuples are certified by one set of distributions and classes by rows of their own, and both hold together."""

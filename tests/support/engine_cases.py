@@ -135,9 +135,7 @@ WIDE = sz.LiftBudget(lower=math.inf, upper=math.inf)
 def two_ledgers(folder: Path, source: Path) -> tuple[Path, Path]:
     """A ledger with one release of the source, and a copy of it: their digests have the same salt."""
     ledger, copy = folder / "alone.ledger", folder / "engine.ledger"
-    first = SubsetMerging(
-        sz.LiftBudget(lower=math.inf, upper=0.3), sensitive="income", public="education", output="label"
-    )
+    first = SubsetMerging(sz.LiftBudget(lower=math.inf, upper=0.3), sensitive="income", public="education")
     sz.parquet.plan_file(source, first)
     sz.Ledger(ledger, WIDE).record(source, first)
     shutil.copy(ledger, copy)

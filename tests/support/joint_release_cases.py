@@ -52,10 +52,10 @@ def joint_release(parts, budget=None, **settings) -> JointRelease:
 
 PARTS = {
     "merged": [("p", SubsetMerging(0.4, public=["a", "b"])), ("q", SubsetMerging(public="c"))],
-    "labels": [("p", SubsetMerging(0.4, public=["a", "b"], output="label")), ("q", Watchdog(public="c"))],
+    "labels": [("p", SubsetMerging(0.4, public=["a", "b"])), ("q", Watchdog(public="c"))],
     "response": [("p", RandomizedResponse(0.5, public=["a", "b"])), ("q", Watchdog(public="c"))],
     "optimal": [("p", OptimalRandomResponse(0.3, public=["a", "b"])), ("q", SubsetMerging(public="c", min_count=40))],
-    "capacity": [("p", ExponentialChannel(0.1, public="a")), ("q", Watchdog(public=["b", "c"], output="label"))],
+    "capacity": [("p", ExponentialChannel(0.1, public="a")), ("q", Watchdog(public=["b", "c"]))],
     "noise": [("p", GaussianChannel(0.1, public="a", bounds=(0, 2), step=1)), ("q", Watchdog(public=["b", "c"]))],
     "pooled": [("p", RandomizedResponse(0.4, public=["a", "b"], min_count=200)), ("q", SubsetMerging(public="c"))],
 }

@@ -136,19 +136,16 @@ NEEDS: dict[str, Any] = {
 }
 
 
-# Outputs that a parameter of this type may ask for.
-_OUTPUTS = {"Printed": ("resample", "label"), "Output | None": ("resample", "label", "model")}
 # Their designs under a confidence take seconds to a minute for each table, and what is published is the same code.
 _COSTLY = ("BestSanitizer", "OptimalRandomResponse", "SubsetRandomResponse")
 
 
 def variants() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Every estimator with each of its outputs, and once with a confidence, by a name for the case."""
+    """Every estimator, and once more with a confidence, by a name for the case."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for name, kind in estimators().items():
         known = inspect.signature(kind).parameters
-        for output in _OUTPUTS[kind.__dataclass_fields__["output"].type] if "output" in known else (None,):
-            found[f"{name}-{output}"] = name, {} if output is None else {"output": output}
+        found[name] = name, {}
         if "confidence" in known and name not in _COSTLY:
             found[f"{name}-confidence"] = name, {"confidence": 0.95}
     return found
@@ -178,10 +175,18 @@ def published(
         table = pa.Table.from_pandas(frame, preserve_index=False)
         target, sanitizer = folder / "released.parquet", make(name, case, settings)
         report = sz.release_file(table, target, sanitizer, key=KEY, force=True, workers=1)
+        check_values(case, sanitizer)
         found = rest_of_file(target) | views("report", report)
-        if getattr(sanitizer, "output", None) == "label":
-            found["labels"] = repr(sorted(map(str, sanitizer.channel_.outputs.symbols)))
         return found | (_others(name, case, settings, frame, folder) if whole else {})
+
+
+def check_values(case: Case, sanitizer: Any) -> None:
+    """Refuse columns and values that no table of the case has and nobody declared: those of groups are of the counts."""
+    inputs, outputs = sanitizer.channel_.inputs, sanitizer.channel_.outputs
+    assert outputs.columns == inputs.columns, "names of groups"
+    for name, level in zip(outputs.columns, outputs.levels, strict=True):
+        if name in case.public and name not in case.settings.get("bins", {}):
+            assert set(map(str, level.to_pylist())) <= {*map(str, case.frame[name]), STRANGER}, "names of groups"
 
 
 def _others(name: str, case: Case, settings: Mapping[str, Any], frame: pd.DataFrame, folder: Path) -> dict[str, str]:

@@ -30,7 +30,12 @@ class SeededSubset(_WithoutTag, SubsetRandomResponse):
     pass
 
 
-SETTINGS = {"sensitive": [0], "bins": 2, "min_count": 0, "effort": 10_000_000}  # a fortieth of the usual effort
+SETTINGS = {
+    "sensitive": [0],
+    "bins": [-1000, 0, 1000],
+    "min_count": 0,
+    "effort": 10_000_000,
+}  # a fortieth of the usual effort
 
 
 @pytest.mark.slow
@@ -49,13 +54,8 @@ def test_seeded_estimators_pass_all_checks_but_two(estimator, check):
 
 
 @pytest.mark.parametrize("estimator", [OptimalRandomResponse, SubsetRandomResponse])
-@pytest.mark.parametrize("output", ["resample", "label"])
-def test_estimators_release_within_their_budget(estimator, output):
+def test_estimators_release_within_their_budget(estimator):
     frame = sz.datasets.load_titanic()
-    fitted = estimator(0.5, sensitive="survived", public=["class", "sex"], output=output, random_state=0).fit(frame)
+    fitted = estimator(0.5, sensitive="survived", public=["class", "sex"], random_state=0).fit(frame)
     assert fitted.report_.ok
     assert len(fitted.transform(frame)) == len(frame)
-    if output == "label":
-        merged = sz.transformers.SubsetMerging(0.5, sensitive="survived", public=["class", "sex"], output="label")
-        kept = merged.fit(frame).report_.summary["normalized_utility"]
-        assert fitted.report_.summary["normalized_utility"] >= kept - 1e-7

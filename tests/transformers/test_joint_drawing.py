@@ -121,8 +121,7 @@ def small_tables(draw):
 @st.composite
 def small_parts(draw):
     kinds = [SubsetMerging, Watchdog]
-    printed = draw(st.sampled_from(["resample", "label"]))
-    first = draw(st.sampled_from(kinds))(public=["a", "b"], output=printed, min_count=draw(st.integers(0, 2)))
+    first = draw(st.sampled_from(kinds))(public=["a", "b"], min_count=draw(st.integers(0, 2)))
     second = draw(st.sampled_from([*kinds, RandomizedResponse]))
     own = 0.7 if second is RandomizedResponse else None
     parts = [("one", first), ("two", second(own, public="c", min_count=draw(st.integers(0, 4))))]

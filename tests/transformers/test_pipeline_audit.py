@@ -52,7 +52,7 @@ def rows_of(cells: dict[tuple, int], names=("s", "a", "b")) -> pd.DataFrame:
 
 
 def respond(public, level=0.3, sensitive="s", **settings):
-    shared = {"sensitive": sensitive, "min_count": 0, "output": "label"}
+    shared = {"sensitive": sensitive, "min_count": 0}
     return OptimalRandomResponse(level, public=public, **shared, **settings)
 
 
@@ -140,7 +140,7 @@ def test_the_rows_that_a_pipeline_hands_out_follow_the_distribution_that_is_meas
     "sanitizer",
     [
         BestSanitizer(0.5, sensitive="survived", public=["class", "sex"]),
-        Watchdog(1.0, sensitive="survived", public=["class", "sex"], output="label"),
+        Watchdog(1.0, sensitive="survived", public=["class", "sex"]),
         JointRelease([("class", SubsetMerging(0.3, public="class"))], LOOSE, sensitive="survived", keep="age"),
         LatentClassRelease(0.5, sensitive="survived", n_classes=4),
         RandomizedResponse(1.0, sensitive="survived", public=["class", "age"]),

@@ -35,7 +35,7 @@ def test_fit_refuses_a_missing_or_odd_budget_and_says_what_to_give(estimator, bu
 
 @pytest.mark.parametrize("estimator", ALL)
 def test_the_constructor_refuses_nothing(estimator):
-    assert estimator("nonsense", sensitive=3.5, bins="many", output="fax").budget == "nonsense"
+    assert estimator("nonsense", sensitive=3.5, bins="many").budget == "nonsense"
 
 
 @pytest.mark.parametrize("budget", [-0.1, math.nan])
@@ -66,10 +66,9 @@ def test_a_number_is_local_dp_for_randomized_response():
 
 
 @pytest.mark.parametrize("estimator", ALL)
-@pytest.mark.parametrize("output", ["resample", "label"])
-def test_the_budget_holds_on_the_released_distribution_recomputed_from_scratch(estimator, output):
+def test_the_budget_holds_on_the_released_distribution_recomputed_from_scratch(estimator):
     budget = sz.LDPBudget(1.5) if estimator is RandomizedResponse else sz.LiftBudget(lower=1.4, upper=0.7)
-    fitted = estimator(budget, sensitive=S, public=X, output=output).fit(DF)
+    fitted = estimator(budget, sensitive=S, public=X).fit(DF)
     p_sy, p_s = released_distribution(fitted, DF, S, X)
     assert violation(budget, p_sy, p_s) <= 1e-9
     assert fitted.report_.ok
@@ -116,12 +115,10 @@ def small_frames(draw):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", MERGING)
-@given(df=small_frames(), drawn=budgets(), output=st.sampled_from(["resample", "label"]))
-def test_the_budget_holds_for_any_table_and_any_budget(estimator, df, drawn, output):
+@given(df=small_frames(), drawn=budgets())
+def test_the_budget_holds_for_any_table_and_any_budget(estimator, df, drawn):
     budget = drawn[0]
-    fitted = estimator(budget, sensitive=S, public=["town", "floor"], output=output, min_count=0, random_state=0).fit(
-        df
-    )
+    fitted = estimator(budget, sensitive=S, public=["town", "floor"], min_count=0, random_state=0).fit(df)
     df = df.where(df.notna(), None)
     p_sy, p_s = released_distribution(fitted, df, S, ["town", "floor"])
     assert violation(budget, p_sy, p_s) <= 1e-9

@@ -134,11 +134,11 @@ def test_it_keeps_no_estimator_alive():
 MERGES = [
     Watchdog(0.4, sensitive="rich", public=X),
     SubsetMerging(0.4, sensitive="rich", public=X),
-    SubsetMerging(0.4, sensitive=S, public="town", output="label"),
+    SubsetMerging(0.4, sensitive=S, public="town"),
     JointRelease([("town", SubsetMerging(0.2, public="town")), ("job", Watchdog(public="job"))], 0.5, sensitive="rich"),
 ]
 DRAWS = [
-    OptimalRandomResponse(0.1, sensitive="rich", public=X, output="label"),
+    OptimalRandomResponse(0.1, sensitive="rich", public=X),
     RandomizedResponse(0.7, sensitive="rich", public=X),
     JointRelease([("job", RandomizedResponse(0.7, public="job"))], 2.0, sensitive="rich"),
     LatentClassRelease(0.1, sensitive="rich", public=[*X, "age"], n_classes=3),

@@ -39,21 +39,19 @@ def kept(sanitizer, df=DF):
 
 @pytest.mark.parametrize("estimator", [OptimalRandomResponse, SubsetRandomResponse])
 def test_an_estimator_designs_what_the_function_does_for_the_distribution_of_its_column(estimator):
-    fitted = estimator(BUDGET, sensitive="ill", public=SMALL, output="label", target="wage").fit(DF)
+    fitted = estimator(BUDGET, sensitive="ill", public=SMALL, target="wage").fit(DF)
     joint = sz.JointDistribution.from_frame(DF, "ill", SMALL)
     wages = sorted(DF["wage"].unique())
     distribution = np.array([[float(symbol[1] == wage) for symbol in joint.public.symbols] for wage in wages])
     twin = sz.optimal_random_response(joint, BUDGET, gap=1e-6, target=distribution)
-    plain = estimator(BUDGET, sensitive="ill", public=SMALL, output="label").fit(DF)
+    plain = estimator(BUDGET, sensitive="ill", public=SMALL).fit(DF)
     assert kept(fitted)["wage"] == pytest.approx(kept_by_column(column_distributions(joint), twin)["wage"], abs=1e-5)
     assert kept(fitted)["wage"] > kept(plain)["wage"] + 0.01
     assert fitted.report_.ok
 
 
 def test_rare_symbols_are_pooled_with_the_distribution_of_the_target_that_they_have_together():
-    fitted = OptimalRandomResponse(
-        BUDGET, sensitive="ill", public=SMALL, output="label", target="wage", min_count=200
-    ).fit(DF)
+    fitted = OptimalRandomResponse(BUDGET, sensitive="ill", public=SMALL, target="wage", min_count=200).fit(DF)
     assert (DF.groupby(SMALL).size() < 200).sum() > 1
     assert fitted.report_.ok
     plain = clone(fitted).set_params(target=None).fit(DF)

@@ -52,7 +52,6 @@ def sampler(monkeypatch, faulty):
 
 HONEST = [
     merging(),
-    merging(output="label"),
     response(),
     Watchdog(
         0.7, sensitive="illness", public=["town", "age", "wage"], bins={"age": [18, 40, 79], "wage": [0, 20, 100]}

@@ -16,7 +16,6 @@ from verify_cases import failed
 
 import sanitize as sz
 from sanitize._files.sealed_text import seal_of
-from sanitize.alphabet import Alphabet
 from sanitize.cli import main
 from sanitize.errors import InvalidParameter, SourceError, TargetError, TargetExists
 from sanitize.parquet import release_file
@@ -38,11 +37,9 @@ ROLES = {"sensitive": "ill", "public": ["town", "floor"]}
 BINS = {"age": [18.0, 30.0, 45.0, 60.0, 91.0]}
 MADE = {
     "merging": lambda: SubsetMerging(BUDGET, **ROLES),
-    "labels": lambda: SubsetMerging(BUDGET, **ROLES, output="label"),
-    "labels of rare": lambda: SubsetMerging(BUDGET, sensitive="ill", public=["age"], min_count=40, output="label"),
-    "labels, one symbol": lambda: SubsetMerging(0.001, **ROLES, output="label"),
-    "watchdog": lambda: Watchdog(BUDGET, **ROLES, output="label"),
-    "response, labels": lambda: OptimalRandomResponse(BUDGET, **ROLES, output="label"),
+    "rare": lambda: SubsetMerging(BUDGET, sensitive="ill", public=["age"], min_count=40),
+    "one symbol": lambda: SubsetMerging(0.001, **ROLES),
+    "watchdog": lambda: Watchdog(BUDGET, **ROLES),
     "bins": lambda: SubsetMerging(BUDGET, sensitive="ill", public=["town", "age"], bins=BINS),
     "optimal": lambda: OptimalRandomResponse(BUDGET, **ROLES),
     "a time limit": lambda: OptimalRandomResponse(BUDGET, **ROLES, time_limit=60.0),
@@ -186,7 +183,7 @@ def test_what_the_key_does_not_draw_is_refused(fault, name, words, place):
 @pytest.mark.slow
 def test_a_receipt_is_of_one_release_source_policy_and_order(place):
     release(place, MADE["merging"]())
-    for other in ("labels", "randomized response", "classes"):
+    for other in ("watchdog", "randomized response", "classes"):
         assert not judged(place, MADE[other]()).ok
     assert not judged(place, SubsetMerging(0.1, **ROLES)).ok
     assert not judged(place, MADE["merging"](), rows="keep").ok
@@ -208,26 +205,6 @@ def test_a_channel_in_a_receipt_is_held_to_the_budget(place):
         own = state | {"channel": json.loads(channel.to_json())}
         (place / "own" / "r").write_text(json.dumps(own | {"sha256": seal_of(own)}))
         assert judged(place, MADE["optimal"]()).ok is (channel is not raw.channel)
-
-
-@pytest.mark.parametrize("kind", ["labels", "response, labels"])
-def test_labels_say_what_is_behind_them(kind, place):
-    """A receipt and a release whose labels are dealt anew: they would be drawn again, and tell what they should not."""
-    release(place, MADE[kind]())
-    assert judged(place, MADE[kind]()).ok
-    channel = Receipt.read(place / "own" / "r").channel
-    names = [channel.outputs.label(k) for k in range(channel.n_outputs)]
-    assert len(names) > 1
-    wrong = Alphabet.of_labels(channel.outputs.columns[0], [*names[1:], names[0]])
-    state = json.loads((place / "own" / "r").read_text())
-    state["channel"] = json.loads(sz.Channel(channel.stages, channel.inputs, wrong).to_json())
-    (place / "own" / "r").write_text(json.dumps(state | {"sha256": seal_of(state)}))
-    table = pq.read_table(place / "out.parquet")
-    dealt = pa.array([[*names[1:], names[0]][names.index(value)] for value in table[0].to_pylist()])
-    pq.write_table(pa.table({table.column_names[0]: dealt}), place / "out.parquet")
-    found = judged(place, MADE[kind]())
-    assert [check.name for check in found.checks if not check.ok] == ["design"]
-    assert "no label that it earns" in found.to_text()
 
 
 @pytest.mark.slow

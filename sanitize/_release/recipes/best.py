@@ -103,9 +103,9 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return fitted if self.confidence is None else replace(fitted, report=fitted.report.held_at(self.confidence))
 
     def _has_classes(self, n_rows: float) -> bool:
-        """Whether latent classes are compared: they write no labels, and few rows have no classes."""
+        """Whether latent classes are compared: few rows have none."""
         is_plain = not (self.smoothing or self.person_column)
-        return is_plain and self.output == "resample" and n_rows >= MODELLED_ROWS
+        return is_plain and n_rows >= MODELLED_ROWS
 
     def _classes(self, layout: Layout, n_rows: int) -> Any:
         """Recipe of latent classes, or None."""
@@ -136,8 +136,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         found = list(self._tuples(spec, layout, counted, is_alone=not classes))
         if classes and found:
             columns, rows = list(column_counts(found[0].joint)), spec.support(counted.table)[1]
-            # Labels name all that is behind them.
-            never = rows[rows < self.min_count].sum() / rows.sum() if self.output == "resample" else 0.0
+            never = rows[rows < self.min_count].sum() / rows.sum()
             found = [_with_columns(one, columns, float(never), is_shuffled=is_shuffled) for one in found]
         candidates = [*((one, counted.table) for one in found), *classes]
         reports = [one.report for one, _ in candidates]

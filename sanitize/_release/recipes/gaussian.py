@@ -64,7 +64,6 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
     # Grid points are released as they are, none is pooled or unseen, and missing or infinite values are refused.
     needs_sensitive = False
     takes_channel = False
-    output = "label"
     # Numbers between declared bounds get noise: none of the table's is printed, and nobody is looked for in them.
     person = ROW
     handle_unknown = "error"
@@ -77,7 +76,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
                 f"budget must be a finite capacity > 0 (at 0 no finite noise suffices), got {budget.nats}"
             )
         mechanism = _Noise(budget.nats, self.reach, self.method)
-        return self._specified("Gaussian channel", mechanism, budget)
+        return replace(self._specified("Gaussian channel", mechanism, budget), prints=False)
 
     def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
         """Roles of the columns, the public ones on their grids."""

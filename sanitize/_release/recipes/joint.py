@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sanitize._release.first_pass import Counted
     from sanitize._release.layout import ColumnSpec, Layout
-    from sanitize._release.recipes.recipe import LaidOut, Missing, Printed, Settled
+    from sanitize._release.recipes.recipe import LaidOut, Missing, Settled
     from sanitize._release.release import Release, Unknown
     from sanitize._sampling.noise import Randomness
     from sanitize._tables.frame import Table
@@ -89,12 +89,6 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             found |= own if isinstance(own, Mapping) else {} if own is None else {f"(part {name})": own}
         return found
 
-    @property
-    def output(self) -> Printed:
-        """What the report says of printing: labels where all parts release labels."""
-        kinds = {part.output for _, part in self.parts}
-        return "label" if kinds == {"label"} else "resample"
-
     def specification(self) -> Specification:
         """Budget; the parts print what they release, and their plan takes the place of the mechanism."""
         budget = as_budget(self.budget)
@@ -104,7 +98,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         _check_weights(self.weights, {name for name, part in self.parts if part.budget is None})
         if not self.parts and self.keep is None:
             raise InvalidParameter("there is nothing to release: give sanitizers, keep, or both")
-        return Specification("joint release", no_mechanism, budget, output=self.output, prints=False)
+        return Specification("joint release", no_mechanism, budget, prints=False)
 
     def _check_part(self, name: str, part: Recipe) -> None:
         """Refuse a part that contradicts the whole."""
@@ -153,12 +147,11 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
                 raise ColumnError(f"column {name!r} is released twice: it belongs to one part, or to keep", name)
             if name in sensitive:
                 raise ColumnError(f"column {name!r} is listed both as sensitive and as released; choose one", name)
-        labelled = {c for name, part in self.parts if part.output == "label" for c in layouts[name].public}
         # Bins of a sensitive column are one part's or another's, but all parts must see the same symbols.
         for name, layout in layouts.items():
             own = {column: bins[column] for column in (*layout.sensitive, *layout.public) if column in bins}
             layouts[name] = replace(layout, bins=own)
-        return JointLayout(sensitive, public, bins, self.missing, frozenset(labelled), layouts, keep), source
+        return JointLayout(sensitive, public, bins, self.missing, layouts, keep), source
 
     def _with_columns(
         self, table: Table, sensitive: tuple[str, ...], keep: tuple[str, ...]

@@ -161,7 +161,7 @@ class JointPlan:
             spec = part.specification()
             joint = tables[number].to_joint(spec.smoothing)
             made[name] = channels_of(tables[number], joint, spec)
-            facts = ReleaseFacts(mechanism=spec.name, output=spec.output)
+            facts = ReleaseFacts(mechanism=spec.name)
             LeakageReport.measure(joint, in_sequence(made[name]), spec.budget, facts=facts).require()
             given = given.released(place, made[name])
         for place, channels in design_in_turns(given, open_, limits).items() if open_ else ():

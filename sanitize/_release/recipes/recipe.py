@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 
 Missing = Literal["category", "error"]
-Printed = Literal["resample", "label"]
 Edges = Mapping[str, Sequence[float]] | Sequence[float] | None
 Rows = Mapping[str, Any] | None
 Weights: TypeAlias = "NDArray[np.float64] | None"
@@ -64,7 +63,6 @@ class Recipe(ABC):
     sensitive: ColumnSpec
     public: ColumnSpec = None
     bins: Any = None
-    output: Any = "resample"
     handle_unknown: Unknown = "high_risk"
     missing: Missing = "category"
     smoothing: float = 0.0
@@ -100,7 +98,7 @@ class Recipe(ABC):
     def _specified(
         self, name: str, mechanism: Callable[..., Channel], budget: Budget, *, keeps_symbols: bool = False
     ) -> Specification:
-        shared = (self.output, self.smoothing, self.min_count, self.confidence)
+        shared = (self.smoothing, self.min_count, self.confidence)
         return Specification(name, mechanism, budget, keeps_symbols, *shared)
 
     # --------------------------------------------------------------------------------- from counts to a release
@@ -314,7 +312,6 @@ class PooledParameters:
     sensitive: ColumnSpec = None
     public: ColumnSpec = None
     bins: Edges = None
-    output: Printed = "resample"
     handle_unknown: Unknown = "high_risk"
     missing: Missing = "category"
     smoothing: float = 0.0

@@ -102,8 +102,7 @@ def optimal_random_response(
         alpha-lift; none of them is 1.
     keep_margin : bool
         Print each released symbol as a symbol of X, drawn anew given it: released shares are then those of X,
-        P_Y = P_X, with no more leakage and less utility, both by data processing. Estimators do so by
-        ``output="resample"``.
+        P_Y = P_X, with no more leakage and less utility, both by data processing. Estimators do so.
 
     Returns
     -------
