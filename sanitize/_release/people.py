@@ -57,6 +57,7 @@ _NAMED = re.compile(
     rf"ssn|social security.*|national insurance.*|iban|passports?|reisepass|pasaporte|passeport|nino|nif|dni|cpf|curp|"
     rf"aadhaar|bsn|nir|mrn|msisdn|imei|user ?name|login|sur ?name|(?:last|first|full|family|given|maiden) ?name|"
     rf"fore ?name|nachname|vorname|apellidos?|prenom|cognome|accounts?|konto|cuenta|compte|"
+    rf"address|adresse|anschrift|direccion|indirizzo|"
     rf"patient|person|customer|client|employee|student|participant|respondent|user|kunde|paciente|cliente|"
     rf"dob|date of birth|birth ?(?:date|day)|geburts(?:datum|tag)|date (?:de )?naissance|fecha (?:de )?nacimiento|"
     rf"(?:{_PEOPLE}) ?(?:{_NUMBERS}))"

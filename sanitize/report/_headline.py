@@ -167,13 +167,13 @@ def _exposure(document: dict[str, Any], *, is_sure: bool) -> str:
     most, least = measures["max_log_lift"], measures["min_log_lift"]
     where = "this file" if state in ("source", "rows") else "this table"
     where += ", by an estimate" if most["kind"] == "estimate" else ""
-    extents = [f"{_sides(times(float(most['after'])), times(float(least['after'])))} times as likely in {where}"]
+    extents = [f"{_sides(times_up(most['after']), times_down(least['after']))} times as likely in {where}"]
     if worst := _worst(document):
         sure = "" if is_sure else f" ({_level(worst)} sure)"
         ends = worst["worst_max_log_lift"]["after"], worst["worst_min_log_lift"]["after"]
         extents.append(f"{_sides(times_up(ends[0]), times_down(ends[1]))} for the source{sure}")
     elif state == "source" and math.isfinite(float(most["bound"])):  # certified symbol by symbol, at the limit
-        extents.append(f"{_sides(times(float(most['bound'])), times(float(least['bound'])))} for the source")
+        extents.append(f"{_sides(times_up(most['bound']), times_down(least['bound']))} for the source")
     if all(words.startswith(_sides("1", "1")) for words in extents):
         return "No secret becomes more or less likely."
     return f"A secret becomes {', '.join(extents)}."

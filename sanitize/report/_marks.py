@@ -43,10 +43,10 @@ def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def _times(log_lift: float, kind: str) -> str:
-    """A bound that holds for the source is rounded up, as in the headline."""
+    """A figure is rounded up, as in the headline, and a limit to the nearest."""
     if math.isinf(log_lift):
         return "∞"
-    return f"{times_up(log_lift) if kind.startswith('maybe') else times(log_lift)} ×"
+    return f"{times(log_lift) if kind == 'allow' else times_up(log_lift)} ×"
 
 
 def heat(side: dict[str, Any], most: float) -> list[dict[str, Any]]:

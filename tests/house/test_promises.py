@@ -19,4 +19,4 @@ def test_every_promise_that_is_listed_names_tests_that_exist():
         assert found, sentence
         for file, name in found:
             path = file or path
-            assert re.search(rf"^def {name}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), name
+            assert re.search(rf"^ *def {name}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), name

@@ -171,6 +171,19 @@ def test_far_is_said_to_the_safe_side(log_lift: float) -> None:
     assert up <= 1.011 * down  # three digits
 
 
+@pytest.mark.parametrize("log_lift", [0.0049, 0.1049, 1.0049])
+def test_a_secret_is_at_most_so_many_times_as_likely_as_the_sentence_says(log_lift: float) -> None:
+    """A third digit that is rounded to the nearest one would promise less than is there, and near 1 nothing at all."""
+    most = float(np.exp(log_lift))
+    counts = [[most, 2 - most], [2 - most, most]] if most < 2 else [[most, 0.0], [1.0, most - 1]]
+    report = made(10_000 * np.array(counts), sz.LiftBudget(at_most=50, at_least=0))
+    found = re.search(r"at most ([\d.]+) and at least ([\d.]+)", report.to_dict()["verdict"]["sentence"])
+    assert found is not None
+    figures = {measure.name: measure.after for measure in report.measures}
+    assert float(found[1]) >= np.exp(figures["max_log_lift"]) * (1 - 1e-8)
+    assert float(found[2]) <= np.exp(figures["min_log_lift"]) * (1 + 1e-8)
+
+
 def test_infinite_and_impossible_are_words() -> None:
     assert (words.times_down(-np.inf), words.times_up(np.inf), words.times_up(0.0), words.times_down(np.log(2))) == (
         "0", "infinitely many", "1", "2"

@@ -181,7 +181,7 @@ def published(
 
 
 def check_values(case: Case, sanitizer: Any) -> None:
-    """Refuse columns and values that no table of the case has and nobody declared: those of groups are of the counts."""
+    """Refuse columns and values that no table of the case has: names of groups follow from the exact counts."""
     inputs, outputs = sanitizer.channel_.inputs, sanitizer.channel_.outputs
     assert outputs.columns == inputs.columns, "names of groups"
     for name, level in zip(outputs.columns, outputs.levels, strict=True):

@@ -73,7 +73,10 @@ KINDS = {
     ),
     "uuid": (["uuid", "person_uuid"], lambda rng, i: str(uuid.UUID(bytes=rng.bytes(16)))),
     "account": (["account", "account_number", "Kontonummer"], lambda rng, i: int("1" + digits(rng, 9))),
-    "household": (["household_id", "Haushaltsnummer", "hogar_id"], lambda rng, i: int("4" + digits(rng, 8))),
+    "household": (
+        ["household_id", "Haushaltsnummer", "hogar_id", "home_address", "Anschrift"],
+        lambda rng, i: int("4" + digits(rng, 8)),
+    ),
     "birth": (["dob", "date_of_birth", "Geburtsdatum", "fecha_nacimiento"], None),
     "person": (["id", "patient_id", "PatientID", "Kundennummer", "employee_no", "cliente_id", "patient"], None),
 }
