@@ -26,6 +26,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
+def level(confidence: float) -> str:
+    """A confidence as a percentage of two decimals, rounded down: nothing is 100 % sure."""
+    return f"{math.floor(1e4 * confidence + 1e-7) / 100:g} %"
+
+
 def of_100(share: float) -> str:
     """A share as so many of 100, to one digit."""
     text = f"{100 * share:.1f}".removesuffix(".0")

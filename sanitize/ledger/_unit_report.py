@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sanitize._checks import Vector
-from sanitize._formatting import exact, times
+from sanitize._formatting import exact, level, times
 from sanitize.budgets import budget_to_dict, budget_words
 from sanitize.lifts import logs
 from sanitize.report import VERDICT_TOLERANCE, rendered
@@ -139,7 +139,7 @@ class UnitReport:
         """For whom it holds, how likely it makes a secret, and what is left."""
         whom = "these units"
         if self.confidence is not None:
-            whom = f"the source of these units ({100 * self.confidence:g} % sure) and for these units"
+            whom = f"the source of these units ({level(self.confidence)} sure) and for these units"
         verdict = f"holds for {whom}" if self.ok else "OVER THE BUDGET for these units"
         more = self.more_releases
         pace = f"about {_counted(round(more), 'more release')} at this pace" if more < _MANY else "no end in sight"

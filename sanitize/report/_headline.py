@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any, Literal
 
 from sanitize._files.declared import Count, Declared
-from sanitize._formatting import times, times_down, times_up
+from sanitize._formatting import level, times, times_down, times_up
 from sanitize.budgets import budget_words
 
 if TYPE_CHECKING:
@@ -150,8 +150,8 @@ def sentence(document: dict[str, Any]) -> str:
 def _claim(verdict: dict[str, Any]) -> str:
     """For whom the limit holds, whatever the table is: without what was found for a sample of other rows."""
     if verdict["state"] == "source":
-        level = f"{100 * float(verdict['confidence']):.4g} % sure"
-        return f"The limit holds for whatever these rows were drawn from, if it has no other values ({level})."
+        sure = f"{level(float(verdict['confidence']))} sure"
+        return f"The limit holds for whatever these rows were drawn from, if it has no other values ({sure})."
     return {
         "rows": "The limit holds if these rows are everybody; if they are a sample, it may be off."
         if verdict["counted"]
@@ -253,10 +253,10 @@ def allowed_words(budget: Budget | None, known: Sequence[str]) -> str:
 
 
 def _source(document: dict[str, Any]) -> str:
-    share = 100 * float(document["verdict"]["confidence"])
+    sure = f"{level(float(document['verdict']['confidence']))} sure"
     # What is certified symbol by symbol needs no set of distributions, which knows no other values.
     if_whole = ", if it has no other values" if _worst(document) else ""
-    return f"The limit holds for whatever these rows were drawn from{if_whole} ({share:.4g} % sure)."
+    return f"The limit holds for whatever these rows were drawn from{if_whole} ({sure})."
 
 
 def _rows(document: dict[str, Any]) -> str:

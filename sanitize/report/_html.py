@@ -6,7 +6,7 @@ import re
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from sanitize._formatting import clip, number, of_100, percent, quoted, times
+from sanitize._formatting import clip, level, number, of_100, percent, quoted, times
 from sanitize.report import _marks as marks
 from sanitize.report._facts import Origin
 from sanitize.report._headline import VERDICT_TOLERANCE, colour, excess_of, of_source
@@ -75,6 +75,7 @@ def environment() -> Environment:
     made.filters["is_over"] = lambda measure: excess_of(measure) > VERDICT_TOLERANCE
     made.filters["of_source"] = of_source
     made.filters["of_100"] = of_100
+    made.filters["level"] = lambda confidence: level(float(confidence))
     made.filters["percent"] = lambda share: percent(float(share))
     made.filters["times"] = lambda log_lift: "-" if log_lift is None else f"{times(float(log_lift))} ×"
     made.filters["nats"] = lambda value: f"{number(value)} nats"

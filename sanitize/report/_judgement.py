@@ -16,7 +16,7 @@ from textwrap import fill
 from typing import Any, Literal
 
 from sanitize._files.outputs import json_text, written
-from sanitize._formatting import Told, clip, figure, of_100, plain
+from sanitize._formatting import Told, clip, figure, level, of_100, plain
 from sanitize._version import __version__
 from sanitize.errors import ReleaseRefuted
 from sanitize.report._html import rendered
@@ -195,7 +195,7 @@ class ClaimVerdict:
         """The verdict in a sentence or two."""
         words = _words()["claims"][self.claim]
         told = words[self.verdict].format(
-            allowed=of_100(self.excess), sure=100 * self.confidence, refuted=", ".join(self.refuted_by)
+            allowed=of_100(self.excess), sure=level(self.confidence), refuted=", ".join(self.refuted_by)
         )
         if self.people_needed is None or self.verdict == "refuted":
             return str(told)

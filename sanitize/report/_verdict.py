@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize import measures
+from sanitize._formatting import level
 from sanitize.bounds import implied_bounds
 from sanitize.budgets import Budget, check_kind, limits_for
 from sanitize.channel import ReducedChannel
@@ -113,14 +114,14 @@ def excess_for_those_who_know(
 def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure, ...]:
     """Figures that hold for every distribution of the set; what the budget allows is the same for all distributions."""
     bounds = implied_bounds(budget)
-    level = f"worst case at {100 * worst.distributions.confidence:.4g} %"
+    ending = f"worst case at {level(worst.distributions.confidence)}"
     figures = {
         "max_log_lift": ("max log-lift", worst.max_log_lift.max()),
         "min_log_lift": ("min log-lift", worst.min_log_lift.min()),
         "ldp_sensitive": ("local DP of S", worst.ldp_epsilon.max()),
     }
     return tuple(
-        Measure(f"worst_{name}", f"{label}, {level}", "nats", "bound", None, float(value), bounds.get(name))
+        Measure(f"worst_{name}", f"{label}, {ending}", "nats", "bound", None, float(value), bounds.get(name))
         for name, (label, value) in figures.items()
     )
 

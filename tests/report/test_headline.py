@@ -184,6 +184,15 @@ def test_a_secret_is_at_most_so_many_times_as_likely_as_the_sentence_says(log_li
     assert float(found[2]) <= np.exp(figures["min_log_lift"]) * (1 + 1e-8)
 
 
+@pytest.mark.parametrize(("confidence", "said"), [(0.95, "95"), (0.9987654, "99.87"), (0.99999, "99.99")])
+def test_nothing_is_said_to_be_surer_than_it_is(confidence: float, said: str) -> None:
+    sentences = [
+        made(1000 * EVEN, confidence=confidence).to_dict(audience=whom)["verdict"]["sentence"]
+        for whom in ("internal", "public")
+    ]
+    assert all(f"({said} % sure)" in sentence for sentence in sentences)
+
+
 def test_infinite_and_impossible_are_words() -> None:
     assert (words.times_down(-np.inf), words.times_up(np.inf), words.times_up(0.0), words.times_down(np.log(2))) == (
         "0", "infinitely many", "1", "2"
