@@ -8,6 +8,6 @@ __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 # Names of the stub that are for other rooms only, or what a call returns.
 _FOR_ROOMS = {
     *("Method", "RandomResponse", "as_lift_budget", "certified_merging", "certified_random_response"),
-    *("least_shown", "product_channel", "response_names", "rows_needed"),
+    *("least_shown", "product_channel", "rows_needed"),
 }
 __all__ = sorted(set(_names) - _FOR_ROOMS)

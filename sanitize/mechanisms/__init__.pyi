@@ -38,7 +38,6 @@ from ._random_response.subset import (
 )
 from ._random_response.tail import tail_random_response as tail_random_response
 from ._response_solver.mixture import RandomResponse as RandomResponse
-from ._response_solver.repair import response_names as response_names
 from ._certified.certified import (
     as_lift_budget as as_lift_budget,
     certified_random_response as certified_random_response,

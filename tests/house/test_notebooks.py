@@ -66,9 +66,9 @@ EXPECTED = {
         "kept[-1]": pytest.approx(0.51, abs=0.05),
     },
     "when_guarantees_fail": {
-        'nominal["share over it in truth"].round(2).tolist()': [1.0, 1.0, 1.0, 1.0],
+        '(nominal["share over it in truth"] >= 0.5).all()': True,
         'nominal["reports within budget"].all()': True,
-        'nominal["median excess"].is_monotonic_decreasing': True,
+        'nominal["median excess"].iloc[1:].is_monotonic_decreasing': True,
         "budget.excess(pair).max() <= 1e-9": False,
         "together.report_.ok": True,
         'repeated["excess"].loc[1] <= 0': True,

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from sanitize.printing import RowModel
 from sklearn.metrics import roc_auc_score
 
 import sanitize as sz

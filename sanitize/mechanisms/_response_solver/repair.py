@@ -62,7 +62,7 @@ def response_channel(
         sums = np.add.reduceat(rows.data, rows.indptr[:-1])
         stage = Stage.from_masses(rows.indptr.astype(np.int64), rows.indices, rows.data, sums, n_y)
         channel = Channel((stage,), joint.public)
-        channel = channel.renamed(outputs=response_names(channel))
+        channel = channel.renamed(outputs=_response_names(channel))
         released = joint.push(channel)
         excess = budget.excess(released) if distributions is None else distributions.worst_case(channel).excess(budget)
         if known is not None:
@@ -149,7 +149,7 @@ def _merge(mass: sparse.csc_array, share: Vector, rare: int, p_y: Vector) -> tup
     return sparse.csc_array(mass @ merge), np.delete(share, rare)
 
 
-def response_names(channel: Channel) -> Alphabet:
+def _response_names(channel: Channel) -> Alphabet:
     """Released symbols of a response, named by the public symbols that they may stand for, in the order of those.
 
     Without their shares, and not in the order of them: those are figures of the table, and would stand in every row.
