@@ -29,7 +29,7 @@ class Effort:
     limit: int
     seconds: float = math.inf
     spent: int = 0
-    _started: float = field(default_factory=time.monotonic)
+    _started: float = field(default_factory=lambda: time.monotonic())
 
     @property
     def left(self) -> int:
@@ -38,7 +38,7 @@ class Effort:
 
     def is_late(self, share: float = 1.0) -> bool:
         """Whether this share of the time has passed."""
-        return self.seconds < math.inf and time.monotonic() - self._started > share * self.seconds
+        return self.seconds < math.inf and time.monotonic() - self._started >= share * self.seconds
 
     def is_used(self, share: float = 1.0) -> bool:
         """Whether this share of the units, or of the time, is gone."""
@@ -49,8 +49,12 @@ class Effort:
         self.spent += int(units)
 
     def part(self, share: float) -> Effort:
-        """An account of its own for a part of the work, with this share of what there was at first."""
-        return Effort(max(int(self.limit * share), 1), self.seconds * share)
+        """An account of its own for a part of the work, with this share of what there was at first.
+
+        Of the time it has no more than what is left.
+        """
+        left = max(self._started + self.seconds - time.monotonic(), 0.0)
+        return Effort(max(int(self.limit * share), 1), min(self.seconds * share, left))
 
 
 def effort_of(effort: float | None, default: int, time_limit: float | None = None) -> Effort:

@@ -20,7 +20,7 @@ from sanitize.errors import InvalidBudget
 from sanitize.measures import maximal_leakage, mutual_information, total_variation, utility
 from sanitize.mechanisms import solve_optimal_random_response
 from sanitize.mechanisms._effort import Effort
-from sanitize.mechanisms._random_response.funnel import Funnel
+from sanitize.mechanisms._random_response.funnel import Funnel, least_open
 from sanitize.mechanisms._response_solver.faces import Price, lowest
 
 MEASURES = {
@@ -339,7 +339,29 @@ def test_many_secrets_and_symbols_end_with_what_was_found_and_a_gap(kind):
     # A release of X, or of nothing, by a coin is within the budget.
     assert 0.3 * entr(joint.p_x).sum() < made.utility + 0.05
     assert made.utility + made.gap == pytest.approx(made.bound)
-    assert made.bound <= entr(joint.p_x).sum() + 1e-9
+    # Before any search two letters at a time say more than H(X).
+    assert made.bound < 0.95 * entr(joint.p_x).sum()
+
+
+@pytest.mark.slow
+@given(strategies.joints(max_s=4, max_x=6), st.floats(0.02, 0.9))
+@settings(max_examples=20)
+@pytest.mark.parametrize("kind", MEASURES)
+def test_what_two_letters_say_is_below_what_any_release_leaves_open(kind, joint, share):
+    budget = kind(share * MEASURES[kind](joint))
+    made = solve_optimal_random_response(joint, budget, gap=1e-3, effort=1e6)
+    assert made.utility <= float(entr(joint.p_x).sum()) - least_open(joint, budget) + 1e-9
+
+
+def test_where_x_is_the_secret_two_letters_say_all():
+    """I(X;Y) <= b is all that a budget on I(S;Y) leaves, and the coefficient of T(S;Y) is that of two equal letters."""
+    joint = sz.JointDistribution.from_matrix(np.diag([0.2, 0.3, 0.5]))
+    whole = float(entr(joint.p_x).sum())
+    assert least_open(joint, MutualInformationBudget(0.1)) == pytest.approx(whole - 0.1, abs=1e-9)
+    coin = sz.JointDistribution.from_matrix(np.diag([0.5, 0.5]))
+    assert least_open(coin, TotalVariationBudget(0)) == pytest.approx(math.log(2))
+    assert least_open(coin, MaximalLeakageBudget(0)) == pytest.approx(math.log(2))
+    assert least_open(coin, MaximalLeakageBudget(1)) == 0
 
 
 def test_what_it_cannot_do_is_refused():

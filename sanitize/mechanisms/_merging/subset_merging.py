@@ -5,6 +5,7 @@ The search has several starts, is exact where small, and puts windows together a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,15 @@ from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.local_search import TIE, LocalSearch, lost, partition_windows
 from sanitize.mechanisms._merging.matching import matched_groups
 from sanitize.mechanisms._merging.paper_merging import paper_groups
-from sanitize.mechanisms._merging.risks import evened, labels_of, merged_by_labels, set_risks, set_sums, tighter_risks
+from sanitize.mechanisms._merging.risks import (
+    evened,
+    groups_of,
+    labels_of,
+    merged_by_labels,
+    set_risks,
+    set_sums,
+    tighter_risks,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -178,6 +187,12 @@ def best_subset_merging(
             search = LocalSearch(set_risks(joint, budget, confidence), joint.p_x, _WINDOW, account, show)
             labels = search.improved(labels)
     return merged_by_labels(joint, labels, _optimality(joint, budget, account))
+
+
+def seed_groups(joint: JointDistribution, budget: Budget, seconds: float) -> list[Codes]:
+    """Groups of `subset_merging`, whose searches end after so many seconds."""
+    account = replace(_account(joint), seconds=seconds)
+    return groups_of(merged_by_labels(joint, found_partition(joint, budget, None, account), HEURISTIC))
 
 
 def found_partition(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -223,7 +224,8 @@ class _Search:
         """Take in what is found from points q where it is worth it; whether some was."""
         price = self.price
         self.effort.spend(len(q) * _SEARCH)
-        found = np.concatenate([q, [price.descended(one) for one in q]])
+        early = takewhile(lambda _: not self.effort.is_late(), q)
+        found = np.concatenate([q, *(price.descended(one)[None] for one in early)])
         is_new = self.add(found[price.of(found) < -_WORTH * self.gap]) > 0
         self.mixture = self.pool.mix()
         return is_new
@@ -257,6 +259,8 @@ class _Search:
         points = np.concatenate([np.eye(len(self.p_x))[likely[:_CUTS]], self.pool.matrix(used[:_CUTS]).toarray().T])
         rows = np.zeros((0, len(self.p_x)))
         for _ in range(_ROUNDS):
+            if self.effort.is_late():
+                break
             rows = np.concatenate([rows, self.within.tangent_cuts(self.within.border(points))])
             around = respond_in(replace(free, known=Cuts(rows)), None, self.effort.part(_ROUND))
             least, points = self.pool.loss.entropy(self.p_x) - around.bound, posteriors_of(self.p_x, around.released())

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from sanitize._checks import Vector
-from sanitize._tolerances import TIGHT
+from sanitize._tolerances import BUDGET, TIGHT
 from sanitize.budgets import MutualInformationBudget, TotalVariationBudget, limited
 from sanitize.lifts import lift
 from sanitize.mechanisms._random_response.tail import posteriors_of
@@ -52,7 +52,7 @@ def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, ef
     missing. For total variation and maximal leakage the best posteriors are vertices of cells in which g is linear,
     and one program over all of them is exact; where they are too many to list, `PricedCells` finds some of them and
     bounds the others. For mutual information `Price.descended` finds columns, and `lowest` proves how far from the
-    last ones the best may be. See proof 7 in docs/theory/proofs.md.
+    last ones the best may be. See proofs 7 and 12 in docs/theory/proofs.md.
     """
     free = Problem.of(joint, limited(math.inf, math.inf), gap)
     if budget.excess(joint).max() <= 0:
@@ -76,12 +76,36 @@ def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, ef
     return free.bounded(made, funnel.least)
 
 
+def least_open(joint: JointDistribution, budget: MeanBudget) -> float:
+    """The least H(X|Y) that two letters at a time allow, in nats: whatever the size, and before any search.
+
+    H(r) is at least Σ_x r(x) g(l_x) - g(Σ_x r(x) l_x) over c, where c belongs to the two letters that are furthest
+    apart: proof 12 in docs/theory/proofs.md.
+    """
+    lifts, p_s = lift(joint), joint.p_s
+    apart = max(_apart(budget, lifts, row, p_s) for row in lifts.T)
+    # What rounding may add is taken off: where letters are alike, it is divided by next to nothing.
+    told = budget.risk_of(lifts, p_s) @ joint.p_x - budget.limit - BUDGET
+    return 0.0 if told <= 0 else float(told / apart) * (1 - BUDGET)
+
+
+def _apart(budget: MeanBudget, lifts: Vector, row: Vector, p_s: Vector) -> float:
+    """The c of the letter of these lifts, (n_s,), and the one of all that is furthest from it."""
+    if isinstance(budget, MutualInformationBudget):
+        square = float((p_s @ (np.sqrt(lifts) - np.sqrt(row)[:, None]) ** 2).max())  # of the Hellinger distance, twice
+        return square * (1 - square / 4)
+    apart = lifts - row[:, None]
+    of = p_s @ np.abs(apart) if isinstance(budget, TotalVariationBudget) else np.ptp(apart, axis=0)
+    return float(of.max()) / (4 * math.log(2))
+
+
 class Funnel:
     """Posteriors found so far, their best mixture with its prices, and the least that any release leaves open."""
 
     def __init__(self, joint: JointDistribution, budget: MeanBudget, gap: float, effort: Effort) -> None:
         self.joint, self.budget, self.gap, self.effort = joint, budget, gap, effort
-        self.lifts, self.least, self.rng = lift(joint), 0.0, np.random.default_rng(0)
+        self.lifts, self.rng = lift(joint), np.random.default_rng(0)
+        self.least = least_open(joint, budget)
         self.at = self.limit = max(budget.limit, _LEAST_LIMIT)
         self.points, self.status = np.empty((0, len(joint.p_x))), "stalled"
 
@@ -129,7 +153,7 @@ class Funnel:
         """Take in all vertices of the cells in which what a symbol tells is linear; False where they are too many."""
         vertices: list[Vector] = []
         for cell in self._cells() if len(self.joint.p_s) <= _MOST_SECRETS else []:
-            found = listed(cell)
+            found = None if self.effort.is_late() else listed(cell)
             if found is None or sum(len(one) for one in vertices) + len(found) > _MOST_VERTICES:
                 return False
             vertices.append(found)

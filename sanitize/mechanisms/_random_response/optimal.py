@@ -11,8 +11,7 @@ from sanitize.channel import HEURISTIC
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.joint import JointDistribution, check_distribution
 from sanitize.mechanisms._effort import effort_of
-from sanitize.mechanisms._merging.risks import groups_of
-from sanitize.mechanisms._merging.subset_merging import subset_merging
+from sanitize.mechanisms._merging.subset_merging import seed_groups
 from sanitize.mechanisms._random_response.averaged import averaged_response
 from sanitize.mechanisms._random_response.funnel import funnel_response
 from sanitize.mechanisms._random_response.robust import robust_random_response
@@ -273,7 +272,7 @@ def _better(problem: Problem, made: RandomResponse, account: Effort) -> RandomRe
     """A response that was cut short, or the one inside blocks of symbols where that keeps more; the bound holds."""
     if made.status not in {"effort", "time_limit"} or problem.known is not None or account.is_late():
         return made
-    blocks = dealt_to_blocks(groups_of(subset_merging(problem.joint, problem.budget)))
+    blocks = dealt_to_blocks(seed_groups(problem.joint, problem.budget, (1 - _WHOLE) * account.seconds))
     if len(blocks) == 1:
         return made
     try:

@@ -108,6 +108,8 @@ class RobustCone:
         found = []
         left = costs
         for _ in range(8):  # rounds of looking for distributions P_S
+            if effort.is_late():
+                break
             v = self._solve(left, effort)
             if not len(v):
                 break

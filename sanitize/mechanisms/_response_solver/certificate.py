@@ -105,8 +105,14 @@ class Tree:
         return -np.inf if self.has_roots else min(self.target, self.heap[0][0] if self.heap else np.inf)
 
     def steps(self, effort: Effort) -> Iterator[tuple[Boxes, Codes]]:
-        """Bound and split batch after batch, the first layer at any effort; the boxes, and which of them are open."""
+        """Bound and split batch after batch, the first layer at any effort; the boxes, and which of them are open.
+
+        Where the time is up, what is left of the first layer is bounded by one program.
+        """
         while self.has_roots or (0 < len(self.heap) <= _MOST_OPEN and not (self.is_hopeless or effort.is_used())):
+            if self.has_roots and effort.is_late():
+                self._add_whole()
+                return
             boxes = self._roots() if self.has_roots else self._worst()
             self.n_bounded += len(boxes.low)
             _tighten(self.polytope, self.mu, self.target, boxes)
@@ -150,6 +156,17 @@ class Tree:
         low[row, first + row], high[row, first + row] = 0.5, 1.0
         return Boxes(low, high, self.polytope.slack_basis(k), np.full(k, -np.inf))
 
+    def _add_whole(self) -> None:
+        """One open box that holds all others, in place of those of the first layer that were not bounded."""
+        n = self.polytope.n_spread
+        whole = Boxes(np.zeros((1, n)), np.ones((1, n)), self.polytope.slack_basis(1), np.full(1, -np.inf))
+        _tighten(self.polytope, self.mu, self.target, whole)
+        self.n_bounded = n + 1
+        if whole.bound[0] < self.target:
+            none = np.empty(0, np.intp), np.empty(0)
+            node = _Node(*none, np.ones(n, np.float32), whole.basis[0], float(whole.bound[0]))
+            heapq.heappush(self.heap, (node.bound, self._serial, node))
+
     def _worst(self) -> Boxes:
         nodes = [heapq.heappop(self.heap)[2] for _ in range(min(_BATCH, len(self.heap)))]
         low = np.zeros((len(nodes), self.polytope.n_spread))
@@ -191,7 +208,8 @@ def certify(
 ) -> Certificate:
     """Prove ``H(w) - μ·v >= target`` on Π, or find points below it, or stop when the effort or memory is used up.
 
-    At least the first layer of boxes is always bounded, so the result is valid (if weak) at any effort.
+    The first layer of boxes is always bounded, or one box that holds it where the time is up, so the result is valid
+    (if weak) at any effort.
     """
     tree = Tree(polytope, mu, target)
     for boxes, open_ in tree.steps(effort):

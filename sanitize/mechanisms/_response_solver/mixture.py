@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -15,8 +16,7 @@ from sanitize.budgets import LDPBudget, LiftBudget, as_budget, check_kind, limit
 from sanitize.channel import Optimality
 from sanitize.joint import check_distribution
 from sanitize.lifts import lift
-from sanitize.mechanisms._merging.risks import groups_of
-from sanitize.mechanisms._merging.subset_merging import subset_merging
+from sanitize.mechanisms._merging.subset_merging import seed_groups
 from sanitize.mechanisms._response_solver.column_generation import Search
 from sanitize.mechanisms._response_solver.columns import Loss, RoundingStops
 from sanitize.mechanisms._response_solver.polytope import EQUALITY, LiftBounds, least_side
@@ -48,6 +48,8 @@ _NEARBY_SHARE = 0.2
 _TIGHTER, _LOOSER, _LEAST = (1.0, 0.5, 0.1, 0.01, 0.0), (2.0, 10.0, 100.0), 1e-6
 # Nats that rounding leaves open, and that repairs may cost; lifts so far beyond a cut are over it, by the largest.
 _ROUNDING, _REPAIRED, _BESIDE = 1e-10, 1e-6, 1e-9
+# Of a time limit, for the groups of letters that a search begins with.
+_SEEDS = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +254,8 @@ class Block:
         if not is_over and not (budget.excess_of(lifts, joint.p_s) > 0).any():
             every = sparse.eye_array(len(letters), format="csc")
             return every, own, alone, float(alone @ own), "optimal", len(letters)
-        if cuts is not None:
+        is_late = effort.is_late()
+        if cuts is not None and not is_late:
             within = cuts if inner.equal(outer) else inner.cuts()
             listed = mix_all_vertices(cuts, within, own, self.problem.gap, loss)
             if listed is not None:
@@ -260,15 +263,16 @@ class Block:
                 bound += float(alone @ own)
                 return chosen.T, mixture.weights, loss.of(chosen), bound, "optimal", n_vertices
         # P_X restricted to safe sets, shape (k, n): those given, or the groups of subset merging.
-        atoms = self.atoms or ([letters] if known is not None else groups_of(subset_merging(joint, budget)))
+        atoms = self.atoms or ([letters] if known is not None else seed_groups(joint, budget, _SEEDS * effort.seconds))
         seeds = np.array([np.bincount(atom, joint.p_x[atom], len(joint.p_x)) for atom in atoms])[:, letters]
         seeds /= seeds.sum(axis=1, keepdims=True)
-        try:
-            found = Search(inner, outer, own, self.problem.gap, effort, loss).mixed(seeds)
-        except (np.linalg.LinAlgError, RoundingStops):
+        found = None
+        with contextlib.suppress(np.linalg.LinAlgError, RoundingStops):
+            found = None if is_late else Search(inner, outer, own, self.problem.gap, effort, loss).mixed(seeds)
+        if found is None:
             # The seeds alone, with a bound that proves nothing: for distributions beyond linear programs of doubles.
             weights = (seeds > 0) @ own
-            return seeds.T, weights, loss.of(seeds), 0.0, "stalled", len(seeds)
+            return seeds.T, weights, loss.of(seeds), 0.0, "time_limit" if is_late else "stalled", len(seeds)
         pool, mixture = found.pool, found.mixture
         columns, costs = pool.matrix(mixture.chosen), np.array(pool.costs)[mixture.chosen]
         return columns, mixture.weights, costs, found.bound, found.status, len(pool)

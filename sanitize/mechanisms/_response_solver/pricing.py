@@ -102,6 +102,8 @@ class Pricer:
         v, basis = v.copy(), basis.copy()
         at_upper = np.zeros((len(v), self.polytope.size), np.bool_)
         for _ in range(_LINEAR_STEPS):
+            if self.effort.is_late():
+                return 0
             point, found, upper = self._linear(loss.slope(v[live], floor) - mu, basis[live])
             score = loss.of(point) - (point * mu).sum(axis=1)
             better = score < best[live] - _STALLED
@@ -132,6 +134,8 @@ class Pricer:
         for first in range(0, len(basis), block):
             here, upper = basis[first : first + block].copy(), at_upper[first : first + block].copy()
             for _ in range(max_steps):
+                if self.effort.is_late():
+                    break
                 inverse, values = _basic_solution(self.polytope, here, upper)
                 u = np.zeros((len(here), self.polytope.size))
                 np.put_along_axis(u, here, np.maximum(values, 0.0), axis=1)
