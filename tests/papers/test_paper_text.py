@@ -86,6 +86,27 @@ def test_zds_figures_2_5_and_6_what_keeps_more_leaks_more():
     assert max(max(curve["excess"]) for curve in kept["figure_6"].values()) <= 1e-9
 
 
+def test_zds_section_3a1_utility_falls_strictly_but_from_one_symbol_to_none():
+    joint = sz.datasets.make_joint(6, 3, random_state=0)
+    kept = [sz.measures.utility(joint, sz.Channel.merge([0] * k + list(range(k, 6)), joint.public)) for k in range(1, 7)]
+    assert kept[0] == pytest.approx(sz.measures.entropy(joint.p_x))
+    assert (np.diff(kept) < -1e-3).all()
+    assert kept[-1] == pytest.approx(0, abs=1e-12)
+
+
+def test_zds_section_3a3_the_optimal_response_may_leak_less_than_a_merging():
+    """Of the largest lift, and of I(S;Y): within one budget, and on one distribution each."""
+    for seed, budget, measure, most, least in (
+        (41, LiftBudget(lower=0.15, upper=2.0), lambda joint: sz.lifts.max_log_lift(joint).max(), 0.2616, 0.2061),
+        (21, LiftBudget.symmetric(0.3), sz.measures.mutual_information, 0.01876, 0.01824),
+    ):
+        joint = sz.datasets.make_joint(5, 3, random_state=seed)
+        merged, best = (make(joint, budget) for make in (sz.subset_merging, sz.optimal_random_response))
+        assert [measure(joint.push(one)) for one in (merged, best)] == pytest.approx([most, least], abs=1e-4)
+        assert sz.measures.utility(joint, merged) < sz.measures.utility(joint, best)
+        assert max(budget.excess(joint.push(one)).max() for one in (merged, best)) <= 0
+
+
 @pytest.mark.parametrize(
     "budget",
     [
