@@ -88,7 +88,8 @@ def test_zds_figures_2_5_and_6_what_keeps_more_leaks_more():
 
 def test_zds_section_3a1_utility_falls_strictly_but_from_one_symbol_to_none():
     joint = sz.datasets.make_joint(6, 3, random_state=0)
-    kept = [sz.measures.utility(joint, sz.Channel.merge([0] * k + list(range(k, 6)), joint.public)) for k in range(1, 7)]
+    mergings = [sz.Channel.merge([0] * k + list(range(k, 6)), joint.public) for k in range(1, 7)]
+    kept = [sz.measures.utility(joint, merging) for merging in mergings]
     assert kept[0] == pytest.approx(sz.measures.entropy(joint.p_x))
     assert (np.diff(kept) < -1e-3).all()
     assert kept[-1] == pytest.approx(0, abs=1e-12)
