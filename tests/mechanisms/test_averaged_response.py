@@ -64,6 +64,17 @@ def test_it_keeps_what_merging_keeps_and_no_more_than_its_bound(budget):
     assert "optimum" in made.optimality.words or made.status == "optimal"
 
 
+@pytest.mark.slow
+@by_budget
+def test_where_faces_are_too_many_it_keeps_what_merging_keeps(budget):
+    """Seven secrets: neither are the cuts of the l1-lift listed, nor all faces of seven letters searched."""
+    joint = sz.datasets.make_joint(12, 7, random_state=0)
+    made = solve_optimal_random_response(joint, budget, gap=1e-3, effort=1e5)
+    assert budget.excess(joint.push(made.channel)).max() <= 0
+    merged = sz.measures.utility(joint, sz.subset_merging(joint, budget))
+    assert merged - 1e-9 <= made.utility <= made.bound <= sz.measures.entropy(joint.p_x) + 1e-9
+
+
 def exact_sizes(joint, channel, order, center, side):
     """Norm of l - c, or of 1/l - c, of each released symbol to the power of its order, in fractions."""
     pmf = [[Fraction(float(cell)) for cell in row] for row in joint.pmf]

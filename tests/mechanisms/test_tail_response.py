@@ -146,6 +146,14 @@ def test_no_less_is_kept_than_with_every_lift_within_the_bound(kind, joint, shar
     assert sz.measures.utility(joint, channel) >= sz.measures.utility(joint, hard) - 1e-9
 
 
+@pytest.mark.parametrize("kind", [CVaRLiftBudget, PMLEnvelopeBudget])
+def test_where_no_vertices_are_listed_it_keeps_no_less_than_merging(kind):
+    joint, budget = sz.datasets.make_joint(32, 3, random_state=0), kind(0.3, 0.05)
+    merged, mixed = tail_merging(joint, budget), tail_random_response(joint, budget, effort=1e4)
+    assert max(budget.excess(joint.push(channel)).max() for channel in (merged, mixed)) <= 0
+    assert sz.measures.utility(joint, mixed) >= sz.measures.utility(joint, merged) - 1e-9
+
+
 def test_margins_kept_and_what_is_refused():
     joint, budget = sz.datasets.make_joint(6, 2, random_state=0), CVaRLiftBudget(0.1, 0.3)
     kept_margin = sz.optimal_random_response(joint, budget, keep_margin=True)
