@@ -156,7 +156,7 @@ WAYS = {
     "released": (".parquet", ".parquet", "released"),
     "to CSV": (".parquet", ".csv", "released"),
     "in bins": (".parquet", ".parquet", "binned"),
-    "in a tree": (".parquet", ".parquet", "whole table"),
+    "in classes": (".parquet", ".parquet", "whole table"),
     "sensitive": (".parquet", ".parquet", "sensitive"),
     "kept": (".parquet", ".parquet", "kept"),
     "left out": (".parquet", ".parquet", "left out"),
