@@ -162,7 +162,7 @@ def test_the_extra_all_is_all_extras():
 def test_an_index_shows_the_readme_without_a_dead_link(wheel):
     text = page_of(wheel)
     assert dead_links(text) == []
-    assert "A walk-through (`docs/walkthrough.md`)" in text
+    assert "a walk-through (`docs/walkthrough.md`)" in text
     assert dead_links("[a](docs/a.md) ![b](b.png) [c](https://example.org/)") == ["docs/a.md", "b.png"]
 
 
