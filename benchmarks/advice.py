@@ -1,6 +1,6 @@
 """Whether `plan` recommends what a run of all mechanisms and an analyst with rows of her own prefer, on eight tables.
 
-    python benchmarks/advice.py --data FOLDER                  # the table of advice.md
+    python benchmarks/advice.py --data FOLDER                
     python benchmarks/advice.py --data FOLDER --tables titanic
 
 A third of the rows (of at most 12,000) is kept apart. `plan` reads the rest from a file, under a policy as `init` would
