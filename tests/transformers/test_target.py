@@ -34,7 +34,8 @@ SMALL = ["town", "wage"]
 
 def kept(sanitizer, df=DF):
     joint = sz.JointDistribution.from_frame(df, "ill", sanitizer.public)
-    return kept_by_column(column_distributions(joint), sanitizer.channel_)
+    design = sz.Channel(sanitizer.channel_.stages[:-1], sanitizer.channel_.inputs)  # before a value is drawn
+    return kept_by_column(column_distributions(joint), design)
 
 
 @pytest.mark.parametrize("estimator", [OptimalRandomResponse, SubsetRandomResponse])
