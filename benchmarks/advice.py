@@ -1,6 +1,6 @@
 """Whether `plan` recommends what a run of all mechanisms and an analyst with rows of her own prefer, on eight tables.
 
-    python benchmarks/advice.py --data FOLDER                
+    python benchmarks/advice.py --data FOLDER
     python benchmarks/advice.py --data FOLDER --tables titanic
 
 A third of the rows (of at most 12,000) is kept apart. `plan` reads the rest from a file, under a policy as `init` would
@@ -78,7 +78,7 @@ def policy_of(df: pd.DataFrame, secret: str, mechanism: str, confidence: float |
 def analyst(df: pd.DataFrame, released: Any, apart: pd.DataFrame, secret: str) -> float:
     """Mean AUC over columns, on raw rows apart, of models trained on a release."""
     names = [name for name in df if name != secret and _may_be_predicted(df[name])][:MOST_TARGETS]
-    return float(np.mean([sz.attack.downstream(df, released, name, fresh=apart).released for name in names]))
+    return float(np.mean([sz.auditing.attack.downstream(df, released, name, fresh=apart).released for name in names]))
 
 
 def _may_be_predicted(column: pd.Series) -> bool:

@@ -1,4 +1,4 @@
-"""How often the intervals of `sanitize.analyze` cover the truth, beside those of released rows taken as data.
+"""How often the intervals of `sanitize.auditing.analyze` cover the truth, beside those of released rows taken as data.
 
     OMP_NUM_THREADS=1 python benchmarks/analyst.py --runs 1000      # the table of analyst.md
 
@@ -21,12 +21,12 @@ import pyarrow as pa
 from scipy.special import expit
 
 import sanitize as sz
-from sanitize.alphabet import Alphabet
+from sanitize.core.alphabet import Alphabet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sanitize.analyze import Estimates
+    from sanitize.auditing.analyze import Estimates
 
 TOWNS = ("A", "B", "C")
 TOWN_SHARES = (0.5, 0.3, 0.2)
@@ -90,9 +90,9 @@ def truths() -> dict[str, dict[str, float]]:
 
 
 QUESTIONS: Mapping[str, Callable[[pa.Table, sz.Channel], Estimates]] = {
-    "table": lambda rows, channel: sz.analyze.table(rows, channel, "town"),
-    "mean": lambda rows, channel: sz.analyze.mean(rows, channel, "rooms", by="owns"),
-    "logistic": lambda rows, channel: sz.analyze.logistic(rows, channel, "owns", ["rooms", "town"]),
+    "table": lambda rows, channel: sz.auditing.analyze.table(rows, channel, "town"),
+    "mean": lambda rows, channel: sz.auditing.analyze.mean(rows, channel, "rooms", by="owns"),
+    "logistic": lambda rows, channel: sz.auditing.analyze.logistic(rows, channel, "owns", ["rooms", "town"]),
 }
 
 

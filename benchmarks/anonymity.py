@@ -61,11 +61,11 @@ def read(folder: Path, table: str, columns: list[str]) -> pd.DataFrame:
 def ours(name: str, case: tuple[pd.DataFrame, list[str], list[str]], others: Any) -> float:
     """Measure by this library's definition."""
     if name == "k_anonymity":
-        return sz.anonymity.k_anonymity(*case[:2])
+        return sz.theory.anonymity.k_anonymity(*case[:2])
     if name == "alpha":
-        return sz.anonymity.alpha_k_anonymity(*case, others=others).alpha
+        return sz.theory.anonymity.alpha_k_anonymity(*case, others=others).alpha
     if name == "recursive_c":
-        return sz.anonymity.recursive_l_diversity(*case, others=others)
+        return sz.theory.anonymity.recursive_l_diversity(*case, others=others)
     return getattr(sz, name)(*case, others=others)
 
 
@@ -75,11 +75,11 @@ def as_pycanon(name: str, case: tuple[pd.DataFrame, list[str], list[str]], other
     if name == "entropy_l_diversity":
         return math.floor(ours(name, case, others))
     if name == "delta_disclosure":
-        return sz.anonymity.delta_disclosure(*case, absent="ignore", others=others)
+        return sz.theory.anonymity.delta_disclosure(*case, absent="ignore", others=others)
     if name == "enhanced_beta_likeness":
         return max(
             min(
-                sz.anonymity.beta_likeness(frame, [*quasi, *_beside(secret, sensitive, others)], secret),
+                sz.theory.anonymity.beta_likeness(frame, [*quasi, *_beside(secret, sensitive, others)], secret),
                 -math.log(frame[secret].value_counts(normalize=True).min()),
             )
             for secret in sensitive
@@ -95,7 +95,7 @@ def _beside(secret: str, sensitive: list[str], others: str) -> list[str]:
 
 def _recursive(frame: pd.DataFrame, quasi: list[str], sensitive: list[str], others: str) -> float:
     """Rarest value of a class against its most frequent ones, rounded down after adding 1."""
-    least = sz.anonymity.l_diversity(frame, quasi, sensitive)
+    least = sz.theory.anonymity.l_diversity(frame, quasi, sensitive)
     if least < 2:
         return math.nan
     found = []

@@ -28,7 +28,7 @@ from sklearn.preprocessing import QuantileTransformer
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import sanitize as sz
-from sanitize.attack._family.column_tree import most_informative_tree
+from sanitize.auditing.attack._family.column_tree import most_informative_tree
 
 LIMIT = sz.LiftBudget(at_most=1.65, at_least=0.37)
 SHADOW = "Shadow releases"
@@ -65,7 +65,9 @@ def alarms(runs: int) -> None:
         sizes = rng.integers((30, 10, 30), (400, 300, 500))
         people, outsiders, released = (drawn(rng, n, 1 + seed % 7) for n in sizes)
         released = released if seed % 2 else released.drop(columns="s")
-        found = sz.attack.judge(released, people, outsiders=outsiders, sensitive="s", excess=0, random_state=seed)
+        found = sz.auditing.attack.judge(
+            released, people, outsiders=outsiders, sensitive="s", excess=0, random_state=seed
+        )
         refuted["promised"] += found.promised == "refuted"
         refuted["membership"] += found.membership == "refuted"
         refuted["either"] += not found.ok
@@ -125,7 +127,7 @@ def alone(data: Path, most: int) -> None:
             rows[secret] = rows[secret] > 0
         people, outsiders = halves(rows)
         for kind, released in (("sequential", sequential(people)), ("library", model(people, secret))):
-            found = sz.attack.judge(released, people, outsiders=outsiders, sensitive=secret)
+            found = sz.auditing.attack.judge(released, people, outsiders=outsiders, sensitive=secret)
             worst = worst_on_membership(found)
             each = references(*(table.drop(columns=secret, errors="ignore") for table in (released, people, outsiders)))
             cells = [*(f"{100 * each[title]:.1f}" for title in REFERENCES)]
@@ -137,7 +139,7 @@ def alone(data: Path, most: int) -> None:
             print(f"| {name}, {kind} | {' | '.join(cells)} |", flush=True)
 
 
-def worst_on_membership(found: sz.attack.Judgement) -> sz.attack.AttackResult:
+def worst_on_membership(found: sz.auditing.attack.Judgement) -> sz.auditing.attack.AttackResult:
     """Attack on membership that finds most."""
     return max((one for one in found.results if one.claim == "membership"), key=lambda one: one.difference or 0)
 
@@ -273,7 +275,7 @@ def programs(secret: str) -> dict[str, Program]:
 
     def tuples(rows: pd.DataFrame) -> pd.DataFrame:
         names = ["occupation", "shifts", "school_years"]
-        return sz.frame.release(rows[[*names, secret]], sz.SubsetMerging(LIMIT, sensitive=secret, public=names))
+        return sz.frames.release(rows[[*names, secret]], sz.SubsetMerging(LIMIT, sensitive=secret, public=names))
 
     return {
         "raw rows": lambda rows: rows.sample(frac=1),
@@ -298,7 +300,7 @@ def order(n: int) -> None:
     family, shadow = [], []
     for name, program in programs("depression").items():
         given = {"outsiders": outsiders, "sensitive": "depression", "releaser": program}
-        found = sz.attack.judge(program(people), people, **given)
+        found = sz.auditing.attack.judge(program(people), people, **given)
         # Of all targets, or of those that an attack is surest of, as the judgement has it.
         all_of = {one.title: one.difference or 0 for one in found.results if one.figure == "ranking"}
         shadow.append(all_of.pop(SHADOW))
@@ -320,7 +322,7 @@ def others(folders: list[Path]) -> None:
         for file in sorted(folder.glob("*.parquet")):
             if file.stem in ("people", "fresh"):
                 continue
-            found = sz.attack.judge(pd.read_parquet(file), people, outsiders=fresh, sensitive=spec["secret"])
+            found = sz.auditing.attack.judge(pd.read_parquet(file), people, outsiders=fresh, sensitive=spec["secret"])
             cells = []
             for claim in ("promised", "membership"):
                 one = next(result for result in found.results if result.claim == claim)
@@ -337,7 +339,7 @@ def speed() -> None:
     rows = pd.DataFrame({f"x{j}": rng.integers(0, 4 ** (1 + j % 6), 60_000) for j in range(13)})
     released = pd.DataFrame({name: rng.permutation(rows[name][:48_000]) for name in rows})
     wall, cpu = time.perf_counter(), time.process_time()
-    sz.attack.judge(released, rows[:48_000], outsiders=rows[48_000:], sensitive="x0")
+    sz.auditing.attack.judge(released, rows[:48_000], outsiders=rows[48_000:], sensitive="x0")
     print(f"48,000 x 13: {time.perf_counter() - wall:.0f} s, {time.process_time() - cpu:.0f} s of CPU time")
 
 

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 import sanitize as sz
-from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget
+from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget
 from sanitize.mechanisms import solve_optimal_random_response
 
 FREE = math.inf
@@ -29,7 +29,7 @@ BUDGETS = (
 )
 
 
-def measure(budget: sz.budgets.Budget, n: int, gap: float) -> list[tuple[float, ...]]:
+def measure(budget: sz.core.budgets.Budget, n: int, gap: float) -> list[tuple[float, ...]]:
     """What is kept by the response and by merging, the gap, and seconds of the processor, of each distribution."""
     rows = []
     for seed in range(n):

@@ -5,8 +5,8 @@
 
 `make` writes the files. The people of each are 5,000 of the bundled survey, drawn by keys that are kept nowhere, as are
 those of the noise: so nobody knows who is in them. `score` draws other people and as many outsiders for each release of
-each draw, and lets `sanitize.attack.judge` try the library's attacks and the attacks of the file, which are all
-subclasses of `sanitize.attack.Attack` in it. Set OMP_NUM_THREADS=1.
+each draw, and lets `sanitize.auditing.attack.judge` try the library's attacks and the attacks of the file, which are
+all subclasses of `sanitize.auditing.attack.Attack` in it. Set OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def drawn(name: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     order = np.random.default_rng().permutation(len(rows))
     people, outsiders = (rows.iloc[order[start : start + N]].reset_index(drop=True) for start in (0, N))
     columns, sanitizer = RELEASES[name]
-    released = sz.frame.release(people if columns is None else people[[*columns, SECRET]], sanitizer())
+    released = sz.frames.release(people if columns is None else people[[*columns, SECRET]], sanitizer())
     return released, people, outsiders
 
 
@@ -53,11 +53,11 @@ def make(folder: Path) -> None:
         drawn(name)[0].to_csv(folder / f"{name}.csv", index=False)
 
 
-def attacks_of(file: Path | None) -> list[sz.attack.Attack]:
+def attacks_of(file: Path | None) -> list[sz.auditing.attack.Attack]:
     """Attacks that a file defines."""
     found = [] if file is None else runpy.run_path(str(file)).values()
-    kinds = [one for one in found if isinstance(one, type) and issubclass(one, sz.attack.Attack)]
-    return [kind() for kind in kinds if kind is not sz.attack.Attack]
+    kinds = [one for one in found if isinstance(one, type) and issubclass(one, sz.auditing.attack.Attack)]
+    return [kind() for kind in kinds if kind is not sz.auditing.attack.Attack]
 
 
 def score(file: Path | None, draws: int) -> None:
@@ -67,7 +67,7 @@ def score(file: Path | None, draws: int) -> None:
     for draw in range(draws):
         for name in RELEASES:
             released, people, outsiders = drawn(name)
-            found = sz.attack.judge(released, people, outsiders=outsiders, sensitive=SECRET, attacks=own)
+            found = sz.auditing.attack.judge(released, people, outsiders=outsiders, sensitive=SECRET, attacks=own)
             worst = next(result for result in found.results if result.title not in titles)
             print(f"draw {draw + 1}, {name}: promised {found.promised}; membership {found.membership}")
             for result in (worst, *(result for result in found.results if result.title in titles)):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlogy
 
-from sanitize.capacity import channel_capacity
+from sanitize.core.capacity import channel_capacity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

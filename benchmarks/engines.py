@@ -33,8 +33,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sanitize as sz
-import sanitize.dask
-from sanitize.parquet._tasks import Written
+import sanitize.engines.dask
+from sanitize.engines.parquet._tasks import Written
 from sanitize.transformers import SubsetMerging
 
 SYMBOLS = {"s": 5, "a": 17, "b": 40}
@@ -154,10 +154,10 @@ def by_dask(stack: ExitStack, folder: Path, source: Path, small: Path, key: byte
     import dask.dataframe as dd
 
     def release(to: Path, client: Any, rows: Any) -> None:
-        sanitize.dask.release_file(source, to, sanitizer(), rows=rows, key=key, client=client)
+        sanitize.engines.dask.release_file(source, to, sanitizer(), rows=rows, key=key, client=client)
 
     def idle(_: Path, client: Any) -> None:
-        engine = sanitize.dask._Tasks(client, 0)
+        engine = sanitize.engines.dask._Tasks(client, 0)
         for name in ("count", "write"):
             engine.run(nothing, range(workers * 2), name)
 
@@ -170,7 +170,7 @@ def by_dask(stack: ExitStack, folder: Path, source: Path, small: Path, key: byte
         client = stack.enter_context(cluster(workers, settings))
         for rows in ORDERS:
             warm = folder / f"warm-{name}-{rows}"
-            sanitize.dask.release_file(small, warm, sanitizer(), client=client, task_rows=1, rows=rows)
+            sanitize.engines.dask.release_file(small, warm, sanitizer(), client=client, task_rows=1, rows=rows)
             ways.append(Way(f"{name}, {rows}", partial(release, client=client, rows=rows), f"loop, {rows}"))
         if not settings:
             ways.append(Way("Dask, two rounds of empty tasks", partial(idle, client=client), "loop, shuffle", False))
@@ -196,7 +196,7 @@ def by_spark(stack: ExitStack, folder: Path, source: Path, small: Path, key: byt
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
-    import sanitize.spark as on_spark
+    import sanitize.engines.spark as on_spark
 
     spark = (
         SparkSession.builder.master(f"local[{workers}]")

@@ -23,8 +23,8 @@ import pandas as pd
 import pyarrow as pa
 
 import sanitize as sz
-from sanitize.classes import UNIT, couple_classes
-from sanitize.classes._integers import fixed_point
+from sanitize.release.classes import UNIT, couple_classes
+from sanitize.release.classes._integers import fixed_point
 
 BUDGET = sz.LiftBudget(at_most=2, at_least=0.5)
 STEP = 1 / fixed_point(np.ones(1))[0]  # of the logarithms that a model keeps as whole numbers

@@ -22,9 +22,9 @@ import numpy as np
 from scipy.special import xlogy
 
 import sanitize as sz
-from sanitize.budgets import MaximalLeakageBudget, MutualInformationBudget, TotalVariationBudget
+from sanitize.core.budgets import MaximalLeakageBudget, MutualInformationBudget, TotalVariationBudget
+from sanitize.core.measures import maximal_leakage, mutual_information, total_variation
 from sanitize.datasets import make_joint
-from sanitize.measures import maximal_leakage, mutual_information, total_variation
 from sanitize.mechanisms import solve_optimal_random_response
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sanitize as sz
-from sanitize.parquet import plan_file
+from sanitize.engines.parquet import plan_file
 from sanitize.transformers import LatentClassRelease
 
 GROUP_ROWS = 1 << 20

@@ -19,8 +19,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sanitize._files.parquet import ParquetSource
 from sanitize.errors import SanitizeError
+from sanitize.tables.files.parquet import ParquetSource
 
 SECONDS, COLUMNS = 120, 200  # of one file
 SUFFIXES = (".parquet", ".encrypted")

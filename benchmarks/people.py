@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sanitize as sz
-from sanitize.relational import Child, UnitRelease
+from sanitize.people import Child, UnitRelease
 
 BUDGET = sz.LiftBudget(at_most=1.65, at_least=0.37)
 CODES = np.array(list("ABCDEFGHIJKL"))
@@ -212,10 +212,10 @@ def kept(name, tables, units, root, key, child, columns, target, features) -> No
     for who, known in (("people", rng.choice(histories[0], few, replace=False)), ("outsiders", histories[1])):
         print(f"{name}: {np.isin(printed, known).mean():.4f} of printed histories are those of as many {who}")
     profiles, people_of, others = (units.profiles(of) for of in (released, inside, outside))
-    print(sz.attack.judge(profiles, people_of, outsiders=others, sensitive=units.by.sensitive).to_text())
+    print(sz.auditing.attack.judge(profiles, people_of, outsiders=others, sensitive=units.by.sensitive).to_text())
     released, people_of, others = (units.halves(of) for of in (released, inside, outside))
     half = [column for column in released if column.startswith("later")]
-    judged = sz.attack.judge(released, people_of, outsiders=others, sensitive=units.by.sensitive, half=half)
+    judged = sz.auditing.attack.judge(released, people_of, outsiders=others, sensitive=units.by.sensitive, half=half)
     linked = next(result for result in judged.results if result.title == "Linkability")
     print(f"{name}, halves of a history: {100 * linked.people:.1f} of 100 people linked; {100 * linked.outsiders:.1f}")
 

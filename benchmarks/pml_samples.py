@@ -27,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sanitize as sz
-from sanitize.alphabet import Alphabet
-from sanitize.channel import Channel
-from sanitize.confidence import ConfidenceSet
-from sanitize.confidence._boxes import clopper_pearson, total_variation_radius
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.channel import Channel
+from sanitize.core.confidence import ConfidenceSet
+from sanitize.core.confidence._boxes import clopper_pearson, total_variation_radius
 from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.mixture import Problem, respond_in
@@ -88,7 +88,7 @@ def main() -> None:
             made = [sz.optimal_random_response(truth, sz.LiftBudget.pml(settings.eps))]
             made += designs(of_itself(counts, n), settings.eps, settings.delta)
             kept[seed] = [sz.normalized_utility(truth, channel) for channel in made]
-            excess = [sz.lifts.max_log_lift(truth.push(channel)).max() - settings.eps for channel in made]
+            excess = [sz.core.lifts.max_log_lift(truth.push(channel)).max() - settings.eps for channel in made]
             over += int((np.array(excess) > 1e-9).sum())
         print(f"| {n:g} | {' | '.join(f'{one:.4f}' for one in kept.mean(axis=0))} | {over} |", flush=True)
 

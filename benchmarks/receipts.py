@@ -29,7 +29,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 import sanitize as sz
-from sanitize.saved import SavedRelease
+from sanitize.release.saved import SavedRelease
 from sanitize.transformers import (
     ExponentialChannel,
     JointRelease,
@@ -103,7 +103,7 @@ def released_otherwise(kind: str, source: Path, target: Path) -> None:
         frame.to_parquet(target.with_stem("own"))
         sz.verify_file(target.with_stem("own"), source, merging, rewrite=target)
     else:
-        from sanitize.dask import release_file
+        from sanitize.engines.dask import release_file
 
         release_file(**given, sanitizer=merging)
 

@@ -31,11 +31,11 @@ import pandas as pd
 from secret_dp import audit
 
 import sanitize as sz
-from sanitize._release.recipes import classes, promise, record_dp
-from sanitize._release.recipes.private_model import PrivateModel
-from sanitize._sampling.count_noise import Geometric
-from sanitize._tables.columns import as_arrow
-from sanitize.classes import design_rows
+from sanitize._util.sampling.count_noise import Geometric
+from sanitize.release.classes import design_rows
+from sanitize.release.recipes import classes, promise, record_dp
+from sanitize.release.recipes.private_model import PrivateModel
+from sanitize.tables.columns import as_arrow
 from sanitize.transformers import LatentClassRelease, RecordDP
 
 EPS = 1.0

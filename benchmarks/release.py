@@ -301,7 +301,7 @@ def _small(source: Path) -> Path:
 def child() -> None:
     way, source, target = sys.argv[1:]
     if way.startswith("release"):
-        import sanitize.parquet
+        import sanitize.engines.parquet
         import sanitize.transformers  # noqa: F401
     globals()[way](_small(Path(source)), Path(target))
     wall, cpu = time.perf_counter(), time.process_time()

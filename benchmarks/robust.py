@@ -39,7 +39,7 @@ def run(
     distribution = sz.JointDistribution.from_matrix(cells / cells.sum())
     counts = rng.multinomial(n, distribution.pmf.ravel()).reshape(shape)
     seen = np.flatnonzero(counts.sum(axis=0))
-    table = sz.joint.ContingencyTable(
+    table = sz.core.joint.ContingencyTable(
         distribution.sensitive, distribution.public.take(seen), counts[:, seen], n
     ).to_joint()
     found = np.empty((len(mechanisms), 2, 3))

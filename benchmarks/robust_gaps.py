@@ -25,7 +25,7 @@ def counted(seed: int, n: int, shape: tuple[int, ...]) -> sz.JointDistribution:
     distribution = sz.JointDistribution.from_matrix(cells / cells.sum())
     counts = rng.multinomial(n, distribution.pmf.ravel()).reshape(shape)
     seen = np.flatnonzero(counts.sum(axis=0))
-    return sz.joint.ContingencyTable(
+    return sz.core.joint.ContingencyTable(
         distribution.sensitive, distribution.public.take(seen), counts[:, seen], n
     ).to_joint()
 

@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 import sanitize as sz
-from sanitize._release.recipes import classes
-from sanitize.confidence import clopper_pearson
+from sanitize.core.confidence import clopper_pearson
+from sanitize.release.recipes import classes
 from sanitize.transformers import LatentClassRelease, SecretDP
 
 EPS, DELTA, ERROR = 1.0, 1e-6, 1e-3

@@ -4,8 +4,8 @@
 
 Makes a table of ROWS rows (a million by default) with numbers, text and booleans, fits one channel, loads the table
 into each database, and releases it there into a table of its own, with two threads. Prints the least seconds of the
-release, of the copy of the released columns ordered by a hash of the ids, and of `sanitize.sql.release`, and whether
-the rows of the database are Python's, one by one. A database that is not there is said to be left out.
+release, of the copy of the released columns ordered by a hash of the ids, and of `sanitize.engines.sql.release`, and
+whether the rows of the database are Python's, one by one. A database that is not there is said to be left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 import sanitize as sz
-from sanitize.sql import Database, release
+from sanitize.engines.sql import Database, release
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 import databases

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize import tradeoff as td
 from sanitize.mechanisms import gaussian_noise_variance
+from sanitize.theory import tradeoff as td
 
 if TYPE_CHECKING:
     from collections.abc import Callable

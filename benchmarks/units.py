@@ -23,10 +23,10 @@ import numpy as np
 import pandas as pd
 
 import sanitize as sz
-from sanitize.accounting import permanent_release
-from sanitize.ledger import UnitLedger
-from sanitize.ledger._unit_book import UnitBook
-from sanitize.measures import entropy
+from sanitize.core.measures import entropy
+from sanitize.over_time import UnitLedger
+from sanitize.over_time._unit_book import UnitBook
+from sanitize.theory.accounting import permanent_release
 
 ROUNDING = 1e-9  # nats that every verdict allows
 P_S = np.array([0.7, 0.3])

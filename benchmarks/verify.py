@@ -39,7 +39,7 @@ def measure_verify(rows: str, source: Path, target: Path) -> dict[str, float]:
 def child() -> None:
     rows, source, target = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     import sanitize as sz
-    import sanitize.verify
+    import sanitize.auditing.verify
     from sanitize.transformers import SubsetMerging
 
     sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="t0", public=["t1", "t2"])
@@ -47,9 +47,9 @@ def child() -> None:
     own = {path: _small(source).parent / f"{path.name}.receipt" for path in (few, target)}
     for path, raw in ((few, _small(source)), (target, source)):
         sz.release_file(raw, path, sanitizer, rows=rows, receipt=own[path], force=True)
-    sanitize.verify.verify_file(few, _small(source), sanitizer, rows=rows, receipt=own[few]).require()
+    sanitize.auditing.verify.verify_file(few, _small(source), sanitizer, rows=rows, receipt=own[few]).require()
     wall, cpu = time.perf_counter(), time.process_time()
-    sanitize.verify.verify_file(target, source, sanitizer, rows=rows, receipt=own[target]).require()
+    sanitize.auditing.verify.verify_file(target, source, sanitizer, rows=rows, receipt=own[target]).require()
     peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
     print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "peak": peak}))
 

@@ -21,8 +21,8 @@ from functools import cache, partial
 import numpy as np
 
 import sanitize as sz
-from sanitize.confidence import ConfidenceSet, clopper_pearson, level_of_each
-from sanitize.confidence._boxes import total_variation_radius
+from sanitize.core.confidence import ConfidenceSet, clopper_pearson, level_of_each
+from sanitize.core.confidence._boxes import total_variation_radius
 
 MECHANISMS = {"watchdog": sz.watchdog, "subset merging": sz.subset_merging}
 BUDGETS = {

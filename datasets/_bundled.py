@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import whole_number
-from sanitize.joint import JointDistribution
+from sanitize._util.checks import whole_number
+from sanitize.core.joint import JointDistribution
 
 if TYPE_CHECKING:
     import pandas as pd

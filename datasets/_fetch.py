@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sanitize._checks import one_of
+from sanitize._util.checks import one_of
 from sanitize.datasets._originals import (
     read_adult,
     read_bank_marketing,

@@ -6,7 +6,7 @@ what leaks and what was kept. Levels are in nats; axes are in the order S (sensi
 
 Estimators
     Watchdog, SubsetMerging, SubsetRandomResponse, OptimalRandomResponse, RandomizedResponse, ExponentialChannel,
-    GaussianChannel, LatentClassRelease, BestSanitizer, JointRelease
+    GaussianChannel, BestSanitizer, JointRelease
 Budgets
     LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget
 Tables and files
@@ -26,8 +26,9 @@ Measures of a distribution, one value
 Notions of a channel
     approximate_dp, renyi_dp, identifiability, channel_capacity
 
-More is in the rooms below, each an attribute right after ``import sanitize``: ``sanitize.anonymity`` (k-anonymity
-and its family), ``sanitize.attack``, ``sanitize.relational``, ``sanitize.tradeoff``, ``sanitize.bounds`` and others.
+More is in the folders below, each an attribute right after ``import sanitize``: ``sanitize.core`` (distributions,
+channels, lifts and budgets), ``sanitize.auditing`` (attacks, verification, analyses), ``sanitize.over_time`` (ledgers),
+``sanitize.people`` (linked tables), ``sanitize.engines`` (files, Dask, Spark, databases) and ``sanitize.theory``.
 ``import sanitize.pandas`` adds ``df.sanitize``, ``import sanitize.polars`` the same for polars. ``help`` of any name
 shows its parameters and an example: ``help(sanitize.SubsetMerging)``.
 """

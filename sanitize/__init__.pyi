@@ -1,59 +1,38 @@
 # The public face: read by type checkers, and by `lazy_loader` at run time. Estimators first.
 from . import (
-    accounting as accounting,
-    alphabet as alphabet,
-    analyze as analyze,
-    anonymity as anonymity,
-    attack as attack,
-    binning as binning,
-    bounds as bounds,
-    budgets as budgets,
-    capacity as capacity,
-    channel as channel,
-    classes as classes,
+    auditing as auditing,
     cli as cli,
-    confidence as confidence,
-    conversions as conversions,
-    dask as dask,
+    core as core,
     datasets as datasets,
+    engines as engines,
     errors as errors,
-    frame as frame,
-    individual as individual,
-    joint as joint,
-    ledger as ledger,
-    lifts as lifts,
-    measures as measures,
+    frames as frames,
     mechanisms as mechanisms,
-    notions as notions,
+    over_time as over_time,
     pandas as pandas,
-    parquet as parquet,
+    people as people,
     plots as plots,
     polars as polars,
     policy as policy,
-    relational as relational,
+    release as release,
     report as report,
-    saved as saved,
-    spark as spark,
-    sql as sql,
-    suggestion as suggestion,
-    tradeoff as tradeoff,
+    theory as theory,
     transformers as transformers,
-    verify as verify,
 )
-from .budgets import (
+from .core.budgets import (
     AlphaLiftBudget as AlphaLiftBudget,
     Chi2LiftBudget as Chi2LiftBudget,
     L1LiftBudget as L1LiftBudget,
     LDPBudget as LDPBudget,
     LiftBudget as LiftBudget,
 )
-from .capacity import channel_capacity as channel_capacity
-from .channel import Channel as Channel
+from .core.capacity import channel_capacity as channel_capacity
+from .core.channel import Channel as Channel
 from .errors import SanitizeError as SanitizeError
-from .frame import audit as audit, last_report as last_report
-from .joint import JointDistribution as JointDistribution
-from .ledger import Ledger as Ledger
-from .lifts import (
+from .frames import audit as audit, last_report as last_report
+from .core.joint import JointDistribution as JointDistribution
+from .over_time import Ledger as Ledger
+from .core.lifts import (
     alpha_lift as alpha_lift,
     alpha_lift_inverse as alpha_lift_inverse,
     chi2_lift as chi2_lift,
@@ -65,7 +44,7 @@ from .lifts import (
     max_lift as max_lift,
     min_lift as min_lift,
 )
-from .measures import (
+from .core.measures import (
     arimoto_information as arimoto_information,
     chi2_divergence as chi2_divergence,
     ldp_epsilon as ldp_epsilon,
@@ -85,14 +64,14 @@ from .mechanisms import (
     subset_random_response as subset_random_response,
     watchdog as watchdog,
 )
-from .notions import (
+from .theory.notions import (
     approximate_dp as approximate_dp,
 )
-from .parquet import TableDescription as TableDescription, release_file as release_file
+from .engines.parquet import TableDescription as TableDescription, release_file as release_file
 from .policy import Policy as Policy
 from .report import LeakageReport as LeakageReport
-from .saved import SavedRelease as SavedRelease
-from .suggestion import compare as compare, suggest_budget as suggest_budget
+from .release.saved import SavedRelease as SavedRelease
+from .release.choosing import compare as compare, suggest_budget as suggest_budget
 from .transformers import (
     BestSanitizer as BestSanitizer,
     ExponentialChannel as ExponentialChannel,
@@ -105,6 +84,6 @@ from .transformers import (
     SubsetRandomResponse as SubsetRandomResponse,
     Watchdog as Watchdog,
 )
-from .verify import verify_file as verify_file
-from ._sampling.noise import NoiseKey as NoiseKey
+from .auditing.verify import verify_file as verify_file
+from ._util.sampling.noise import NoiseKey as NoiseKey
 from ._version import __version__ as __version__

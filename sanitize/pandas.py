@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sanitize.frame import FrameMethods
+from sanitize.frames import FrameMethods
 
 __all__: list[str] = []
 

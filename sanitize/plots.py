@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sanitize.joint import JointDistribution
+from sanitize.core.joint import JointDistribution
 from sanitize.report import draw_histogram, draw_lift
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from sanitize.frame import FrameMethods
+from sanitize.frames import FrameMethods
 
 __all__: list[str] = []
 

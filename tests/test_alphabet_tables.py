@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from sanitize.alphabet import Alphabet
+from sanitize.core.alphabet import Alphabet
 from sanitize.errors import ColumnError
 
 _ROWS = st.lists(

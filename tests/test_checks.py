@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize._checks import (
+from sanitize._util.checks import (
     is_number,
     is_whole,
     nats,
@@ -97,9 +97,9 @@ JOINT = [[0.3, 0.2], [0.1, 0.4]]
         (lambda: sz.Channel.from_matrix([[10**400]]), sz.errors.InvalidChannel),
         (lambda: probabilities([10**400]), InvalidDistribution),
         (lambda: sz.alpha_lift(sz.JointDistribution.from_matrix(JOINT), 10**400), InvalidParameter),
-        (lambda: sz.capacity.dp_information_bound(10**400), InvalidParameter),
+        (lambda: sz.core.capacity.dp_information_bound(10**400), InvalidParameter),
         (lambda: sz.channel_capacity([[1.0]], 10**400), InvalidParameter),
-        (lambda: sz.capacity.amplitude_capacity(10**400), InvalidParameter),
+        (lambda: sz.core.capacity.amplitude_capacity(10**400), InvalidParameter),
         (lambda: sz.suggest_budget(sz.JointDistribution.from_matrix(JOINT), max_leakage=10**400), InvalidParameter),
     ],
 )

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
-from sanitize._tables import keys as combined
-from sanitize._tables.columns import all_below
-from sanitize.alphabet import Alphabet
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.joint import ContingencyTable
 from sanitize.errors import ColumnError
-from sanitize.joint import ContingencyTable
+from sanitize.tables import keys as combined
+from sanitize.tables.columns import all_below
 
 N = 20_000
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import sanitize as sz
-from sanitize import measures
+from sanitize.core import measures
+from sanitize.core.measures import dobrushin_coefficient, effective_share, maximal_correlation
 from sanitize.errors import InvalidParameter
-from sanitize.measures import dobrushin_coefficient, effective_share, maximal_correlation
 
 
 def chi2(p, q):
@@ -105,11 +105,13 @@ def test_the_report_and_analyses_say_the_same_number():
     expected = effective_share(joint, fitted.channel_) * len(df)
     (section,) = [part for part in fitted.report_.sections if part.name == "power"]
     assert f"about {expected:,.0f} of 2,201 raw rows" in section.words
-    assert sz.analyze.effective_rows(fitted.transform(df), fitted.channel_) == pytest.approx(expected, rel=0.05)
+    assert sz.auditing.analyze.effective_rows(fitted.transform(df), fitted.channel_) == pytest.approx(
+        expected, rel=0.05
+    )
     assert "raw rows" not in str(fitted.report_.to_dict(audience="public"))
     merged = sz.SubsetMerging(0.5, sensitive="survived", public=["class", "sex"], random_state=0).fit(df)
     groups = merged.channel_
-    told = sz.analyze.effective_rows(merged.transform(df), groups)
+    told = sz.auditing.analyze.effective_rows(merged.transform(df), groups)
     assert told == pytest.approx(effective_share(joint, groups) * len(df), rel=0.05)
 
 

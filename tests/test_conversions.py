@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize_scalar
 
-from sanitize import conversions as cv
+from sanitize.core import conversions as cv
 from sanitize.errors import InvalidParameter
 
 mpmath.mp.dps = 60

@@ -26,7 +26,7 @@ from engine_cases import (
 )
 
 import sanitize as sz
-from sanitize._sampling.noise import NoiseKey
+from sanitize._util.sampling.noise import NoiseKey
 from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
@@ -44,8 +44,8 @@ import dask  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 from dask.callbacks import Callback  # noqa: E402
 
-import sanitize.dask  # noqa: E402
-from sanitize.dask import _Tasks, release_file, transform  # noqa: E402
+import sanitize.engines.dask  # noqa: E402
+from sanitize.engines.dask import _Tasks, release_file, transform  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +127,8 @@ def test_tasks_that_fail_once_change_nothing(rows, source, alone, client, tmp_pa
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 @pytest.mark.parametrize("task_rows", [1, 130, 10**9])
 def test_the_size_of_tasks_does_not_matter(task_rows, rows, small, tmp_path, monkeypatch):
-    monkeypatch.setattr("sanitize.parquet._second_pass.ROW_GROUP_ROWS", 70)
-    monkeypatch.setattr("sanitize.parquet._tasks.ROW_GROUP_ROWS", 70)
+    monkeypatch.setattr("sanitize.engines.parquet._second_pass.ROW_GROUP_ROWS", 70)
+    monkeypatch.setattr("sanitize.engines.parquet._tasks.ROW_GROUP_ROWS", 70)
     single, many = merging(2.0), merging(2.0)
     sz.release_file(small, tmp_path / "single.parquet", single, rows=rows, key=KEY)
     release_file(small, tmp_path / "out", many, rows=rows, key=KEY, task_rows=task_rows)
@@ -312,10 +312,10 @@ def test_a_failing_task_does_not_log_the_key(small, client, tmp_path, monkeypatc
 
 @pytest.mark.slow
 def test_without_dask_the_error_names_the_extra():
-    code = "import sys; sys.modules['dask'] = None; import sanitize, sanitize.dask"
+    code = "import sys; sys.modules['dask'] = None; import sanitize, sanitize.engines.dask"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "ModuleNotFoundError: sanitize.dask needs Dask: pip install 'sanitize-tabular[dask]'" in done.stderr
+    assert "ModuleNotFoundError: sanitize.engines.dask needs Dask: pip install 'sanitize-tabular[dask]'" in done.stderr
 
 
 def test_importing_the_library_does_not_import_dask():

@@ -23,7 +23,8 @@ from engine_cases import (
 )
 
 import sanitize as sz
-from sanitize._sampling.noise import NoiseKey
+from sanitize._util.sampling.noise import NoiseKey
+from sanitize.engines.parquet._engine import partition_words
 from sanitize.errors import (
     InvalidParameter,
     LedgerError,
@@ -31,7 +32,6 @@ from sanitize.errors import (
     UnknownSymbol,
     UnseenSymbolWarning,
 )
-from sanitize.parquet._engine import partition_words
 from sanitize.transformers import RandomizedResponse
 
 pytest.importorskip("dask.dataframe", reason="Dask is not installed: pip install 'sanitize-tabular[dask]'")
@@ -40,8 +40,8 @@ distributed = pytest.importorskip("distributed", reason="distributed is not inst
 import dask  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 
-import sanitize.dask  # noqa: E402
-from sanitize.dask import _Tasks, release_file, transform  # noqa: E402
+import sanitize.engines.dask  # noqa: E402
+from sanitize.engines.dask import _Tasks, release_file, transform  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_the_ledger_gets_the_entry_of_one_machine(rows, small, tmp_path, monkeyp
     assert len(sz.Ledger(engine)) == 2
     assert rows_of(tmp_path / "out").equals(rows_of(tmp_path / "single.parquet"))
     # Where all together are too many to count, each release is counted by itself: on workers, too.
-    monkeypatch.setattr("sanitize.joint.JOINT_CELLS", 12)
+    monkeypatch.setattr("sanitize.core.joint.JOINT_CELLS", 12)
     (tmp_path / "large").mkdir()
     alone, engine = two_ledgers(tmp_path / "large", small)
     for ledger, made in ((alone, sz.release_file), (engine, release_file)):

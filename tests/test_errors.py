@@ -17,15 +17,15 @@ from sanitize.errors import (
 )
 
 MATRIX = [[0.4, 0.1], [0.1, 0.4]]
-TAIL = sz.budgets.CVaRLiftBudget(0.5, delta=0.1)
+TAIL = sz.core.budgets.CVaRLiftBudget(0.5, delta=0.1)
 OF_A_DISTRIBUTION = [
     sz.lift, sz.log_lift, sz.max_lift, sz.min_lift, sz.l1_lift,
-    sz.lifts.max_log_lift, sz.lifts.min_log_lift, sz.lifts.ldp_ratio,
+    sz.core.lifts.max_log_lift, sz.core.lifts.min_log_lift, sz.core.lifts.ldp_ratio,
     sz.chi2_lift, sz.l1_lift_inverse, sz.chi2_lift_inverse, sz.mutual_information, sz.total_variation,
     sz.chi2_divergence, sz.maximal_leakage, sz.max_information,
     *(lambda joint, f=f: f(joint, 2) for f in (sz.alpha_lift, sz.alpha_lift_inverse)),
     *(lambda p, f=f, a=a: f(p, a) for f in (sz.sibson_information, sz.arimoto_information) for a in (1, 2, np.inf)),
-    *(lambda joint, f=f: f(joint, sz.Channel.identity(2)) for f in (sz.measures.utility, sz.normalized_utility)),
+    *(lambda joint, f=f: f(joint, sz.Channel.identity(2)) for f in (sz.core.measures.utility, sz.normalized_utility)),
     *(lambda joint, f=f: f(joint, 1.0) for f in (sz.watchdog, sz.subset_merging)),
     *(lambda joint, f=f: f(joint, 1.0) for f in (sz.optimal_random_response, sz.subset_random_response)),
     *(lambda joint, f=f: f(joint, TAIL) for f in (sz.mechanisms.tail_merging, sz.mechanisms.tail_random_response)),
@@ -36,7 +36,7 @@ DISTRIBUTION = sz.JointDistribution.from_matrix(MATRIX)
 OF_A_CHANNEL = [
     sz.ldp_epsilon,
     DISTRIBUTION.push,
-    lambda channel: sz.measures.utility(DISTRIBUTION, channel),
+    lambda channel: sz.core.measures.utility(DISTRIBUTION, channel),
     lambda channel: sz.normalized_utility(DISTRIBUTION, channel),
     lambda channel: sz.LeakageReport.measure(DISTRIBUTION, channel),
 ]
@@ -130,15 +130,15 @@ KERNEL = [[0.75, 0.25], [0.25, 0.75]]
 @pytest.mark.parametrize(
     ("name", "call"),
     [
-        ("eps", lambda one: sz.accounting.basic_composition(one)),
-        ("deltas", lambda one: sz.accounting.basic_composition([1.0], one)),
-        ("eps", lambda one: sz.accounting.sensitive_ldp_composition(one, 0.1)),
-        ("budgets", lambda one: sz.accounting.sequential_budget(one)),
-        ("channels", lambda one: sz.accounting.joint_release(np.full((2, 2), 0.25), one)),
-        ("sizes", lambda one: sz.accounting.parallel_composition([KERNEL], one)),
-        ("sizes", lambda one: sz.individual.individual_channel_capacity(KERNEL, sizes=one)),
-        ("sizes", lambda one: sz.accounting.balance_function(KERNEL, 0.5, sizes=one)),
-        ("priors", lambda one: sz.tradeoff.RecordsDP(one)),
+        ("eps", lambda one: sz.theory.accounting.basic_composition(one)),
+        ("deltas", lambda one: sz.theory.accounting.basic_composition([1.0], one)),
+        ("eps", lambda one: sz.theory.accounting.sensitive_ldp_composition(one, 0.1)),
+        ("budgets", lambda one: sz.theory.accounting.sequential_budget(one)),
+        ("channels", lambda one: sz.theory.accounting.joint_release(np.full((2, 2), 0.25), one)),
+        ("sizes", lambda one: sz.theory.accounting.parallel_composition([KERNEL], one)),
+        ("sizes", lambda one: sz.theory.individual.individual_channel_capacity(KERNEL, sizes=one)),
+        ("sizes", lambda one: sz.theory.accounting.balance_function(KERNEL, 0.5, sizes=one)),
+        ("priors", lambda one: sz.theory.tradeoff.RecordsDP(one)),
     ],
 )
 def test_one_value_in_place_of_several_is_refused_by_name(name, call):
@@ -149,5 +149,5 @@ def test_one_value_in_place_of_several_is_refused_by_name(name, call):
 def test_levels_and_distortions_without_a_bound_are_as_good_as_large_ones():
     for n in (2, 300):
         assert sz.randomized_response(n, 1e300) == sz.randomized_response(n, 1e4)
-    free = sz.tradeoff.OptimalSibson([0.5, 0.5], [[0, 1], [1, 0]], alpha=np.inf)
+    free = sz.theory.tradeoff.OptimalSibson([0.5, 0.5], [[0, 1], [1, 0]], alpha=np.inf)
     assert free.privacy(np.inf) == pytest.approx(0, abs=1e-9)

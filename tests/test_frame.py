@@ -25,7 +25,7 @@ import sanitize as sz
 import sanitize.pandas
 import sanitize.polars
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, SanitizeError, SourceError
-from sanitize.frame import FrameMethods
+from sanitize.frames import FrameMethods
 from sanitize.report import _report as _attached
 from sanitize.transformers import SubsetMerging, Watchdog
 
@@ -88,7 +88,7 @@ MULTI_INDEX = pd.MultiIndex.from_arrays([np.arange(N)[::-1], ["a", "b"] * (N // 
 @pytest.mark.parametrize("budget", [LOOSE, TIGHT], ids=["loose", "tight"])
 def test_a_pandas_column_keeps_its_dtype_values_order_and_index(kind, budget):
     df = pd.DataFrame({"x": PANDAS[kind], "s": SECRET}).set_index(MULTI_INDEX)
-    released = sz.frame.release(df, sz.SubsetMerging(budget, sensitive="s", public="x", random_state=0))
+    released = sz.frames.release(df, sz.SubsetMerging(budget, sensitive="s", public="x", random_state=0))
     assert isinstance(released, pd.DataFrame)
     assert released["x"].dtype == df["x"].dtype
     assert released.index.identical(df.index)
@@ -111,7 +111,7 @@ def test_a_pandas_column_keeps_its_dtype_values_order_and_index(kind, budget):
 def test_a_pandas_column_without_one_flat_type_is_refused_without_quoting_values(values):
     df = pd.DataFrame({"x": pd.Series(cycle(values), dtype=object), "s": SECRET})
     with pytest.raises(ColumnError, match="column 'x'") as caught:
-        sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
+        sz.frames.release(df, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
     assert "2.5" not in str(caught.value)
     assert caught.value.column == "x"
 
@@ -120,7 +120,7 @@ def test_unused_categories_never_survive():
     column = pd.Categorical(cycle(["a", "b"]), categories=["SECRET_1", "b", "a", "SECRET_2"], ordered=True)
     df = pd.DataFrame({"x": column, "s": SECRET})
     for budget in (LOOSE, TIGHT):
-        released = sz.frame.release(df, sz.SubsetMerging(budget, sensitive="s", public="x"))
+        released = sz.frames.release(df, sz.SubsetMerging(budget, sensitive="s", public="x"))
         assert set(released["x"].cat.categories) <= {"a", "b"}
         assert released["x"].cat.ordered
         assert b"SECRET" not in pickle.dumps(released)
@@ -141,24 +141,24 @@ def test_a_fitted_sanitizer_and_its_channel_hold_no_unused_category():
 
 def test_a_category_that_was_not_drawn_does_not_survive_either():
     df = pd.DataFrame({"x": pd.Categorical(["rare"] + ["a", "b"] * 30), "s": ["p", *(["p", "n"] * 30)]})
-    released = sz.frame.release(df, sz.RandomizedResponse(0.01, sensitive="s", public="x", random_state=0))
+    released = sz.frames.release(df, sz.RandomizedResponse(0.01, sensitive="s", public="x", random_state=0))
     for _ in range(20):
-        one = sz.frame.release(df.iloc[:], sz.SubsetMerging(TIGHT, sensitive="s", public="x"))
+        one = sz.frames.release(df.iloc[:], sz.SubsetMerging(TIGHT, sensitive="s", public="x"))
         assert set(one["x"].cat.categories) == set(one["x"])
     assert set(released["x"].cat.categories) == set(released["x"])
 
 
 def test_integer_and_odd_column_labels_are_kept():
     df = pd.DataFrame({0: cycle(["a", "b"]), 1: SECRET, ("t", 2): cycle([1, 2, 3])})
-    released = sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive="1", public=["0", "('t', 2)"]))
+    released = sz.frames.release(df, sz.SubsetMerging(LOOSE, sensitive="1", public=["0", "('t', 2)"]))
     assert list(released.columns) == [0, ("t", 2)]
-    by_position = sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive=[1], public=[0, 2]))
+    by_position = sz.frames.release(df, sz.SubsetMerging(LOOSE, sensitive=[1], public=[0, 2]))
     pd.testing.assert_frame_equal(by_position, released)
 
 
 def test_integer_labels_out_of_order_are_positions_as_everywhere_in_the_library():
     df = pd.DataFrame({1: cycle(["a", "b"]), 0: SECRET})
-    released = sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive=[1], public=[0]))
+    released = sz.frames.release(df, sz.SubsetMerging(LOOSE, sensitive=[1], public=[0]))
     assert list(released.columns) == [1]
 
 
@@ -184,7 +184,7 @@ def test_the_accessor_does_what_the_function_and_the_estimator_do(make, method):
     df = make(PANDAS_DF)
     settings = {"sensitive": "s", "public": ["x", "y"], "random_state": 1}
     released = getattr(df.sanitize, method)(1.0, **settings)
-    assert released.equals(sz.frame.release(df, ESTIMATORS[method](1.0, **settings)))
+    assert released.equals(sz.frames.release(df, ESTIMATORS[method](1.0, **settings)))
     assert released.equals(ESTIMATORS[method](1.0, **settings).fit_transform(df))
     assert type(released) is type(df)
     assert released.sanitize.report.ok
@@ -206,7 +206,7 @@ def test_the_other_channels_have_methods_too(make):
         released = getattr(df.sanitize, method)(*given, **settings, random_state=1)
         assert type(released) is type(df)
         sanitizer = ESTIMATORS[method](*given, **settings, random_state=1)
-        assert released.equals(sz.frame.release(df, sanitizer))
+        assert released.equals(sz.frames.release(df, sanitizer))
         assert released.equals(sanitizer.transform(df))
         assert released.sanitize.report.ok
 
@@ -231,7 +231,7 @@ def test_an_audit_measures_the_raw_columns_and_judges_nothing():
 
 
 def test_a_frame_function_refuses_a_release_over_budget(monkeypatch):
-    from sanitize.channel import Channel
+    from sanitize.core.channel import Channel
 
     monkeypatch.setattr(
         "sanitize.mechanisms.subset_merging",
@@ -258,7 +258,7 @@ three_kinds = pytest.mark.parametrize(
     ids=["pandas", "polars", "pyarrow"],
 )
 def test_the_report_belongs_to_the_very_frame_and_copies_have_none(make, copies):
-    released = sz.frame.release(make(PANDAS_DF), sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
+    released = sz.frames.release(make(PANDAS_DF), sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
     assert sz.last_report(released).ok
     for duplicate in copies:
         with pytest.raises(SanitizeError, match="no report"):
@@ -282,7 +282,7 @@ def test_a_report_is_freed_with_its_frame(make):
     df = make(PANDAS_DF)
     gc.collect()
     before = len(_attached._KEPT)
-    released = [sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive="s", public="x")) for _ in range(5)]
+    released = [sz.frames.release(df, sz.SubsetMerging(LOOSE, sensitive="s", public="x")) for _ in range(5)]
     assert len(_attached._KEPT) == before + 5
     watched = weakref.ref(sz.last_report(released[0]))
     assert watched() is not None
@@ -295,7 +295,7 @@ def test_a_report_is_freed_with_its_frame(make):
 def test_attrs_hold_a_json_summary_without_symbols_or_counts():
     df = pd.DataFrame({"x": cycle(["symbol_a", "symbol_b"]), "s": cycle(["SECRET_P", "SECRET_N", "SECRET_N"])})
     df.attrs["owner"] = "SECRET_OWNER"
-    released = sz.frame.release(df, sz.SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="s", public="x"))
+    released = sz.frames.release(df, sz.SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.5), sensitive="s", public="x"))
     assert set(released.attrs) == {"sanitize"}
     assert json.loads(released.attrs["sanitize"]) == {
         "sanitize": sz.__version__,
@@ -309,7 +309,7 @@ def test_attrs_hold_a_json_summary_without_symbols_or_counts():
 
 
 def test_attrs_survive_parquet_without_a_report_object(tmp_path):
-    released = sz.frame.release(PANDAS_DF, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
+    released = sz.frames.release(PANDAS_DF, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
     released.to_parquet(tmp_path / "out.parquet")
     back = pd.read_parquet(tmp_path / "out.parquet")
     assert json.loads(back.attrs["sanitize"])["within_budget"] is True
@@ -329,7 +329,7 @@ def test_attrs_survive_parquet_without_a_report_object(tmp_path):
 )
 def test_duplicate_column_names_are_refused(table):
     with pytest.raises(ColumnError, match=r"more than one column '[x1]'; rename or drop one"):
-        sz.frame.release(table, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
+        sz.frames.release(table, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_duplicate_column_names_are_refused(table):
 def test_what_is_not_a_table_is_refused_with_a_clear_message(table, message):
     for call in (
         lambda: Watchdog(1.0, sensitive="s", public="x").fit(table),
-        lambda: sz.frame.release(table, sz.Watchdog(1.0, sensitive="s", public="x")),
+        lambda: sz.frames.release(table, sz.Watchdog(1.0, sensitive="s", public="x")),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             call()
@@ -358,7 +358,7 @@ def test_text_is_the_name_of_a_file_at_fit_and_no_frame():
     with pytest.raises(SourceError, match=r"no such file or folder: table\.csv"):
         sanitizer.fit("table.csv")
     with pytest.raises(InvalidParameter, match="files are released by release_file"):
-        sz.frame.release("table.csv", sanitizer)
+        sz.frames.release("table.csv", sanitizer)
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ def test_text_is_the_name_of_a_file_at_fit_and_no_frame():
 def test_an_empty_frame_cannot_be_fitted_but_can_be_transformed(make):
     empty = make(PANDAS_DF.iloc[:0])
     with pytest.raises(ColumnError, match="no rows"):
-        sz.frame.release(empty, sz.Watchdog(1.0, sensitive="s", public="x"))
+        sz.frames.release(empty, sz.Watchdog(1.0, sensitive="s", public="x"))
     fitted = SubsetMerging(LOOSE, sensitive="s", public=["x", "y"]).fit(make(PANDAS_DF))
     released = fitted.transform(empty)
     assert type(released) is type(empty)
@@ -378,12 +378,12 @@ def test_an_empty_frame_cannot_be_fitted_but_can_be_transformed(make):
 
 def test_a_frame_without_columns_is_refused():
     with pytest.raises((ColumnError, ValueError)):
-        sz.frame.release(pd.DataFrame(index=range(3)), sz.Watchdog(1.0, sensitive="s"))
+        sz.frames.release(pd.DataFrame(index=range(3)), sz.Watchdog(1.0, sensitive="s"))
 
 
 def test_one_row_is_released_as_the_only_symbol_there_is():
     df = pd.DataFrame({"x": ["a"], "s": ["p"]})
-    assert sz.frame.release(df, sz.SubsetMerging(0.0, sensitive="s", public="x", min_count=0))["x"].tolist() == ["a"]
+    assert sz.frames.release(df, sz.SubsetMerging(0.0, sensitive="s", public="x", min_count=0))["x"].tolist() == ["a"]
 
 
 def test_fitting_on_one_kind_and_transforming_another_gives_the_kind_that_is_transformed():
@@ -403,7 +403,7 @@ def test_equal_numbers_of_another_type_are_the_same_symbols():
 
 
 def test_a_frame_wrapped_by_narwhals_is_taken_as_what_it_wraps():
-    from sanitize._tables.frame import Table
+    from sanitize.tables.frame import Table
 
     class Wrapped:
         def to_native(self):

@@ -51,7 +51,7 @@ POLARS = {
 @pytest.mark.parametrize("budget", [LOOSE, TIGHT], ids=["loose", "tight"])
 def test_a_polars_column_keeps_its_dtype_values_and_order(kind, budget):
     df = pl.DataFrame({"x": POLARS[kind], "s": SECRET})
-    released = sz.frame.release(df, sz.SubsetMerging(budget, sensitive="s", public="x", random_state=0))
+    released = sz.frames.release(df, sz.SubsetMerging(budget, sensitive="s", public="x", random_state=0))
     assert isinstance(released, pl.DataFrame)
     if budget is LOOSE:
         assert released.equals(df.select("x"))
@@ -68,14 +68,14 @@ def test_unused_values_of_an_enum_never_survive():
         {"x": pl.Series(cycle(["b", "a"]), dtype=pl.Enum(["SECRET_1", "b", "a", "SECRET_2"])), "s": SECRET}
     )
     for budget in (LOOSE, TIGHT):
-        released = sz.frame.release(df, sz.SubsetMerging(budget, sensitive="s", public="x"))
+        released = sz.frames.release(df, sz.SubsetMerging(budget, sensitive="s", public="x"))
         assert "SECRET" not in str(released.schema)
         assert set(released.schema["x"].categories) <= {"a", "b"}
 
 
 def test_other_values_of_a_polars_categorical_do_not_reach_a_written_file(tmp_path):
     whole = pl.DataFrame({"x": pl.Series(["SECRET_1", *cycle(["b", "a"])], dtype=pl.Categorical), "s": ["p", *SECRET]})
-    released = sz.frame.release(whole[1:], sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
+    released = sz.frames.release(whole[1:], sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
     released.write_parquet(tmp_path / "out.parquet")
     released.write_ipc(tmp_path / "out.arrow")
     assert b"SECRET" not in (tmp_path / "out.parquet").read_bytes() + (tmp_path / "out.arrow").read_bytes()
@@ -85,17 +85,17 @@ def test_other_values_of_a_polars_categorical_do_not_reach_a_written_file(tmp_pa
 def test_nested_polars_columns_are_refused(values):
     df = pl.DataFrame({"x": cycle(values), "s": SECRET})
     with pytest.raises(ColumnError, match=r"column 'x' has the type .* cannot be sanitized"):
-        sz.frame.release(df, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
+        sz.frames.release(df, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
     # A nested column that nobody asked for does no harm.
-    released = sz.frame.release(df.with_columns(y=pl.col("s")), sz.SubsetMerging(LOOSE, sensitive="s", public="y"))
+    released = sz.frames.release(df.with_columns(y=pl.col("s")), sz.SubsetMerging(LOOSE, sensitive="s", public="y"))
     assert released.columns == ["y"]
 
 
 def test_a_sliced_and_rechunked_polars_frame_is_read_right():
     df = pl.DataFrame({"x": cycle(["a", "b", "c"]), "s": SECRET})
     pieces = pl.concat([df[:7], df[7:20], df[20:]], rechunk=False)
-    a = sz.frame.release(df, sz.SubsetMerging(TIGHT, sensitive="s", public="x", random_state=0))
-    b = sz.frame.release(pieces, sz.SubsetMerging(TIGHT, sensitive="s", public="x", random_state=0))
+    a = sz.frames.release(df, sz.SubsetMerging(TIGHT, sensitive="s", public="x", random_state=0))
+    b = sz.frames.release(pieces, sz.SubsetMerging(TIGHT, sensitive="s", public="x", random_state=0))
     assert a.equals(b)
 
 
@@ -133,7 +133,7 @@ ARROW = {
 @pytest.mark.parametrize("budget", [LOOSE, TIGHT], ids=["loose", "tight"])
 def test_an_arrow_column_keeps_its_type_values_and_order(kind, budget):
     table = pa.table({"x": ARROW[kind], "s": SECRET})
-    released = sz.frame.release(table, sz.SubsetMerging(budget, sensitive="s", public="x", random_state=0))
+    released = sz.frames.release(table, sz.SubsetMerging(budget, sensitive="s", public="x", random_state=0))
     assert isinstance(released, pa.Table)
     assert released.schema.field("x").type == table.schema.field("x").type
     released.validate(full=True)
@@ -146,7 +146,7 @@ def test_an_arrow_column_keeps_its_type_values_and_order(kind, budget):
 def test_an_ordered_arrow_dictionary_keeps_its_order():
     values = pa.DictionaryArray.from_arrays(pa.array(cycle([2, 0, 1]), pa.int8()), ["low", "mid", "high"], ordered=True)
     table = pa.table({"x": values, "s": SECRET})
-    released = sz.frame.release(table, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
+    released = sz.frames.release(table, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
     assert released.schema.field("x").type == table.schema.field("x").type
     assert released["x"].chunk(0).dictionary.to_pylist() == ["low", "mid", "high"]
 
@@ -156,7 +156,7 @@ def test_unused_dictionary_values_and_metadata_of_an_arrow_table_never_survive()
     field = pa.field("x", values.type, metadata={"note": "SECRET_2"})
     schema = pa.schema([field, pa.field("s", pa.string())], metadata={"origin": "SECRET_3"})
     table = pa.table([values, SECRET], schema=schema)
-    released = sz.frame.release(table, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
+    released = sz.frames.release(table, sz.SubsetMerging(LOOSE, sensitive="s", public="x"))
     assert released.schema.metadata is None
     assert released.schema.field("x").metadata is None
     sink = pa.BufferOutputStream()
@@ -168,8 +168,8 @@ def test_unused_dictionary_values_and_metadata_of_an_arrow_table_never_survive()
 def test_chunked_and_sliced_arrow_tables_are_read_right():
     table = pa.table({"x": cycle(["a", "b", None]), "s": SECRET})
     chunked = pa.concat_tables([table.slice(0, 7), table.slice(7, 0), table.slice(7, 40), table.slice(47)])
-    a = sz.frame.release(table, sz.SubsetMerging(TIGHT, sensitive="s", public="x", random_state=0))
-    b = sz.frame.release(chunked, sz.SubsetMerging(TIGHT, sensitive="s", public="x", random_state=0))
+    a = sz.frames.release(table, sz.SubsetMerging(TIGHT, sensitive="s", public="x", random_state=0))
+    b = sz.frames.release(chunked, sz.SubsetMerging(TIGHT, sensitive="s", public="x", random_state=0))
     assert a["x"].to_pylist() == b["x"].to_pylist()
 
 
@@ -195,9 +195,9 @@ def test_a_seed_gives_the_same_rows_in_pandas_polars_and_pyarrow(method):
         "random_state": 5,
     }
     sanitizer = ESTIMATORS[method](0.4, **settings)
-    a = sz.frame.release(df, sanitizer)
-    b = sz.frame.release(pl.from_pandas(df), sanitizer)
-    c = sz.frame.release(pa.Table.from_pandas(df, preserve_index=False), sanitizer)
+    a = sz.frames.release(df, sanitizer)
+    b = sz.frames.release(pl.from_pandas(df), sanitizer)
+    c = sz.frames.release(pa.Table.from_pandas(df, preserve_index=False), sanitizer)
     rows = [tuple(None if pd.isna(v) else v for v in row) for row in a.itertuples(index=False, name=None)]
     assert rows == b.rows()
     assert rows == list(zip(*c.to_pydict().values(), strict=True))

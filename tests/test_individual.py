@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sanitize import individual
-from sanitize.capacity import _selections, channel_capacity, dp_information_bound
-from sanitize.capacity._blahut_arimoto import solve
+from sanitize.core.capacity import _selections, channel_capacity, dp_information_bound
+from sanitize.core.capacity._blahut_arimoto import solve
 from sanitize.errors import InvalidChannel, InvalidParameter
-from sanitize.individual import individual_channel_capacity, individual_max_information, mi_dp
-from sanitize.notions import global_dp
+from sanitize.theory import individual
+from sanitize.theory.individual import individual_channel_capacity, individual_max_information, mi_dp
+from sanitize.theory.notions import global_dp
 
 SLACK = 1e-12  # rounding allowed to a theorem
 LN2 = math.log(2)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sanitize._tables.keys import _FEW_EDGES, LOOKUP_ROWS, edges_passed
+from sanitize.tables.keys import _FEW_EDGES, LOOKUP_ROWS, edges_passed
 
 _REAL = [5e-324, -5e-324, 1.0, 1 + 2**-52, 1e300, -1e300, math.inf, -math.inf]
 _KINDS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64, np.float64]

@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sanitize.alphabet import Alphabet
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.joint import ContingencyTable, JointDistribution
 from sanitize.errors import ColumnError, InvalidDistribution, InvalidParameter
-from sanitize.joint import ContingencyTable, JointDistribution
 
 SENSITIVE, PUBLIC = ["illness", "rich"], ["town", "age"]
 

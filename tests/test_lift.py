@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import sanitize as sz
+from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidParameter
-from sanitize.joint import JointDistribution
 
 ORDERS = [1.5, 2.0, 3.0, 100.0, np.inf]
 NEVER_SMALLER = 1e-9  # rounding allowed to a theorem
@@ -37,9 +37,9 @@ def test_extreme_lifts_equal_the_fractions(joint):
     top, bottom = oracles.max_lift(distribution), oracles.min_lift(distribution)
     close(sz.max_lift(joint), np.array(top, float))
     close(sz.min_lift(joint), np.array(bottom, float))
-    close(sz.lifts.max_log_lift(joint), list(map(oracles.log, top)))
-    close(sz.lifts.min_log_lift(joint), list(map(oracles.log, bottom)))
-    close(sz.lifts.ldp_ratio(joint), [float(a / b) if b else np.inf for a, b in zip(top, bottom, strict=True)])
+    close(sz.core.lifts.max_log_lift(joint), list(map(oracles.log, top)))
+    close(sz.core.lifts.min_log_lift(joint), list(map(oracles.log, bottom)))
+    close(sz.core.lifts.ldp_ratio(joint), [float(a / b) if b else np.inf for a, b in zip(top, bottom, strict=True)])
 
 
 @pytest.mark.slow
@@ -66,16 +66,21 @@ def test_an_empty_cell_has_lift_zero_and_log_lift_minus_infinity_exactly(joint):
     beside = empty.any(axis=0)
     assert_array_equal(sz.lift(joint) == 0, empty)
     assert_array_equal(np.isneginf(sz.log_lift(joint)), empty)
-    assert_array_equal(np.isneginf(sz.lifts.min_log_lift(joint)), beside)
+    assert_array_equal(np.isneginf(sz.core.lifts.min_log_lift(joint)), beside)
     assert_array_equal(sz.min_lift(joint) == 0, beside)
     for inverse in (
-        sz.lifts.ldp_ratio(joint),
+        sz.core.lifts.ldp_ratio(joint),
         sz.l1_lift_inverse(joint),
         sz.chi2_lift_inverse(joint),
         *(sz.alpha_lift_inverse(joint, alpha) for alpha in ORDERS),
     ):
         assert_array_equal(np.isposinf(inverse), beside)
-    for finite in (sz.lifts.max_log_lift(joint), sz.l1_lift(joint), sz.chi2_lift(joint), sz.alpha_lift(joint, 100)):
+    for finite in (
+        sz.core.lifts.max_log_lift(joint),
+        sz.l1_lift(joint),
+        sz.chi2_lift(joint),
+        sz.alpha_lift(joint, 100),
+    ):
         assert np.isfinite(finite).all()
 
 
@@ -122,7 +127,7 @@ def test_data_processing_holds_for_the_worst_symbol_of_every_lift_measure(case):
     worst = {
         "max_lift": sz.max_lift,
         "reciprocal of min_lift": lambda distribution: -sz.min_lift(distribution),
-        "ldp_ratio": sz.lifts.ldp_ratio,
+        "ldp_ratio": sz.core.lifts.ldp_ratio,
         "l1": sz.l1_lift,
         "chi2": sz.chi2_lift,
         "inverse l1": sz.l1_lift_inverse,
@@ -162,5 +167,5 @@ def test_orders_below_one_are_refused(measure, alpha):
 
 def test_what_is_beyond_doubles_is_infinite_and_warns_of_nothing():
     joint = JointDistribution.from_matrix([[1e-200, 0.5], [0.25, 0.25]])
-    assert_array_equal(sz.lifts.chi2_lift_inverse(joint), [np.inf, sz.lifts.chi2_lift_inverse(joint)[1]])
-    assert sz.budgets.Chi2LiftBudget(lower=0.3, upper=0.3).excess(joint)[0] == np.inf
+    assert_array_equal(sz.core.lifts.chi2_lift_inverse(joint), [np.inf, sz.core.lifts.chi2_lift_inverse(joint)[1]])
+    assert sz.core.budgets.Chi2LiftBudget(lower=0.3, upper=0.3).excess(joint)[0] == np.inf

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import sanitize as sz
-from sanitize.channel import Channel
+from sanitize.core.channel import Channel
+from sanitize.core.joint import JointDistribution
+from sanitize.core.measures import entropy
 from sanitize.errors import InvalidChannel
-from sanitize.joint import JointDistribution
-from sanitize.measures import entropy
 
 ORDERS = strategies.ORDERS
 SLACK = 1e-9  # rounding allowed to a theorem
@@ -130,7 +130,7 @@ def test_pinsker_and_jensen_relate_the_averages(joint):
 
 @given(strategies.joints())
 def test_lift_bounds_imply_local_differential_privacy(joint):
-    upper, lower = sz.lifts.max_log_lift(joint).max(), -sz.lifts.min_log_lift(joint).min()
+    upper, lower = sz.core.lifts.max_log_lift(joint).max(), -sz.core.lifts.min_log_lift(joint).min()
     assert sz.ldp_epsilon(joint) <= lower + upper + SLACK
 
 
@@ -160,7 +160,7 @@ def test_utility_equals_the_information_of_the_dense_matrix(case):
     joint, channel = case
     p_x = [sum(oracles.column(oracles.exact(joint.pmf), x)) for x in range(len(joint.p_x))]
     slow = oracles.utility(p_x, oracles.channel_matrix(channel))
-    assert_allclose(sz.measures.utility(joint, channel), slow, rtol=1e-8, atol=1e-9)
+    assert_allclose(sz.core.measures.utility(joint, channel), slow, rtol=1e-8, atol=1e-9)
     available = oracles.entropy(p_x)
     expected = slow / available if available else 1.0
     assert_allclose(sz.normalized_utility(joint, channel), expected, rtol=1e-7, atol=1e-7)
@@ -175,8 +175,8 @@ def test_ldp_of_a_channel_equals_its_integers(channel):
 def test_the_identity_channel_keeps_all_utility_and_one_group_keeps_none(joint):
     n = len(joint.p_x)
     assert sz.normalized_utility(joint, Channel.identity(n)) == 1
-    assert sz.measures.utility(joint, Channel.identity(n)) == pytest.approx(entropy(joint.p_x), abs=1e-12)
-    assert sz.measures.utility(joint, Channel.merge(np.zeros(n, int))) == pytest.approx(0, abs=1e-12)
+    assert sz.core.measures.utility(joint, Channel.identity(n)) == pytest.approx(entropy(joint.p_x), abs=1e-12)
+    assert sz.core.measures.utility(joint, Channel.merge(np.zeros(n, int))) == pytest.approx(0, abs=1e-12)
     relabelled = Channel.merge(np.arange(n)[::-1])
     assert sz.normalized_utility(joint, relabelled) == pytest.approx(1, abs=1e-9)
 
@@ -186,7 +186,7 @@ def test_the_identity_channel_keeps_all_utility_and_one_group_keeps_none(joint):
 def test_post_processing_never_gains_utility_nor_loses_local_privacy(case, data):
     joint, channel = case
     longer = channel.then(data.draw(strategies.channels(channel.n_outputs)))
-    assert sz.measures.utility(joint, longer) <= sz.measures.utility(joint, channel) + SLACK
+    assert sz.core.measures.utility(joint, longer) <= sz.core.measures.utility(joint, channel) + SLACK
     assert sz.ldp_epsilon(longer) <= sz.ldp_epsilon(channel) + SLACK
 
 
@@ -201,6 +201,6 @@ def test_local_privacy_of_x_passes_on_to_s(joint, epsilon):
 def test_a_channel_of_another_alphabet_is_refused():
     joint = JointDistribution.from_matrix([[0.5, 0.5]])
     with pytest.raises(InvalidChannel, match="takes 3 symbols"):
-        sz.measures.utility(joint, Channel.identity(3))
+        sz.core.measures.utility(joint, Channel.identity(3))
     with pytest.raises(InvalidChannel, match="takes 3 symbols"):
         joint.push(Channel.identity(3))

@@ -72,7 +72,7 @@ def test_a_category_prints_each_value_once(dtype):
 
 
 def test_two_codes_that_print_one_value_are_one_category():
-    from sanitize._tables.frame import pandas_like
+    from sanitize.tables.frame import pandas_like
 
     doubled = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), pa.array([5, 5, 6]))
     made = pandas_like(doubled, pd.CategoricalDtype([1, 2, 3]))

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import sanitize as sz
-from sanitize._files.declared import Misfit, read
-from sanitize._files.sealed_text import packed, seal_of, unpacked
+from sanitize._util.declared import Misfit, read
+from sanitize._util.sealed_text import packed, seal_of, unpacked
 from sanitize.errors import InvalidChannel, LedgerError
 
 ROWS = {"s": ["p", "n", "n", "p"] * 100, "x": np.arange(400) % 80}

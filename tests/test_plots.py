@@ -34,15 +34,15 @@ def distribution(pmf: Any = PMF, s: Any = "ab", x: Any = "wxyz") -> sz.JointDist
     pmf = np.asarray(pmf, dtype=float)
     return sz.JointDistribution(
         pmf,
-        sz.alphabet.Alphabet(("s",), list(s)[: pmf.shape[0]]),
-        sz.alphabet.Alphabet(("x",), list(x)[: pmf.shape[1]]),
+        sz.core.alphabet.Alphabet(("s",), list(s)[: pmf.shape[0]]),
+        sz.core.alphabet.Alphabet(("x",), list(x)[: pmf.shape[1]]),
     )
 
 
 def report(joint: Any = None, budget: Any = sz.LiftBudget(lower=1.0, upper=0.5)) -> LeakageReport:  # noqa: B008
     joint = distribution() if joint is None else joint
     found = LeakageReport.measure(joint, sz.watchdog(joint, 0.3), budget, facts=ReleaseFacts(mechanism="watchdog"))
-    return found.with_curve(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0, 0.5, 1]))
+    return found.with_curve(sz.release.choosing.tradeoff_curve(joint, sz.watchdog, [0, 0.5, 1]))
 
 
 def lines(axes: Any) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def test_histogram_is_that_of_figure_1():
     distributions = [sz.datasets.make_joint(17, 5, random_state=seed) for seed in range(50)]
     axes = sz.plots.lift_histogram(distributions)
     low, high = axes.containers
-    for group, measure in ((low, sz.lifts.min_log_lift), (high, sz.lifts.max_log_lift)):
+    for group, measure in ((low, sz.core.lifts.min_log_lift), (high, sz.core.lifts.max_log_lift)):
         values = np.concatenate([measure(joint) for joint in distributions])
         edges = np.array([bar.get_x() for bar in group] + [group[-1].get_x() + group[-1].get_width()])
         counts = np.array([bar.get_height() for bar in group]) * np.diff(edges) * len(values)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import sanitize as sz
+from sanitize.core.joint import JointDistribution
+from sanitize.core.lifts import max_log_lift, pml_envelope
 from sanitize.errors import InvalidParameter
-from sanitize.joint import JointDistribution
-from sanitize.lifts import max_log_lift, pml_envelope
 
 RNG = np.random.default_rng(11)
 SOLVED = 1e-7  # what the solver may leave, above
@@ -127,7 +127,7 @@ def test_nothing_made_of_y_tells_more_often_than_the_envelope(joint_and_channel,
 def test_the_masses_of_two_secrets_add_up():
     joint = JointDistribution.from_matrix([[0.1, 0.0, 0.4], [0.0, 0.1, 0.4]])
     u = math.log(1.9)
-    assert sz.budgets.CVaRLiftBudget(u, delta=0.112).excess(joint).max() <= 0
+    assert sz.core.budgets.CVaRLiftBudget(u, delta=0.112).excess(joint).max() <= 0
     assert tail(joint, u) == pytest.approx(0.2)  # above the δ of each secret by itself
     assert pml_envelope(joint, u) == pytest.approx(2 / 9, abs=SOLVED)
 
@@ -141,16 +141,16 @@ def test_of_a_noisy_bit_the_quantile_has_a_closed_form(p, eps):
     for delta in np.linspace(rare + 1e-6, 0.999, 7):
         expected = math.log(low + (1 - low) / delta)
         if expected > math.log(other) + 1e-6:  # else the commoner symbol counts by itself
-            assert sz.lifts.pml_quantile(noisy, delta) == pytest.approx(expected, abs=2e-8)
-    assert sz.lifts.pml_quantile(noisy, 0.0) == pytest.approx(math.log(keep / rare), abs=2e-9)
+            assert sz.core.lifts.pml_quantile(noisy, delta) == pytest.approx(expected, abs=2e-8)
+    assert sz.core.lifts.pml_quantile(noisy, 0.0) == pytest.approx(math.log(keep / rare), abs=2e-9)
 
 
 @settings(max_examples=20)
 @given(strategies.joints(), st.floats(0.0, 0.99))
 def test_the_quantile_is_the_inverse_of_the_envelope(joint, delta):
-    found = sz.lifts.pml_quantile(joint, delta)
+    found = sz.core.lifts.pml_quantile(joint, delta)
     assert pml_envelope(joint, found + 1e-8) <= delta + SOLVED
-    assert sz.budgets.PMLEnvelopeBudget(found, delta + SOLVED).excess(joint).max() <= 0
+    assert sz.core.budgets.PMLEnvelopeBudget(found, delta + SOLVED).excess(joint).max() <= 0
     if found > 1e-6:
         assert pml_envelope(joint, found - 1e-6) >= delta - SOLVED
 

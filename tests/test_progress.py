@@ -6,7 +6,7 @@ import types
 import pytest
 
 import sanitize as sz
-from sanitize._progress import advance, progress, shown, told
+from sanitize._util.progress import advance, progress, shown, told
 from sanitize.cli import main
 from sanitize.policy import make_plan
 

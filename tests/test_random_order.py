@@ -11,10 +11,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import hypergeom
 
-from sanitize._release import random_order, row_order
-from sanitize._release.random_order import findings, least_telling, log_cells, log_overlap, log_pairs, log_power
-from sanitize._release.row_order import OrderAudit, SymbolOrder
-from sanitize.confidence import clopper_pearson
+from sanitize.core.confidence import clopper_pearson
+from sanitize.release import random_order, row_order
+from sanitize.release.random_order import findings, least_telling, log_cells, log_overlap, log_pairs, log_power
+from sanitize.release.row_order import OrderAudit, SymbolOrder
 
 
 def subsets(n: int, m: int) -> np.ndarray:
@@ -282,7 +282,7 @@ def test_symbols_of_several_columns_and_missing_ones_are_told_apart_as_values_ar
 
 def test_rows_of_combinations_and_single_rows_are_audited_alike():
     """Loads whose ends no block knows, of columns with nulls; combinations of all, of each column, and none."""
-    from sanitize._tables import keys as combined
+    from sanitize.tables import keys as combined
 
     n = 20_000
     rng = np.random.default_rng(4)

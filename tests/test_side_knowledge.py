@@ -16,14 +16,14 @@ import pytest
 from scipy import sparse
 
 import sanitize as sz
-from sanitize.budgets import CVaRLiftBudget, MutualInformationBudget
+from sanitize.core.budgets import CVaRLiftBudget, MutualInformationBudget
+from sanitize.core.measures import side_knowledge
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidBudget, InvalidParameter, PolicyError
-from sanitize.ledger import UnitLedger
-from sanitize.measures import side_knowledge
 from sanitize.mechanisms import solve_optimal_random_response
 from sanitize.mechanisms._response_solver import mixture
 from sanitize.mechanisms._response_solver.repair import response_channel
 from sanitize.mechanisms._response_solver.side_knowledge import SideKnowledge
+from sanitize.over_time import UnitLedger
 from sanitize.policy import make_plan
 from sanitize.report import ReleaseFacts
 
@@ -124,7 +124,7 @@ def test_it_is_what_counting_in_fractions_gives(name, t):
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_knowing_nothing_is_the_lift_and_knowing_all_leaves_nothing_to_learn(name):
-    lifts = sz.lifts.max_log_lift(JOINT.push(made(name))).max()
+    lifts = sz.core.lifts.max_log_lift(JOINT.push(made(name))).max()
     assert side_knowledge(JOINT, made(name), [])[1] == pytest.approx(lifts, abs=1e-12)
     assert side_knowledge(JOINT, made(name), COLUMNS) == pytest.approx((0, 0), abs=1e-12)
 
@@ -282,7 +282,7 @@ def test_every_part_that_may_be_known_is_within_the_budget_in_fractions(known):
 )
 def test_every_budget_on_lifts_holds_for_those_who_know(budget):
     known = SideKnowledge.of(JOINT, ["a", "c"])
-    limits = sz.budgets.limits_for(budget, JOINT.sensitive)
+    limits = sz.core.budgets.limits_for(budget, JOINT.sensitive)
     plain, channel = (
         sz.optimal_random_response(JOINT, budget, known=one, effort=5_000_000) for one in ((), ["a", "c"])
     )

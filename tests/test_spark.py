@@ -32,15 +32,15 @@ from engine_cases import (
 )
 
 import sanitize as sz
-from sanitize._sampling.noise import NoiseKey
+from sanitize._util.sampling.noise import NoiseKey
+from sanitize.engines.parquet._engine import partition_words
 from sanitize.errors import BudgetExceeded, InvalidParameter, LedgerExceeded, SourceError, TargetError
-from sanitize.parquet._engine import partition_words
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'sanitize-tabular[spark]'")
 
 from pyspark.sql import SparkSession
 
-from sanitize.spark import _own_error, _Tasks, release_file, transform
+from sanitize.engines.spark import _own_error, _Tasks, release_file, transform
 
 pytestmark = [
     # Spark's own remark on the pandas that is installed; none of its pandas functions is used.
@@ -258,7 +258,10 @@ def test_errors_that_are_not_ours_stay_what_they_are():
 
 @pytest.mark.slow
 def test_without_pyspark_the_error_names_the_extra():
-    code = "import sys; sys.modules['pyspark'] = None; import sanitize, sanitize.spark"
+    code = "import sys; sys.modules['pyspark'] = None; import sanitize, sanitize.engines.spark"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "ModuleNotFoundError: sanitize.spark needs PySpark: pip install 'sanitize-tabular[spark]'" in done.stderr
+    assert (
+        "ModuleNotFoundError: sanitize.engines.spark needs PySpark: pip install 'sanitize-tabular[spark]'"
+        in done.stderr
+    )

@@ -19,13 +19,13 @@ import pytest
 from databases import plain
 
 import sanitize as sz
-import sanitize.sql
+import sanitize.engines.sql
 from sanitize.cli import main
+from sanitize.engines.sql import Database, release
+from sanitize.engines.sql._database import literal, printed_columns, steps_of, words_of
 from sanitize.errors import ColumnError, InvalidParameter, UnknownSymbol
 from sanitize.policy import Policy
-from sanitize.saved import SavedRelease
-from sanitize.sql import Database, release
-from sanitize.sql._database import literal, printed_columns, steps_of, words_of
+from sanitize.release.saved import SavedRelease
 
 psycopg = pytest.importorskip("psycopg")
 DIALECTS = ["duckdb", "sqlite", "postgres"]

@@ -1,7 +1,7 @@
 """scikit-learn estimators: parameters, fit, remember, transform."""
 
-from sanitize._release.recipes.record_dp import RecordDP
-from sanitize._release.recipes.secret_dp import SecretDP
+from sanitize.release.recipes.record_dp import RecordDP
+from sanitize.release.recipes.secret_dp import SecretDP
 from sanitize.transformers._best import BestSanitizer
 from sanitize.transformers._classes import LatentClassRelease
 from sanitize.transformers._data_independent import ExponentialChannel, GaussianChannel, RandomizedResponse

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sanitize._release.recipes.best import BestSanitizerRecipe
-from sanitize._release.recipes.recipe import TupleParameters
+from sanitize.release.recipes.best import BestSanitizerRecipe
+from sanitize.release.recipes.recipe import TupleParameters
 from sanitize.transformers._sanitizer import Sanitizer
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from sanitize._release.designer import refuse_noisy
-from sanitize._release.recipes.classes import LatentClassParameters, LatentClassReleaseRecipe
+from sanitize.release.designer import refuse_noisy
+from sanitize.release.recipes.classes import LatentClassParameters, LatentClassReleaseRecipe
 from sanitize.transformers._sanitizer import Sanitizer
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class LatentClassRelease(LatentClassParameters, Sanitizer):
 
     Attributes
     ----------
-    classes_ : sanitize.classes.LatentClassModel
+    classes_ : sanitize.release.classes.LatentClassModel
     channel_ : Channel
         From classes to the classes that rows are written for.
     report_ : LeakageReport

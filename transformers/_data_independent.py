@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sanitize._release.recipes.gaussian import GaussianChannelParameters, GaussianChannelRecipe
-from sanitize._release.recipes.recipe import TupleParameters
-from sanitize._release.recipes.tuples import (
+from sanitize.release.recipes.gaussian import GaussianChannelParameters, GaussianChannelRecipe
+from sanitize.release.recipes.recipe import TupleParameters
+from sanitize.release.recipes.tuples import (
     ExponentialChannelParameters,
     ExponentialChannelRecipe,
     RandomizedResponseRecipe,

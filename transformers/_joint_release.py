@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from sklearn.utils.metaestimators import _BaseComposition
 
-from sanitize._release.recipes.joint import JointReleaseParameters, JointReleaseRecipe
+from sanitize.release.recipes.joint import JointReleaseParameters, JointReleaseRecipe
 from sanitize.transformers._sanitizer import PREFIX, Sanitizer, bounds_of, with_bounds
 
 
@@ -16,7 +16,7 @@ class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type
     The verdict is about everything that is released together: every tuple of released symbols and kept values must be
     within the joint budget, exactly, under the joint distribution of the table. Budgets of parts do not add up to a
     joint one: two columns that tell little each can tell much together
-    (`sanitize.accounting.independent_release_budget`).
+    (`sanitize.theory.accounting.independent_release_budget`).
 
     A part with a budget is designed with it alone. Parts whose budget is None are designed after those, **given what
     all others release and the kept columns**, so that the joint budget is met: it can be whenever the kept columns and
@@ -50,7 +50,7 @@ class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type
         Rows whose tuple was not seen at fit are released like the riskiest tuple, kept columns included, or refused.
     person : {"row"}, optional
         Every row is a person of its own. By default columns that look like identifiers of people are refused; where
-        people have several rows, see `sanitize.relational.UnitRelease`.
+        people have several rows, see `sanitize.people.UnitRelease`.
     random_state : None, int, Generator or NoiseKey
         None is a cryptographic generator keyed by the operating system. Integers are for tests.
 
@@ -67,7 +67,7 @@ class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type
 
     See Also
     --------
-    sanitize.accounting.joint_release : the joint distribution of releases that are there already.
+    sanitize.theory.accounting.joint_release : the joint distribution of releases that are there already.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sanitize._release.recipes.recipe import TupleParameters
-from sanitize._release.recipes.tuples import SubsetMergingParameters, SubsetMergingRecipe, WatchdogRecipe
+from sanitize.release.recipes.recipe import TupleParameters
+from sanitize.release.recipes.tuples import SubsetMergingParameters, SubsetMergingRecipe, WatchdogRecipe
 from sanitize.transformers._sanitizer import Sanitizer
 
 

@@ -12,14 +12,14 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from sanitize._release.layout import Layout
-from sanitize._release.recipes.joint_plan import Beside, marginal_tables, side_by_side
-from sanitize._sampling.noise import key_of
-from sanitize._tables.frame import Table
-from sanitize.channel import ReducedChannel, Stage, Tuples
+from sanitize._util.sampling.noise import key_of
+from sanitize.core.channel import ReducedChannel, Stage, Tuples
+from sanitize.core.joint import ContingencyTable
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.joint import ContingencyTable
+from sanitize.release.layout import Layout
+from sanitize.release.recipes.joint_plan import Beside, marginal_tables, side_by_side
 from sanitize.report import LeakageReport, PartLeakage, ReleaseFacts
+from sanitize.tables.frame import Table
 from sanitize.transformers._sanitizer import Sanitizer
 
 if TYPE_CHECKING:

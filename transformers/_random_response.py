@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sanitize._release.recipes.tuples import (
+from sanitize.release.recipes.tuples import (
     OptimalRandomResponseRecipe,
     OptimalResponseParameters,
     ResponseParameters,
@@ -83,10 +83,10 @@ class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
     Whoever knows the class of a passenger learns more than 0.5 nats, unless the channel is designed for that:
 
     >>> joint = sz.JointDistribution.from_frame(df, "survived", ["class", "sex"])
-    >>> round(sz.measures.side_knowledge(joint, sanitizer.channel_, ["class"])[1], 3)
+    >>> round(sz.core.measures.side_knowledge(joint, sanitizer.channel_, ["class"])[1], 3)
     1.289
     >>> sanitizer = sanitizer.set_params(known=["class"]).fit(df)
-    >>> round(sz.measures.side_knowledge(joint, sanitizer.channel_, ["class"])[1], 3)
+    >>> round(sz.core.measures.side_knowledge(joint, sanitizer.channel_, ["class"])[1], 3)
     0.5
     """
 

@@ -19,26 +19,26 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from sanitize import budgets
-from sanitize._files.open import open_source
-from sanitize._files.system import n_workers
-from sanitize._release.designer import Designer
-from sanitize._release.first_pass import Counted, FirstPass
-from sanitize._release.layout import select, two_dimensional, with_sensitive
-from sanitize._release.release import held_out, warn_of_unseen
-from sanitize._sampling.noise import NoiseKey, is_secure, random_words
-from sanitize._tables.columns import as_arrow
-from sanitize._tables.frame import Table, is_stream
-from sanitize.channel import ReducedChannel
+from sanitize._util.sampling.noise import NoiseKey, is_secure, random_words
+from sanitize._util.system import n_workers
+from sanitize.core import budgets
+from sanitize.core.channel import ReducedChannel
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
+from sanitize.release.designer import Designer
+from sanitize.release.first_pass import Counted, FirstPass
+from sanitize.release.layout import select, two_dimensional, with_sensitive
+from sanitize.release.release import held_out, warn_of_unseen
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report, badge
+from sanitize.tables.columns import as_arrow
+from sanitize.tables.files.open import open_source
+from sanitize.tables.frame import Table, is_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
-    from sanitize._release.recipes.recipe import Recipe
+    from sanitize.release.recipes.recipe import Recipe
 
 PREFIX = "budget__"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sanitize._checks import one_of
+from sanitize._util.checks import one_of
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:

@@ -114,8 +114,8 @@ def curve(mechanism: Any, budget_of: BudgetOf, laws: list[Any], epsilons: tuple[
             runs.append(
                 (
                     sz.normalized_utility(law, channel),
-                    -sz.lifts.min_log_lift(after).min(),
-                    sz.lifts.max_log_lift(after).max(),
+                    -sz.core.lifts.min_log_lift(after).min(),
+                    sz.core.lifts.max_log_lift(after).max(),
                     budget.excess(after).max(),
                 )
             )
@@ -245,7 +245,7 @@ def draw_laws(n: int) -> list[Any]:
 
 def asymmetry(laws: list[Any]) -> dict[str, Any]:
     """Figure 1: how many symbols have which lift, and the smallest and largest of them."""
-    lifts = {"log min-lift": sz.lifts.min_log_lift, "log max-lift": sz.lifts.max_log_lift}
+    lifts = {"log min-lift": sz.core.lifts.min_log_lift, "log max-lift": sz.core.lifts.max_log_lift}
     logs = {name: np.concatenate([of(law) for law in laws]) for name, of in lifts.items()}
     return {
         name: {

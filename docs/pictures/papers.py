@@ -17,7 +17,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import sanitize as sz
-from sanitize import conversions, mechanisms, tradeoff
+from sanitize import mechanisms
+from sanitize.core import conversions
+from sanitize.theory import tradeoff
 
 HERE = Path(__file__).parent
 PRIOR = np.array([0.5, 0.3, 0.2])
@@ -177,8 +179,8 @@ def privacy_funnel() -> Drawn:
     """What is kept of X against what is told of S: the funnel, two heuristics, and budgets on every lift."""
     heuristics = runpy.run_path(str(HERE.parents[1] / "benchmarks" / "funnel.py"))
     joint = sz.datasets.make_joint(8, 5, random_state=0)
-    leak = sz.measures.mutual_information(joint) * np.linspace(0, 1, 25) ** 2
-    budgets = [sz.budgets.MutualInformationBudget(limit) for limit in leak]
+    leak = sz.core.measures.mutual_information(joint) * np.linspace(0, 1, 25) ** 2
+    budgets = [sz.core.budgets.MutualInformationBudget(limit) for limit in leak]
     made = [mechanisms.solve_optimal_random_response(joint, budget, gap=1e-4) for budget in budgets]
     kept = np.array([one.utility for one in made])
     path, cloud = heuristics["merged"](joint), heuristics["alternated"](joint)[-480:]

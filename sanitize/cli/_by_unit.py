@@ -6,21 +6,21 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sanitize._files.open import Among
-from sanitize._files.outputs import temporary_place
-from sanitize._progress import shown
+from sanitize._util.outputs import temporary_place
+from sanitize._util.progress import shown
 from sanitize.cli._settings import STREAM
 from sanitize.cli._standard import say
 from sanitize.errors import InvalidParameter, PolicyError
 from sanitize.policy import designer_of
+from sanitize.tables.files.open import Among
 
 if TYPE_CHECKING:
     import argparse
     from typing import Any
 
-    from sanitize._release.designer import Designer
-    from sanitize.ledger import UnitLedger, UnitReport
+    from sanitize.over_time import UnitLedger, UnitReport
     from sanitize.policy import Policy
+    from sanitize.release.designer import Designer
     from sanitize.report import LeakageReport
 
 
@@ -38,7 +38,7 @@ def release_by_unit(
     args: argparse.Namespace, policy: Policy, sanitizer: Designer, table: Any, target: Among | None
 ) -> UnitReport:
     """Release, or plan where there is no target, and return the report of all that the units were told."""
-    from sanitize.parquet import plan_units, release_units
+    from sanitize.engines.parquet import plan_units, release_units
 
     settings: dict[str, Any] = {"rows": policy.rows, "workers": policy.workers}
     ledger = _ledger_of(args, policy, sanitizer.recipe().confidence, is_kept=target is not None)
@@ -49,7 +49,7 @@ def release_by_unit(
 
 def _ledger_of(args: argparse.Namespace, policy: Policy, confidence: float | None, *, is_kept: bool) -> UnitLedger:
     """The ledger that a policy names; a new one stays only if it is to be kept, and used."""
-    from sanitize.ledger import UnitLedger
+    from sanitize.over_time import UnitLedger
 
     of_ledger: dict[str, Any] = {"unit": policy.unit, "confidence": confidence}
     path, during = policy.ledger, args.outputs.during
@@ -65,7 +65,7 @@ def _ledger_of(args: argparse.Namespace, policy: Policy, confidence: float | Non
 
 def release_tables(args: argparse.Namespace, policy: Policy) -> LeakageReport:
     """Release tables of units, or fit alone in a dry run."""
-    from sanitize.relational import UnitRelease
+    from sanitize.people import UnitRelease
 
     if args.channel is not None:
         raise InvalidParameter("--channel does not go with tables of units: beside it a release has what prints rows")

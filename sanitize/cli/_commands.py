@@ -7,10 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize._files.open import Among, described, is_address, path_of
-from sanitize._files.sealed_text import digest_of
-from sanitize._files.source import bytes_of
-from sanitize._progress import shown
+from sanitize._util.progress import shown
+from sanitize._util.sealed_text import digest_of
 from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit, release_tables
 from sanitize.cli._judge import judge as judge
 from sanitize.cli._judge import judged
@@ -18,6 +16,8 @@ from sanitize.cli._settings import STREAM, check_output, check_records, descript
 from sanitize.cli._standard import check_stdout, one_line, say
 from sanitize.errors import InvalidParameter, SourceError, TargetError, VerificationFailed
 from sanitize.policy import designer_of
+from sanitize.tables.files.open import Among, described, is_address, path_of
+from sanitize.tables.files.source import bytes_of
 
 if TYPE_CHECKING:
     import argparse
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def audit(args: argparse.Namespace) -> None:
     """Measure what the raw columns leak."""
-    from sanitize.parquet import audit_file
+    from sanitize.engines.parquet import audit_file
 
     policy = policy_of(args)
     _check_report(args, policy)
@@ -66,7 +66,7 @@ def plan(args: argparse.Namespace) -> SanitizeError | None:
 
 def release(args: argparse.Namespace) -> None:
     """Write the public columns through a channel."""
-    from sanitize.parquet import plan_file, release_file
+    from sanitize.engines.parquet import plan_file, release_file
 
     policy = policy_of(args)
     _check_report(args, policy)
@@ -115,7 +115,7 @@ def release(args: argparse.Namespace) -> None:
 
 def verify(args: argparse.Namespace) -> SanitizeError | None:
     """Check a released file against its source and its policy."""
-    from sanitize.verify import verify_file
+    from sanitize.auditing.verify import verify_file
 
     policy = policy_of(args)
     if STREAM in (args.input, args.source):
@@ -168,7 +168,7 @@ def init(args: argparse.Namespace) -> None:
 def sql(args: argparse.Namespace) -> None:
     """Print the SQL that counts what a policy learns from or, given the counts, the statement that releases."""
     try:
-        from sanitize.sql import Database
+        from sanitize.engines.sql import Database
     except ModuleNotFoundError as error:
         raise InvalidParameter(str(error)) from None
     policy, database = policy_of(args), Database(args.dialect, args.table, args.row_id)

@@ -8,17 +8,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sanitize._files.open import path_of
-from sanitize._files.outputs import json_text
-from sanitize._files.sealed_text import digest_of
-from sanitize._files.source import bytes_of
-from sanitize.budgets import budget_words
+from sanitize._util.outputs import json_text
+from sanitize._util.sealed_text import digest_of
+from sanitize.auditing.verify import Verification, croissant_of, read_json, statement_of
 from sanitize.cli._settings import check_output
+from sanitize.core.budgets import budget_words
 from sanitize.errors import InvalidParameter, SourceError, TargetError
-from sanitize.ledger import DPLedger, Ledger, UnitLedger
+from sanitize.over_time import DPLedger, Ledger, UnitLedger
 from sanitize.policy import Policy
 from sanitize.report import LeakageReport, Material, ReportViews, dossier
-from sanitize.verify import Verification, croissant_of, read_json, statement_of
+from sanitize.tables.files.open import path_of
+from sanitize.tables.files.source import bytes_of
 
 
 def write_dossier(args: argparse.Namespace) -> None:

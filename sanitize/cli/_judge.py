@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sanitize._files.open import described, path_of, whole_table
-from sanitize._progress import shown
+from sanitize._util.progress import shown
 from sanitize.cli._settings import STREAM, check_output
 from sanitize.cli._standard import say
 from sanitize.errors import InvalidParameter, ReleaseRefuted, SourceError
+from sanitize.tables.files.open import described, path_of, whole_table
 
 if TYPE_CHECKING:
     import argparse
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
     """Attack a released file, print what is found, and return what refutes it, whose page is written all the same."""
-    from sanitize.attack import judge as judge_table
+    from sanitize.auditing.attack import judge as judge_table
 
     files = {name: getattr(args, name) for name in ("input", "source", "outsiders", "earlier")}
     files = {name: file for name, file in files.items() if file is not None}
@@ -77,7 +77,7 @@ def judged(args: argparse.Namespace, policy: Policy) -> Judgement | None:
         )
     if args.input == STREAM:
         raise InvalidParameter("--judge reads the table twice, and standard input only once; write it to a file first")
-    from sanitize.attack import judge as judge_table
+    from sanitize.auditing.attack import judge as judge_table
 
     names = [*policy.sensitive, *policy.public, *policy.keep]
     with shown():

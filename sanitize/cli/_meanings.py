@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sanitize._tables.columns import value_type
-from sanitize.binning import as_numbers, is_numeric
+from sanitize.core.binning import as_numbers, is_numeric
+from sanitize.tables.columns import value_type
 
 # Whole numbers of so many digits and more, all of one width, are codes rather than amounts.
 _CODE_DIGITS = 4

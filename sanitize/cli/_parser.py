@@ -13,12 +13,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sanitize._files.description import is_separator
 from sanitize._version import __version__
-from sanitize.binning import STEPS
 from sanitize.cli import _commands as commands
 from sanitize.cli._settings import MECHANISMS, check_papers_of, check_settings
 from sanitize.cli._standard import one_line
+from sanitize.core.binning import STEPS
+from sanitize.tables.files.description import is_separator
 
 _CHECKS = {**dict.fromkeys(("audit", "plan", "release", "verify"), check_settings), "report": check_papers_of}
 

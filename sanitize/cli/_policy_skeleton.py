@@ -12,22 +12,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sanitize._files.csv import CsvSource
-from sanitize._files.description import TableDescription
-from sanitize._files.open import Described, SourceLike, open_source
-from sanitize._files.source import Source
-from sanitize._formatting import quoted
-from sanitize._limits import TUPLE_ROWS
-from sanitize._progress import begin
-from sanitize._release.first_pass import FirstPass
-from sanitize._release.people import REASONS, coded, is_named_like_people, looks_like_people
-from sanitize._release.survey import MANY_NUMBERS
-from sanitize._tables.columns import check_type, comparable, factorize
-from sanitize.binning import holds_dates, is_numeric
+from sanitize._util.formatting import quoted
+from sanitize._util.limits import TUPLE_ROWS
+from sanitize._util.progress import begin
 from sanitize.cli._meanings import Traits, meaning_of
+from sanitize.core.binning import holds_dates, is_numeric
 from sanitize.errors import ColumnError
 from sanitize.policy import N_BINS
+from sanitize.release.first_pass import FirstPass
+from sanitize.release.people import REASONS, coded, is_named_like_people, looks_like_people
+from sanitize.release.survey import MANY_NUMBERS
 from sanitize.report import rendered
+from sanitize.tables.columns import check_type, comparable, factorize
+from sanitize.tables.files.csv import CsvSource
+from sanitize.tables.files.description import TableDescription
+from sanitize.tables.files.open import Described, SourceLike, open_source
+from sanitize.tables.files.source import Source
 
 # Different values are told up to here; so many are held of columns that are looked at together.
 _MOST_VALUES = 10_000

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sanitize._files.outputs import outputs
+from sanitize._util.outputs import outputs
 from sanitize.cli._parser import parser_of
 from sanitize.cli._standard import drop, one_line, say, standard_streams
 from sanitize.errors import (

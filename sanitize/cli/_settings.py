@@ -10,12 +10,12 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from sanitize._files.description import TableDescription
-from sanitize._files.open import SourceLike, described, open_source, path_of
-from sanitize._files.source import AS_STORED, Numbers
 from sanitize.errors import InvalidParameter, PolicyError, TargetError
 from sanitize.policy import CLASSES, DEFAULT_MECHANISM, OWNERS, PAIRS, Policy, PolicyBudget, PolicyChannel
 from sanitize.policy import MECHANISMS as ALL
+from sanitize.tables.files.description import TableDescription
+from sanitize.tables.files.open import SourceLike, described, open_source, path_of
+from sanitize.tables.files.source import AS_STORED, Numbers
 
 STREAM = "-"
 # A grid needs bounds of every column, which a policy has room for.

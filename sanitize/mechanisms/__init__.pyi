@@ -10,11 +10,7 @@ from ._data_independent.gaussian import (
     gaussian_channel as gaussian_channel,
     gaussian_noise_variance as gaussian_noise_variance,
 )
-from ._data_independent.hamming import (
-    hamming_channel as hamming_channel,
-    identifiability_channel as identifiability_channel,
-    product_channel as product_channel,
-)
+from ._data_independent.product import product_channel as product_channel
 from ._data_independent.randomized_response import (
     calibrate_randomized_response as calibrate_randomized_response,
     randomized_response as randomized_response,
@@ -31,7 +27,6 @@ from ._random_response.optimal import (
     optimal_random_response as optimal_random_response,
     solve_optimal_random_response as solve_optimal_random_response,
 )
-from ._random_response.sequential import sequential_response as sequential_response
 from ._random_response.subset import (
     paper_subset_random_response as paper_subset_random_response,
     subset_random_response as subset_random_response,

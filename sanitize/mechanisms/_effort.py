@@ -6,7 +6,7 @@ import math
 import time
 from dataclasses import dataclass, field
 
-from sanitize._checks import positive, required
+from sanitize._util.checks import positive, required
 
 
 @dataclass(eq=False)

@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from sanitize._formatting import percent
-from sanitize._tolerances import SAME_SHARE
+from sanitize._util.formatting import percent
+from sanitize._util.tolerances import SAME_SHARE
 from sanitize.errors import SanitizeError
 from sanitize.policy._declaration import AUTO, CLASSES, MECHANISMS, OWNERS
 from sanitize.policy._policy import designer_of, is_joint
-from sanitize.report import OVERLAP, TradeoffCurve
-from sanitize.suggestion import (
+from sanitize.release.choosing import (
     KINDS,
     PRINTED,
     comparison_section,
@@ -25,11 +24,12 @@ from sanitize.suggestion import (
     preferred,
     reason,
 )
+from sanitize.report import OVERLAP, TradeoffCurve
 
 if TYPE_CHECKING:
-    from sanitize._release.first_pass import FirstPass
-    from sanitize.classes import ClassPartition
     from sanitize.policy._policy import Policy
+    from sanitize.release.classes import ClassPartition
+    from sanitize.release.first_pass import FirstPass
     from sanitize.report import LeakageReport, Section
 
 

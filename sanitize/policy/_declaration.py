@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Union
 
-from sanitize._files.declared import LARGEST, UNSET, Finite, Meta, NonNegative, Unset, form, listed, notes_of, said
-from sanitize._files.description import DECIMALS, THOUSANDS, TYPES
-from sanitize._release.people import ROW
-from sanitize.binning import STEPS, date_edges
+from sanitize._util.declared import LARGEST, UNSET, Finite, Meta, NonNegative, Unset, form, listed, notes_of, said
+from sanitize.core.binning import STEPS, date_edges
 from sanitize.errors import InvalidParameter, PolicyError
 from sanitize.policy._reader import fitting, misplaced, missing, refused, unlisted
+from sanitize.release.people import ROW
 from sanitize.report import PROMISES
+from sanitize.tables.files.description import DECIMALS, THOUSANDS, TYPES
 
 VERSION = 1
 MERGING = ("lift", "ldp", "l1", "chi2", "alpha")

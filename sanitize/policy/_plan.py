@@ -8,28 +8,28 @@ from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from sanitize._files.open import described, open_source
-from sanitize._files.outputs import written
-from sanitize._files.source import Source
-from sanitize._files.system import n_workers
-from sanitize._formatting import clip, percent
-from sanitize._progress import progress, shown
-from sanitize._release.designer import refuse_noisy
-from sanitize._release.first_pass import RememberedPass
+from sanitize._util.formatting import clip, percent
+from sanitize._util.outputs import written
+from sanitize._util.progress import progress, shown
+from sanitize._util.system import n_workers
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter
 from sanitize.policy._alternatives import Drafts, chosen
 from sanitize.policy._declaration import AUTO, CLASSES
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.policy._proposals import Proposal, as_toml, proposals_text, propose, rare_values, toml_key
+from sanitize.release.designer import refuse_noisy
+from sanitize.release.first_pass import RememberedPass
 from sanitize.report import Section, rendered
+from sanitize.tables.files.open import described, open_source
+from sanitize.tables.files.source import Source
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sanitize._files.open import SourceLike
-    from sanitize._release.first_pass import FirstPass
     from sanitize.policy._policy import Policy
+    from sanitize.release.first_pass import FirstPass
     from sanitize.report import LeakageReport, TradeoffCurve
+    from sanitize.tables.files.open import SourceLike
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,13 +12,9 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sanitize._files.declared import UNSET, plain
-from sanitize._files.description import TableDescription
-from sanitize._files.open import path_of
-from sanitize._files.source import bytes_of
-from sanitize._release.people import ROW
-from sanitize.binning import LearnedEdges
-from sanitize.budgets import (
+from sanitize._util.declared import UNSET, plain
+from sanitize.core.binning import LearnedEdges
+from sanitize.core.budgets import (
     AlphaLiftBudget,
     CapacityBudget,
     Chi2LiftBudget,
@@ -38,14 +34,18 @@ from sanitize.policy._declaration import (
     parts_of,
 )
 from sanitize.policy._reader import Misshapen, check_shape, fitting
+from sanitize.release.people import ROW
 from sanitize.report import PROMISES
+from sanitize.tables.files.description import TableDescription
+from sanitize.tables.files.open import path_of
+from sanitize.tables.files.source import bytes_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from sanitize._release.designer import Designer
-    from sanitize.relational import Child
+    from sanitize.people import Child
+    from sanitize.release.designer import Designer
     from sanitize.transformers import Sanitizer
 
 # A policy is written by people; more than this is another kind of file.
@@ -158,7 +158,7 @@ class Policy:
     root : str or None
         Table that ``columns`` are of, where rows of others belong to its rows.
     tables : mapping of name to Child
-        Those others, for `sanitize.relational.UnitRelease`.
+        Those others, for `sanitize.people.UnitRelease`.
     title, date : str or None
         Heading of the report, and the date that it shows, as 2026-01-31; no clock is read.
     reason : str or None
@@ -257,7 +257,7 @@ class Policy:
         given = {name: value for name in _AS_GIVEN if (value := getattr(document, name)) is not UNSET}
         tables = {}
         if document.table:
-            from sanitize.relational import Child
+            from sanitize.people import Child
 
             tables = {
                 table.name: Child(**{key: value for key, value in plain(table).items() if key != "name"})
@@ -341,8 +341,8 @@ class Policy:
 
 def designer_of(policy: Policy) -> Designer:
     """The same as ``policy.sanitizer()`` without scikit-learn, for code that releases files and fits nothing else."""
-    from sanitize._release.designer import RecipeDesigner
-    from sanitize._release.recipes.recipe import recipe_type
+    from sanitize.release.designer import RecipeDesigner
+    from sanitize.release.recipes.recipe import recipe_type
 
     return RecipeDesigner(_built(policy, recipe_type, None), policy)
 
@@ -406,9 +406,9 @@ def _channel(channel: Any, where: str, folder: Path, ledger: Any) -> PolicyChann
     if channel.hierarchies:
         settings["hierarchies"] = {column: folder / name for column, name in channel.hierarchies.items()}
     for name in settings.keys() & set(PROMISES):
-        from sanitize._release.recipes.record_dp import RecordDP
-        from sanitize._release.recipes.secret_dp import SecretDP
-        from sanitize.ledger import DPLedger
+        from sanitize.over_time import DPLedger
+        from sanitize.release.recipes.record_dp import RecordDP
+        from sanitize.release.recipes.secret_dp import SecretDP
 
         book = DPLedger(folder / ledger) if ledger else None
         try:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._formatting import quoted
-from sanitize._limits import TUPLE_ROWS
-from sanitize._release.survey import MANY_VALUES, ColumnSurvey
-from sanitize._tables.columns import as_arrow, factorize
+from sanitize._util.formatting import quoted
+from sanitize._util.limits import TUPLE_ROWS
 from sanitize.policy._declaration import CLASSES, GRID, MECHANISMS
 from sanitize.policy._policy import is_joint
+from sanitize.release.survey import MANY_VALUES, ColumnSurvey
+from sanitize.tables.columns import as_arrow, factorize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
-from sanitize._checks import is_number, shown
-from sanitize._files.declared import Misfit, read
-from sanitize._limits import NESTING
+from sanitize._util.checks import is_number, shown
+from sanitize._util.declared import Misfit, read
+from sanitize._util.limits import NESTING
 from sanitize.errors import PolicyError
 
 T = TypeVar("T")

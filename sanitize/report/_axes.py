@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._formatting import clip
+from sanitize._util.formatting import clip
+from sanitize.core.lifts import log_lift, max_log_lift, min_log_lift
 from sanitize.errors import InvalidParameter
-from sanitize.lifts import log_lift, max_log_lift, min_log_lift
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from sanitize.joint import JointDistribution
+    from sanitize.core.joint import JointDistribution
 
 BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#666666"
 # Symbols in one picture: more cannot be read.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from scipy import sparse
 
-from sanitize.joint import sparse_counts
-from sanitize.measures import Kind, Measure
+from sanitize.core.joint import sparse_counts
+from sanitize.core.measures import Kind, Measure
 from sanitize.report._facts import Section
 from sanitize.report._report import MOST_PAIRS, LeakageReport
 from sanitize.report._verdict import KeptColumn, share_kept
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize.channel import Channel
-    from sanitize.joint import JointDistribution
+    from sanitize.core.channel import Channel
+    from sanitize.core.joint import JointDistribution
 
 
 Name = TypeVar("Name", str, tuple[str, str])

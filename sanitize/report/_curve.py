@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from sanitize._formatting import clip, exact, number, times
-from sanitize.budgets import Budget, LDPBudget, LiftBudget, bounds_of, loosest
+from sanitize._util.formatting import clip, exact, number, times
+from sanitize.core.budgets import Budget, LDPBudget, LiftBudget, bounds_of, loosest
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from sanitize.measures import Measure
+    from sanitize.core.measures import Measure
 
 # Measures that the distribution alone decides, before any release.
 _OF_THE_DISTRIBUTION = ("mutual_information", "max_log_lift", "min_log_lift")
@@ -137,7 +137,7 @@ class TradeoffCurve:
         --------
         >>> import sanitize as sz
         >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
-        >>> print(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0.5, 1]))
+        >>> print(sz.release.choosing.tradeoff_curve(joint, sz.watchdog, [0.5, 1]))
         watchdog                                             times as likely
               budget   information kept in X                at least   at most    I(S;Y)
                  0.5   ###############.....     74.8 %             1         1         0
@@ -206,7 +206,7 @@ def check_same_distribution(curve: TradeoffCurve, measures: Sequence[Measure]) -
     if not isinstance(curve, TradeoffCurve):
         raise InvalidParameter(
             f"with_curve takes a TradeoffCurve, got {type(curve).__name__}; "
-            "sanitize.suggestion.tradeoff_curve makes one"
+            "sanitize.release.choosing.tradeoff_curve makes one"
         )
     here = {measure.name: measure.before for measure in measures}
     for measure in (measure for point in curve.points for measure in point.measures):
@@ -216,5 +216,5 @@ def check_same_distribution(curve: TradeoffCurve, measures: Sequence[Measure]) -
         if not math.isclose(before, own, rel_tol=1e-6, abs_tol=1e-9):
             raise InvalidParameter(
                 "this curve is of another table than the report, or of other columns or bins of it: make it of the "
-                "same distribution, sanitize.suggestion.tradeoff_curve(joint, mechanism, budgets)"
+                "same distribution, sanitize.release.choosing.tradeoff_curve(joint, mechanism, budgets)"
             )

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sanitize._checks import one_of
-from sanitize._files.declared import Declared, NonNegative, plain, require
-from sanitize._formatting import clip, exact
+from sanitize._util.checks import one_of
+from sanitize._util.declared import Declared, NonNegative, plain, require
+from sanitize._util.formatting import clip, exact
 from sanitize._version import __version__
-from sanitize.budgets import BUDGETS, budget_to_dict, by_value, nameless
-from sanitize.channel import Optimality, Status
-from sanitize.lifts import log_lift
+from sanitize.core.budgets import BUDGETS, budget_to_dict, by_value, nameless
+from sanitize.core.channel import Optimality, Status
+from sanitize.core.lifts import log_lift
 from sanitize.report._facts import REPLACED_SHARE, SEEDED_NOTE, ReplacedValues, Section
 from sanitize.report._headline import (
     PROMISES,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from sanitize.joint import JointDistribution
+    from sanitize.core.joint import JointDistribution
     from sanitize.report._facts import Finding, PartLeakage
     from sanitize.report._verdict import Verdict
 

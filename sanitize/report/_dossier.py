@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from sanitize._formatting import number
+from sanitize._util.formatting import number
 from sanitize.report._facts import Origin
 from sanitize.report._headline import promised
 from sanitize.report._html import rendered

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from sanitize.channel import Optimality
+from sanitize.core.channel import Optimality
 from sanitize.report._headline import PROMISES
 
 # Rows that leave a certificate next to nothing, of every secret or of a rare one, and about how many it takes if known.
@@ -155,7 +155,7 @@ class ReleaseFacts:
 
 
 class Finding(Protocol):
-    """A result that a report can carry, for example one of `sanitize.attack`.
+    """A result that a report can carry, for example one of `sanitize.auditing.attack`.
 
     One with an attribute ``ok`` that is False refutes the release: it is not what the report measured, or gives its
     people away. One with a method ``in_a_report`` has a place of its own. The public view has none of them.

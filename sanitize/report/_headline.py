@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
-from sanitize._files.declared import Count, Declared
-from sanitize._formatting import level, times, times_down, times_up
-from sanitize.budgets import budget_words
+from sanitize._util.declared import Count, Declared
+from sanitize._util.formatting import level, times, times_down, times_up
+from sanitize.core.budgets import budget_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sanitize.budgets import Budget
+    from sanitize.core.budgets import Budget
 
 State = Literal["source", "rows", "refused", "audit"]
 

@@ -6,7 +6,7 @@ import re
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from sanitize._formatting import clip, level, number, of_100, percent, quoted, times
+from sanitize._util.formatting import clip, level, number, of_100, percent, quoted, times
 from sanitize.report import _marks as marks
 from sanitize.report._facts import Origin
 from sanitize.report._headline import VERDICT_TOLERANCE, colour, excess_of, of_source
@@ -15,7 +15,7 @@ from sanitize.report._text import allowed, interval, is_words, margin_words, uti
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from sanitize._formatting import Number
+    from sanitize._util.formatting import Number
 
 
 # Limits that keep a page under a megabyte whatever the names are.

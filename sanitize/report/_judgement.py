@@ -15,8 +15,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, Literal
 
-from sanitize._files.outputs import json_text, written
-from sanitize._formatting import Told, clip, figure, level, of_100, plain
+from sanitize._util.formatting import Told, clip, figure, level, of_100, plain
+from sanitize._util.outputs import json_text, written
 from sanitize._version import __version__
 from sanitize.errors import ReleaseRefuted
 from sanitize.report._html import rendered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from sanitize._files.declared import Count, Finite, Positive, Share, form, listed, said
+from sanitize._util.declared import Count, Finite, Positive, Share, form, listed, said
 
 _SCHEMA: Any = Literal["sanitize/judgement"]
 _VERSION: Any = Literal[1]

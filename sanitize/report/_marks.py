@@ -6,15 +6,15 @@ import math
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from sanitize._formatting import times, times_up
-from sanitize._limits import LARGEST_EXPONENT
-from sanitize.budgets import LiftBudget, budget_from_dict, loosest
+from sanitize._util.formatting import times, times_up
+from sanitize._util.limits import LARGEST_EXPONENT
+from sanitize.core.budgets import LiftBudget, budget_from_dict, loosest
 from sanitize.report._headline import VERDICT_TOLERANCE, excess_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sanitize._formatting import Number
+    from sanitize._util.formatting import Number
 
 # Rows and columns of a saved report's pictures that are drawn at most.
 _MOST_ROWS, _MOST_COLUMNS = 48, 24

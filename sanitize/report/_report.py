@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sanitize._checks import one_of
-from sanitize.budgets import ChannelBudget, by_value, limit_rows, limits_for
-from sanitize.channel import ReducedChannel
+from sanitize._util.checks import one_of
+from sanitize.core.budgets import ChannelBudget, by_value, limit_rows, limits_for
+from sanitize.core.channel import ReducedChannel
+from sanitize.core.joint import JointDistribution, check_distribution
+from sanitize.core.lifts import lift
+from sanitize.core.measures import effective_share, side_knowledge
 from sanitize.errors import BudgetExceeded, InvalidParameter, UselessRelease
-from sanitize.joint import JointDistribution, check_distribution
-from sanitize.lifts import lift
-from sanitize.measures import effective_share, side_knowledge
 from sanitize.report._curve import check_same_distribution
 from sanitize.report._document import release_note, to_document
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from sanitize.budgets import Budget
-    from sanitize.channel import Channel
-    from sanitize.confidence import ConfidenceSet
+    from sanitize.core.budgets import Budget
+    from sanitize.core.channel import Channel
+    from sanitize.core.confidence import ConfidenceSet
     from sanitize.report._curve import TradeoffCurve
     from sanitize.report._document import Audience
     from sanitize.report._facts import Finding
@@ -248,7 +248,7 @@ class LeakageReport(Verdict, ReportViews):
         >>> import sanitize as sz
         >>> df = sz.datasets.load_titanic()
         >>> sanitizer = sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"])
-        >>> report = sz.last_report(sz.frame.release(df, sanitizer))
+        >>> report = sz.last_report(sz.frames.release(df, sanitizer))
         >>> report.with_origin(title="Titanic", date="2026-01-31").to_dict()["origin"]["title"]
         'Titanic'
         """
@@ -274,9 +274,9 @@ class LeakageReport(Verdict, ReportViews):
         >>> import sanitize as sz
         >>> df = sz.datasets.load_titanic()
         >>> sanitizer = sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"], random_state=0)
-        >>> released = sz.frame.release(df, sanitizer)
+        >>> released = sz.frames.release(df, sanitizer)
         >>> report = sz.last_report(released)
-        >>> report = report.with_findings(sz.attack.check(report, released, df["survived"]))
+        >>> report = report.with_findings(sz.auditing.attack.check(report, released, df["survived"]))
         >>> "are consistent with their report" in " ".join(report.to_html().split())
         True
         """

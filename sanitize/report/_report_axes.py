@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.budgets import LDPBudget, LiftBudget, loosest
+from sanitize.core.budgets import LDPBudget, LiftBudget, loosest
 from sanitize.errors import InvalidParameter
 from sanitize.report._axes import (
     BLUE,
@@ -40,7 +40,7 @@ def draw_report(report: Verdict, kind: str, ax: Axes | None) -> Axes:
         if report.curve is None:
             raise InvalidParameter(
                 "this report has no curve; add one: "
-                "report.with_curve(sz.suggestion.tradeoff_curve(joint, mechanism, budgets))"
+                "report.with_curve(sz.release.choosing.tradeoff_curve(joint, mechanism, budgets))"
             )
         found = report.summary
         chosen = found["mutual_information"], found["normalized_utility"]

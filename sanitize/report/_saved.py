@@ -6,8 +6,8 @@ import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from sanitize._checks import one_of
-from sanitize._files.declared import (
+from sanitize._util.checks import one_of
+from sanitize._util.declared import (
     Cell,
     Count,
     Declared,
@@ -21,11 +21,11 @@ from sanitize._files.declared import (
     require,
     said,
 )
-from sanitize._files.sealed_text import NotStrict, strict_json
-from sanitize._formatting import exact
-from sanitize.budgets import BUDGETS, budget_from_dict
+from sanitize._util.formatting import exact
+from sanitize._util.sealed_text import NotStrict, strict_json
+from sanitize.core.budgets import BUDGETS, budget_from_dict
+from sanitize.core.measures import Kind, Measure
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
-from sanitize.measures import Kind, Measure
 from sanitize.report._document import LEFT_OUT, SCHEMA, VERSION, Audience, OptimalityForm, publish, warnings_of_facts
 from sanitize.report._headline import (
     VERDICT_TOLERANCE,

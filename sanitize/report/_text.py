@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sanitize._formatting import ELLIPSIS, Number, cells, clip, number, of_100, percent, shortened
+from sanitize._util.formatting import ELLIPSIS, Number, cells, clip, number, of_100, percent, shortened
 from sanitize.report._document import grave
 from sanitize.report._headline import PROMISES, VERDICT_TOLERANCE, excess_of, of_source
 

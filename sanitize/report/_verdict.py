@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize import measures
-from sanitize._formatting import level
-from sanitize.bounds import implied_bounds
-from sanitize.budgets import Budget, check_kind, limits_for
-from sanitize.channel import ReducedChannel
-from sanitize.confidence import ConfidenceSet, distributions_of, intervals
+from sanitize._util.formatting import level
+from sanitize.core import measures
+from sanitize.core.bounds import implied_bounds
+from sanitize.core.budgets import Budget, check_kind, limits_for
+from sanitize.core.channel import ReducedChannel
+from sanitize.core.confidence import ConfidenceSet, distributions_of, intervals
+from sanitize.core.lifts import chi2_lift, l1_lift, max_log_lift, min_log_lift
+from sanitize.core.measures import Measure
 from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.lifts import chi2_lift, l1_lift, max_log_lift, min_log_lift
-from sanitize.measures import Measure
 from sanitize.report._facts import Section
 from sanitize.report._headline import LEDGER, USELESS_BELOW, VERDICT_TOLERANCE, Lack, is_useless, state_of, use_of
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
-    from sanitize.channel import Channel
-    from sanitize.confidence import WorstCase
-    from sanitize.joint import JointDistribution
+    from sanitize.core.channel import Channel
+    from sanitize.core.confidence import WorstCase
+    from sanitize.core.joint import JointDistribution
     from sanitize.report._curve import TradeoffCurve
     from sanitize.report._facts import Finding, Origin, ReleaseFacts
     from sanitize.report._headline import State

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-from sanitize._formatting import box
+from sanitize._util.formatting import box
 from sanitize.report._document import Audience
 from sanitize.report._headline import colour
 
@@ -37,13 +37,13 @@ class ReportViews(ABC):
 
     def to_json(self, path: str | Path | None = None, *, audience: Audience | None = None) -> str:
         """The report as JSON with a versioned schema; written to ``path`` when one is given."""
-        from sanitize._files.outputs import json_text
+        from sanitize._util.outputs import json_text
 
         return json_text(self._document(self._for(audience)), path)
 
     def to_html(self, path: str | Path | None = None, *, audience: Audience | None = None) -> str:
         """The report as one self-contained page: no script, no network; written to ``path`` when given."""
-        from sanitize._files.outputs import written
+        from sanitize._util.outputs import written
         from sanitize.report._html import N_ROWS, page_of
 
         return written(page_of(self._document(self._for(audience), N_ROWS)), path)

@@ -14,13 +14,13 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import xlogy
 
-from sanitize.accounting import balance_function
-from sanitize.accounting._balance_one import divergences, gibbs_bound
-from sanitize.capacity import channel_capacity
-from sanitize.channel import Channel
+from sanitize.core.capacity import channel_capacity
+from sanitize.core.channel import Channel
 from sanitize.errors import InvalidChannel, InvalidParameter
-from sanitize.individual import individual_channel_capacity
 from sanitize.mechanisms import randomized_response
+from sanitize.theory.accounting import balance_function
+from sanitize.theory.accounting._balance_one import divergences, gibbs_bound
+from sanitize.theory.individual import individual_channel_capacity
 
 FLIP = np.array([[0.9, 0.1], [0.1, 0.9]])
 LN2 = math.log(2)

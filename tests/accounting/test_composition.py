@@ -14,7 +14,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.special import xlogy
 
-from sanitize.accounting import (
+from sanitize.core.budgets import LDPBudget, LiftBudget
+from sanitize.core.capacity import amplitude_capacity, channel_capacity
+from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
+from sanitize.mechanisms import gaussian_noise_variance
+from sanitize.theory.accounting import (
     MeanTail,
     basic_composition,
     compose,
@@ -31,12 +35,8 @@ from sanitize.accounting import (
     sequential_budget,
     sequential_log_lift,
 )
-from sanitize.budgets import LDPBudget, LiftBudget
-from sanitize.capacity import amplitude_capacity, channel_capacity
-from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
-from sanitize.individual import individual_channel_capacity
-from sanitize.mechanisms import gaussian_noise_variance
-from sanitize.notions import global_dp
+from sanitize.theory.individual import individual_channel_capacity
+from sanitize.theory.notions import global_dp
 
 # --- two tables ----------------------------------------------------------------------------------------------
 
@@ -418,7 +418,7 @@ def test_what_is_no_channel_is_refused(matrix):
 
 
 def test_the_largest_product_is_made_and_no_larger_one(monkeypatch):
-    monkeypatch.setattr("sanitize.accounting._composition.DENSE_CELLS", 18)
+    monkeypatch.setattr("sanitize.theory.accounting._composition.DENSE_CELLS", 18)
     three = np.full((2, 3), 1 / 3)
     assert compose(three, three).shape == (2, 9)
     with pytest.raises(InvalidChannel, match="too large"):

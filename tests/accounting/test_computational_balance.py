@@ -11,10 +11,10 @@ from accounting_cases import LN2, full_kernel, information, record_distribution
 from numpy.testing import assert_allclose
 from scipy.special import entr
 
-from sanitize.accounting import balance_function, computational_balance_function
-from sanitize.capacity import channel_capacity
+from sanitize.core.capacity import channel_capacity
 from sanitize.errors import InvalidChannel, InvalidParameter
-from sanitize.individual import individual_channel_capacity
+from sanitize.theory.accounting import balance_function, computational_balance_function
+from sanitize.theory.individual import individual_channel_capacity
 
 BINARY = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
 DISTRIBUTIONS = np.linspace(0, 1, 4001)[1:-1]

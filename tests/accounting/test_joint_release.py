@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import sanitize as sz
-from sanitize.accounting import (
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.budgets import LDPBudget, LiftBudget
+from sanitize.core.channel import Channel
+from sanitize.core.joint import JointDistribution
+from sanitize.errors import InvalidChannel
+from sanitize.mechanisms import randomized_response
+from sanitize.theory.accounting import (
     basic_composition,
     conditional_dependence,
     independent_release_budget,
@@ -24,13 +30,7 @@ from sanitize.accounting import (
     sequential_budget,
     sequential_log_lift,
 )
-from sanitize.alphabet import Alphabet
-from sanitize.budgets import LDPBudget, LiftBudget
-from sanitize.channel import Channel
-from sanitize.errors import InvalidChannel
-from sanitize.joint import JointDistribution
-from sanitize.mechanisms import randomized_response
-from sanitize.notions import global_dp
+from sanitize.theory.notions import global_dp
 from sanitize.transformers import RandomizedResponse
 
 # --- several released columns --------------------------------------------------------------------------------
@@ -61,8 +61,8 @@ def test_joint_release_in_blocks(monkeypatch):
     distribution = rng.dirichlet(np.ones(2 * 6 * 5)).reshape(2, 6, 5)
     kernels = [random_kernel(rng, 6, 3), random_kernel(rng, 5, 4)]
     whole = joint_release(distribution, kernels)
-    monkeypatch.setattr("sanitize.accounting._joint_release.CHANNEL_CELLS", 0)
-    monkeypatch.setattr("sanitize.accounting._joint_release.BLOCK_CELLS", 30)
+    monkeypatch.setattr("sanitize.theory.accounting._joint_release.CHANNEL_CELLS", 0)
+    monkeypatch.setattr("sanitize.theory.accounting._joint_release.BLOCK_CELLS", 30)
     assert_allclose(joint_release(distribution, kernels).pmf, whole.pmf, atol=1e-15)
 
 
@@ -124,8 +124,8 @@ def test_lift_budgets_do_not_add_over_columns():
     for kernels in ([np.eye(2), np.ones((2, 1))], [np.ones((2, 1)), np.eye(2)]):
         assert LiftBudget(lower=0.0, upper=0.0).excess(joint_release(XOR, kernels)).max() <= 0
     both = joint_release(XOR, [np.eye(2), np.eye(2)])
-    assert_allclose(sz.lifts.max_log_lift(both), LN2)
-    assert_allclose(sz.lifts.min_log_lift(both), -np.inf)
+    assert_allclose(sz.core.lifts.max_log_lift(both), LN2)
+    assert_allclose(sz.core.lifts.min_log_lift(both), -np.inf)
 
 
 @pytest.mark.parametrize(("epsilon", "printed"), [(0.5, 0.120), (1.0, 0.434), (2.0, 1.325)])

@@ -14,17 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from sanitize.accounting import (
+from sanitize.core.capacity import channel_capacity
+from sanitize.core.channel import Channel
+from sanitize.mechanisms import randomized_response
+from sanitize.theory.accounting import (
     basic_composition,
     compose,
     group_capacity_bound,
     group_privacy,
 )
-from sanitize.capacity import channel_capacity
-from sanitize.channel import Channel
-from sanitize.individual import individual_channel_capacity
-from sanitize.mechanisms import randomized_response
-from sanitize.notions import approximate_dp, global_dp, renyi_dp
+from sanitize.theory.individual import individual_channel_capacity
+from sanitize.theory.notions import approximate_dp, global_dp, renyi_dp
 
 BITS = np.indices((2, 2, 2)).reshape(3, 8)
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import sanitize as sz
-from sanitize.accounting import joint_release, permanent_release
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
+from sanitize.theory.accounting import joint_release, permanent_release
 
 FLIP = [[0.75, 0.25], [0.25, 0.75]]
 
@@ -88,7 +88,7 @@ def test_kept_symbols_tell_no_more_than_the_history(seed):
     released = permanent_release(distribution, histories, random_kernel(rng, 3, 2))
     given_history = sz.JointDistribution.from_matrix(distribution)
     assert sz.mutual_information(released) <= sz.mutual_information(given_history) + 1e-12
-    assert sz.lifts.max_log_lift(released).max() <= sz.lifts.max_log_lift(given_history).max() + 1e-12
+    assert sz.core.lifts.max_log_lift(released).max() <= sz.core.lifts.max_log_lift(given_history).max() + 1e-12
     assert_allclose(released.p_s, distribution.sum(axis=1), rtol=1e-12)
 
 
@@ -108,7 +108,7 @@ def test_that_a_value_changes_is_told_for_certain():
     distribution = [[0.25, 0.25, 0.0, 0.0], [0.0, 0.0, 0.25, 0.25]]
     channel = sz.randomized_response(2, 0.01)
     released = permanent_release(distribution, [[0, 0], [1, 1], [0, 1], [1, 0]], channel)
-    assert sz.lifts.max_log_lift(released).max() == pytest.approx(math.log(2))
+    assert sz.core.lifts.max_log_lift(released).max() == pytest.approx(math.log(2))
 
 
 def test_blocks_of_histories_add_up(monkeypatch):
@@ -116,7 +116,7 @@ def test_blocks_of_histories_add_up(monkeypatch):
     histories, kernel = every_history(3, 4), random_kernel(rng, 3, 3)
     distribution = random_distribution(rng, len(histories))
     whole = permanent_release(distribution, histories, kernel)
-    monkeypatch.setattr("sanitize.accounting._permanent_release._BLOCK_PAIRS", 100)
+    monkeypatch.setattr("sanitize.theory.accounting._permanent_release._BLOCK_PAIRS", 100)
     assert_allclose(permanent_release(distribution, histories, kernel).pmf, whole.pmf, atol=1e-15)
 
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sanitize as sz
-from sanitize.accounting import _repeats, repeated_information, repeats_needed
 from sanitize.errors import InvalidParameter
-from sanitize.ledger._joint_distribution import _repeats as repeats_in_words
+from sanitize.over_time._joint_distribution import _repeats as repeats_in_words
+from sanitize.theory.accounting import _repeats, repeated_information, repeats_needed
 
 SLOW = (
     sz.JointDistribution.from_matrix([[0.45, 0.05, 0.01, 0.01], [0.05, 0.41, 0.01, 0.01]]),
@@ -94,7 +94,7 @@ class TestInALedger:
         report = self.report(tmp_path, response)
         section = next(part for part in report.sections if part.name == "repeats")
         joint = sz.JointDistribution.from_frame(sz.datasets.load_titanic(), "survived", ["class", "sex"])
-        n = sz.accounting.repeats_needed(joint, sz.randomized_response(8, 2.0))
+        n = sz.core.repeats.repeats_needed(joint, sz.randomized_response(8, 2.0))
         assert f"About {n} of them together" in section.words
         assert "100% of the information" in section.words
         assert all(len(line) <= 80 and not line.endswith("…") for line in report.to_text().splitlines())

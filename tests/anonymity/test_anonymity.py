@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from strategies import frames
 
 import sanitize as sz
+from sanitize.core.joint import ContingencyTable
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.joint import ContingencyTable
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"no copies of the real data in {SHARED}")
@@ -142,21 +142,23 @@ def test_every_measure_equals_a_loop_over_rows(df, others):
         return choose(twin(cells, whole) for cells, whole in per_column.values())
 
     arguments = df, QUASI, SENSITIVE
-    assert sz.anonymity.k_anonymity(df, QUASI) == slow_k(df, QUASI)
-    assert sz.anonymity.alpha_k_anonymity(*arguments, others=others) == (
+    assert sz.theory.anonymity.k_anonymity(df, QUASI) == slow_k(df, QUASI)
+    assert sz.theory.anonymity.alpha_k_anonymity(*arguments, others=others) == (
         pytest.approx(worst(slow_alpha)),
         slow_k(df, QUASI),
     )
     for name, twin in TWINS.items():
-        found = getattr(sz.anonymity, name)(*arguments, others=others)
+        found = getattr(sz.theory.anonymity, name)(*arguments, others=others)
         assert found == pytest.approx(worst(twin, WORST.get(name, max)), abs=1e-9), name
     for absent in ("infinite", "ignore"):
-        found = sz.anonymity.delta_disclosure(*arguments, absent=absent, others=others)
+        found = sz.theory.anonymity.delta_disclosure(*arguments, absent=absent, others=others)
         assert found == pytest.approx(worst(lambda c, w, absent=absent: slow_delta(c, w, absent)), abs=1e-9)
     for least in (1, 2, 3):
-        found = sz.anonymity.recursive_l_diversity(*arguments, l=least, others=others)
+        found = sz.theory.anonymity.recursive_l_diversity(*arguments, l=least, others=others)
         assert found == pytest.approx(worst(lambda c, _, least=least: slow_ratio(c, least)), abs=1e-9)
-    assert sz.anonymity.t_closeness(*arguments, others=others) == pytest.approx(worst(slow_total_variation), abs=1e-9)
+    assert sz.theory.anonymity.t_closeness(*arguments, others=others) == pytest.approx(
+        worst(slow_total_variation), abs=1e-9
+    )
 
 
 @pytest.mark.slow
@@ -164,8 +166,12 @@ def test_every_measure_equals_a_loop_over_rows(df, others):
 def test_the_ordered_distance_moves_surplus_along_the_ranks(pairs):
     df = pd.DataFrame(pairs, columns=["q", "s"])
     cells, whole = groups(df, ["q"], "s"), df["s"].tolist()
-    ordered, equal = (sz.anonymity.t_closeness(df, "q", "s", distance=distance) for distance in ("ordered", "equal"))
-    assert ordered == pytest.approx(slow_ordered(cells, whole), abs=1e-9) == sz.anonymity.t_closeness(df, "q", "s")
+    ordered, equal = (
+        sz.theory.anonymity.t_closeness(df, "q", "s", distance=distance) for distance in ("ordered", "equal")
+    )
+    assert (
+        ordered == pytest.approx(slow_ordered(cells, whole), abs=1e-9) == sz.theory.anonymity.t_closeness(df, "q", "s")
+    )
     assert equal == pytest.approx(slow_total_variation(cells, whole), abs=1e-9)
     assert ordered <= equal + 1e-12
 
@@ -177,7 +183,7 @@ def test_the_ordered_distance_moves_surplus_along_the_ranks(pairs):
 @given(frames())
 def test_delta_disclosure_is_the_largest_absolute_log_lift(df):
     joint = sz.JointDistribution.from_frame(df, "illness", QUASI)
-    assert sz.anonymity.delta_disclosure(df, QUASI, "illness") == pytest.approx(
+    assert sz.theory.anonymity.delta_disclosure(df, QUASI, "illness") == pytest.approx(
         float(np.abs(sz.log_lift(joint)).max()), abs=1e-12
     )
 
@@ -186,7 +192,7 @@ def test_delta_disclosure_is_the_largest_absolute_log_lift(df):
 @given(frames())
 def test_beta_likeness_is_the_largest_lift_less_one(df):
     joint = sz.JointDistribution.from_frame(df, "illness", QUASI)
-    assert sz.anonymity.beta_likeness(df, QUASI, "illness") == pytest.approx(
+    assert sz.theory.anonymity.beta_likeness(df, QUASI, "illness") == pytest.approx(
         float(sz.max_lift(joint).max()) - 1, abs=1e-12
     )
 
@@ -196,7 +202,7 @@ def test_beta_likeness_is_the_largest_lift_less_one(df):
 def test_t_closeness_is_the_largest_l1_lift_halved(df):
     """Equal distances: total variation of P(s|x) from P(s), which is half of the l1-lift of the class."""
     joint = sz.JointDistribution.from_frame(df, "illness", QUASI)
-    assert sz.anonymity.t_closeness(df, QUASI, "illness") == pytest.approx(
+    assert sz.theory.anonymity.t_closeness(df, QUASI, "illness") == pytest.approx(
         float(sz.l1_lift(joint).max()) / 2, abs=1e-12
     )
 
@@ -206,7 +212,7 @@ def test_t_closeness_is_the_largest_l1_lift_halved(df):
 def test_a_lift_budget_is_delta_disclosure(df):
     """Symmetric local information privacy of eps and delta-disclosure of eps are one thing for released classes."""
     joint = sz.JointDistribution.from_frame(df, "illness", QUASI)
-    delta = sz.anonymity.delta_disclosure(df, QUASI, "illness")
+    delta = sz.theory.anonymity.delta_disclosure(df, QUASI, "illness")
     assert (sz.LiftBudget.symmetric(1.0).excess(joint) <= 1e-9).all() == (delta <= 1 + 1e-9)
 
 
@@ -215,11 +221,13 @@ def test_a_lift_budget_is_delta_disclosure(df):
 @given(frames())
 def test_the_family_is_ordered_as_its_papers_say(df):
     """1 <= entropy l <= distinct l <= k; alpha >= 1/l; enhanced beta >= beta."""
-    k, distinct = sz.anonymity.k_anonymity(df, QUASI), sz.anonymity.l_diversity(df, QUASI, SENSITIVE)
-    assert 1 - 1e-12 <= sz.anonymity.entropy_l_diversity(df, QUASI, SENSITIVE) <= distinct + 1e-9
+    k, distinct = sz.theory.anonymity.k_anonymity(df, QUASI), sz.theory.anonymity.l_diversity(df, QUASI, SENSITIVE)
+    assert 1 - 1e-12 <= sz.theory.anonymity.entropy_l_diversity(df, QUASI, SENSITIVE) <= distinct + 1e-9
     assert distinct <= k
-    assert sz.anonymity.alpha_k_anonymity(df, QUASI, SENSITIVE).alpha >= 1 / distinct - 1e-12
-    assert sz.anonymity.enhanced_beta_likeness(df, QUASI, "rich") >= sz.anonymity.beta_likeness(df, QUASI, "rich")
+    assert sz.theory.anonymity.alpha_k_anonymity(df, QUASI, SENSITIVE).alpha >= 1 / distinct - 1e-12
+    assert sz.theory.anonymity.enhanced_beta_likeness(df, QUASI, "rich") >= sz.theory.anonymity.beta_likeness(
+        df, QUASI, "rich"
+    )
 
 
 # ----------------------------------------------------------------------------------------- kinds of tables
@@ -232,62 +240,68 @@ def test_counts_give_the_same_figures_as_rows(df):
     counts = ContingencyTable.empty(SENSITIVE, QUASI)
     counts.count(df)
     for others in ("unknown", "known"):
-        assert sz.anonymity.anonymity_profile(counts, others=others) == sz.anonymity.anonymity_profile(
+        assert sz.theory.anonymity.anonymity_profile(counts, others=others) == sz.theory.anonymity.anonymity_profile(
             df, QUASI, SENSITIVE, others=others
         )
-    some = sz.anonymity.anonymity_profile(df, "town", "rich")
-    assert sz.anonymity.anonymity_profile(counts, "town", "rich") == some
+    some = sz.theory.anonymity.anonymity_profile(df, "town", "rich")
+    assert sz.theory.anonymity.anonymity_profile(counts, "town", "rich") == some
 
 
 @pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "pyarrow"])
 def test_every_kind_of_frame_gives_the_same_figures(convert):
     df = sz.datasets.load_titanic()
     arguments = ["class", "sex"], ["survived", "age"]
-    assert sz.anonymity.anonymity_profile(convert(df), *arguments) == sz.anonymity.anonymity_profile(df, *arguments)
+    assert sz.theory.anonymity.anonymity_profile(convert(df), *arguments) == sz.theory.anonymity.anonymity_profile(
+        df, *arguments
+    )
 
 
 def test_neither_row_labels_nor_unused_categories_matter():
     df = sz.datasets.load_titanic()
     odd = df.assign(sex=pd.Categorical(df["sex"], [*df["sex"].unique(), "never"])).set_index(np.arange(len(df)) * 7)
-    assert sz.anonymity.anonymity_profile(odd, "sex", "survived") == sz.anonymity.anonymity_profile(
+    assert sz.theory.anonymity.anonymity_profile(odd, "sex", "survived") == sz.theory.anonymity.anonymity_profile(
         df, "sex", "survived"
     )
 
 
 def test_a_missing_quasi_identifier_is_a_value_and_a_missing_number_has_no_rank():
     df = pd.DataFrame({"q": ["a", "a", None, "b", "b"], "n": [1.0, 2.0, 3.0, np.nan, 2.0]})
-    assert sz.anonymity.k_anonymity(df, "q") == 1
-    assert sz.anonymity.t_closeness(df, "q", "n") == sz.anonymity.t_closeness(df, "q", "n", distance="equal")
-    assert sz.anonymity.l_diversity(df, "q", "n") == 1
+    assert sz.theory.anonymity.k_anonymity(df, "q") == 1
+    assert sz.theory.anonymity.t_closeness(df, "q", "n") == sz.theory.anonymity.t_closeness(
+        df, "q", "n", distance="equal"
+    )
+    assert sz.theory.anonymity.l_diversity(df, "q", "n") == 1
 
 
 def test_two_values_equally_often_are_entropy_2_diverse():
     df = pd.DataFrame({"q": ["a"] * 4, "s": ["x", "y"] * 2})
-    assert sz.anonymity.entropy_l_diversity(df, "q", "s") == pytest.approx(2, abs=1e-12)
+    assert sz.theory.anonymity.entropy_l_diversity(df, "q", "s") == pytest.approx(2, abs=1e-12)
 
 
 def test_weighted_counts_have_shares_but_no_k():
     df = sz.datasets.load_titanic()
     counts = ContingencyTable.empty(["survived"], ["sex"])
     counts.count(df, np.full(len(df), 0.5))
-    assert sz.anonymity.delta_disclosure(counts) == pytest.approx(sz.anonymity.delta_disclosure(df, "sex", "survived"))
+    assert sz.theory.anonymity.delta_disclosure(counts) == pytest.approx(
+        sz.theory.anonymity.delta_disclosure(df, "sex", "survived")
+    )
     with pytest.raises(InvalidParameter, match="weighted"):
-        sz.anonymity.k_anonymity(counts)
+        sz.theory.anonymity.k_anonymity(counts)
 
 
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda df: sz.anonymity.k_anonymity(df), "name the columns"),
-        (lambda df: sz.anonymity.k_anonymity(df, "town"), "no column 'town'"),
-        (lambda df: sz.anonymity.k_anonymity(df, []), "at least one"),
-        (lambda df: sz.anonymity.k_anonymity(df.iloc[:0], "sex"), "no rows"),
-        (lambda df: sz.anonymity.l_diversity(df.iloc[:0], "sex", "age"), "no rows"),
-        (lambda df: sz.anonymity.l_diversity(df, "sex", "sex"), "both a quasi-identifier and sensitive"),
-        (lambda df: sz.anonymity.l_diversity(df, "sex", "age", others="all"), "'unknown' or 'known'"),
-        (lambda df: sz.anonymity.t_closeness(df, "sex", "age", distance="far"), "distance"),
-        (lambda df: sz.anonymity.delta_disclosure(df, "sex", "age", absent="skip"), "absent"),
-        (lambda df: sz.anonymity.recursive_l_diversity(df, "sex", "age", l=0), "l must be a whole number >= 1"),
+        (lambda df: sz.theory.anonymity.k_anonymity(df), "name the columns"),
+        (lambda df: sz.theory.anonymity.k_anonymity(df, "town"), "no column 'town'"),
+        (lambda df: sz.theory.anonymity.k_anonymity(df, []), "at least one"),
+        (lambda df: sz.theory.anonymity.k_anonymity(df.iloc[:0], "sex"), "no rows"),
+        (lambda df: sz.theory.anonymity.l_diversity(df.iloc[:0], "sex", "age"), "no rows"),
+        (lambda df: sz.theory.anonymity.l_diversity(df, "sex", "sex"), "both a quasi-identifier and sensitive"),
+        (lambda df: sz.theory.anonymity.l_diversity(df, "sex", "age", others="all"), "'unknown' or 'known'"),
+        (lambda df: sz.theory.anonymity.t_closeness(df, "sex", "age", distance="far"), "distance"),
+        (lambda df: sz.theory.anonymity.delta_disclosure(df, "sex", "age", absent="skip"), "absent"),
+        (lambda df: sz.theory.anonymity.recursive_l_diversity(df, "sex", "age", l=0), "l must be a whole number >= 1"),
     ],
 )
 def test_bad_questions_are_refused(call, match):
@@ -317,17 +331,19 @@ def test_real_tables_have_pycanons_values(record):
     def same(name, value):
         assert value == pytest.approx(printed[name], rel=1e-12, abs=1e-12), name
 
-    same("k_anonymity", sz.anonymity.k_anonymity(df, quasi))
-    same("alpha", sz.anonymity.alpha_k_anonymity(df, quasi, sensitive, others=others).alpha)
-    same("l_diversity", sz.anonymity.l_diversity(df, quasi, sensitive, others=others))
-    same("entropy_l_diversity", math.floor(sz.anonymity.entropy_l_diversity(df, quasi, sensitive, others=others)))
-    same("t_closeness", sz.anonymity.t_closeness(df, quasi, sensitive, others=others))
-    same("delta_disclosure", sz.anonymity.delta_disclosure(df, quasi, sensitive, absent="ignore", others=others))
-    same("beta_likeness", sz.anonymity.beta_likeness(df, quasi, sensitive, others=others))
+    same("k_anonymity", sz.theory.anonymity.k_anonymity(df, quasi))
+    same("alpha", sz.theory.anonymity.alpha_k_anonymity(df, quasi, sensitive, others=others).alpha)
+    same("l_diversity", sz.theory.anonymity.l_diversity(df, quasi, sensitive, others=others))
+    same(
+        "entropy_l_diversity", math.floor(sz.theory.anonymity.entropy_l_diversity(df, quasi, sensitive, others=others))
+    )
+    same("t_closeness", sz.theory.anonymity.t_closeness(df, quasi, sensitive, others=others))
+    same("delta_disclosure", sz.theory.anonymity.delta_disclosure(df, quasi, sensitive, absent="ignore", others=others))
+    same("beta_likeness", sz.theory.anonymity.beta_likeness(df, quasi, sensitive, others=others))
     capped = []
     for secret in sensitive:
         beside = [name for name in sensitive if name != secret] if others == "known" else []
         rarest = -math.log(df[secret].value_counts(normalize=True).min())
-        capped.append(min(sz.anonymity.beta_likeness(df, [*quasi, *beside], secret), rarest))
+        capped.append(min(sz.theory.anonymity.beta_likeness(df, [*quasi, *beside], secret), rarest))
     same("enhanced_beta_likeness", max(capped))
     assert printed["recursive_c"] in (None, 1, 2)  # whatever the table: the note of recursive_l_diversity says why

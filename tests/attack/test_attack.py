@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 from strategies import joints, joints_and_channels
 
 import sanitize as sz
-from sanitize import attack
+from sanitize.auditing import attack
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter
 from sanitize.report import LeakageReport
 
@@ -297,7 +297,7 @@ def test_linkage_equals_bayes_rule_by_enumeration(data):
     matrix = np.array(cells, float).reshape(n_x, 2)
     matrix /= matrix.sum(axis=1, keepdims=True)
     joint = sz.JointDistribution.from_frame(pd.DataFrame({"s": [0] * len(original), "x": original}), "s", "x")
-    channel = sz.Channel.from_matrix(matrix, joint.public, sz.alphabet.Alphabet(("x",), [0, 1]))
+    channel = sz.Channel.from_matrix(matrix, joint.public, sz.core.alphabet.Alphabet(("x",), [0, 1]))
     released = data.draw(st.lists(st.integers(0, 1), min_size=len(original), max_size=len(original)))
     frames = pd.DataFrame({"x": original}), pd.DataFrame({"x": released})
     found = attack.link(*frames, channel, positions=range(len(original)))
@@ -324,7 +324,7 @@ def test_the_expected_success_of_linkage_is_what_is_seen_on_average():
     for _ in range(300):
         x = np.concatenate([[0, 1, 2], rng.integers(0, 3, 27)])
         frame = pd.DataFrame({"x": x})
-        alphabet = sz.alphabet.Alphabet(("x",), [0, 1, 2])
+        alphabet = sz.core.alphabet.Alphabet(("x",), [0, 1, 2])
         named = channel.renamed(alphabet, alphabet)
         found = attack.link(frame, pd.DataFrame({"x": named.sample(x, rng)}), named, positions=range(30))
         differences.append(found.after.observed - found.after.expected)
@@ -350,7 +350,7 @@ def test_merging_everything_leaves_linkage_a_guess_and_the_identity_leaves_it_as
     alphabet = sz.JointDistribution.from_frame(df, "s", "x").public
     same = attack.link(df[["x"]], df[["x"]], sz.Channel.identity(N_X, alphabet), positions=range(300))
     assert same.after == same.before
-    one = sz.Channel.merge([0] * N_X, alphabet, sz.alphabet.Alphabet(("x",), [0]))
+    one = sz.Channel.merge([0] * N_X, alphabet, sz.core.alphabet.Alphabet(("x",), [0]))
     found = attack.link(df[["x"]], pd.DataFrame({"x": [0] * 300}), one, positions=range(300))
     assert found.after.expected == pytest.approx(1 / 300) == pytest.approx(found.after.observed)
     assert found.after.unique == 0
@@ -387,7 +387,7 @@ def results():
         attack.infer(released, df["s"]),
         attack.check(report, released, df["s"]),
         attack.link(df[["x"]], released, channel, positions=range(300)),
-        sz.anonymity.anonymity_profile(df, "x", "s"),
+        sz.theory.anonymity.anonymity_profile(df, "x", "s"),
     ]
 
 

@@ -15,7 +15,7 @@ FILES = {path.stem: path for path in (ROOT / "docs" / "_static" / "break").glob(
 MINE = """
 import sanitize as sz
 
-class Mine(sz.attack.Attack):
+class Mine(sz.auditing.attack.Attack):
     title, question = "Mine", "Is it any good?"
 
     def score(self, scene):

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sanitize as sz
-from sanitize import attack
-from sanitize.attack._check import _kl
+from sanitize.auditing import attack
+from sanitize.auditing.attack._check import _kl
 from sanitize.errors import InvalidParameter
 from sanitize.report import LeakageReport
 
@@ -88,7 +88,7 @@ def test_honest_releases_pass_fifty_times_out_of_fifty():
 def test_order_of_rows_inside_a_merged_group_is_caught():
     """All symbols are merged, so the report says 0; but the table was sorted by S and the rows keep their order."""
     df = table(0).sort_values("s", kind="stable", ignore_index=True)
-    merged = sz.frame.release(df, sz.Watchdog(0.0, sensitive="s", public=["x"], random_state=0))
+    merged = sz.frames.release(df, sz.Watchdog(0.0, sensitive="s", public=["x"], random_state=0))
     report = sz.last_report(merged)
     assert report.summary["mutual_information"] == pytest.approx(0, abs=1e-12)
     assert attack.check(report, merged, df["s"], rows="shuffle").ok
@@ -116,7 +116,7 @@ def test_a_reused_key_is_caught_by_both_releases_together():
     rows, columns = np.indices((k, k))
     one, two = noise[(columns - rows) % k], noise[(columns - 2 * rows) % k]
     joint = sz.JointDistribution.from_frame(df, "s", "x")
-    pairs = sz.alphabet.Alphabet(("a", "b"), list(itertools.product(range(k), range(k))))
+    pairs = sz.core.alphabet.Alphabet(("a", "b"), list(itertools.product(range(k), range(k))))
     both = sz.Channel.from_matrix((one[:, :, None] * two[:, None, :]).reshape(k, k * k), joint.public, pairs)
     report = LeakageReport.measure(joint, both)
 
@@ -156,7 +156,7 @@ def test_symbols_drawn_inside_bins_are_not_taken_for_strangers():
     """The report speaks of intervals, the rows hold numbers: the distribution cannot be compared, the attack can."""
     rng = np.random.default_rng(0)
     df = pd.DataFrame({"age": rng.normal(40, 10, 1500), "ill": rng.integers(0, 2, 1500)})
-    released = sz.frame.release(
+    released = sz.frames.release(
         df, sz.Watchdog(1.0, sensitive="ill", public="age", bins={"age": [18, 35, 50, 65, 100]}, random_state=0)
     )
     found = attack.check(sz.last_report(released), released, df["ill"])

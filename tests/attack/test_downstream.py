@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
 import sanitize as sz
-from sanitize.attack._downstream import _areas
+from sanitize.auditing.attack._downstream import _areas
 from sanitize.errors import ColumnError, InvalidParameter
 
 MODEL = DecisionTreeClassifier(max_depth=4, random_state=0)
@@ -63,12 +63,12 @@ def test_the_spread_of_areas_is_their_standard_error():
 
 
 def test_a_release_that_is_the_table_is_as_good_and_noise_is_worth_nothing():
-    same = sz.attack.downstream(DF, DF, "pay", fresh=FRESH, rows="keep", estimator=MODEL)
+    same = sz.auditing.attack.downstream(DF, DF, "pay", fresh=FRESH, rows="keep", estimator=MODEL)
     assert same.difference == 0
     assert same.raw > 0.75
     assert (same.question, same.columns) == ("whether 'pay' is above its median", ("age", "town", "job"))
     assert (same.own, same.ignores_rows) == (1.0, False)
-    nothing = sz.attack.downstream(DF, noise(DF), "pay", fresh=FRESH, rows="keep", estimator=MODEL)
+    nothing = sz.auditing.attack.downstream(DF, noise(DF), "pay", fresh=FRESH, rows="keep", estimator=MODEL)
     assert nothing.worse
     assert nothing.released == pytest.approx(0.5, abs=0.12)
     assert nothing.kept < 0.25
@@ -87,12 +87,14 @@ def test_a_release_that_ignores_its_rows_is_shown_as_such(kind):
     else:
         settings = {"sensitive": "ill", "n_classes": 1, "random_state": 0}
         released = sz.LatentClassRelease(1.0, **settings).fit_transform(DF.assign(ill=rng.random(len(DF)) < 0.2))
-    found = sz.attack.downstream(DF, released, "pay", fresh=FRESH, rows="keep", estimator=MODEL)
+    found = sz.auditing.attack.downstream(DF, released, "pay", fresh=FRESH, rows="keep", estimator=MODEL)
     assert found.released == pytest.approx(found.raw, abs=0.03)
     assert found.released == pytest.approx(found.ignoring, abs=0.03)
     assert found.ignores_rows
     assert "says nothing measurable of its own person's 'pay'" in str(found)
-    linked = sz.attack.downstream(DF, DF.assign(town=released["town"].to_numpy()), "pay", fresh=FRESH, rows="keep")
+    linked = sz.auditing.attack.downstream(
+        DF, DF.assign(town=released["town"].to_numpy()), "pay", fresh=FRESH, rows="keep"
+    )
     assert not linked.ignores_rows
 
 
@@ -106,13 +108,15 @@ def test_a_sanitizer_is_fitted_without_the_rows_that_it_is_tested_on():
             seen.append(X)
             return super().fit(X, y, **more)
 
-    found = sz.attack.downstream(df, Watched(budget, sensitive="ill", random_state=0), "job", cv=3, estimator=MODEL)
+    found = sz.auditing.attack.downstream(
+        df, Watched(budget, sensitive="ill", random_state=0), "job", cv=3, estimator=MODEL
+    )
     assert [len(table) for table in seen] == [2000] * 3
     assert found.n_rows == 3000
     assert found.columns == ("age", "town", "pay")
     assert 0.6 < found.released < found.raw
     assert found.own > found.ignoring - 0.1
-    again = sz.attack.downstream(
+    again = sz.auditing.attack.downstream(
         pl.from_pandas(df), Watched(budget, sensitive="ill", random_state=0), "job", cv=3, estimator=MODEL
     )
     assert again == found
@@ -121,9 +125,11 @@ def test_a_sanitizer_is_fitted_without_the_rows_that_it_is_tested_on():
 def test_rows_may_be_shuffled_and_frames_of_either_kind():
     rng = np.random.default_rng(4)
     released = DF.iloc[rng.choice(len(DF), len(DF))].assign(age=lambda df: df["age"] + rng.integers(-8, 9, len(df)))
-    plain = sz.attack.downstream(DF, released, "job", fresh=FRESH, estimator=MODEL)
+    plain = sz.auditing.attack.downstream(DF, released, "job", fresh=FRESH, estimator=MODEL)
     shuffled = pl.from_pandas(released.sample(frac=1, random_state=0))
-    mixed = sz.attack.downstream(pl.from_pandas(DF), shuffled, "job", fresh=pl.from_pandas(FRESH), estimator=MODEL)
+    mixed = sz.auditing.attack.downstream(
+        pl.from_pandas(DF), shuffled, "job", fresh=pl.from_pandas(FRESH), estimator=MODEL
+    )
     assert mixed.raw == plain.raw
     assert mixed.released == pytest.approx(plain.released, abs=0.03)
     assert plain.question == "'job'"
@@ -132,18 +138,18 @@ def test_rows_may_be_shuffled_and_frames_of_either_kind():
 
 
 def test_fresh_rows_are_tested_on_alone_and_rows_in_order_lend_their_target():
-    strict = sz.attack.downstream(DF, noise(DF), "pay", fresh=FRESH, estimator=MODEL)
+    strict = sz.auditing.attack.downstream(DF, noise(DF), "pay", fresh=FRESH, estimator=MODEL)
     assert strict.n_rows == 1000
     assert strict.worse
     model = MODEL.fit(DF[["age"]].rank(method="dense"), DF["pay"] > DF["pay"].median())
     truth = FRESH["pay"] > DF["pay"].median()
-    by_hand = sz.attack.downstream(DF, DF, "pay", columns=["age"], fresh=FRESH, estimator=MODEL)
+    by_hand = sz.auditing.attack.downstream(DF, DF, "pay", columns=["age"], fresh=FRESH, estimator=MODEL)
     ranks = np.searchsorted(np.sort(DF["age"].unique()), FRESH[["age"]]) + 1
     expected = roc_auc_score(truth, model.predict_proba(pd.DataFrame(ranks, columns=["age"]))[:, 1])
     assert by_hand.raw == pytest.approx(expected, abs=2e-2)
     # The AUC of a model that learned nothing varies by 0.12 over seeds.
     settings = {"fresh": FRESH, "rows": "keep", "estimator": MODEL, "random_state": 3}
-    lent = sz.attack.downstream(DF, DF[["age", "town"]], "pay", **settings)
+    lent = sz.auditing.attack.downstream(DF, DF[["age", "town"]], "pay", **settings)
     assert lent.released == pytest.approx(lent.raw, abs=0.02)
     assert lent.ignoring == pytest.approx(0.5, abs=0.12)
 
@@ -153,7 +159,9 @@ def test_two_samples_of_one_source_seldom_look_different():
     false_alarms = 0
     for seed in range(30):
         one, another, fresh = (people(400, seed=3 * seed + k) for k in range(3))
-        found = sz.attack.downstream(one, another, "pay", fresh=fresh, estimator=LogisticRegression(max_iter=500))
+        found = sz.auditing.attack.downstream(
+            one, another, "pay", fresh=fresh, estimator=LogisticRegression(max_iter=500)
+        )
         false_alarms += not found.interval[0] <= 0 <= found.interval[1]
     # The interval is that of these two models on other rows, and models of 400 rows differ by themselves.
     assert false_alarms <= 15
@@ -165,13 +173,13 @@ def test_a_class_of_one_row_among_very_many_is_learned_from():
     df = people(10_500)
     df["town"] = df["town"].astype(object)
     df.loc[0, "town"] = "lonely"
-    found = sz.attack.downstream(df, df.sample(frac=1, random_state=0), "town", fresh=people(500, seed=9))
+    found = sz.auditing.attack.downstream(df, df.sample(frac=1, random_state=0), "town", fresh=people(500, seed=9))
     assert found.released == pytest.approx(found.raw, abs=0.02)
 
 
 @pytest.mark.slow
 def test_the_default_model_and_the_words():
-    found = sz.attack.downstream(DF[:1200], noise(DF), "job", fresh=FRESH)
+    found = sz.auditing.attack.downstream(DF[:1200], noise(DF), "job", fresh=FRESH)
     assert found.model == "HistGradientBoostingClassifier"
     text = str(found)
     assert "worse than" in text
@@ -201,4 +209,4 @@ def test_the_default_model_and_the_words():
 def test_what_cannot_be_compared_is_refused(change, error, words):
     settings = {"df": DF, "released": DF, "target": "pay", "fresh": FRESH, "estimator": MODEL} | change
     with pytest.raises(error, match=words):
-        sz.attack.downstream(**settings)
+        sz.auditing.attack.downstream(**settings)

@@ -18,17 +18,17 @@ from judge_cases import apart, bootstrap, people, split
 from scipy.stats import binom
 
 import sanitize as sz
-from sanitize._tables.frame import Table, stack_rows
-from sanitize.attack import Attack, judge
-from sanitize.attack._cast import Cast
-from sanitize.attack._compared import APART, RELEASED, ComparedTables, meanings
-from sanitize.attack._family import FAMILY
-from sanitize.attack._scene import TARGETS
-from sanitize.attack._search import Search, _distances
-from sanitize.attack._simultaneous import compare
+from sanitize.auditing.attack import Attack, judge
+from sanitize.auditing.attack._cast import Cast
+from sanitize.auditing.attack._compared import APART, RELEASED, ComparedTables, meanings
+from sanitize.auditing.attack._family import FAMILY
+from sanitize.auditing.attack._scene import TARGETS
+from sanitize.auditing.attack._search import Search, _distances
+from sanitize.auditing.attack._simultaneous import compare
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseRefuted
 from sanitize.report import AttackResult
 from sanitize.report._judgement_form import JUDGEMENT
+from sanitize.tables.frame import Table, stack_rows
 
 SHARES = ("Copies", "Copies of one person", "Linkability", "The rest of a record")
 NEAREST = ("Nearest row", "Calibrated nearest row")
@@ -872,7 +872,7 @@ def test_a_page_escapes_names_of_columns():
 def test_a_report_carries_it_for_its_owner_only():
     table, others = split(0)
     sanitizer = sz.LatentClassRelease(sz.LiftBudget(lower=1.5, upper=1), sensitive="secret", random_state=0)
-    released = sz.frame.release(table, sanitizer)
+    released = sz.frames.release(table, sanitizer)
     judgement = judge(bootstrap(table), table, outsiders=others, sensitive="secret")
     report = sz.last_report(released).with_findings(judgement)
     assert not report.ok

@@ -13,10 +13,10 @@ from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
 import sanitize as sz
-from sanitize._tables.frame import Table
-from sanitize.attack import infer, leave_one_out
-from sanitize.attack._features import features_of
+from sanitize.auditing.attack import infer, leave_one_out
+from sanitize.auditing.attack._features import features_of
 from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.tables.frame import Table
 
 
 def guess(rows, y, n_s):

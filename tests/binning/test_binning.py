@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import sanitize as sz
-from sanitize.binning import Bins
-from sanitize.parquet import release_file
+from sanitize.core.binning import Bins
+from sanitize.engines.parquet import release_file
 from sanitize.transformers import SubsetMerging
 
 SMALLEST, LARGEST, LARGEST_UNSIGNED = -(2**63), 2**63 - 1, 2**64 - 1

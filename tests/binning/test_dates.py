@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import sanitize as sz
-from sanitize._files.declared import Misfit, plain, read
-from sanitize.binning import STEPS, AnyBins, DateBins, as_seconds, by_step
+from sanitize._util.declared import Misfit, plain, read
+from sanitize.core.binning import STEPS, AnyBins, DateBins, as_seconds, by_step
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError
 
 DAYS = [dt.date(1, 1, 1), dt.date(1899, 12, 31), dt.date(1969, 12, 31), dt.date(1970, 1, 1), dt.date(2000, 2, 29), None]

@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from sanitize import bounds as bd
-from sanitize import measures as ms
-from sanitize.budgets import AlphaLiftBudget, LDPBudget, LiftBudget
-from sanitize.errors import InvalidParameter
-from sanitize.joint import JointDistribution
-from sanitize.lifts import (
+from sanitize.core import bounds as bd
+from sanitize.core import measures as ms
+from sanitize.core.budgets import AlphaLiftBudget, LDPBudget, LiftBudget
+from sanitize.core.joint import JointDistribution
+from sanitize.core.lifts import (
     alpha_lift,
     alpha_lift_inverse,
     alpha_of,
@@ -31,6 +30,7 @@ from sanitize.lifts import (
     max_log_lift,
     min_log_lift,
 )
+from sanitize.errors import InvalidParameter
 
 mpmath.mp.dps = 60
 INF = math.inf

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import sanitize as sz
-from sanitize.bounds import max_lift_from_min_lift, min_lift_from_max_lift
+from sanitize.core.bounds import max_lift_from_min_lift, min_lift_from_max_lift
+from sanitize.core.lifts import max_lift, min_lift
 from sanitize.errors import InvalidParameter
-from sanitize.lifts import max_lift, min_lift
 
 
 @given(st.lists(st.floats(0.02, 1.0), min_size=2, max_size=6), st.floats(1.0, 8.0), st.floats(0.0, 1.0))

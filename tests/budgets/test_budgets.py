@@ -17,8 +17,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sanitize.bounds import implied_bounds
-from sanitize.budgets import (
+from sanitize.core.bounds import implied_bounds
+from sanitize.core.budgets import (
     AlphaLiftBudget,
     Budget,
     Chi2LiftBudget,
@@ -30,9 +30,9 @@ from sanitize.budgets import (
     TotalVariationBudget,
     budget_words,
 )
+from sanitize.core.joint import JointDistribution
+from sanitize.core.lifts import lift
 from sanitize.errors import InvalidBudget
-from sanitize.joint import JointDistribution
-from sanitize.lifts import lift
 
 TWO_SIDED = [LiftBudget, L1LiftBudget, Chi2LiftBudget, functools.partial(AlphaLiftBudget, 2)]
 ONE_EMPTY_CELL = JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])

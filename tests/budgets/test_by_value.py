@@ -15,9 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sanitize as sz
-from sanitize.budgets import budget_from_dict, budget_to_dict, budget_words, limited, limits_for, limits_seen, loosest
+from sanitize.core.budgets import (
+    budget_from_dict,
+    budget_to_dict,
+    budget_words,
+    limited,
+    limits_for,
+    limits_seen,
+    loosest,
+)
 from sanitize.errors import InvalidBudget
-from sanitize.ledger import UnitLedger
+from sanitize.over_time import UnitLedger
 
 SECRETS = ("flu", "hiv", "none")
 BUDGET = sz.LiftBudget(at_most={"hiv": 1.1, "*": 2}, at_least=0.5)
@@ -165,7 +173,7 @@ def test_it_is_a_frozen_value() -> None:
     assert BUDGET.at_most["hiv"] == 1.1
     with pytest.raises(AttributeError):
         BUDGET.upper = 1.0
-    assert isinstance(BUDGET, sz.budgets.Budget)
+    assert isinstance(BUDGET, sz.core.budgets.Budget)
 
 
 def test_its_plain_values_come_back() -> None:
@@ -195,7 +203,9 @@ def test_words_give_the_ends_and_no_name() -> None:
     assert budget_words(free) == "no limit (lift budget with both bounds infinite)"
     assert "hiv" in BUDGET._repr_html_()
     assert loosest(BUDGET) == sz.LiftBudget(at_most=2, at_least=0.5)
-    assert sz.bounds.implied_bounds(BUDGET) == sz.bounds.implied_bounds(sz.LiftBudget(at_most=2, at_least=0.5))
+    assert sz.core.bounds.implied_bounds(BUDGET) == sz.core.bounds.implied_bounds(
+        sz.LiftBudget(at_most=2, at_least=0.5)
+    )
 
 
 @pytest.fixture(scope="module")

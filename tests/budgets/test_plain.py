@@ -6,9 +6,9 @@ import math
 import pytest
 
 import sanitize as sz
-from sanitize._files.declared import Misfit, plain, read
-from sanitize.binning import AnyBins, Bins, Grid
-from sanitize.budgets import (
+from sanitize._util.declared import Misfit, plain, read
+from sanitize.core.binning import AnyBins, Bins, Grid
+from sanitize.core.budgets import (
     BUDGETS,
     SYMBOL_BUDGETS,
     CapacityBudget,

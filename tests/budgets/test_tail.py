@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import sanitize as sz
-from sanitize.budgets import CVaRLiftBudget, LDPBudget, PMLEnvelopeBudget, budget_words
-from sanitize.budgets._capacity import tail_means
+from sanitize.core.budgets import CVaRLiftBudget, LDPBudget, PMLEnvelopeBudget, budget_words
+from sanitize.core.budgets._capacity import tail_means
+from sanitize.core.joint import JointDistribution
+from sanitize.core.lifts import lift, pml_envelope
 from sanitize.errors import InvalidBudget
-from sanitize.joint import JointDistribution
-from sanitize.lifts import lift, pml_envelope
 from sanitize.mechanisms import tail_merging
 
 DELTAS = st.sampled_from([0.0, 1e-9, 0.01, 0.05, 0.2, 0.5, 0.9, 1.0])
@@ -151,7 +151,7 @@ def test_it_holds_for_each_secret_by_itself_and_not_for_any_of_them_at_once():
     distribution = JointDistribution.from_matrix([[0.1, 0, 0.4], [0, 0.1, 0.4]])
     budget = CVaRLiftBudget(math.log(1.9), 0.12)
     assert (budget.excess(distribution) <= 0).all()
-    beyond = sz.lifts.lift(distribution) > 1.9
+    beyond = sz.core.lifts.lift(distribution) > 1.9
     assert beyond @ distribution.p_x == pytest.approx([0.1, 0.1])  # of each secret
     assert beyond.any(axis=0) @ distribution.p_x == pytest.approx(0.2)  # of either
     assert "no single sensitive value" in budget_words(budget)

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import linprog
 
-from sanitize.capacity import _blahut_arimoto as _blahut
-from sanitize.capacity import channel_capacity, dp_information_bound
-from sanitize.capacity._blahut_arimoto import ChainKernel, solve
-from sanitize.channel import Channel
-from sanitize.channel._matrix import ReducedChannel
-from sanitize.channel._stage import Stage
+from sanitize.core.capacity import _blahut_arimoto as _blahut
+from sanitize.core.capacity import channel_capacity, dp_information_bound
+from sanitize.core.capacity._blahut_arimoto import ChainKernel, solve
+from sanitize.core.channel import Channel
+from sanitize.core.channel._matrix import ReducedChannel
+from sanitize.core.channel._stage import Stage
+from sanitize.core.measures import ldp_epsilon
 from sanitize.errors import InvalidChannel, InvalidParameter
-from sanitize.measures import ldp_epsilon
 from sanitize.mechanisms import randomized_response
 
 SLACK = 1e-12  # rounding allowed to a theorem

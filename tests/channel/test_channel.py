@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import sanitize as sz
-from sanitize.alphabet import Alphabet
-from sanitize.channel import Channel
-from sanitize.channel._stage import SCALE, Stage
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.channel import Channel
+from sanitize.core.channel._stage import SCALE, Stage
+from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidChannel
-from sanitize.joint import JointDistribution
 
 HALF = [[0.75, 0.25], [0.25, 0.75]]
 LARGE = 100_000
@@ -330,7 +330,7 @@ def test_randomized_response_over_many_symbols_is_linear_and_matches_its_closed_
 
     def measure():
         channel = sz.randomized_response(LARGE, 1.0)
-        return channel, sz.measures.utility(joint, channel), sz.ldp_epsilon(channel), joint.push(channel)
+        return channel, sz.core.measures.utility(joint, channel), sz.ldp_epsilon(channel), joint.push(channel)
 
     (channel, kept, epsilon, released), peak = _peak_megabytes(measure)
     assert peak < 200
@@ -351,7 +351,7 @@ def test_resampling_inside_groups_of_many_symbols_is_linear_and_matches_its_clos
     def measure():
         merged = Channel.merge(labels)
         channel = merged.then(merged.reversed(p_x))
-        return channel, sz.measures.utility(joint, channel), sz.ldp_epsilon(channel), joint.push(channel)
+        return channel, sz.core.measures.utility(joint, channel), sz.ldp_epsilon(channel), joint.push(channel)
 
     (channel, kept, epsilon, released), peak = _peak_megabytes(measure)
     assert peak < 200
@@ -371,13 +371,13 @@ def test_randomized_response_after_merging_is_measured_in_linear_memory():
 
 
 def test_merging_after_randomized_response_is_measured_in_linear_memory(monkeypatch):
-    from sanitize.channel import _matrix as _rows
+    from sanitize.core.channel import _matrix as _rows
 
     monkeypatch.setattr(_rows, "CHANNEL_CELLS", 0)  # take the route of large alphabets at a size that stays cheap
     n = 2000
     channel = sz.randomized_response(n, 2.0).then(Channel.merge(np.arange(n) // 2))
     joint = _uniform_joint(n)
-    (kept, epsilon), peak = _peak_megabytes(lambda: (sz.measures.utility(joint, channel), sz.ldp_epsilon(channel)))
+    (kept, epsilon), peak = _peak_megabytes(lambda: (sz.core.measures.utility(joint, channel), sz.ldp_epsilon(channel)))
     scale = math.exp(2.0) + n - 1
     mine, theirs = (math.exp(2.0) + 1) / scale, 2 / scale
     expected = math.log(n / 2) + mine * math.log(mine) + (n / 2 - 1) * theirs * math.log(theirs)
@@ -387,13 +387,13 @@ def test_merging_after_randomized_response_is_measured_in_linear_memory(monkeypa
 
 
 def test_large_two_stage_entropies_agree_with_the_dense_route(monkeypatch):
-    from sanitize.channel import _matrix as _rows
+    from sanitize.core.channel import _matrix as _rows
 
     joint = JointDistribution.from_matrix(np.arange(1, 601)[None, :] / (600 * 601 / 2))
     channel = sz.randomized_response(600, 3.0)
-    dense = sz.measures.utility(joint, channel), sz.ldp_epsilon(channel)
+    dense = sz.core.measures.utility(joint, channel), sz.ldp_epsilon(channel)
     monkeypatch.setattr(_rows, "CHANNEL_CELLS", 0)
-    assert_allclose((sz.measures.utility(joint, channel), sz.ldp_epsilon(channel)), dense, rtol=1e-12)
+    assert_allclose((sz.core.measures.utility(joint, channel), sz.ldp_epsilon(channel)), dense, rtol=1e-12)
 
 
 def test_integers_of_randomized_response_survive_json_exactly():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize.channel import Channel
+from sanitize.core.channel import Channel
 from sanitize.errors import InvalidChannel
 
 JOINT = sz.JointDistribution.from_matrix(np.array([[0.2, 0.1, 0.1, 0.1], [0.05, 0.15, 0.2, 0.1]]))

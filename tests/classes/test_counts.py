@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
-from sanitize.classes import pair_overlaps
-from sanitize.classes._counts import chosen_pairs
+from sanitize.core.profiles import chosen_pairs
+from sanitize.release.classes import pair_overlaps
 
 
 @pytest.mark.slow

@@ -15,12 +15,12 @@ from scipy.stats import chisquare
 from threadpoolctl import threadpool_limits
 
 import sanitize as sz
-from sanitize._files.declared import Misfit, plain, read, sealed
-from sanitize._limits import BLOCK_ROWS
-from sanitize.classes import UNIT, LatentClassModel, couple_classes
-from sanitize.classes._integers import STEPS, draw_states, powers_of_two
-from sanitize.classes._mixture import Mixture
+from sanitize._util.declared import Misfit, plain, read, sealed
+from sanitize._util.limits import BLOCK_ROWS
 from sanitize.errors import ColumnError
+from sanitize.release.classes import UNIT, LatentClassModel, couple_classes
+from sanitize.release.classes._integers import STEPS, draw_states, powers_of_two
+from sanitize.release.classes._mixture import Mixture
 
 KEY = sz.NoiseKey(bytes(range(32)))
 RARE = 1e-6  # rate of false alarms of each statistical test below; all seeds are fixed

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from commands_cases import assert_line, left_in
 
-from sanitize.ledger import UnitLedger
+from sanitize.over_time import UnitLedger
 
 SETTINGS = ("-s", "ill", "-x", "town", "--lower", "1", "--upper", "0.5", "--unit", "who", "--ledger", "who.units")
 POLICY = """

@@ -17,7 +17,7 @@ from cli_cases import USUAL, assert_one_line, left_in, table
 
 import sanitize as sz
 from sanitize.__main__ import main
-from sanitize.parquet import audit_file, plan_file
+from sanitize.engines.parquet import audit_file, plan_file
 from sanitize.transformers import RandomizedResponse, SubsetMerging, Watchdog
 
 # ------------------------------------------------------------------------------------ the program itself
@@ -139,7 +139,7 @@ def test_lower_and_upper_are_the_bounds_of_the_budget(source, tmp_path, run):
 def test_every_setting_reaches_the_sanitizer(source, tmp_path, run, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "sanitize.parquet.release_file",
+        "sanitize.engines.parquet.release_file",
         lambda *args, **settings: seen.append((args, settings)) or audit_file(source, ["illness"], ["town"]),
     )
     argv = [
@@ -255,7 +255,7 @@ def test_warnings_are_one_line_on_stderr(source, tmp_path, run, monkeypatch):
             warnings.showwarning(UserWarning("mind the gap"), UserWarning, "file.py", 3)
         return audit_file(source, ["illness"], ["town"])
 
-    monkeypatch.setattr("sanitize.parquet.release_file", warns)
+    monkeypatch.setattr("sanitize.engines.parquet.release_file", warns)
     code, out, err = run("release", source, "-o", tmp_path / "out.parquet", *USUAL)
     assert code == 0
     assert out

@@ -18,9 +18,9 @@ import pytest
 from commands_cases import POLICY, SETTINGS, START, as_csv, assert_line, command, left_in, table
 
 import sanitize as sz
-from sanitize.parquet import plan_file, release_file
+from sanitize.auditing.verify import verify_file
+from sanitize.engines.parquet import plan_file, release_file
 from sanitize.transformers import SubsetMerging, Watchdog
-from sanitize.verify import verify_file
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_a_plan_is_the_report_and_the_curve_and_writes_nothing(place, run):
     sanitizer = SubsetMerging(sz.LiftBudget(lower=1.5, upper=0.5), sensitive=["illness"], public=["town", "floor"])
     same = plan_file("raw.parquet", sanitizer)
     budgets = [sz.LiftBudget(lower=1.5 * k, upper=0.5 * k) for k in (0.25, 0.5, 1, 2, 4)]
-    curve = sz.suggestion.tradeoff_curve(sanitizer._joint, sz.subset_merging, budgets)
+    curve = sz.release.choosing.tradeoff_curve(sanitizer._joint, sz.subset_merging, budgets)
     recommended, rest = out.split("\n\n", 1)
     assert rest.startswith(f"{same.to_text()}\n\nKept of each column: town ")
     assert f"guessing.\n\n{curve.to_text(chosen=curve[2])}\n\nkept, in %, within " in rest
@@ -334,10 +334,10 @@ ARGV = {
 }
 
 CALLS = {
-    "audit": "sanitize.parquet.audit_file",
+    "audit": "sanitize.engines.parquet.audit_file",
     "plan": "sanitize.policy.make_plan",
-    "release": "sanitize.parquet.release_file",
-    "verify": "sanitize.verify.verify_file",
+    "release": "sanitize.engines.parquet.release_file",
+    "verify": "sanitize.auditing.verify.verify_file",
     "report": "sanitize.report.LeakageReport.from_json",
     "init": "sanitize.cli._policy_skeleton.skeleton",
 }
@@ -419,7 +419,7 @@ def test_progress_is_for_terminals_and_for_those_who_wait(place, run, bars, monk
 
 
 def test_nobody_is_told_outside_the_block():
-    from sanitize._progress import advance, told
+    from sanitize._util.progress import advance, told
 
     seen = []
     with told(seen.append):
@@ -455,7 +455,7 @@ def policy_of_line(policy_of, mechanism: str):
 def test_a_release_hands_over_its_channel_only_when_asked(place, run):
     assert run("release", "raw.parquet", "-o", "released.parquet", *SETTINGS, "--channel", "channel.json")[0] == 0
     assert left_in(place) == sorted(["channel.json", "released.parquet", *START])
-    found = sz.analyze.table(pq.read_table("released.parquet"), "channel.json", ["town", "floor"])
+    found = sz.auditing.analyze.table(pq.read_table("released.parquet"), "channel.json", ["town", "floor"])
     assert abs(found.estimate.sum() - 1) < 1e-9
     assert "SECRET" not in (place / "channel.json").read_text()
 

@@ -13,8 +13,8 @@ from commands_cases import POLICY, assert_line, left_in, table
 from report_cases import Page
 
 import sanitize as sz
+from sanitize.auditing.verify import Verification
 from sanitize.errors import SourceError
-from sanitize.verify import Verification
 
 PAPERS = ["dossier.croissant.json", "dossier.html", "dossier.intoto.json"]
 ASKED = ["--released", "out.parquet", "-p", "policy.toml"]
@@ -250,7 +250,7 @@ def test_findings_are_adversarial_tests(place, run):
     policy = sz.Policy.read("policy.toml")
     source = pq.read_table("raw.parquet").to_pandas()
     report = policy.sanitizer().fit(source).report_
-    found = sz.attack.link(source[["town", "floor"]], released, policy.sanitizer().fit(source).channel_)
+    found = sz.auditing.attack.link(source[["town", "floor"]], released, policy.sanitizer().fit(source).channel_)
     report.with_findings(found).to_json("attacked.json")
     assert run("report", "attacked.json", "--dossier", "d.md", *ASKED)[0] == 0
     assert "Tried on the release: An adversary who knows" in (place / "d.md").read_text()

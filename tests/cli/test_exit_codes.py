@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from cli_cases import USUAL, assert_one_line, left_in, table
 
-from sanitize.channel import Channel
+from sanitize.core.channel import Channel
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_3_not_enough_memory_is_said_in_words(source, tmp_path, run, monkeypatch
     def hungry(*_, **__):
         raise MemoryError("SECRET")
 
-    monkeypatch.setattr("sanitize.parquet.release_file", hungry)
+    monkeypatch.setattr("sanitize.engines.parquet.release_file", hungry)
     code, _, err = run("release", source, "-o", tmp_path / "out.parquet", *USUAL)
     assert code == 3
     assert_one_line(err, "not enough memory")
@@ -149,7 +149,7 @@ def test_4_a_full_disk_is_one_line(source, tmp_path):
     """The writer must not complain again when it is thrown away, so this runs apart."""
     program = (
         "import sys\n"
-        "from sanitize.parquet._writers import ReleaseWriter\n"
+        "from sanitize.engines.parquet._writers import ReleaseWriter\n"
         "def full(*_):\n"
         "    raise OSError(28, 'No space left on device')\n"
         "ReleaseWriter.write = full\n"
@@ -167,7 +167,7 @@ def test_5_an_internal_error_names_its_kind_only_and_v_gives_the_traceback(sourc
     def broken(*_, **__):
         raise ZeroDivisionError("row 17 holds SECRET_ill")
 
-    monkeypatch.setattr("sanitize.parquet.release_file", broken)
+    monkeypatch.setattr("sanitize.engines.parquet.release_file", broken)
     code, out, err = run("release", source, "-o", tmp_path / "out.parquet", *USUAL)
     assert (code, out) == (5, "")
     assert_one_line(err, "internal error (ZeroDivisionError)", "-v")
@@ -187,7 +187,7 @@ def test_v_gives_the_traceback_of_an_ordinary_error_too(source, run):
 
 SLOW = """
 import sys, time
-from sanitize.parquet._writers import ReleaseWriter
+from sanitize.engines.parquet._writers import ReleaseWriter
 if "named" in sys.argv[1]:
     import os
     del os.O_TMPFILE

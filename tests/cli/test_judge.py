@@ -194,9 +194,9 @@ def test_a_release_is_held_back_by_what_was_promised_alone(files, run, monkeypat
         "sentence": ".",
     }
     refuting = AttackResult("Worst", claim=claim, people=0.9, outsiders=0.1, interval=(0.7, 0.9), **common)
-    judge = sz.attack.judge
+    judge = sz.auditing.attack.judge
     monkeypatch.setattr(
-        sz.attack, "judge", lambda *tables, **more: replace(judge(*tables, **more), results=(refuting,))
+        sz.auditing.attack, "judge", lambda *tables, **more: replace(judge(*tables, **more), results=(refuting,))
     )
     code_found, _, err = run(*releasing(files, CLASSES, "--judge", files / "others.csv"))
     assert code_found == code

@@ -12,7 +12,7 @@ import pytest
 from commands_cases import POLICY, SETTINGS, assert_line, table
 
 import sanitize as sz
-from sanitize._files.sealed_text import digest_of
+from sanitize._util.sealed_text import digest_of
 
 HEAD = 'title = "Clinic <b>& Sons</b>"\ndate = 2026-01-31\n'
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
-from sanitize._files.outputs import _Unnamed
+from sanitize._util.outputs import _Unnamed
 from sanitize.errors import TargetError
 
 SETTINGS = ["-s", "ill", "-x", "town", "--lower", "1", "--upper", "1"]
@@ -140,7 +140,7 @@ def test_a_policy_that_does_not_fit_leaves_the_old_one(place, run, monkeypatch):
 
     (place / "policy.toml").write_text("mine")
     before = sorted(place.iterdir())
-    monkeypatch.setattr("sanitize._files.outputs.os.fsync", full)
+    monkeypatch.setattr("sanitize._util.outputs.os.fsync", full)
     assert run("init", "raw.parquet", "-o", "policy.toml", "--force")[0] == 4
     assert (place / "policy.toml").read_text() == "mine"
     assert sorted(place.iterdir()) == before

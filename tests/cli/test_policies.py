@@ -14,10 +14,10 @@ import pytest
 from commands_cases import POLICY, SETTINGS, START, as_csv, assert_line, command, left_in, table
 
 import sanitize as sz
-from sanitize._files import system as workers
-from sanitize._files.parquet import ParquetSource
-from sanitize.channel import Channel
-from sanitize.parquet import plan_file
+from sanitize.core.channel import Channel
+from sanitize.engines.parquet import plan_file
+from sanitize.tables.files import system as workers
+from sanitize.tables.files.parquet import ParquetSource
 from sanitize.transformers import ExponentialChannel, JointRelease, SubsetMerging
 
 
@@ -192,7 +192,7 @@ def test_a_ledger_of_the_policy_remembers_releases(place, run):
 def test_workers_are_said_by_the_policy_or_the_command_line(place, run, monkeypatch):
     used = []
     whole = workers.n_workers
-    for place_of_use in ("sanitize.parquet._privatize", "sanitize.policy._plan"):
+    for place_of_use in ("sanitize.engines.parquet._privatize", "sanitize.policy._plan"):
         monkeypatch.setattr(f"{place_of_use}.n_workers", lambda n: used.append(n) or whole(n))
     (place / "policy.toml").write_text("workers = 2\n" + POLICY)
     for said, expected in (((), 2), (("--workers", "3"), 3)):

@@ -17,10 +17,10 @@ from scipy.stats import binom, multinomial
 from strategies import stages
 
 import sanitize as sz
-from sanitize.binning import LearnedEdges
-from sanitize.confidence import ConfidenceSet, _boxes
-from sanitize.confidence._boxes import clopper_pearson, total_variation_radius
-from sanitize.confidence._intervals import intervals
+from sanitize.core.binning import LearnedEdges
+from sanitize.core.confidence import ConfidenceSet, _boxes
+from sanitize.core.confidence._boxes import clopper_pearson, total_variation_radius
+from sanitize.core.confidence._intervals import intervals
 from sanitize.errors import ColumnError, InvalidBudget, InvalidDistribution, InvalidParameter
 from sanitize.mechanisms import best_subset_merging
 from sanitize.mechanisms._merging.risks import set_risks
@@ -179,7 +179,7 @@ def test_only_whole_counts_of_rows_are_taken():
     weighted = sz.JointDistribution.from_frame(df, "s", "x", weights=[1.0, 2.0, 0.5, 1.0])
     with pytest.raises(InvalidParameter, match="weighted or smoothed"):
         ConfidenceSet.of(weighted, 0.95)
-    table = sz.joint.ContingencyTable.empty(["s"], ["x"])
+    table = sz.core.joint.ContingencyTable.empty(["s"], ["x"])
     for _ in range(2):  # of rows that are counted at once the weights are known
         table.count(df, np.ones(4))
     with pytest.raises(InvalidParameter, match="weighted or smoothed"):
@@ -217,7 +217,7 @@ def test_the_worst_case_is_that_of_linear_programs(data):
     matrix = data.draw(stages(counts.shape[1]))
     channel = sz.Channel.from_matrix(matrix)
     distributions = ConfidenceSet.of(counted(counts), 0.9)
-    worst = sz.confidence.worst_case_lift(distributions, channel)
+    worst = sz.core.confidence.worst_case_lift(distributions, channel)
     columns = matrix[:, matrix.sum(axis=0) > 0]
     n_s = len(counts)
     for y, m in enumerate(columns.T):
@@ -299,9 +299,10 @@ def test_the_worst_case_shrinks_with_more_rows_to_the_frequencies():
     distributions = ConfidenceSet.of(joint, 0.95)
     excess = [distributions.scaled(k).worst_case(channel).max_log_lift.max() for k in (1, 10, 1000, 10**8)]
     assert (np.diff(excess) < 0).all()
-    assert_allclose(excess[-1], sz.lifts.max_log_lift(joint).max(), atol=1e-3)
+    assert_allclose(excess[-1], sz.core.lifts.max_log_lift(joint).max(), atol=1e-3)
     assert (
-        sz.confidence.worst_case_lift(joint, channel, 0.99).ldp_epsilon > distributions.worst_case(channel).ldp_epsilon
+        sz.core.confidence.worst_case_lift(joint, channel, 0.99).ldp_epsilon
+        > distributions.worst_case(channel).ldp_epsilon
     ).all()
 
 
@@ -339,7 +340,7 @@ def test_a_plain_design_is_caught_by_the_same_check():
     joint = counted(np.random.default_rng(4).integers(1, 400, (3, 7)))
     budget = BUDGETS[0]
     channel = sz.optimal_random_response(joint, budget)
-    assert sz.confidence.worst_case_lift(joint, channel, 0.9).excess(budget).max() > 0.01
+    assert sz.core.confidence.worst_case_lift(joint, channel, 0.9).excess(budget).max() > 0.01
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

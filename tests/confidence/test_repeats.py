@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import sanitize as sz
-from sanitize.confidence import _intervals, repeats_too_often
+from sanitize.core.confidence import _intervals, repeats_too_often
 
 MEANS = np.geomspace(1e-4, 300, 400)
 

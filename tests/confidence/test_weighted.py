@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import multinomial
 
 import sanitize as sz
-from sanitize.confidence import ConfidenceSet, _weighted, clopper_pearson
-from sanitize.confidence._weighted import WeightedRows, _near, _Shares, _stakes
+from sanitize.core.confidence import ConfidenceSet, _weighted, clopper_pearson
+from sanitize.core.confidence._weighted import WeightedRows, _near, _Shares, _stakes
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.transformers import BestSanitizer, OptimalRandomResponse, SubsetMerging, SubsetRandomResponse, Watchdog
 

@@ -19,10 +19,10 @@ import pytest
 from scipy.stats import chisquare
 
 from sanitize import datasets
+from sanitize.core.joint import JointDistribution
 from sanitize.datasets import SOURCES
 from sanitize.datasets._registry import RemoteFile
 from sanitize.errors import ColumnError, InvalidParameter, SourceError
-from sanitize.joint import JointDistribution
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"no copies of the real data in {SHARED}")

@@ -18,9 +18,9 @@ import pytest
 from hostile_cases import patched, varint
 
 import sanitize as sz
+from sanitize.engines.parquet import audit_file, plan_file
 from sanitize.errors import ColumnError, InvalidParameter, SourceError
-from sanitize.parquet import audit_file, plan_file
-from sanitize.saved import SavedRelease
+from sanitize.release.saved import SavedRelease
 
 RNG = np.random.default_rng(7)
 N = 3000
@@ -223,7 +223,7 @@ def test_no_room_for_a_stream(monkeypatch, tmp_path):
         def write(self, _):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("sanitize._files.streams.tempfile.TemporaryFile", lambda dir: Full())
+    monkeypatch.setattr("sanitize.tables.files.streams.tempfile.TemporaryFile", lambda dir: Full())
     with pytest.raises(SourceError, match=r"the input stream cannot be kept in a temporary file \(No space left"):
         sz.release_file(TABLE.to_reader(), tmp_path / "out.parquet", merging())
     assert list(tmp_path.iterdir()) == []

@@ -30,10 +30,10 @@ from hostile_cases import (
 )
 
 import sanitize as sz
-from sanitize._files import footer
-from sanitize._files.parquet import ParquetSource
+from sanitize.engines.parquet import release_file
 from sanitize.errors import ColumnError, SanitizeError, SourceError
-from sanitize.parquet import release_file
+from sanitize.tables.files import footer
+from sanitize.tables.files.parquet import ParquetSource
 from sanitize.transformers import SubsetMerging
 
 # ---------------------------------------------------------------------------------- bombs made here
@@ -155,12 +155,12 @@ def test_a_hostile_frame_that_pandas_reads_is_released_or_refused_in_one_line(na
             wanted = "no column"
         if wanted:
             with pytest.raises(ColumnError if wanted != NO_ROWS[1] else SanitizeError) as caught:
-                sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive=[s], public=[x], min_count=0))
+                sz.frames.release(df, sz.SubsetMerging(BUDGET, sensitive=[s], public=[x], min_count=0))
             if outcome == NESTED and "holds objects" in str(caught.value):
                 wanted = "holds objects"
             check_error(str(caught.value), wanted, HOSTILE / name)
             continue
-        released = sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive=[s], public=[x], min_count=0))
+        released = sz.frames.release(df, sz.SubsetMerging(BUDGET, sensitive=[s], public=[x], min_count=0))
         assert list(released.columns) == [x]
         assert released.index.equals(df.index)
         assert symbols(released[x].tolist()) <= symbols(df[x].tolist())
@@ -189,10 +189,10 @@ def test_a_hostile_table_that_pandas_reads_from_text_keeps_its_values(name):
     df = pd.read_csv(HOSTILE / "csv" / f"{name}.csv")
     if CSV_OUTCOMES[name] is None:
         with pytest.raises(ColumnError, match="no columns 's', 'x' in the table"):
-            sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive="s", public="x", min_count=0))
+            sz.frames.release(df, sz.SubsetMerging(BUDGET, sensitive="s", public="x", min_count=0))
         return
     s, x = CSV_OUTCOMES[name]
-    released = sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive=s, public=x, min_count=0))
+    released = sz.frames.release(df, sz.SubsetMerging(BUDGET, sensitive=s, public=x, min_count=0))
     assert len(released) == len(df)
     assert released[x].dtype == df[x].dtype
     assert symbols(released[x].tolist()) <= symbols(df[x].tolist())
@@ -202,7 +202,7 @@ def test_a_hostile_table_that_pandas_reads_from_text_keeps_its_values(name):
 def test_a_table_with_a_header_and_no_rows_is_refused():
     df = pd.read_csv(HOSTILE / "csv" / "header_only.csv")
     with pytest.raises(ColumnError, match="no rows"):
-        sz.frame.release(df, sz.SubsetMerging(BUDGET, sensitive="s", public="x", min_count=0))
+        sz.frames.release(df, sz.SubsetMerging(BUDGET, sensitive="s", public="x", min_count=0))
 
 
 @needs_data
@@ -211,7 +211,7 @@ def test_a_dictionary_with_a_null_among_its_values_is_released_from_memory():
         table = reader.read_all()
     x = table.column_names[0]
     with_s = table.append_column("s", pa.array(["p", "n"] * (table.num_rows // 2)))
-    released = sz.frame.release(with_s, sz.SubsetMerging(BUDGET, sensitive="s", public=x, min_count=0))
+    released = sz.frames.release(with_s, sz.SubsetMerging(BUDGET, sensitive="s", public=x, min_count=0))
     assert released.num_rows == table.num_rows
     assert symbols(released.column(x).to_pylist()) <= symbols(table.column(x).to_pylist())
     assert released.schema.field(x).type == table.schema.field(x).type
@@ -252,8 +252,8 @@ def test_rows_that_a_file_cannot_hold_are_refused_unless_the_owner_says_so(tmp_p
 @pytest.mark.parametrize(
     ("limit", "words"),
     [
-        ("sanitize._files.parquet._FOOTER_BYTES", r"has a footer of \d+ bytes, more than 20;"),
-        ("sanitize._files.footer.MOST_VALUES", r"has a footer of more than 20 values;"),
+        ("sanitize.tables.files.parquet._FOOTER_BYTES", r"has a footer of \d+ bytes, more than 20;"),
+        ("sanitize.tables.files.footer.MOST_VALUES", r"has a footer of more than 20 values;"),
     ],
 )
 def test_large_footers_are_refused_unless_the_owner_says_so(limit, words, tmp_path, monkeypatch):
@@ -270,7 +270,7 @@ def test_whoever_trusts_a_file_reads_it_without_the_limits_of_arrow(tmp_path, mo
     path = tmp_path / "large.parquet"
     pq.write_table(pa.table({"x": [1, 2]}), path)
     limits = {"thrift_string_size_limit": 1 << 27, "thrift_container_size_limit": 1}
-    monkeypatch.setattr("sanitize._files.parquet._LIMITS", limits)
+    monkeypatch.setattr("sanitize.tables.files.parquet._LIMITS", limits)
     with pytest.raises(SourceError):
         ParquetSource.open(path)
     monkeypatch.setenv("SANITIZE_TRUSTED", "1")

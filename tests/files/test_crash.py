@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sanitize._files.open import Target
-from sanitize._files.outputs import outputs
+from sanitize._util.outputs import outputs
 from sanitize.errors import TargetError, TargetExists
+from sanitize.tables.files.open import Target
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork servers and /proc as Linux has them")
 

@@ -17,18 +17,18 @@ import pyarrow.parquet as pq
 import pytest
 from csv_cases import KEY, merging, sailors, write
 
-from sanitize._files.csv import CsvSource
-from sanitize._files.csv_stream import CheckedBytes
-from sanitize._files.source import Numbers
-from sanitize.alphabet import Alphabet
+from sanitize.auditing.verify import verify_file
 from sanitize.cli import main
+from sanitize.core.alphabet import Alphabet
+from sanitize.engines.parquet import TableDescription, audit_file, plan_file, release_file
+from sanitize.engines.parquet import _writers as _csv_target
+from sanitize.engines.parquet._writers import CsvWriter, formula_note, quoted
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError, SourceChanged, SourceError, TargetError
-from sanitize.parquet import TableDescription, audit_file, plan_file, release_file
-from sanitize.parquet import _writers as _csv_target
-from sanitize.parquet._writers import CsvWriter, formula_note, quoted
 from sanitize.policy import Policy
+from sanitize.tables.files.csv import CsvSource
+from sanitize.tables.files.csv_stream import CheckedBytes
+from sanitize.tables.files.source import Numbers
 from sanitize.transformers import Sanitizer
-from sanitize.verify import verify_file
 
 
 def read(path: Path, columns: list[str], numeric: tuple[str, ...] = ()) -> list[list]:
@@ -228,7 +228,7 @@ NOT_TEXT = {
 def test_what_text_cannot_hold_is_refused(name, values, tmp_path, monkeypatch):
     """What would be written could not be read again, by verify or by anybody."""
     for limit in ("BLOCK_BYTES", "HEADER_BYTES"):
-        monkeypatch.setattr(f"sanitize.parquet._writers.{limit}", 1000)
+        monkeypatch.setattr(f"sanitize.engines.parquet._writers.{limit}", 1000)
     pq.write_table(pa.table({"s": ["p", "p", "n", "n"] * 10, name: values}), tmp_path / "in.parquet")
     sanitizer = merging(public=[name])
     with pytest.raises(ColumnError, match=r"\.parquet") as caught:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from sanitize._files.declared import (
+from sanitize._util.declared import (
     Cell,
     Count,
     Declared,

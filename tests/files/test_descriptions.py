@@ -16,10 +16,10 @@ import pyarrow.parquet
 import pytest
 
 import sanitize as sz
-from sanitize._files.csv import CsvSource
-from sanitize._files.open import described, open_source
 from sanitize.cli import main
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError, SourceError
+from sanitize.tables.files.csv import CsvSource
+from sanitize.tables.files.open import described, open_source
 
 N_ROWS = 240
 RNG = np.random.default_rng(7)

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
+from sanitize.engines.sql import Database, release
 from sanitize.policy import Policy
-from sanitize.sql import Database, release
 
 RNG = np.random.default_rng(3)
 N = 2000

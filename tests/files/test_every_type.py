@@ -47,7 +47,7 @@ def test_runs_of_equal_values_come_back_as_runs(values, kind):
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([60, 120], pa.int32()), pa.array(values))
     table = pa.table({"s": ["p", "q"] * 60, "c": runs})
     frame = table if kind == "pyarrow" else table.to_pandas(types_mapper=pd.ArrowDtype)
-    released = sz.frame.release(frame, sz.SubsetMerging(9.0, sensitive="s", public="c"))
+    released = sz.frames.release(frame, sz.SubsetMerging(9.0, sensitive="s", public="c"))
     made = released["c"] if kind == "pyarrow" else pa.chunked_array(released["c"].array._pa_array)
     assert made.type == runs.type
     assert set(made.to_pylist()) == set(values)
@@ -116,8 +116,8 @@ def test_numbers_next_to_zero_are_printed_as_decimals(bits, tmp_path):
     table = pa.table({"s": ["p", "q"] * 60, "c": column})
     sanitizer = sz.SubsetMerging(9.0, sensitive="s", public="c", bins={"c": [-3, -0.001, 0.001, 9]})
     frame = table.to_pandas(types_mapper=pd.ArrowDtype)
-    assert sz.frame.release(table, sanitizer).schema.field("c").type == column.type
-    assert sz.frame.release(frame, sanitizer)["c"].dtype == frame["c"].dtype
+    assert sz.frames.release(table, sanitizer).schema.field("c").type == column.type
+    assert sz.frames.release(frame, sanitizer)["c"].dtype == frame["c"].dtype
     pq.write_table(table, tmp_path / "raw.parquet")
     for name in ("out.parquet", "out.csv"):
         sz.release_file(tmp_path / "raw.parquet", tmp_path / name, sanitizer)

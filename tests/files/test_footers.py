@@ -14,9 +14,9 @@ import pyarrow.parquet.encryption as pe
 import pytest
 from commands_cases import assert_line, command, left_in
 
-from sanitize._files.footer import DAMAGE, Footer, Thrift, TooMany
-from sanitize._files.parquet import ParquetSource, read_footer
 from sanitize.errors import SourceError
+from sanitize.tables.files.footer import DAMAGE, Footer, Thrift, TooMany
+from sanitize.tables.files.parquet import ParquetSource, read_footer
 
 TABLE = pa.table({"s": ["p", "n", None, "n"] * 5, "x": ["a", "b", "b", None] * 5, "l": [[1], None, [], [2, None]] * 5})
 
@@ -51,7 +51,7 @@ def test_a_file_with_one_encrypted_column_is_refused_in_one_line(tmp_path):
 EVERY_BYTE = """
 import struct, sys
 from pathlib import Path
-from sanitize._files.parquet import ParquetSource
+from sanitize.tables.files.parquet import ParquetSource
 from sanitize.errors import SourceError
 path = Path(sys.argv[1])
 content = path.read_bytes()

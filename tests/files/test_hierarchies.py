@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sanitize._files.hierarchies import read_hierarchy
 from sanitize.errors import InvalidParameter
+from sanitize.tables.files.hierarchies import read_hierarchy
 
 LINES = [["Ulm", "south", "any"], ["Bonn", "west", "any"], ["Bad Ems", "west", "any"]]
 FOUND = {line[0]: tuple(line[1:]) for line in LINES}

@@ -29,11 +29,11 @@ from hostile_cases import (
     symbols,
 )
 
-from sanitize._files.csv import CsvSource
-from sanitize._files.description import TableDescription
 from sanitize.cli import main
+from sanitize.engines.parquet import release_file
 from sanitize.errors import SanitizeError
-from sanitize.parquet import release_file
+from sanitize.tables.files.csv import CsvSource
+from sanitize.tables.files.description import TableDescription
 from sanitize.transformers import RandomizedResponse, SubsetMerging
 
 # One-column files through a mechanism that needs no sensitive column, so that their data is read too.
@@ -79,7 +79,7 @@ LIMITED_ONE_COLUMN = (
     "import resource, sys\n"
     "resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
     "from sanitize.errors import SanitizeError\n"
-    "from sanitize.parquet import release_file\n"
+    "from sanitize.engines.parquet import release_file\n"
     "from sanitize.transformers import RandomizedResponse\n"
     "source, target, column = sys.argv[1:]\n"
     "try:\n"
@@ -241,7 +241,7 @@ def test_a_hostile_file_is_released_or_refused_to_csv_as_to_parquet(name, s, x, 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_hostile_file_is_released_or_refused_by_workers(name, tmp_path):
     """The first choice of each file through Dask's threads, which read Parquet only."""
-    workers = pytest.importorskip("sanitize.dask", reason="Dask is not installed")
+    workers = pytest.importorskip("sanitize.engines.dask", reason="Dask is not installed")
     s, x, outcome = EXPECTED[name][0]
     source, target = HOSTILE / name, tmp_path / "out"
     if name.endswith(".csv"):

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._files.open import Target
-from sanitize._files.outputs import new_file, outputs
+from sanitize._util.outputs import new_file, outputs
 from sanitize.cli import main
 from sanitize.errors import ColumnError, TargetExists
+from sanitize.tables.files.open import Target
 from sanitize.transformers import SubsetMerging
 
 
@@ -120,7 +120,7 @@ def test_a_release_whose_report_fails_is_taken_back(place, raw, tmp_path, monkey
         raise ColumnError("column 'x' holds dates that nobody can name", "x")
 
     monkeypatch.setattr("sanitize.report._html.page_of", failing)
-    monkeypatch.setattr("sanitize._files.outputs.json_text", failing)
+    monkeypatch.setattr("sanitize._util.outputs.json_text", failing)
     assert release(raw, "-o", tmp_path / "out.parquet", "--report", tmp_path / place) == 3
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert os.listdir(tmp_path) == ["raw.parquet"]
@@ -189,14 +189,14 @@ def test_a_link_is_no_target(raw, tmp_path, capsys):
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_an_interruption_says_that_nothing_is_there(moment, raw, tmp_path, monkeypatch, capsys):
-    whole = sz.parquet.release_file
+    whole = sz.engines.parquet.release_file
 
     def interrupted(*args, **kwargs):
         if moment == "after":
             whole(*args, **kwargs)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sanitize.parquet.release_file", interrupted)
+    monkeypatch.setattr("sanitize.engines.parquet.release_file", interrupted)
     assert release(raw, "-o", tmp_path / "out.parquet") == 130
     assert not (tmp_path / "out.parquet").exists()  # it appears when its report has been printed
     assert capsys.readouterr().err == "sanitize: interrupted; nothing was written\n"

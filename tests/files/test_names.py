@@ -15,8 +15,8 @@ import pytest
 from commands_cases import POLICY, SETTINGS, assert_line, left_in, table
 
 import sanitize as sz
-from sanitize.binning import Grid
 from sanitize.cli import main
+from sanitize.core.binning import Grid
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError
 from sanitize.policy import Policy
 

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._files.open import open_source
-from sanitize._files.parquet import ParquetSource
 from sanitize.errors import ColumnError, SourceError
+from sanitize.tables.files.open import open_source
+from sanitize.tables.files.parquet import ParquetSource
 
 TABLE = pa.table({"s": ["p", "n", None] * 200, "x": [f"town {j % 7}" for j in range(600)], "n": list(range(600))})
 ENCODINGS = {

@@ -13,10 +13,10 @@ import pytest
 from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType
 
 import sanitize as sz
-from sanitize._files.streams import Remote
 from sanitize.cli import main
+from sanitize.engines.parquet import audit_file
 from sanitize.errors import SourceError, TargetError, TargetExists
-from sanitize.parquet import audit_file
+from sanitize.tables.files.streams import Remote
 
 server = pytest.importorskip("moto.server", reason="moto is not installed")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pyarrow has S3 in its wheels for Linux")
@@ -121,7 +121,7 @@ def test_what_goes_wrong_shows_no_password_and_leaves_nothing(store, place, monk
         with pytest.raises(error, match=says) as caught:
             ask()
         assert PASSWORD not in str(caught.value)
-    monkeypatch.setattr("sanitize._files.streams.shutil.copyfileobj", broken)
+    monkeypatch.setattr("sanitize.tables.files.streams.shutil.copyfileobj", broken)
     with pytest.raises(KeyboardInterrupt):
         sz.release_file(sz.datasets.load_titanic(), store("new.parquet"), merging())
     assert {one.path for one in store.files.get_file_info(FileSelector("bucket", recursive=True))} == before

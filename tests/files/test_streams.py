@@ -14,12 +14,12 @@ import pytest
 from csv_cases import KEY, merging, sailors, write
 
 import sanitize as sz
-from sanitize._files import streams as _spool
-from sanitize._files.csv import CsvSource
-from sanitize._files.open import open_source
+from sanitize.engines.parquet import audit_file, release_file
+from sanitize.engines.parquet._writers import CsvWriter
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, TargetError
-from sanitize.parquet import audit_file, release_file
-from sanitize.parquet._writers import CsvWriter
+from sanitize.tables.files import streams as _spool
+from sanitize.tables.files.csv import CsvSource
+from sanitize.tables.files.open import open_source
 from sanitize.transformers import SubsetMerging
 
 # ------------------------------------------------------------------------------------------------- streams
@@ -191,7 +191,7 @@ def test_a_column_that_folders_name_otherwise_is_refused(folder, values, tmp_pat
 
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 def test_workers_release_folders_that_name_columns_as_one_machine_does(rows, hive, tmp_path):
-    workers = pytest.importorskip("sanitize.dask", reason="Dask is not installed")
+    workers = pytest.importorskip("sanitize.engines.dask", reason="Dask is not installed")
     made = []
     # Folders put rows of one class and sex together, which a tight budget would refuse to keep.
     budget = sz.LiftBudget(lower=1.0, upper=0.7) if rows == "shuffle" else sz.LiftBudget(lower=4.0, upper=2.0)

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sanitize as sz
-from sanitize._files.sealed_text import NotStrict, seal_of, strict_json
+from sanitize._util.sealed_text import NotStrict, seal_of, strict_json
 from sanitize.errors import SanitizeError
-from sanitize.saved import SavedRelease
+from sanitize.release.saved import SavedRelease
 
 ROOT = Path(__file__).parents[2]
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

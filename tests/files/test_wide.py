@@ -12,14 +12,14 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from sanitize._files import parquet, source
-from sanitize._files.csv import CsvSource
-from sanitize._files.parquet import ParquetSource
-from sanitize._files.source import Numbers
-from sanitize._release.first_pass import FirstPass
 from sanitize.cli._policy_skeleton import skeleton
 from sanitize.errors import ColumnError
 from sanitize.policy import Policy
+from sanitize.release.first_pass import FirstPass
+from sanitize.tables.files import parquet, source
+from sanitize.tables.files.csv import CsvSource
+from sanitize.tables.files.parquet import ParquetSource
+from sanitize.tables.files.source import Numbers
 
 N = 300
 COLUMNS = {"s": ["p", "q"] * 5, **{f"c{k}": ["1", "2"] * 5 for k in range(N)}}
@@ -148,7 +148,7 @@ def test_a_column_of_identifiers_is_told_by_the_rows_that_were_looked_at(kind, t
     monkeypatch.setattr("sanitize.cli._policy_skeleton._MOST_VALUES", 50)
     monkeypatch.setattr("sanitize.cli._policy_skeleton._HELD_VALUES", 100)
     monkeypatch.setattr(source, "_BATCH_VALUES", 600)
-    monkeypatch.setattr("sanitize._files.csv.BLOCK_BYTES", 3000)
+    monkeypatch.setattr("sanitize.tables.files.csv.BLOCK_BYTES", 3000)
     table = pa.table({"remark": [f"said {k}" for k in range(1000)], "town": [f"t{k % 40}" for k in range(1000)]})
     if kind == "csv":
         pa.csv.write_csv(table, tmp_path / "raw.csv")

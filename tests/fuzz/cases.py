@@ -23,12 +23,12 @@ from fuzz.mutations import damage, edit_json, edit_text
 from sklearn.base import clone
 
 import sanitize as sz
-import sanitize.verify  # what commands import late is there before children are made
-from sanitize._files.sealed_text import seal_of
+import sanitize.auditing.verify  # what commands import late is there before children are made
+from sanitize._util.sealed_text import seal_of
 from sanitize.cli import _policy_skeleton, main
 from sanitize.errors import SanitizeError
-from sanitize.ledger import UnitLedger
-from sanitize.saved import SavedRelease
+from sanitize.over_time import UnitLedger
+from sanitize.release.saved import SavedRelease
 from sanitize.transformers import LatentClassRelease, RandomizedResponse, SubsetMerging
 
 BUDGET = sz.LiftBudget(lower=3.0, upper=2.0)
@@ -531,7 +531,7 @@ class ReceiptText(Papers):
         return [*VERIFIED, "--receipt", "receipt", *rng.choice([[], ["--json"]])]
 
 
-LATE = (sanitize.verify, _policy_skeleton)
+LATE = (sanitize.auditing.verify, _policy_skeleton)
 KINDS: dict[str, Callable[[], Any]] = {
     "parquet": Parquet, "elsewhere": Elsewhere, "csv": Csv, "bomb": Bomb, "policy": PolicyText, "report": Report,
     "ledger": LedgerText, "units": UnitLedgerText, "saved": Saved, "classes": Classes, "channel": ChannelText,

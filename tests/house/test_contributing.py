@@ -60,10 +60,10 @@ def paths_in(text: str) -> set[str]:
 
 
 def test_the_map_names_every_room_once_in_the_order_of_floors():
-    named = re.findall(r"^\| (\d) \| `(\w+)` \| \S.* \|$", PAGE, re.MULTILINE)
+    named = re.findall(r"^\| (\d+) \| `(\w+)` \| \S.* \|$", PAGE, re.MULTILINE)
     wanted = [(str(n), room) for n, rooms in enumerate(floors(), start=1) for room in rooms if stands(room)]
     assert named == wanted
-    assert len(wanted) > 40
+    assert len(wanted) > 20
 
 
 def test_every_task_leads_to_a_folder_or_file():

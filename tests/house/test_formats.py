@@ -12,10 +12,10 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import pytest
 
 import sanitize as sz
-from sanitize._files.declared import Declared
+from sanitize._util.declared import Declared
+from sanitize.auditing.verify import _verification
 from sanitize.policy._declaration import VERSION
 from sanitize.report import _document, _judgement
-from sanitize.verify import _verification
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8")

@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._release import designer
-from sanitize._release.recipes import recipe
-from sanitize.classes import ClassPartition
-from sanitize.parquet import ReleaseWriter
+from sanitize.engines.parquet import ReleaseWriter
+from sanitize.release import designer
+from sanitize.release.classes import ClassPartition
+from sanitize.release.recipes import recipe
 from sanitize.report import _document
 from tests.support.neighbours import CASES, KEY, estimators, make, neighbours, published, variants, views
 
@@ -136,7 +136,7 @@ def test_the_order_of_a_dictionary_is_found(monkeypatch, tmp_path):
     def as_found(array: Any) -> Any:
         return array.dictionary_decode().dictionary_encode() if isinstance(array, pa.DictionaryArray) else array
 
-    monkeypatch.setattr("sanitize.parquet._writers.with_sorted_dictionary", as_found)
+    monkeypatch.setattr("sanitize.engines.parquet._writers.with_sorted_dictionary", as_found)
     with pytest.raises(AssertionError, match="order of a dictionary"):
         compare("SubsetMerging", {}, "at edges", tmp_path, SHORT, whole=SHORT)
 

@@ -117,7 +117,7 @@ def test_builds_of_the_tree_and_of_the_sdist_are_the_same_bytes(wheel, sdist, tm
 def test_the_sdist_holds_tests_and_licence(sdist):
     with tarfile.open(sdist) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"LICENSE", "README.md", "pyproject.toml", "tests/support/oracles.py", "sanitize/lifts.py"} <= packed
+    assert {"LICENSE", "README.md", "pyproject.toml", "tests/support/oracles.py", "sanitize/core/lifts.py"} <= packed
 
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -19,7 +19,17 @@ DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 EXECUTED = {"pycon", "console"}
 NEEDS_JAVA = {"guide/engines.md"}
-TOPICS = ("accounting", "analyze", "bounds", "conversions", "datasets", "frame", "mechanisms", "plots", "tradeoff")
+TOPICS = (
+    "theory.accounting",
+    "auditing.analyze",
+    "core.bounds",
+    "core.conversions",
+    "datasets",
+    "frames",
+    "mechanisms",
+    "plots",
+    "theory.tradeoff",
+)
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ FRAME = """
 import sanitize as sz
 df = sz.datasets.load_titanic()
 sanitizer = sz.SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
-released = sz.frame.release(df, sanitizer)
+released = sz.frames.release(df, sanitizer)
 print(sz.last_report(released))
 released.to_csv("released.csv", index=False)
 """
@@ -66,8 +66,8 @@ ANALYST = """
 import pandas as pd
 import sanitize as sz
 released = pd.read_parquet("released.parquet")
-print(sz.analyze.table(released, "channel.json", "class"))
-found = sz.analyze.logistic(released, "channel.json", outcome="sex", predictors="class")
+print(sz.auditing.analyze.table(released, "channel.json", "class"))
+found = sz.auditing.analyze.logistic(released, "channel.json", outcome="sex", predictors="class")
 found.to_frame().to_csv("coefficients.csv")
 """
 
@@ -100,7 +100,7 @@ df = pd.read_csv("loans.csv", sep=";")
 joint = sz.JointDistribution.from_frame(df, "default", ["region", "job"])
 says_nothing = 1 / (df["default"] == "yes").mean()
 limits = [sz.LiftBudget(at_most=times, at_least=1 / times**2) for times in (1.05, 1.2, 1.5, 2, 4)]
-curve = sz.suggestion.tradeoff_curve(joint, sz.subset_merging, limits).to_frame()
+curve = sz.release.choosing.tradeoff_curve(joint, sz.subset_merging, limits).to_frame()
 enough = curve[(curve["normalized_utility"] > 0.8) & (curve["at_most"] < says_nothing)].iloc[0]
 print(enough["at_most"], enough["normalized_utility"], says_nothing)
 """
@@ -226,11 +226,11 @@ def test_a_regression_from_a_release_and_its_channel(empty):
     """Draws are fresh: six standard errors are passed by chance once in 10^8 runs, for four coefficients."""
     commands(OWNER)
     assert sorted(os.listdir()) == ["channel.json", "released.parquet"]
-    assert json.loads(Path("channel.json").read_text())["format"] == "sanitize/channel"
+    assert json.loads(Path("channel.json").read_text())["format"] == "sanitize/core/channel"
     table = script(ANALYST)
     assert [line.split()[0] for line in table.splitlines()[1:]] == ["1st", "2nd", "3rd", "Crew"]
     found = pd.read_csv("coefficients.csv", index_col="name")
-    right = sz.analyze.logistic(sz.datasets.load_titanic(), sz.Channel.identity(1), "sex", "class").to_frame()
+    right = sz.auditing.analyze.logistic(sz.datasets.load_titanic(), sz.Channel.identity(1), "sex", "class").to_frame()
     assert list(found.index) == list(right.index)
     assert (abs(found["estimate"] - right["estimate"]) < 6 * found["standard_error"]).all()
 

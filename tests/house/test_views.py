@@ -20,8 +20,8 @@ import pytest
 
 import sanitize as sz
 from sanitize.cli import main
+from sanitize.engines.parquet import audit_file
 from sanitize.errors import BudgetExceeded
-from sanitize.parquet import audit_file
 from tests.support.report_cases import Page
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "report.md"

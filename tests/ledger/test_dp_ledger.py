@@ -13,11 +13,11 @@ import pytest
 from sklearn.base import clone
 
 import sanitize as sz
-from sanitize.accounting import moved_count_sigma
 from sanitize.cli import main
 from sanitize.errors import ColumnError, InvalidParameter, LedgerError, PolicyError
-from sanitize.ledger import DPLedger, Ledger
-from sanitize.ledger._dp_ledger import _Fit, _Form
+from sanitize.over_time import DPLedger, Ledger
+from sanitize.over_time._dp_ledger import _Fit, _Form
+from sanitize.theory.accounting import moved_count_sigma
 from sanitize.transformers import LatentClassRelease, RecordDP, SecretDP
 
 VALUES = {"ill": ["no", "yes"], "town": ["a", "b"]}

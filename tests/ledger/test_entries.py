@@ -17,7 +17,7 @@ from sanitize.errors import (
     LedgerExceeded,
     TargetExists,
 )
-from sanitize.ledger import _ledger
+from sanitize.over_time import _ledger
 from sanitize.transformers import (
     RandomizedResponse,
 )
@@ -30,7 +30,7 @@ import sanitize as sz
 from sanitize.transformers import RandomizedResponse
 folder = pathlib.Path(sys.argv[1])
 sanitizer = RandomizedResponse(0.5, sensitive="s", public="a")
-sz.parquet.plan_file(folder / "raw.parquet", sanitizer)
+sz.engines.parquet.plan_file(folder / "raw.parquet", sanitizer)
 (folder / f"ready-{sys.argv[2]}").touch()
 while not (folder / "go").exists():
     time.sleep(0.001)
@@ -49,7 +49,13 @@ def test_processes_cannot_both_spend_the_same_remainder(tmp_path):
     ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=9.0, upper=1.5 * single))
     workers = [
         subprocess.Popen(
-            [sys.executable, "-c", f"import sanitize.parquet, sanitize.errors\n{RECORD}", tmp_path, str(number)],
+            [
+                sys.executable,
+                "-c",
+                f"import sanitize.engines.parquet, sanitize.errors\n{RECORD}",
+                tmp_path,
+                str(number),
+            ],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -77,7 +83,7 @@ def test_whoever_measured_an_older_book_measures_again(tmp_path, monkeypatch):
             ledger.record(df, respond())
         return made
 
-    monkeypatch.setattr("sanitize.ledger._ledger.together", slow)
+    monkeypatch.setattr("sanitize.over_time._ledger.together", slow)
     with pytest.raises(LedgerExceeded):
         ledger.record(df, respond())
     assert calls == [1, 1]
@@ -144,12 +150,12 @@ def test_a_file_release_that_fails_is_taken_back(tmp_path, monkeypatch):
     def broken(*_):
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr("sanitize._files.outputs.os.fsync", broken)
+    monkeypatch.setattr("sanitize._util.outputs.os.fsync", broken)
     # The same os.fsync writes the ledger, so nothing can be recorded and nothing is released.
     with pytest.raises(LedgerError, match="No space left"):
         sz.release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", respond(), ledger=ledger)
     monkeypatch.undo()
-    monkeypatch.setattr("sanitize.parquet._second_pass.ReleaseWriter.close", broken)
+    monkeypatch.setattr("sanitize.engines.parquet._second_pass.ReleaseWriter.close", broken)
     with pytest.raises(sz.errors.TargetError):
         sz.release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", respond(), ledger=ledger)
     assert len(ledger) == 0

@@ -16,9 +16,8 @@ from ledger_cases import KEY, WIDE, respond, table
 from sklearn.base import clone
 
 import sanitize as sz
-from sanitize._sampling.noise import NoiseKey, random_words
-from sanitize._tables.frame import Table
-from sanitize.budgets import as_capacity_budget
+from sanitize._util.sampling.noise import NoiseKey, random_words
+from sanitize.core.budgets import as_capacity_budget
 from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
@@ -28,8 +27,9 @@ from sanitize.errors import (
     LedgerExceeded,
     ReleaseWarning,
 )
-from sanitize.ledger import _joint_distribution as _ledger_distribution
-from sanitize.ledger._book import Book
+from sanitize.over_time import _joint_distribution as _ledger_distribution
+from sanitize.over_time._book import Book
+from sanitize.tables.frame import Table
 from sanitize.transformers import (
     GaussianChannel,
     JointRelease,
@@ -60,8 +60,8 @@ def brute_force(df: pd.DataFrame, sanitizers) -> dict[str, float]:
     s, y = (sorted({key[i] for key in distribution}) for i in (0, 1))
     joint = sz.JointDistribution.from_matrix([[distribution.get((one, other), 0.0) for other in y] for one in s])
     return {
-        "max_log_lift": sz.lifts.max_log_lift(joint).max(),
-        "min_log_lift": sz.lifts.min_log_lift(joint).min(),
+        "max_log_lift": sz.core.lifts.max_log_lift(joint).max(),
+        "min_log_lift": sz.core.lifts.min_log_lift(joint).min(),
         "mutual_information": sz.mutual_information(joint),
     }
 
@@ -373,7 +373,7 @@ def test_where_the_joint_distribution_is_too_large_levels_of_local_privacy_add_u
     exact = sz.Ledger(tmp_path / "exact", WIDE)
     for eps in epsilons:
         known = exact.record(df, respond(eps=eps))
-    monkeypatch.setattr("sanitize.channel._tuples.DENSE_CELLS", 1)
+    monkeypatch.setattr("sanitize.core.channel._tuples.DENSE_CELLS", 1)
     ledger = sz.Ledger(tmp_path / "ledger", budget)
     for eps in epsilons:
         report = ledger.record(df, respond(eps=eps))
@@ -392,7 +392,9 @@ def test_releases_without_a_local_level_stay_exact_beside_a_bound(tmp_path, monk
     df = table()
     ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=math.inf, upper=1.0))
     alone = ledger.record(df, merge("b")).summary["max_log_lift"]
-    monkeypatch.setattr("sanitize.channel._tuples.DENSE_CELLS", 3)  # the merged symbols pass, the response does not
+    monkeypatch.setattr(
+        "sanitize.core.channel._tuples.DENSE_CELLS", 3
+    )  # the merged symbols pass, the response does not
     report = ledger.record(df, respond(eps=0.25))
     assert report.budget.upper == pytest.approx(0.75)
     assert report.summary["max_log_lift"] == pytest.approx(alone)
@@ -407,20 +409,20 @@ def test_what_a_local_level_adds_bounds_the_joint_lift(seed, first, second):
     distribution = rng.random((3, 4, 5)) * (rng.random((3, 4, 5)) < 0.8) + 1e-9
     distribution /= distribution.sum()
     exact = rng.dirichlet(np.ones(3), 4)
-    alone = sz.accounting.joint_release(distribution.sum(axis=2), [exact])
-    both = sz.accounting.joint_release(distribution, [exact, sz.randomized_response(5, first)])
-    for bound in (sz.lifts.max_log_lift, lambda joint: -sz.lifts.min_log_lift(joint)):
+    alone = sz.theory.accounting.joint_release(distribution.sum(axis=2), [exact])
+    both = sz.theory.accounting.joint_release(distribution, [exact, sz.randomized_response(5, first)])
+    for bound in (sz.core.lifts.max_log_lift, lambda joint: -sz.core.lifts.min_log_lift(joint)):
         assert bound(both).max() <= bound(alone).max() + first + 1e-9
     assert sz.ldp_epsilon(both) <= sz.ldp_epsilon(alone) + first + 1e-9
-    three = sz.accounting.joint_release(
+    three = sz.theory.accounting.joint_release(
         np.einsum("sxy,x->sxy", distribution, np.ones(4)), [exact, sz.randomized_response(5, second)]
     )
-    assert sz.lifts.max_log_lift(three).max() <= sz.lifts.max_log_lift(alone).max() + second + 1e-9
+    assert sz.core.lifts.max_log_lift(three).max() <= sz.core.lifts.max_log_lift(alone).max() + second + 1e-9
 
 
 def test_what_no_theorem_bounds_is_refused(tmp_path, monkeypatch):
     df = table()
-    monkeypatch.setattr("sanitize.channel._tuples.DENSE_CELLS", 1)
+    monkeypatch.setattr("sanitize.core.channel._tuples.DENSE_CELLS", 1)
     for name, budget, sanitizer in (
         ("averages", sz.Chi2LiftBudget(lower=9.0, upper=9.0), respond()),
         (

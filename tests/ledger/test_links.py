@@ -10,7 +10,7 @@ import pytest
 
 import sanitize as sz
 from sanitize.errors import LedgerError
-from sanitize.ledger import UnitLedger
+from sanitize.over_time import UnitLedger
 
 BUDGET = sz.LiftBudget(lower=1.5, upper=1)
 

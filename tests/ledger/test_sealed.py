@@ -9,10 +9,10 @@ import pytest
 from ledger_cases import KEY, WIDE, respond, table
 
 import sanitize as sz
-from sanitize._files.sealed_text import seal_of
-from sanitize.binning import Bins
+from sanitize._util.sealed_text import seal_of
+from sanitize.core.binning import Bins
 from sanitize.errors import LedgerError
-from sanitize.ledger._book import Book
+from sanitize.over_time._book import Book
 from sanitize.transformers import SubsetMerging
 
 STRANGE = [None, True, -1, 1 << 80, 10**400, 1.5, "", "SECRET", [], {}, [[]], "inf", "ff" * 32]

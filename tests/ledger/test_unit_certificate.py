@@ -14,13 +14,13 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
-from sanitize._sampling.noise import NoiseKey
+from sanitize._util.sampling.noise import NoiseKey
+from sanitize.engines.parquet import plan_units, release_units
 from sanitize.errors import InvalidBudget, InvalidParameter, LedgerError
-from sanitize.ledger import UnitLedger, _unit_rows
-from sanitize.ledger._groups import Counting
-from sanitize.ledger._unit_book import UnitBook
-from sanitize.ledger._unit_certificate import Certificate, choosing, whole_share
-from sanitize.parquet import plan_units, release_units
+from sanitize.over_time import UnitLedger, _unit_rows
+from sanitize.over_time._groups import Counting
+from sanitize.over_time._unit_book import UnitBook
+from sanitize.over_time._unit_certificate import Certificate, choosing, whole_share
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.7)
 P_S = np.array([0.6, 0.4])
@@ -132,7 +132,7 @@ def over_the_budget(seeds, folder, monkeypatch):
 
 def reckless(monkeypatch):
     """Choose blocks that are just within the budget on the units that choose: then the certificate alone protects."""
-    monkeypatch.setattr("sanitize.ledger._unit_certificate._SURE", 1e-9)
+    monkeypatch.setattr("sanitize.over_time._unit_certificate._SURE", 1e-9)
 
 
 @pytest.mark.slow
@@ -248,7 +248,7 @@ def test_what_a_ledger_with_confidence_says_and_refuses(tmp_path):
     with pytest.raises(InvalidParameter, match="confidence must lie between 0 and 1"):
         UnitLedger(tmp_path / "v", BUDGET, unit="who", confidence=1.0)
     with pytest.raises(InvalidBudget, match="confidence= takes a LiftBudget"):
-        UnitLedger(tmp_path / "v", sz.budgets.L1LiftBudget(lower=0.2, upper=0.2), unit="who", confidence=0.9)
+        UnitLedger(tmp_path / "v", sz.core.budgets.L1LiftBudget(lower=0.2, upper=0.2), unit="who", confidence=0.9)
     few = UnitLedger(tmp_path / "w", BUDGET, unit="who", confidence=0.9)
     people = table["who"].unique()
     units = _unit_rows.keyed_units(UnitBook.read(few.path), [f'["{who}"]' for who in people])

@@ -16,16 +16,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._files.declared import plain
-from sanitize._files.sealed_text import seal_of
-from sanitize._sampling.noise import NoiseKey
-from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget
-from sanitize.channel import ReducedChannel
+from sanitize._util.declared import plain
+from sanitize._util.sampling.noise import NoiseKey
+from sanitize._util.sealed_text import seal_of
+from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget
+from sanitize.core.channel import ReducedChannel
+from sanitize.engines.parquet import plan_units, release_units
 from sanitize.errors import ColumnError, InvalidBudget, InvalidParameter, LedgerError, TargetExists
-from sanitize.ledger import UnitLedger, _unit_rows
-from sanitize.ledger._groups import Sources
-from sanitize.ledger._unit_book import PairWords, UnitBook, keyed_digests
-from sanitize.parquet import plan_units, release_units
+from sanitize.over_time import UnitLedger, _unit_rows
+from sanitize.over_time._groups import Sources
+from sanitize.over_time._unit_book import PairWords, UnitBook, keyed_digests
 from sanitize.transformers import SecretDP
 
 LIFT = sz.LiftBudget(lower=0.7, upper=0.4)
@@ -436,7 +436,7 @@ def test_a_release_that_fails_is_not_recorded(place, monkeypatch):
     def fail(*_, **__):
         raise OSError("disk")
 
-    monkeypatch.setattr("sanitize._release.release.Release.decode", fail)
+    monkeypatch.setattr("sanitize.release.release.Release.decode", fail)
     with pytest.raises(OSError, match="disk"):
         release_units(place / "0.parquet", place / "out.parquet", sanitizer_of(raw), ledger)
     with pytest.raises(OSError, match="disk"):
@@ -553,7 +553,7 @@ def test_a_file_that_is_no_unit_ledger_is_refused(tmp_path):
     with pytest.raises(LedgerError, match="of at most 200 characters"):
         UnitLedger(tmp_path / "x", 1.0, unit="w" * 201)
     with pytest.raises(InvalidBudget, match="a unit ledger keeps one of"):
-        UnitLedger(tmp_path / "x", sz.budgets.CapacityBudget(1.0), unit="who")
+        UnitLedger(tmp_path / "x", sz.core.budgets.CapacityBudget(1.0), unit="who")
     sz.Ledger(tmp_path / "ledger", 1.0)
     with pytest.raises(LedgerError, match="is not a unit ledger"):
         UnitLedger(tmp_path / "ledger")

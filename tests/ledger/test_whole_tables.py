@@ -80,7 +80,7 @@ def test_other_rows_are_noticed_by_their_classes(tmp_path):
 
 
 def test_files_and_tasks_record_classes(tmp_path):
-    dask = pytest.importorskip("sanitize.dask")
+    dask = pytest.importorskip("sanitize.engines.dask")
     DF.to_parquet(tmp_path / "raw.parquet", index=False)
     book = sz.Ledger(tmp_path / "book.ledger", LOOSE)
     raw = tmp_path / "raw.parquet"

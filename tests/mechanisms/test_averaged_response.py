@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from scipy.special import entr
 
 import sanitize as sz
-from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LiftBudget, limits_for
+from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LiftBudget, limits_for
 from sanitize.errors import InvalidBudget
 from sanitize.mechanisms import optimal_random_response, solve_optimal_random_response
 from sanitize.mechanisms._effort import Effort
@@ -59,7 +59,7 @@ def test_it_keeps_what_merging_keeps_and_no_more_than_its_bound(budget):
     joint = sz.datasets.make_joint(6, 3, random_state=3)
     made = solve_optimal_random_response(joint, budget, gap=1e-3)
     assert made.gap <= 1e-3 + 1e-9
-    merged = sz.measures.utility(joint, sz.subset_merging(joint, budget))
+    merged = sz.core.measures.utility(joint, sz.subset_merging(joint, budget))
     assert merged - 1e-9 <= made.utility <= made.bound
     assert "optimum" in made.optimality.words or made.status == "optimal"
 
@@ -71,8 +71,8 @@ def test_where_faces_are_too_many_it_keeps_what_merging_keeps(budget):
     joint = sz.datasets.make_joint(12, 7, random_state=0)
     made = solve_optimal_random_response(joint, budget, gap=1e-3, effort=1e5)
     assert budget.excess(joint.push(made.channel)).max() <= 0
-    merged = sz.measures.utility(joint, sz.subset_merging(joint, budget))
-    assert merged - 1e-9 <= made.utility <= made.bound <= sz.measures.entropy(joint.p_x) + 1e-9
+    merged = sz.core.measures.utility(joint, sz.subset_merging(joint, budget))
+    assert merged - 1e-9 <= made.utility <= made.bound <= sz.core.measures.entropy(joint.p_x) + 1e-9
 
 
 def exact_sizes(joint, channel, order, center, side):
@@ -278,7 +278,7 @@ def test_a_symbol_that_hardly_ever_occurs_stops_nothing(budget):
     pmf = np.random.default_rng(0).random((2, 7)) * np.append(1e-301, np.ones(6))
     joint = sz.JointDistribution.from_matrix(pmf / pmf.sum())
     made = solve_optimal_random_response(joint, budget, effort=1e5)
-    merged = sz.measures.utility(joint, sz.subset_merging(joint, budget))
+    merged = sz.core.measures.utility(joint, sz.subset_merging(joint, budget))
     assert merged - 1e-9 <= made.utility <= made.bound
 
 

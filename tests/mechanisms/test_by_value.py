@@ -16,8 +16,8 @@ from scipy.special import entr
 
 import sanitize as sz
 from sanitize import mechanisms
-from sanitize.alphabet import Alphabet
-from sanitize.budgets import limited, limits_for
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.budgets import limited, limits_for
 from sanitize.errors import InvalidBudget
 from sanitize.mechanisms._response_solver.polytope import LiftBounds
 
@@ -241,7 +241,7 @@ def test_with_a_confidence_each_secret_is_within_its_limits_at_worst(mechanism, 
         joint = sz.JointDistribution(cells / n, Alphabet.of_size("s", 3), Alphabet.of_size("x", 6), n)
         effort = {"effort": 1e5} if mechanism in RESPONSES else {}
         channel = getattr(mechanisms, mechanism)(joint, named(*limits), confidence=0.9, **effort)
-        worst = sz.confidence.ConfidenceSet.of(joint, 0.9).worst_case(channel)
+        worst = sz.core.confidence.ConfidenceSet.of(joint, 0.9).worst_case(channel)
         most, least = (np.array(side, float) for side in limits)
         assert (worst.most_lift <= most[:, None] * (1 + 1e-9)).all()
         assert (worst.least_lift >= least[:, None] * (1 - 1e-9)).all()
@@ -338,8 +338,8 @@ def test_what_takes_one_limit_for_all_refuses_others() -> None:
     budget = sz.LiftBudget(at_most={"hiv": 1.1, "*": 2}, at_least=0.5)
     for refuse in (
         lambda: budget.upper,
-        lambda: sz.accounting.sequential_budget([budget]),
-        lambda: sz.accounting.independent_release_budget(budget, budget),
+        lambda: sz.theory.accounting.sequential_budget([budget]),
+        lambda: sz.theory.accounting.independent_release_budget(budget, budget),
         lambda: budget.excess_of(np.ones((2, 1)), np.full(2, 0.5)),
     ):
         with pytest.raises(InvalidBudget, match="watchdog, subset merging, latent classes") as caught:

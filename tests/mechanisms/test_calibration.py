@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sanitize.capacity import channel_capacity
-from sanitize.channel import Channel
+from sanitize.core.capacity import channel_capacity
+from sanitize.core.channel import Channel
+from sanitize.core.measures import ldp_epsilon
 from sanitize.errors import InvalidParameter
-from sanitize.measures import ldp_epsilon
 from sanitize.mechanisms import calibrate_randomized_response, randomized_response, randomized_response_capacity
 from sanitize.mechanisms._data_independent.randomized_response import ROUNDING, root
 

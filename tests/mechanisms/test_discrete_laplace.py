@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from sanitize.channel import SCALE
+from sanitize.core.channel import SCALE
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms import discrete_laplace_channel
-from sanitize.notions import global_dp
+from sanitize.theory.notions import global_dp
 
 CASES = [
     (2, 1.0, 1),

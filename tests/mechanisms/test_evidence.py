@@ -11,8 +11,8 @@ import pytest
 from scipy import sparse, stats
 
 import sanitize as sz
-from sanitize.budgets import limited
-from sanitize.confidence import clopper_pearson
+from sanitize.core.budgets import limited
+from sanitize.core.confidence import clopper_pearson
 from sanitize.mechanisms._certified import evidence
 from sanitize.mechanisms._certified.evidence import Evidence
 from sanitize.mechanisms._certified.foresight import Foresight, foreseen, rows_needed

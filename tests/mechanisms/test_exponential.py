@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from sanitize.capacity import channel_capacity
-from sanitize.channel import Channel
+from sanitize.core.capacity import channel_capacity
+from sanitize.core.channel import Channel
+from sanitize.core.measures import ldp_epsilon
 from sanitize.errors import InvalidBudget, InvalidDistribution, InvalidParameter
-from sanitize.measures import ldp_epsilon
 from sanitize.mechanisms import (
     calibrate_exponential,
     exponential_channel,
@@ -26,7 +26,7 @@ from sanitize.mechanisms import (
     product_channel,
     randomized_response,
 )
-from sanitize.tradeoff import DatabaseIdentifiability
+from sanitize.theory.tradeoff import DatabaseIdentifiability
 
 # λ* of log k - H(Z) = ε, to four decimals.
 TABLE = {

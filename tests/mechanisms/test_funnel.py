@@ -15,9 +15,9 @@ from scipy.optimize import linprog
 from scipy.special import entr
 
 import sanitize as sz
-from sanitize.budgets import MaximalLeakageBudget, MutualInformationBudget, TotalVariationBudget
+from sanitize.core.budgets import MaximalLeakageBudget, MutualInformationBudget, TotalVariationBudget
+from sanitize.core.measures import maximal_leakage, mutual_information, total_variation, utility
 from sanitize.errors import InvalidBudget
-from sanitize.measures import maximal_leakage, mutual_information, total_variation, utility
 from sanitize.mechanisms import solve_optimal_random_response
 from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._random_response.funnel import Funnel, least_open

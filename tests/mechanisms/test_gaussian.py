@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from sanitize.capacity import (
+from sanitize.core.capacity import (
     LARGEST_AMPLITUDE,
     amplitude_capacity,
     awgn_capacity,
     channel_capacity,
     known_values_capacity,
 )
-from sanitize.channel._stage import SCALE
+from sanitize.core.channel._stage import SCALE
+from sanitize.core.joint import JointDistribution
+from sanitize.core.measures import mutual_information
 from sanitize.errors import InvalidParameter
-from sanitize.joint import JointDistribution
-from sanitize.measures import mutual_information
 from sanitize.mechanisms import gaussian_channel, gaussian_noise_variance
 
 # A: (C_A, printed bound log(1 + A^2)/2, number of mass points)

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import sanitize as sz
-from sanitize.budgets import Chi2LiftBudget, LDPBudget, LiftBudget
-from sanitize.channel import Channel
-from sanitize.channel._stage import SCALE
+from sanitize.core.budgets import Chi2LiftBudget, LDPBudget, LiftBudget
+from sanitize.core.channel import Channel
+from sanitize.core.channel._stage import SCALE
+from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.joint import JointDistribution
 from sanitize.mechanisms import paper_subset_merging
 
 LIFT_MECHANISMS = [sz.watchdog, sz.subset_merging, paper_subset_merging]
@@ -147,7 +147,7 @@ def test_symbols_within_the_budget_stay_alone_while_the_high_risk_ones_suffice(m
 def test_subset_merging_keeps_at_least_the_utility_of_the_watchdog(joint, case):
     budget, _, _ = case
     complete, subsets = sz.watchdog(joint, budget), paper_subset_merging(joint, budget)
-    assert sz.measures.utility(joint, subsets) >= sz.measures.utility(joint, complete) - 1e-12
+    assert sz.core.measures.utility(joint, subsets) >= sz.core.measures.utility(joint, complete) - 1e-12
     for group in partition(subsets):
         assert any(group <= larger for larger in partition(complete))
 
@@ -157,7 +157,7 @@ def test_splitting_a_group_never_loses_utility(joint, data):
     n = len(joint.p_x)
     coarse = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
     fine = coarse + 3 * np.array(data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
-    kept = [sz.measures.utility(joint, Channel.merge(labels)) for labels in (coarse, fine)]
+    kept = [sz.core.measures.utility(joint, Channel.merge(labels)) for labels in (coarse, fine)]
     assert kept[1] >= kept[0] - 1e-12
     p_x = [sum(column) for column in zip(*oracles.exact(joint.pmf), strict=True)]
     sizes = [sum(p_x[x] for x in range(n) if coarse[x] == g) for g in set(coarse.tolist())]
@@ -216,7 +216,7 @@ def test_resampling_inside_a_set_leaks_the_same_as_merging_it(joint, data):
     a, b = joint.push(merged), joint.push(resampled)
     assert_allclose(sz.lift(b), sz.lift(a)[:, labels], atol=1e-10)
     assert_allclose(b.p_x, joint.p_x, atol=1e-12)
-    assert_allclose(sz.measures.utility(joint, resampled), sz.measures.utility(joint, merged), atol=1e-12)
+    assert_allclose(sz.core.measures.utility(joint, resampled), sz.core.measures.utility(joint, merged), atol=1e-12)
 
 
 def test_groups_are_named_by_their_members():
@@ -285,7 +285,7 @@ def test_randomized_response_has_its_closed_form_utility(n, epsilon):
     keep = 1 - (n - 1) * other
     expected = math.log(n) + keep * math.log(keep) + (1 - keep) * math.log(other) if n > 1 else 0.0
     channel = sz.randomized_response(n, epsilon)
-    assert sz.measures.utility(joint, channel) == pytest.approx(expected, abs=1e-9)
+    assert sz.core.measures.utility(joint, channel) == pytest.approx(expected, abs=1e-9)
     if n > 1:
         assert sz.ldp_epsilon(channel) <= epsilon + 1e-9
     if n > 1 and epsilon <= 5:

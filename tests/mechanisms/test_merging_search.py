@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.special import xlogy
 
 import sanitize as sz
-from sanitize.confidence import distributions_of
+from sanitize.core.confidence import distributions_of
+from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidParameter
-from sanitize.joint import JointDistribution
 from sanitize.mechanisms import paper_subset_merging
 from sanitize.mechanisms._merging import subset_merging as search
 from sanitize.mechanisms._merging.local_search import partition_windows
@@ -91,8 +91,8 @@ def test_never_below_algorithm_1_and_within_the_budget(kind, n_x):
         channel = sz.subset_merging(joint, budget, effort=50_000)
         assert budget.excess(joint.push(channel)).max() <= 0
         assert (
-            sz.measures.utility(joint, channel)
-            >= sz.measures.utility(joint, paper_subset_merging(joint, budget)) - 1e-12
+            sz.core.measures.utility(joint, channel)
+            >= sz.core.measures.utility(joint, paper_subset_merging(joint, budget)) - 1e-12
         )
 
 
@@ -166,10 +166,12 @@ def test_large_alphabets_keep_about_what_algorithm_1_keeps_or_more():
 def test_with_a_confidence_the_search_is_never_below_algorithm_1_either():
     counts = np.random.default_rng(2).integers(50, 400, (2, 30))
     distribution = probabilities(counts)
-    joint = sz.joint.ContingencyTable(distribution.sensitive, distribution.public, counts, int(counts.sum())).to_joint()
+    joint = sz.core.joint.ContingencyTable(
+        distribution.sensitive, distribution.public, counts, int(counts.sum())
+    ).to_joint()
     budget = sz.LiftBudget.symmetric(0.7)
     channel, printed = (f(joint, budget, confidence=0.95) for f in (sz.subset_merging, paper_subset_merging))
-    assert sz.measures.utility(joint, channel) >= sz.measures.utility(joint, printed) - 1e-12
+    assert sz.core.measures.utility(joint, channel) >= sz.core.measures.utility(joint, printed) - 1e-12
     assert distributions_of(joint, 0.95).worst_case(channel).excess(budget).max() <= 0
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize.joint import JointDistribution
+from sanitize.core.joint import JointDistribution
 from sanitize.mechanisms import paper_subset_merging
 
 NATS = (0.0, 1e-9, 0.1, 0.5, 1.5, math.inf)
@@ -42,7 +42,7 @@ def test_the_best_partition_keeps_no_less_under_a_looser_budget(family, n_x):
     """A partition within a budget is within every looser one; up to 17 symbols the best of all is found."""
     for kind, joint in distributions(n_x).items():
         nats = NATS if n_x < 15 else (0.1, 0.5, math.inf)
-        kept = [sz.measures.utility(joint, sz.subset_merging(joint, FAMILIES[family](eps))) for eps in nats]
+        kept = [sz.core.measures.utility(joint, sz.subset_merging(joint, FAMILIES[family](eps))) for eps in nats]
         assert kept == pytest.approx(np.maximum.accumulate(kept), abs=1e-11), kind
 
 
@@ -52,7 +52,7 @@ def test_a_curve_of_a_greedy_mechanism_never_prints_less_for_a_looser_budget(mec
     for joint in distributions(9).values():
         bounds = list(itertools.product((0.2, 0.6, 1.5, math.inf), repeat=2))
         budgets = [sz.LiftBudget(lower=lower, upper=upper) for lower, upper in bounds]
-        points = sz.suggestion.tradeoff_curve(joint, mechanism, budgets).points
+        points = sz.release.choosing.tradeoff_curve(joint, mechanism, budgets).points
         for (tight, a), (loose, b) in itertools.permutations(zip(budgets, points, strict=True), 2):
             if tight.lower <= loose.lower and tight.upper <= loose.upper:
                 assert b.normalized_utility >= a.normalized_utility - 1e-11

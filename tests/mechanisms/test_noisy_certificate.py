@@ -9,11 +9,11 @@ import pytest
 from scipy import sparse, stats
 
 import sanitize as sz
-from sanitize._sampling.count_noise import CountNoise, Gaussian, Geometric, RowNoise, whole
-from sanitize.classes import Profiles
+from sanitize._util.sampling.count_noise import CountNoise, Gaussian, Geometric, RowNoise, whole
 from sanitize.mechanisms import certified_random_response
 from sanitize.mechanisms._certified import evidence
 from sanitize.mechanisms._certified.evidence import noisy_shares, shares_within
+from sanitize.release.classes import Profiles
 
 N_CELLS, ROWS, LEVEL = 10_000, 150, 0.05
 ALARM = 1e-9  # of each statistical test, were its seed drawn anew

@@ -23,9 +23,9 @@ from scipy.special import entr
 from strategies import matrices
 
 import sanitize as sz
-from sanitize.budgets import CapacityBudget, LDPBudget, LiftBudget
+from sanitize.core.budgets import CapacityBudget, LDPBudget, LiftBudget
+from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.joint import JointDistribution
 from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._random_response.optimal import optimal_random_response, solve_optimal_random_response
 from sanitize.mechanisms._random_response.subset import paper_subset_random_response, subset_random_response
@@ -207,7 +207,8 @@ def test_extreme_budgets_are_met_as_measured(mechanism, budget, route):
         assert report.excess.max() <= WITHIN
         assert channel.n_inputs == 7
         assert (
-            sz.measures.utility(joint, channel) >= sz.measures.utility(joint, sz.subset_merging(joint, budget)) - 1e-6
+            sz.core.measures.utility(joint, channel)
+            >= sz.core.measures.utility(joint, sz.subset_merging(joint, budget)) - 1e-6
         )
 
 
@@ -243,7 +244,10 @@ def test_any_distribution_and_budget(pmf, budget, mechanism):
     channel = mechanism(joint, budget, gap=1e-6)
     assert budget.excess(joint.push(channel)).max() <= 1e-9
     assert_allclose(channel.push(joint.pmf).sum(), 1, atol=1e-12)
-    assert sz.measures.utility(joint, channel) >= sz.measures.utility(joint, sz.subset_merging(joint, budget)) - 2e-6
+    assert (
+        sz.core.measures.utility(joint, channel)
+        >= sz.core.measures.utility(joint, sz.subset_merging(joint, budget)) - 2e-6
+    )
 
 
 @pytest.mark.slow
@@ -284,7 +288,7 @@ def test_subset_random_response_lies_between_the_papers_and_the_optimum():
     for budget in (LiftBudget.from_ldp(1, 0.65), LiftBudget.symmetric(1), LDPBudget(1.5)):
         joint = uniform_distribution(24, 4, rng)
         kept = [
-            sz.measures.utility(joint, channel)
+            sz.core.measures.utility(joint, channel)
             for channel in (
                 sz.subset_merging(joint, budget),
                 paper_subset_random_response(joint, budget),
@@ -376,7 +380,7 @@ def test_a_search_cut_short_keeps_no_less_than_the_response_inside_blocks():
     made = sz.mechanisms.solve_optimal_random_response(joint, budget, effort=1e5)
     blocks = sz.subset_random_response(joint, budget, effort=2e4)
     assert made.status == "effort"
-    assert made.utility >= sz.measures.utility(joint, blocks) - 1e-12
-    assert made.utility == pytest.approx(sz.measures.utility(joint, made.channel), abs=1e-12)
+    assert made.utility >= sz.core.measures.utility(joint, blocks) - 1e-12
+    assert made.utility == pytest.approx(sz.core.measures.utility(joint, made.channel), abs=1e-12)
     assert made.utility + made.gap == pytest.approx(made.bound)
     assert budget.excess(joint.push(made.channel)).max() <= 0

@@ -13,9 +13,9 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from strategies import matrices
 
 import sanitize as sz
-from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.joint import JointDistribution
 from sanitize.mechanisms import paper_subset_merging
 from sanitize.mechanisms._merging import subset_merging as _search
 from sanitize.mechanisms._merging.subset_merging import best_subset_merging
@@ -67,7 +67,7 @@ def test_no_partition_into_safe_sets_keeps_more(pmf, budget):
         if all(safe[tuple(sorted(b))] for b in blocks)
     )
     channel = best_subset_merging(joint, budget)
-    assert sz.measures.utility(joint, channel) == pytest.approx(best, abs=1e-11)
+    assert sz.core.measures.utility(joint, channel) == pytest.approx(best, abs=1e-11)
     assert budget.excess(joint.push(channel)).max() <= 0
 
 
@@ -86,7 +86,9 @@ def test_optimum_equals_set_partitioning_by_integer_programming(eps):
             constraints=LinearConstraint(cover, 1, 1),
             options={"mip_rel_gap": 1e-10},
         )
-        assert sz.measures.utility(joint, best_subset_merging(joint, budget)) == pytest.approx(-program.fun, abs=1e-8)
+        assert sz.core.measures.utility(joint, best_subset_merging(joint, budget)) == pytest.approx(
+            -program.fun, abs=1e-8
+        )
 
 
 def test_splitting_a_safe_set_never_loses_utility():
@@ -100,7 +102,7 @@ def test_greedy_is_not_optimal():
     joint = uniform_distribution(8, 3, np.random.default_rng(5))
     budget = LiftBudget.symmetric(0.25)
     greedy, best = paper_subset_merging(joint, budget), best_subset_merging(joint, budget)
-    assert sz.measures.utility(joint, best) > sz.measures.utility(joint, greedy) + 0.01
+    assert sz.core.measures.utility(joint, best) > sz.core.measures.utility(joint, greedy) + 0.01
     low, high = Fraction(math.exp(-0.25)), Fraction(math.exp(0.25))
     pmf = [[Fraction(p) for p in row] for row in joint.pmf]
     p_s = [sum(row) for row in pmf]
@@ -121,7 +123,7 @@ def test_never_worse_than_greedy_and_within_the_budget(budget, n_x):
         channel = best_subset_merging(joint, budget, effort=20_000)
         assert budget.excess(joint.push(channel)).max() <= 0
         searched = sz.subset_merging(joint, budget, effort=200_000)
-        assert sz.measures.utility(joint, channel) >= sz.measures.utility(joint, searched) - 1e-12
+        assert sz.core.measures.utility(joint, channel) >= sz.core.measures.utility(joint, searched) - 1e-12
 
 
 # [ZDS] §III: means over distributions with |X| = 17, |S| = 5, min-lift share 1/2: local search, optimum.

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 import sanitize as sz
-from sanitize.budgets import LDPBudget, LiftBudget
-from sanitize.joint import JointDistribution
+from sanitize.core.budgets import LDPBudget, LiftBudget
+from sanitize.core.joint import JointDistribution
 from sanitize.mechanisms._response_solver import repair as _response_channel
 from sanitize.mechanisms._response_solver.repair import response_channel
 from sanitize.report import LeakageReport
@@ -61,8 +61,8 @@ def test_columns_over_their_budget_are_repaired_and_stay_sparse(budget, share_ov
     assert channel.n_outputs == n, "no symbol had to be merged"
     assert_allclose(np.asarray(matrix.sum(axis=1)).ravel(), 1, atol=1e-12)
     # As sparse as that, and nearly as useful: the columns moved by about what they were over.
-    kept = sz.measures.utility(joint, channel)
-    unhurt = sz.measures.utility(joint, response_channel(joint, LiftBudget.symmetric(9), columns, weights))
+    kept = sz.core.measures.utility(joint, channel)
+    unhurt = sz.core.measures.utility(joint, response_channel(joint, LiftBudget.symmetric(9), columns, weights))
     assert kept == pytest.approx(unhurt, abs=200 * over)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sanitize as sz
+from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidParameter
-from sanitize.joint import JointDistribution
 from sanitize.mechanisms import solve_optimal_random_response
 from sanitize.mechanisms._response_solver.mixture import RandomResponse, looser, tighter
 
@@ -102,7 +102,7 @@ def test_little_effort_ends_early_and_says_so():
         assert early.utility <= full.utility + GAP
         assert early.bound >= full.utility - 1e-12
     assert little.utility <= some.utility
-    merged = sz.measures.utility(joint, sz.subset_merging(joint, 0.4))
+    merged = sz.core.measures.utility(joint, sz.subset_merging(joint, 0.4))
     assert little.utility >= merged - 1e-9
 
 

@@ -10,8 +10,8 @@ import pytest
 from scipy.special import entr
 
 import sanitize as sz
-from sanitize.confidence import ConfidenceSet
-from sanitize.joint import ContingencyTable
+from sanitize.core.confidence import ConfidenceSet
+from sanitize.core.joint import ContingencyTable
 from sanitize.mechanisms import solve_optimal_random_response
 from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._random_response.robust_cone import RobustCone, certify_robust, cuts_at

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import sanitize as sz
-from sanitize.accounting import joint_release
 from sanitize.errors import InvalidBudget, InvalidChannel, InvalidDistribution, InvalidParameter
 from sanitize.mechanisms import sequential_response
+from sanitize.theory.accounting import joint_release
 
 BUDGETS = [
     sz.LiftBudget.symmetric(0.7),

@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import linprog
 
 import sanitize as sz
-from sanitize.budgets import LDPBudget, LiftBudget
-from sanitize.joint import JointDistribution
+from sanitize.core.budgets import LDPBudget, LiftBudget
+from sanitize.core.joint import JointDistribution
 from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._random_response.optimal import solve_optimal_random_response
 from sanitize.mechanisms._response_solver.column_generation import Search

@@ -14,10 +14,10 @@ from scipy.optimize import linprog
 from scipy.special import entr
 
 import sanitize as sz
-from sanitize.budgets import CVaRLiftBudget, PMLEnvelopeBudget
-from sanitize.budgets._capacity import tail_means, worst_threshold
+from sanitize.core.budgets import CVaRLiftBudget, PMLEnvelopeBudget
+from sanitize.core.budgets._capacity import tail_means, worst_threshold
+from sanitize.core.lifts import lift
 from sanitize.errors import InvalidBudget
-from sanitize.lifts import lift
 from sanitize.mechanisms import tail_merging, tail_random_response
 
 
@@ -29,7 +29,7 @@ def test_the_release_is_within_the_budget_and_keeps_no_less_than_merging(joint, 
     channel = tail_random_response(joint, budget)
     assert sz.LeakageReport.measure(joint, channel, budget).ok
     merged = tail_merging(joint, budget)
-    assert sz.measures.utility(joint, channel) >= sz.measures.utility(joint, merged) - 1e-6
+    assert sz.core.measures.utility(joint, channel) >= sz.core.measures.utility(joint, merged) - 1e-6
 
 
 @given(strategies.joints(), st.sampled_from([1e-9, 0.05, 0.3, 0.9]))
@@ -83,10 +83,10 @@ def test_it_is_near_the_best_over_a_grid_of_thresholds(seed, upper, delta):
     joint, budget = sz.datasets.make_joint(5, 2, random_state=seed), CVaRLiftBudget(upper, delta)
     grid = np.linspace(0.8, math.exp(upper), 15)
     best = max(kept(joint, budget, np.array(t)) for t in itertools.product(grid, repeat=2))
-    ours = sz.measures.utility(joint, tail_random_response(joint, budget))
+    ours = sz.core.measures.utility(joint, tail_random_response(joint, budget))
     assert ours >= best - 0.003
     hard = sz.optimal_random_response(joint, sz.LiftBudget(lower=math.inf, upper=upper))
-    assert ours >= sz.measures.utility(joint, hard) - 1e-6
+    assert ours >= sz.core.measures.utility(joint, hard) - 1e-6
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_all_secrets_together_leave_less_than_each_and_more_than_a_bound_on_ever
     for design in (tail_merging, tail_random_response):
         channel = design(joint, budget)
         released = joint.push(channel)
-        assert sz.lifts.pml_envelope(released, 0.3 + 1e-9) <= 0.2 + 1e-9
+        assert sz.core.lifts.pml_envelope(released, 0.3 + 1e-9) <= 0.2 + 1e-9
         assert sz.LeakageReport.measure(joint, channel, budget).ok
     kept = [sz.normalized_utility(joint, one) for one in (hard, channel, each)]
     assert kept[0] + 0.002 < kept[1] < kept[2]
@@ -137,13 +137,13 @@ def _function_of_six():
 @pytest.mark.parametrize(("share", "delta"), [(0.5, 0.0), (0.3, 0.1)])
 def test_no_less_is_kept_than_with_every_lift_within_the_bound(kind, joint, share, delta):
     """Lifts on the bound are within the budget; the search once took thresholds below them and kept half as much."""
-    upper = share * float(sz.lifts.max_log_lift(joint).max())
+    upper = share * float(sz.core.lifts.max_log_lift(joint).max())
     hard = sz.optimal_random_response(joint, sz.LiftBudget(lower=math.inf, upper=upper))
     budget = kind(upper, delta)
     assert budget.excess(joint.push(hard)).max() <= 0
     channel = sz.optimal_random_response(joint, budget)
     assert budget.excess(joint.push(channel)).max() <= 0
-    assert sz.measures.utility(joint, channel) >= sz.measures.utility(joint, hard) - 1e-9
+    assert sz.core.measures.utility(joint, channel) >= sz.core.measures.utility(joint, hard) - 1e-9
 
 
 @pytest.mark.parametrize("kind", [CVaRLiftBudget, PMLEnvelopeBudget])
@@ -151,7 +151,7 @@ def test_where_no_vertices_are_listed_it_keeps_no_less_than_merging(kind):
     joint, budget = sz.datasets.make_joint(32, 3, random_state=0), kind(0.3, 0.05)
     merged, mixed = tail_merging(joint, budget), tail_random_response(joint, budget, effort=1e4)
     assert max(budget.excess(joint.push(channel)).max() for channel in (merged, mixed)) <= 0
-    assert sz.measures.utility(joint, mixed) >= sz.measures.utility(joint, merged) - 1e-9
+    assert sz.core.measures.utility(joint, mixed) >= sz.core.measures.utility(joint, merged) - 1e-9
 
 
 def test_margins_kept_and_what_is_refused():

@@ -10,8 +10,8 @@ from optimal_cases import WITHIN, instances, tied_instances, vertices_by_double_
 from scipy.optimize import linprog
 
 import sanitize as sz
+from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidParameter
-from sanitize.joint import JointDistribution
 from sanitize.mechanisms import solve_optimal_random_response
 from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._response_solver import mixture as _mixture
@@ -168,7 +168,7 @@ def test_with_confidence_a_target_is_kept_better_within_the_same_budget(respond)
         distribution = np.eye(2)[:, rng.permutation([0, 0, 0, 0, 1, 1, 1, 1])]
         budget = sz.LiftBudget(lower=1.0, upper=0.5)
         towards = respond(joint, budget, confidence=0.95, target=distribution)
-        assert sz.confidence.worst_case_lift(joint, towards, 0.95).excess(budget).max() <= WITHIN
+        assert sz.core.confidence.worst_case_lift(joint, towards, 0.95).excess(budget).max() <= WITHIN
         gained += information(joint, towards, distribution) - information(
             joint, respond(joint, budget, confidence=0.95), distribution
         )

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize.budgets import Chi2LiftBudget, LDPBudget, LiftBudget, MutualInformationBudget, TotalVariationBudget
-from sanitize.joint import ContingencyTable
+from sanitize.core.budgets import Chi2LiftBudget, LDPBudget, LiftBudget, MutualInformationBudget, TotalVariationBudget
+from sanitize.core.joint import ContingencyTable
 from sanitize.mechanisms import _effort, solve_optimal_random_response, subset_random_response
 from sanitize.mechanisms._response_solver import certificate
 
@@ -69,7 +69,7 @@ def test_after_the_time_is_up_few_steps_are_taken(budget, settings, steps, at, m
     assert clock.left <= 0, "the search was over before"
     assert clock.after <= MOST
     assert made.status == "time_limit"
-    assert made.utility <= made.bound <= sz.measures.entropy(joint.p_x) + 1e-9
+    assert made.utility <= made.bound <= sz.core.measures.entropy(joint.p_x) + 1e-9
     assert budget.excess(joint.push(made.channel)).max() <= 0
 
 

@@ -27,11 +27,11 @@ from notions_cases import (
 )
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sanitize.channel import Channel
+from sanitize.core.channel import Channel
+from sanitize.core.measures import ldp_epsilon
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
-from sanitize.measures import ldp_epsilon
 from sanitize.mechanisms import randomized_response
-from sanitize.notions import (
+from sanitize.theory.notions import (
     _notions,
     approximate_dp,
     global_dp,

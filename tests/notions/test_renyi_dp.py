@@ -28,7 +28,7 @@ from notions_cases import (
 )
 from numpy.testing import assert_allclose
 
-from sanitize.notions import (
+from sanitize.theory.notions import (
     approximate_dp,
     global_dp,
     hamming_neighbours,

@@ -11,11 +11,11 @@ import pytest
 from scipy.stats import norm
 
 import sanitize as sz
-from sanitize.capacity import channel_capacity, dp_information_bound
-from sanitize.conversions import mutual_information_from_dp, total_variation_from_mutual_information
-from sanitize.individual import individual_channel_capacity, mi_dp
+from sanitize.core.capacity import channel_capacity, dp_information_bound
+from sanitize.core.conversions import mutual_information_from_dp, total_variation_from_mutual_information
 from sanitize.mechanisms import gaussian_channel
-from sanitize.notions import approximate_dp, global_dp
+from sanitize.theory.individual import individual_channel_capacity, mi_dp
+from sanitize.theory.notions import approximate_dp, global_dp
 
 
 def information(joint):

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-import sanitize.tradeoff as td
-from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
-from sanitize.capacity import channel_capacity
-from sanitize.individual import individual_max_information
-from sanitize.lifts import alpha_of, chi2_of, inverse, l1_of
+import sanitize.theory.tradeoff as td
+from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.core.capacity import channel_capacity
+from sanitize.core.lifts import alpha_of, chi2_of, inverse, l1_of
 from sanitize.mechanisms import paper_subset_merging
 from sanitize.mechanisms._merging.risks import groups_of
 from sanitize.mechanisms._response_solver.polytope import LiftBounds
 from sanitize.mechanisms._response_solver.vertices import listed
-from sanitize.notions import approximate_dp, global_dp
+from sanitize.theory.individual import individual_max_information
+from sanitize.theory.notions import approximate_dp, global_dp
 
 FREE = math.inf
 KEPT = Path(__file__).resolve().parents[2] / "docs" / "pictures" / "lift_paper.json"
@@ -31,7 +31,7 @@ KEPT = Path(__file__).resolve().parents[2] / "docs" / "pictures" / "lift_paper.j
 def test_zds_the_risk_of_lip_less_epsilon_is_the_excess():
     """ω = max(log Λ, |log Ψ|) [ZDS §IV-A] is above ε exactly where ε-LIP is broken."""
     joint = sz.datasets.make_joint(9, 4, random_state=0)
-    risk = np.maximum(sz.lifts.max_log_lift(joint), np.abs(sz.lifts.min_log_lift(joint)))
+    risk = np.maximum(sz.core.lifts.max_log_lift(joint), np.abs(sz.core.lifts.min_log_lift(joint)))
     for eps in (0.2, 0.6, 1.5):
         np.testing.assert_allclose(LiftBudget.symmetric(eps).excess(joint), risk - eps, atol=1e-12)
 
@@ -89,8 +89,8 @@ def test_zds_figures_2_5_and_6_what_keeps_more_leaks_more():
 def test_zds_section_3a1_utility_falls_strictly_but_from_one_symbol_to_none():
     joint = sz.datasets.make_joint(6, 3, random_state=0)
     mergings = [sz.Channel.merge([0] * k + list(range(k, 6)), joint.public) for k in range(1, 7)]
-    kept = [sz.measures.utility(joint, merging) for merging in mergings]
-    assert kept[0] == pytest.approx(sz.measures.entropy(joint.p_x))
+    kept = [sz.core.measures.utility(joint, merging) for merging in mergings]
+    assert kept[0] == pytest.approx(sz.core.measures.entropy(joint.p_x))
     assert (np.diff(kept) < -1e-3).all()
     assert kept[-1] == pytest.approx(0, abs=1e-12)
 
@@ -98,13 +98,13 @@ def test_zds_section_3a1_utility_falls_strictly_but_from_one_symbol_to_none():
 def test_zds_section_3a3_the_optimal_response_may_leak_less_than_a_merging():
     """Of the largest lift, and of I(S;Y): within one budget, and on one distribution each."""
     for seed, budget, measure, most, least in (
-        (41, LiftBudget(lower=0.15, upper=2.0), lambda joint: sz.lifts.max_log_lift(joint).max(), 0.2616, 0.2061),
-        (21, LiftBudget.symmetric(0.3), sz.measures.mutual_information, 0.01876, 0.01824),
+        (41, LiftBudget(lower=0.15, upper=2.0), lambda joint: sz.core.lifts.max_log_lift(joint).max(), 0.2616, 0.2061),
+        (21, LiftBudget.symmetric(0.3), sz.core.measures.mutual_information, 0.01876, 0.01824),
     ):
         joint = sz.datasets.make_joint(5, 3, random_state=seed)
         merged, best = (make(joint, budget) for make in (sz.subset_merging, sz.optimal_random_response))
         assert [measure(joint.push(one)) for one in (merged, best)] == pytest.approx([most, least], abs=1e-4)
-        assert sz.measures.utility(joint, merged) < sz.measures.utility(joint, best)
+        assert sz.core.measures.utility(joint, merged) < sz.core.measures.utility(joint, best)
         assert max(budget.excess(joint.push(one)).max() for one in (merged, best)) <= 0
 
 
@@ -228,7 +228,9 @@ def test_wxh_section_7_answers_that_depend_on_each_other_have_no_sum():
     np.testing.assert_array_equal(both.reshape(2, 2, 2).sum(axis=2), alone)
     assert float(channel_capacity(alone)) == pytest.approx(0, abs=1e-9)
     assert float(channel_capacity(both)) == pytest.approx(math.log(2))
-    assert float(channel_capacity(sz.accounting.compose(alone, alone))) == pytest.approx(0, abs=1e-9)  # independent
+    assert float(channel_capacity(sz.theory.accounting.compose(alone, alone))) == pytest.approx(
+        0, abs=1e-9
+    )  # independent
 
 
 # --- [WYZ] ---------------------------------------------------------------------------------------------------------
@@ -239,15 +241,15 @@ def test_wyz_under_a_uniform_prior_identifiability_is_differential_privacy():
     for distortion in (0.2, 0.7, 1.2):
         level = td.DatabaseIdentifiability(uniform, n_records=2).privacy(distortion)
         assert level == pytest.approx(td.UniformDP(2, 3).privacy(distortion), abs=1e-9)
-    assert sz.notions.prior_ratio(uniform) == pytest.approx(0)
+    assert sz.theory.notions.prior_ratio(uniform) == pytest.approx(0)
 
 
 def test_wyz_thresholds_are_finite_exactly_with_full_support():
     """ε_X and ε̃_X; of one record the second is log(1 / min P - m + 1)."""
     prior = np.array([0.5, 0.3, 0.2])
     assert td.DatabaseIdentifiability(prior).threshold == pytest.approx(math.log(1 / 0.2 - 2))
-    assert sz.notions.prior_ratio(prior) == pytest.approx(math.log(0.5 / 0.2))
-    assert sz.notions.prior_ratio(np.array([0.5, 0.5, 0.0])) == FREE
+    assert sz.theory.notions.prior_ratio(prior) == pytest.approx(math.log(0.5 / 0.2))
+    assert sz.theory.notions.prior_ratio(np.array([0.5, 0.5, 0.0])) == FREE
 
 
 # --- [ZB] ----------------------------------------------------------------------------------------------------------

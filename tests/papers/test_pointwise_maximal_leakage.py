@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize.measures import mutual_information, utility
+from sanitize.core.measures import mutual_information, utility
 
 
 def itself(p: np.ndarray) -> sz.JointDistribution:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sanitize as sz
-from sanitize.joint import JointDistribution
-from sanitize.notions import approximate_dp, global_dp, renyi_dp
+from sanitize.core.joint import JointDistribution
+from sanitize.theory.notions import approximate_dp, global_dp, renyi_dp
 
 SEEDS = st.integers(0, 2**32 - 1)
 

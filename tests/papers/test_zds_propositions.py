@@ -12,9 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sanitize as sz
-from sanitize.budgets import LDPBudget, LiftBudget
-from sanitize.channel import Channel
-from sanitize.joint import JointDistribution
+from sanitize.core.budgets import LDPBudget, LiftBudget
+from sanitize.core.channel import Channel
+from sanitize.core.joint import JointDistribution
 
 
 def high_risk(joint, budget):
@@ -38,7 +38,9 @@ def test_zds_proposition_2_ldp_has_fewer_high_risk_symbols(joint, epsilon, share
     assert merged_utility(joint, ldp) >= merged_utility(joint, alip) - 1e-12
     labels = np.where(ldp, 0, np.cumsum(~ldp))
     labels = np.unique(labels, return_inverse=True)[1]
-    assert math.isclose(merged_utility(joint, ldp), sz.measures.utility(joint, Channel.merge(labels)), abs_tol=1e-9)
+    assert math.isclose(
+        merged_utility(joint, ldp), sz.core.measures.utility(joint, Channel.merge(labels)), abs_tol=1e-9
+    )
 
 
 def cheapest(joint, budget, high):
@@ -63,7 +65,7 @@ def is_safe(joint, budget, members):
 def test_zds_proposition_2_holds_for_the_cheapest_safe_sets(joint, epsilon, share):
     """What is safe for ALIP and holds its X_H is safe for LDP and holds the X_H of LDP."""
     ldp, alip = LDPBudget(epsilon), LiftBudget.from_ldp(epsilon, share)
-    kept = [sz.measures.utility(joint, sz.watchdog(joint, budget)) for budget in (ldp, alip)]
+    kept = [sz.core.measures.utility(joint, sz.watchdog(joint, budget)) for budget in (ldp, alip)]
     assert kept[0] >= kept[1] - 1e-9
     for budget, mine in zip((ldp, alip), kept, strict=True):
         assert math.isclose(mine, cheapest(joint, budget, high_risk(joint, budget)), abs_tol=1e-9)

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import sanitize as sz
-from sanitize.budgets import LiftBudget
-from sanitize.joint import JointDistribution
+from sanitize.core.budgets import LiftBudget
+from sanitize.core.joint import JointDistribution
 from sanitize.mechanisms._random_response.optimal import optimal_random_response
 from sanitize.mechanisms._random_response.subset import paper_subset_random_response
 

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
+from sanitize.engines.parquet import plan_file
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.parquet import plan_file
 
 KEY = bytes(range(32))
 POLICY = """

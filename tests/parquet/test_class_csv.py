@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
-from sanitize._files.csv import CsvSource
-from sanitize._files.source import Numbers
+from sanitize.engines.parquet import plan_file
 from sanitize.errors import ColumnError
-from sanitize.parquet import plan_file
-from sanitize.saved import SavedRelease
+from sanitize.release.saved import SavedRelease
+from sanitize.tables.files.csv import CsvSource
+from sanitize.tables.files.source import Numbers
 from sanitize.transformers import LatentClassRelease, SubsetMerging
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.7)

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._files.open import open_source
-from sanitize._release.first_pass import FirstPass
+from sanitize.release.first_pass import FirstPass
+from sanitize.tables.files.open import open_source
 from sanitize.transformers import LatentClassRelease
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
@@ -49,7 +49,7 @@ def test_a_file_holds_no_value_that_was_not_released(raw, tmp_path):
 
 
 def test_classes_from_a_sample_are_counted_on_all_rows(raw, monkeypatch):
-    monkeypatch.setattr("sanitize._release.recipes.classes.MOST_SAMPLED", 1500)
+    monkeypatch.setattr("sanitize.release.recipes.classes.MOST_SAMPLED", 1500)
     for sanitizer in KINDS:
         with open_source(raw) as table:
             report = sanitizer.prepare(FirstPass(table, 1000), "shuffle").report
@@ -77,7 +77,7 @@ def test_texts_like_formulas_are_told_in_csv(raw, tmp_path):
 
 def test_dask_releases_the_same_columns():
     dd = pytest.importorskip("dask.dataframe")
-    from sanitize.dask import transform
+    from sanitize.engines.dask import transform
 
     fitted = KINDS[1].fit(DF)
     released = transform(dd.from_pandas(DF, npartitions=3), fitted).compute()

@@ -16,13 +16,13 @@ from parquet_cases import BUDGET, left_in, merging, table
 
 import sanitize as sz
 import sanitize.pandas
+from sanitize.engines.parquet import audit_file, release_file
 from sanitize.errors import (
     ColumnError,
     InvalidDistribution,
     InvalidParameter,
     SourceError,
 )
-from sanitize.parquet import audit_file, release_file
 from sanitize.transformers import SubsetMerging
 
 # ----------------------------------------------------------------------------- what the file may hold

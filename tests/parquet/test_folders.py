@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from parquet_cases import KEY, LOOSE, left_in, merging, rows_of, table
 
+from sanitize.engines.parquet import audit_file, plan_file, release_file
 from sanitize.errors import (
     SourceChanged,
     SourceError,
 )
-from sanitize.parquet import audit_file, plan_file, release_file
 from sanitize.transformers import Sanitizer, SubsetMerging
 
 # -------------------------------------------------------------------------------------------- folders
@@ -167,7 +167,7 @@ def test_a_change_that_the_file_system_does_not_show_is_noticed_or_is_not_releas
     edit_after_counting(monkeypatch, edit)
     sanitizer = SubsetMerging(LOOSE, sensitive="s", public="x")
     if not room:
-        monkeypatch.setattr("sanitize._release.first_pass.KEPT_BYTES", 0)
+        monkeypatch.setattr("sanitize.release.first_pass.KEPT_BYTES", 0)
         with pytest.raises(SourceChanged, match="changed while it was being read; nothing was released"):
             release_file(path, tmp_path / "out.parquet", sanitizer, rows=rows)
     else:  # what was counted is released, and nothing else is read

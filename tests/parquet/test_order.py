@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._release import random_order, row_order
+from sanitize.engines.parquet import plan_file
 from sanitize.errors import RowOrderLeak
-from sanitize.parquet import plan_file
+from sanitize.release import random_order, row_order
 from sanitize.transformers import LatentClassRelease, SubsetMerging
 
 N = 20_000

@@ -21,15 +21,15 @@ from sklearn.pipeline import make_pipeline
 
 import sanitize as sz
 import sanitize.pandas
-from sanitize._sampling.noise import GeneratorWords
-from sanitize.channel import Channel
+from sanitize._util.sampling.noise import GeneratorWords
+from sanitize.core.channel import Channel
+from sanitize.engines.parquet import _second_pass, plan_file, release_file
+from sanitize.engines.parquet import _second_pass as _parquet_passes
+from sanitize.engines.parquet._second_pass import shuffled_blocks
 from sanitize.errors import (
     InvalidParameter,
     RowOrderLeak,
 )
-from sanitize.parquet import _second_pass, plan_file, release_file
-from sanitize.parquet import _second_pass as _parquet_passes
-from sanitize.parquet._second_pass import shuffled_blocks
 from sanitize.transformers import RandomizedResponse, SubsetMerging, Watchdog
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -386,7 +386,7 @@ def test_shuffled_blocks_use_up_large_counts_exactly():
 
 
 def test_shuffled_blocks_use_up_their_counts_beyond_the_range_of_the_sampler_too(monkeypatch):
-    monkeypatch.setattr("sanitize.parquet._second_pass._POPULATION", 0)
+    monkeypatch.setattr("sanitize.engines.parquet._second_pass._POPULATION", 0)
     counts = np.array([5000, 1, 0, 3, 800])
     drawn = np.concatenate(list(shuffled_blocks(counts, GeneratorWords(np.random.default_rng(3)), [100] * 58 + [4])))
     np.testing.assert_array_equal(np.bincount(drawn, minlength=5), counts)
@@ -401,7 +401,7 @@ MEMORY = """
 import sys
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 import sanitize as sz
-from sanitize.parquet import release_file
+from sanitize.engines.parquet import release_file
 from sanitize.transformers import SubsetMerging
 step, source, target, rows = sys.argv[1:]
 pa.set_cpu_count(2)  # each thread holds a block: on a machine of many cores they are what is measured

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._files.open import Target, open_source
-from sanitize._files.outputs import outputs
-from sanitize._release.first_pass import FirstPass
+from sanitize._util.outputs import outputs
+from sanitize.engines.parquet import plan_file, release_file
+from sanitize.engines.parquet._second_pass import SecondPass
 from sanitize.errors import InvalidParameter, SourceChanged
-from sanitize.parquet import plan_file, release_file
-from sanitize.parquet._second_pass import SecondPass
+from sanitize.release.first_pass import FirstPass
+from sanitize.tables.files.open import Target, open_source
 from sanitize.transformers import RandomizedResponse, SubsetMerging
 
 KEY = bytes(range(32))
@@ -92,7 +92,7 @@ def test_the_report_of_a_plan_is_that_of_the_sanitizer_and_of_its_release(order,
 def test_a_new_symbol_in_the_second_pass_is_a_changed_source_whatever_the_sanitizer_does_with_it(
     source, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("sanitize._release.first_pass.KEPT_BYTES", 0)  # so that rows are read again
+    monkeypatch.setattr("sanitize.release.first_pass.KEPT_BYTES", 0)  # so that rows are read again
     raw = pq.read_table(source)
     prepare = SubsetMerging.prepare
 

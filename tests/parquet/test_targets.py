@@ -12,15 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 from parquet_cases import left_in, merging
 
-from sanitize.channel import Channel
+from sanitize.core.channel import Channel
+from sanitize.engines.parquet import _second_pass as _parquet_passes
+from sanitize.engines.parquet import _writers as _parquet_target
+from sanitize.engines.parquet import plan_file, release_file
 from sanitize.errors import (
     BudgetExceeded,
     TargetError,
     TargetExists,
 )
-from sanitize.parquet import _second_pass as _parquet_passes
-from sanitize.parquet import _writers as _parquet_target
-from sanitize.parquet import plan_file, release_file
 from sanitize.transformers import Sanitizer
 
 
@@ -119,7 +119,7 @@ def test_a_folder_that_may_not_be_written_to_is_named(source, folder, tmp_path, 
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr("sanitize._files.outputs._Unnamed.open", refuse)
+        patch.setattr("sanitize._util.outputs._Unnamed.open", refuse)
         with pytest.raises(TargetError, match="may not be written to; nothing was written"):
             release_file(source, tmp_path / "out.parquet", merging())
     monkeypatch.setattr(Path, "mkdir", refuse)
@@ -168,7 +168,7 @@ def test_a_disk_that_fills_up_is_one_error(free, source, tmp_path, monkeypatch):
         return made._stream
 
     monkeypatch.setattr(FullDisk, "room", free)
-    monkeypatch.setattr("sanitize._files.outputs._Unnamed.open", opened)
+    monkeypatch.setattr("sanitize._util.outputs._Unnamed.open", opened)
     with pytest.raises(TargetError, match=r"No space left on device"):
         release_file(source, tmp_path / "out.parquet", merging())
     gc.collect()

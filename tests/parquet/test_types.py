@@ -16,10 +16,10 @@ from sklearn.base import clone
 
 import sanitize as sz
 import sanitize.pandas
+from sanitize.engines.parquet import release_file
 from sanitize.errors import (
     ColumnError,
 )
-from sanitize.parquet import release_file
 from sanitize.transformers import GaussianChannel, SubsetMerging
 
 # ----------------------------------------------------------------------------- what the file may hold

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
-from sanitize._files.open import described
 from sanitize.cli import main
+from sanitize.engines.parquet import plan_file
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.parquet import plan_file
+from sanitize.tables.files.open import described
 
 RNG = np.random.default_rng(0)
 N_ROWS = 3000

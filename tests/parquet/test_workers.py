@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from parquet_cases import BUDGET, KEY, LOOSE, merging, table
 
-import sanitize._files.parquet as reading_parquet
+import sanitize.tables.files.parquet as reading_parquet
 from sanitize import SavedRelease
-from sanitize._files.system import in_turn
-from sanitize._progress import told
-from sanitize._release import first_pass
-from sanitize._tables import keys as combined
+from sanitize._util.progress import told
+from sanitize._util.system import in_turn
+from sanitize.engines.parquet import audit_file, plan_file, release_file
 from sanitize.errors import InvalidParameter, SourceError
-from sanitize.parquet import audit_file, plan_file, release_file
+from sanitize.release import first_pass
+from sanitize.tables import keys as combined
 from sanitize.transformers import JointRelease, LatentClassRelease, SubsetMerging
 
 N = 6_000

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import sanitize as sz
-from sanitize.binning import Joined
 from sanitize.cli import main
+from sanitize.core.binning import Joined
 from sanitize.errors import InvalidParameter, PolicyError
 
 RNG = np.random.default_rng(0)

@@ -18,12 +18,12 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import sanitize as sz
-from sanitize._formatting import percent
-from sanitize._release.survey import ColumnSurvey
+from sanitize._util.formatting import percent
+from sanitize.engines.parquet import plan_file
 from sanitize.errors import ColumnError
-from sanitize.parquet import plan_file
 from sanitize.policy import PolicyBudget, make_plan
 from sanitize.policy._alternatives import Drafts
+from sanitize.release.survey import ColumnSurvey
 
 HEAD = """
 version = 1

@@ -18,10 +18,10 @@ from policy_schema import policy_schema
 
 import sanitize as sz
 import sanitize.transformers
-from sanitize._release.recipes.recipe import recipe_type
-from sanitize.budgets import CapacityBudget
+from sanitize.core.budgets import CapacityBudget
 from sanitize.errors import ColumnError, PolicyError
 from sanitize.policy._declaration import MECHANISMS, OWNERS
+from sanitize.release.recipes.recipe import recipe_type
 
 SCHEMA = json.loads((files("sanitize") / "policy" / "policy.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)

@@ -10,7 +10,7 @@ from relational_cases import hospital
 import sanitize as sz
 from sanitize.cli import main
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError
-from sanitize.relational import Child, UnitRelease
+from sanitize.people import Child, UnitRelease
 
 POLICY = f"""{relational_cases.POLICY}drop = ["cost"]
 [[table]]

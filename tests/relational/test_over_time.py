@@ -14,8 +14,8 @@ from relational_cases import hospital
 import sanitize as sz
 from sanitize.cli import main
 from sanitize.errors import InvalidParameter, TargetError
-from sanitize.ledger import UnitLedger
-from sanitize.relational import Child, UnitRelease
+from sanitize.over_time import UnitLedger
+from sanitize.people import Child, UnitRelease
 from sanitize.transformers import RecordDP
 
 BUDGET = sz.LiftBudget(at_most=1.65, at_least=0.37)

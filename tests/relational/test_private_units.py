@@ -17,14 +17,14 @@ import pytest
 from relational_cases import CODES, hospital
 
 import sanitize as sz
-from sanitize._release.recipes import record_dp as noisy
-from sanitize._release.recipes.private_model import PrivateModel
-from sanitize.classes import design_rows
-from sanitize.confidence import clopper_pearson
+from sanitize.core.confidence import clopper_pearson
 from sanitize.errors import ColumnError, InvalidParameter, LedgerError
-from sanitize.ledger import DPLedger
-from sanitize.relational import Child, UnitRelease, _private, _release
-from sanitize.relational._private import FlatRecords
+from sanitize.over_time import DPLedger
+from sanitize.people import Child, UnitRelease, _private, _release
+from sanitize.people._private import FlatRecords
+from sanitize.release.classes import design_rows
+from sanitize.release.recipes import record_dp as noisy
+from sanitize.release.recipes.private_model import PrivateModel
 from sanitize.transformers import RecordDP
 
 BUDGET = sz.LiftBudget(at_most=1.65, at_least=0.37)

@@ -16,8 +16,8 @@ from relational_cases import CODES, hospital
 
 import sanitize as sz
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, TargetError
-from sanitize.relational import Child, UnitRelease
-from sanitize.relational._profiles import Rows
+from sanitize.people import Child, UnitRelease
+from sanitize.people._profiles import Rows
 from sanitize.transformers import SecretDP
 
 BUDGET = sz.LiftBudget(at_most=1.65, at_least=0.37)
@@ -161,7 +161,7 @@ class TestHalves:
         half = [name for name in raw if name.startswith("later")]
         linked = {}
         for name, table in (("raw", raw.drop(columns="ill").sample(frac=1, random_state=0)), ("released", released)):
-            judged = sz.attack.judge(table, raw, outsiders=apart, sensitive="ill", half=half)
+            judged = sz.auditing.attack.judge(table, raw, outsiders=apart, sensitive="ill", half=half)
             linked[name] = next(result for result in judged.results if result.title == "Linkability")
         assert linked["raw"].people > 0.5
         # Of 1,000 people and as many outsiders; the interval holds with all others at 0.95.

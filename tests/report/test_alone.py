@@ -10,7 +10,7 @@ import pytest
 
 import sanitize as sz
 from sanitize.errors import LedgerExceeded, SourceError
-from sanitize.saved import SavedRelease
+from sanitize.release.saved import SavedRelease
 from sanitize.transformers import LatentClassRelease, SecretDP, SubsetMerging, Watchdog
 
 DF = sz.datasets.load_titanic()
@@ -79,7 +79,7 @@ def test_with_a_ledger_the_line_is_what_the_ledger_says(tmp_path, suffix):
 
 
 def test_workers_say_what_the_ledger_says(tmp_path):
-    dask = pytest.importorskip("sanitize.dask")
+    dask = pytest.importorskip("sanitize.engines.dask")
     DF.to_parquet(tmp_path / "raw.parquet")
     ledger = sz.Ledger(tmp_path / "book", BUDGET)
     ledger.record(DF, merging().fit(DF))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize._formatting import box
+from sanitize._util.formatting import box
 
 
 def cells(page: str) -> list[str]:
@@ -34,7 +34,7 @@ def test_a_comparison_and_an_attack_have_a_box():
     page = found._repr_html_()
     assert f"Take {found.recommended.mechanism}: it keeps as much within the budget as any" in page
     assert cells(page)[3::3] == [one.mechanism for one in found.compared]
-    attack = sz.attack.infer(df[["class", "sex"]], df["survived"])
+    attack = sz.auditing.attack.infer(df[["class", "sex"]], df["survived"])
     assert all(sentence.split("(")[0] in attack._repr_html_() for sentence in attack.summary)
 
 

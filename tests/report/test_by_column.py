@@ -23,8 +23,8 @@ from sanitize.report import column_distributions, kept_beyond_chance
 def test_symbols_that_are_one_column_keep_what_the_release_keeps(joint):
     channel = sz.Channel.merge(np.arange(len(joint.public)) // 2)
     kept = kept_by_column({"x": np.diag(joint.p_x)}, channel)["x"]
-    available = sz.measures.entropy(joint.p_x)
-    assert kept * available == pytest.approx(sz.measures.utility(joint, channel), abs=1e-9)
+    available = sz.core.measures.entropy(joint.p_x)
+    assert kept * available == pytest.approx(sz.core.measures.utility(joint, channel), abs=1e-9)
 
 
 def test_half_of_a_bit_passes_the_erasure_channel():
@@ -41,7 +41,7 @@ def test_half_of_a_bit_passes_the_erasure_channel():
 def test_both_ways_to_the_shares_agree(joint, n_groups):
     """The tuples' own reduced joint, for every report, and those of columns that are given, for trees."""
     places = np.arange(len(joint.public))
-    tuples = sz.alphabet.Alphabet(("a", "b"), tuple((f"a{i // 2}", f"b{i % 2}") for i in places))
+    tuples = sz.core.alphabet.Alphabet(("a", "b"), tuple((f"a{i // 2}", f"b{i % 2}") for i in places))
     joint = sz.JointDistribution(joint.pmf, joint.sensitive, tuples)
     k = min(n_groups, len(places))
     noisy = sz.Channel.from_matrix(0.7 * np.eye(k) + 0.3 / k)
@@ -85,7 +85,7 @@ def test_columns_alone_tell_what_their_own_distribution_tells():
     report = sz.OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"]).fit(df).report_
     for column in report.kept:
         distribution = sz.JointDistribution.from_frame(df, "survived", column.column)
-        assert column.before == pytest.approx(sz.lifts.max_log_lift(distribution).max())
+        assert column.before == pytest.approx(sz.core.lifts.max_log_lift(distribution).max())
         assert column.after <= min(column.before, 0.5) + 1e-9
 
 

@@ -281,7 +281,7 @@ def test_useless_asks_that_most_columns_keep_little() -> None:
 
 
 def test_warnings_of_a_constant_secret_and_of_single_rows() -> None:
-    symbols = sz.alphabet.Alphabet(("illness",), ["b"]), sz.alphabet.Alphabet(("town",), "xyz")
+    symbols = sz.core.alphabet.Alphabet(("illness",), ["b"]), sz.core.alphabet.Alphabet(("town",), "xyz")
     joint = sz.JointDistribution(np.array([[0.1, 0.1, 0.8]]), *symbols, 10)
     report = LeakageReport.measure(joint, sz.Channel.identity(3, joint.public), BUDGET)
     told = " ".join(report.to_dict()["warnings"])
@@ -313,6 +313,6 @@ def test_a_frame_released_in_one_call_warns_aloud() -> None:
     df = sz.datasets.load_titanic()
     named = df.set_index("r" + df.index.astype(str))
     with pytest.warns(ReleaseWarning, match="index of the released frame"):
-        sz.frame.release(named, sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"]))
+        sz.frames.release(named, sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"]))
     with pytest.warns(ReleaseWarning, match="next to nothing is kept of most columns: take a looser limit"):
-        sz.frame.release(df, sz.Watchdog(0.01, sensitive="survived", public="sex"))
+        sz.frames.release(df, sz.Watchdog(0.01, sensitive="survived", public="sex"))

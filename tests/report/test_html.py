@@ -24,7 +24,7 @@ INK = {0: "on-pale", 1: "on-pale", 2: "on-pale", 3: "on-mid", 4: "on-full"}
 
 def with_curve(report: Any) -> Any:
     return report.with_curve(
-        sz.suggestion.tradeoff_curve(report._before, sz.watchdog, [0, 0.5, 1, sz.LiftBudget(lower=2, upper=1)])
+        sz.release.choosing.tradeoff_curve(report._before, sz.watchdog, [0, 0.5, 1, sz.LiftBudget(lower=2, upper=1)])
     )
 
 
@@ -154,7 +154,9 @@ def test_margins_say_where_a_symbol_does_not_exist():
 def test_margins_of_two_alphabets_match_what_is_the_same_symbol():
     rng = np.random.default_rng(4)
     joint = sz.JointDistribution.from_matrix(rng.dirichlet(np.ones(14)).reshape(2, 7))
-    channel = sz.Channel.merge([0, 1, 1, 2, 3, 3, 4], joint.public, sz.alphabet.Alphabet.of_labels("x", list("0abc6")))
+    channel = sz.Channel.merge(
+        [0, 1, 1, 2, 3, 3, 4], joint.public, sz.core.alphabet.Alphabet.of_labels("x", list("0abc6"))
+    )
     found = sz.LeakageReport.measure(joint, channel).to_dict()["margins"]
     wanted: dict[str, list[Any]] = {str(x): [joint.p_x[x], None] for x in range(7)}
     for y, label in enumerate("0abc6"):
@@ -164,8 +166,8 @@ def test_margins_of_two_alphabets_match_what_is_the_same_symbol():
     # Labels that say nothing about which symbol is which match nothing.
     twins = sz.JointDistribution(
         np.full((2, 2), 0.25),
-        sz.alphabet.Alphabet(("s",), [0, 1]),
-        sz.alphabet.Alphabet(("a", "b"), [("p | q", "r"), ("p", "q | r")]),
+        sz.core.alphabet.Alphabet(("s",), [0, 1]),
+        sz.core.alphabet.Alphabet(("a", "b"), [("p | q", "r"), ("p", "q | r")]),
     )
     rows = sz.LeakageReport.measure(twins, sz.Channel.merge([0, 0], twins.public)).to_dict()["margins"]["rows"]
     assert [(row["before"], row["after"]) for row in rows] == [(None, 1.0), (0.5, None), (0.5, None)]
@@ -259,7 +261,9 @@ def of_column(report: Any, column: str) -> dict[str, tuple[float, float]]:
 def test_shares_of_each_column_are_drawn_before_and_after_for_the_owner_alone():
     symbols = [("low", None), ("low", 1), ("low", 2), ("high", 1)]
     joint = sz.JointDistribution(
-        np.array(PMF), sz.alphabet.Alphabet(("s",), ["no", "yes"]), sz.alphabet.Alphabet(("pay", "room"), symbols)
+        np.array(PMF),
+        sz.core.alphabet.Alphabet(("s",), ["no", "yes"]),
+        sz.core.alphabet.Alphabet(("pay", "room"), symbols),
     )
     matrix = [[0.5, 0.5, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0.3, 0.7]]
     channel = sz.Channel.from_matrix(matrix, joint.public, joint.public)

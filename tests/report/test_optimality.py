@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize._files.sealed_text import seal_of
-from sanitize.channel import Optimality
+from sanitize._util.sealed_text import seal_of
+from sanitize.core.channel import Optimality
 from sanitize.errors import InvalidParameter, SourceError
 from sanitize.mechanisms import best_subset_merging, paper_subset_merging, paper_subset_random_response
 
@@ -59,7 +59,7 @@ def test_a_response_without_effort_left_is_cut_short_with_a_true_gap():
     better = sz.optimal_random_response(joint, budget, effort=2_000_000)
     assert early.optimality.status == "cut short"
     assert early.optimality.words.startswith("cut short, within ")
-    gain = sz.measures.utility(joint, better) - sz.measures.utility(joint, early)
+    gain = sz.core.measures.utility(joint, better) - sz.core.measures.utility(joint, early)
     assert gain <= early.optimality.gap
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._formatting import rounded
+from sanitize._util.formatting import rounded
 from sanitize.cli import main
 from sanitize.errors import BudgetExceeded
 from sanitize.transformers import SubsetMerging

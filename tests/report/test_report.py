@@ -27,8 +27,8 @@ from report_cases import (
 )
 
 import sanitize as sz
-from sanitize.bounds import implied_bounds
-from sanitize.budgets._plain import budget_words
+from sanitize.core.bounds import implied_bounds
+from sanitize.core.budgets._plain import budget_words
 from sanitize.errors import BudgetExceeded, TargetError
 from sanitize.report import LeakageReport
 from sanitize.report import _text as text_view
@@ -208,7 +208,7 @@ def test_hidden_characters_show_and_different_names_stay_different() -> None:
 def test_every_kind_of_budget_is_put_in_words_and_in_numbers(kind: str, audience: str) -> None:
     budget = BUDGETS[kind]
     report = measured(budget=budget)
-    fields = {name: float(value) for name, value in sz.budgets.bounds_of(budget).items()}
+    fields = {name: float(value) for name, value in sz.core.budgets.bounds_of(budget).items()}
     assert report.to_dict(audience=audience)["verdict"]["budget"] == {"type": type(budget).__name__, **fields}
     expected = {
         "lift": ["between -1.5 and 0.5 nats", "less than 0.223 or more than 1.65 times"],
@@ -309,8 +309,8 @@ def lawful(draw: st.DrawFn) -> tuple[LeakageReport, sz.LiftBudget]:
     channel = sz.Channel.from_matrix(kernel / kernel.sum(axis=1, keepdims=True))
     released = joint.push(channel)
     slack = draw(st.sampled_from([0.0, 0.1, 1.0]))
-    lower = max(0.0, -float(sz.lifts.min_log_lift(released).min())) + slack
-    upper = max(0.0, float(sz.lifts.max_log_lift(released).max())) + draw(st.sampled_from([0.0, 0.1, 1.0]))
+    lower = max(0.0, -float(sz.core.lifts.min_log_lift(released).min())) + slack
+    upper = max(0.0, float(sz.core.lifts.max_log_lift(released).max())) + draw(st.sampled_from([0.0, 0.1, 1.0]))
     budget = sz.LiftBudget(lower=lower, upper=upper)
     return LeakageReport.measure(joint, channel, budget), budget
 

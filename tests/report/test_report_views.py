@@ -27,8 +27,8 @@ from report_cases import (
 )
 
 import sanitize as sz
+from sanitize.core.measures import Measure
 from sanitize.errors import BudgetExceeded, InvalidParameter
-from sanitize.measures import Measure
 from sanitize.report import LeakageReport
 from sanitize.report import _text as text_view
 from sanitize.report._facts import ReleaseFacts
@@ -184,7 +184,7 @@ def test_text_stays_one_screen_for_many_hostile_columns(kind: str, audience: str
     rows = [[tuple(f"{value}{HOSTILE[kind]}" for _ in range(20)) for value in "ab"] for _ in groups[:2]]
     joint = sz.JointDistribution(
         np.full((2, 2), 0.25),
-        *(sz.alphabet.Alphabet(names, symbols) for names, symbols in zip(groups, rows, strict=False)),
+        *(sz.core.alphabet.Alphabet(names, symbols) for names, symbols in zip(groups, rows, strict=False)),
         4,
     )
     facts = ReleaseFacts(kept=tuple(groups[2]), warnings=(HOSTILE[kind],))

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sanitize as sz
-from sanitize._formatting import cells
+from sanitize._util.formatting import cells
+from sanitize.core.measures import Measure
 from sanitize.errors import InvalidParameter, SourceError
-from sanitize.measures import Measure
 from sanitize.report import LeakageReport, Section
 from sanitize.report._facts import ReleaseFacts
 
@@ -36,8 +36,8 @@ BUDGETS = (
 def report(budget: Any = BUDGETS[1], **facts: Any) -> LeakageReport:
     joint = sz.JointDistribution(
         np.array([[0.25, 0.15, 0.10], [0.0, 0.25, 0.25]]),
-        sz.alphabet.Alphabet(("illness",), ["secretS", "none"]),
-        sz.alphabet.Alphabet(("town",), [HOSTILE, "b", "c"]),
+        sz.core.alphabet.Alphabet(("illness",), ["secretS", "none"]),
+        sz.core.alphabet.Alphabet(("town",), [HOSTILE, "b", "c"]),
         20,
     )
     facts = {"mechanism": "watchdog", "warnings": ("2 of 6 cells are empty",), "n_unseen": 3, "seeded": True} | facts
@@ -46,7 +46,9 @@ def report(budget: Any = BUDGETS[1], **facts: Any) -> LeakageReport:
         Section("attack", "What an attacker learns", "Of 7 rows.", ("who", "hits"), (("a", 0.5),))
     )
     found = found.with_section(Section("held", "On other rows", "", ("part", "nats"), (("b", 1 / 3),)))
-    return found.with_curve(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0, 1, sz.LiftBudget(lower=2, upper=1)]))
+    return found.with_curve(
+        sz.release.choosing.tradeoff_curve(joint, sz.watchdog, [0, 1, sz.LiftBudget(lower=2, upper=1)])
+    )
 
 
 @pytest.mark.slow

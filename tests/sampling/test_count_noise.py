@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sanitize._sampling.count_noise import Bits, CountNoise, Gaussian, Geometric
-from sanitize._sampling.noise import NoiseKey
+from sanitize._util.sampling.count_noise import Bits, CountNoise, Gaussian, Geometric
+from sanitize._util.sampling.noise import NoiseKey
 
 N = 10_000
 ALARM = 1e-9  # of a right sampler, for each of the tests here, were its key drawn anew

@@ -12,10 +12,10 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 import sanitize as sz
-import sanitize.sql
+import sanitize.engines.sql
 from sanitize.errors import InvalidParameter, ReleaseWarning
 from sanitize.policy import Policy
-from sanitize.saved import Receipt
+from sanitize.release.saved import Receipt
 from sanitize.transformers import RandomizedResponse
 
 KEY = b"k" * 32
@@ -119,15 +119,15 @@ def test_no_traceback_shows_a_key(door, given, tmp_path, monkeypatch):
         by = Policy.from_toml(
             'version = 1\ncolumns = {sensitive = ["s"], public = ["x"]}\nbudget = {upper = 0.7, lower = 1.0}'
         )
-    monkeypatch.setattr("sanitize.parquet._second_pass.SecondPass.write", fails)
-    monkeypatch.setattr("sanitize.sql._database.words_of", fails)
+    monkeypatch.setattr("sanitize.engines.parquet._second_pass.SecondPass.write", fails)
+    monkeypatch.setattr("sanitize.engines.sql._database.words_of", fails)
 
     def release():
         if door == "key":
             sz.NoiseKey(given).bind("something")
             fails()
         elif door == "sql":
-            sanitize.sql.release(FRAME.assign(id=range(len(FRAME))), by, key=given, row_id="id")
+            sanitize.engines.sql.release(FRAME.assign(id=range(len(FRAME))), by, key=given, row_id="id")
         else:
             receipt = {"receipt": tmp_path / "private" / "r"} if door in ("receipt", "policy") else {}
             sz.release_file(*files, by, key=given, **receipt)

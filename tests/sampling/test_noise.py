@@ -11,12 +11,12 @@ from numpy.testing import assert_array_equal
 from samplers_cases import GivenWords, keeping, uniform_weights
 
 import sanitize as sz
-from sanitize._sampling.alias_method import DenseTable
-from sanitize._sampling.alias_table import AliasTable
-from sanitize._sampling.noise import GeneratorWords, NoiseKey, is_secure, random_words
-from sanitize._sampling.sampler import KeepTable, RedrawTable, UniformTable
-from sanitize.channel import Channel
-from sanitize.channel._stage import SCALE, Stage
+from sanitize._util.sampling.alias_method import DenseTable
+from sanitize._util.sampling.alias_table import AliasTable
+from sanitize._util.sampling.noise import GeneratorWords, NoiseKey, is_secure, random_words
+from sanitize._util.sampling.sampler import KeepTable, RedrawTable, UniformTable
+from sanitize.core.channel import Channel
+from sanitize.core.channel._stage import SCALE, Stage
 from sanitize.errors import InvalidParameter
 
 

@@ -18,12 +18,12 @@ from samplers_cases import GivenWords, keeping, uniform_weights
 from scipy.stats import chisquare
 
 import sanitize as sz
-from sanitize._sampling.alias_method import DenseTable, _alias_by_row, _alias_in_step
-from sanitize._sampling.alias_table import AliasTable
-from sanitize._sampling.noise import NoiseKey
-from sanitize._sampling.sampler import KeepTable, RedrawTable, UniformTable, draw_all
-from sanitize.channel import Channel
-from sanitize.channel._stage import SCALE, SCALE_BITS, Stage
+from sanitize._util.sampling.alias_method import DenseTable, _alias_by_row, _alias_in_step
+from sanitize._util.sampling.alias_table import AliasTable
+from sanitize._util.sampling.noise import NoiseKey
+from sanitize._util.sampling.sampler import KeepTable, RedrawTable, UniformTable, draw_all
+from sanitize.core.channel import Channel
+from sanitize.core.channel._stage import SCALE, SCALE_BITS, Stage
 from sanitize.errors import InvalidChannel
 
 BUILDERS = [_alias_by_row, _alias_in_step]
@@ -300,7 +300,7 @@ def uneven_table() -> AliasTable:
     """Rows of one, two and 300 outputs, each with as many buckets as it needs."""
     weights = np.concatenate([[SCALE], [(1 << 30) + (1 << 29), SCALE - (1 << 30) - (1 << 29)], uniform_weights(300)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sanitize._sampling.alias_table._SMALL_BUCKETS", 0)
+        patch.setattr("sanitize._util.sampling.alias_table._SMALL_BUCKETS", 0)
         table = alias_table(Stage(np.array([0, 1, 3, 303]), np.r_[7, 0, 1, 0:300], weights, 300))
     assert table.only is not None
     return table
@@ -371,7 +371,7 @@ def test_rows_of_any_sizes_get_their_integer_weights(sizes):
     expected = oracles.stage_matrix(stage)
     for most in (0, 1 << 16):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sanitize._sampling.alias_table._SMALL_BUCKETS", most)
+            patch.setattr("sanitize._util.sampling.alias_table._SMALL_BUCKETS", most)
             table = alias_table(stage)
         assert drawn_distribution(table, len(sizes), stage.n_outputs) == expected
         assert len(set(sizes)) == 1 or most or table.bits is None or max(sizes) < 10

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._files.sealed_text import seal_of
-from sanitize.channel import Channel
+from sanitize._util.sealed_text import seal_of
+from sanitize.core.channel import Channel
 from sanitize.transformers import SubsetMerging
 
 

@@ -17,9 +17,10 @@ import pytest
 from sklearn.base import clone
 
 import sanitize as sz
-from sanitize._files.sealed_text import seal_of
-from sanitize.binning import Bins
-from sanitize.budgets import BUDGETS, CapacityBudget
+from sanitize._util.sealed_text import seal_of
+from sanitize.core.binning import Bins
+from sanitize.core.budgets import BUDGETS, CapacityBudget
+from sanitize.engines.parquet import release_file
 from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
@@ -29,9 +30,8 @@ from sanitize.errors import (
     TargetExists,
     UnknownSymbol,
 )
-from sanitize.parquet import release_file
-from sanitize.saved import SavedRelease
-from sanitize.saved._form import own_budget
+from sanitize.release.saved import SavedRelease
+from sanitize.release.saved._form import own_budget
 from sanitize.transformers import (
     ExponentialChannel,
     GaussianChannel,
@@ -300,7 +300,7 @@ BARE = {"format": "sanitize/release", "version": 1}
         ("{", "not JSON"),
         ('{"format": 1, "format": 2}', "occurs twice"),
         ('{"format": NaN}', "not finite"),
-        ('{"format": "sanitize/channel"}', "format must be 'sanitize/release'"),
+        ('{"format": "sanitize/core/channel"}', "format must be 'sanitize/release'"),
         (
             '{"format": "sanitize/release", "version": 2}',
             "version must be 1, the version of this form that this library",

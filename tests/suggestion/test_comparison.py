@@ -13,15 +13,16 @@ import pytest
 
 import sanitize as sz
 from sanitize import mechanisms
-from sanitize._files.open import open_source
-from sanitize._formatting import percent
-from sanitize._release.first_pass import FirstPass
+from sanitize._util.formatting import percent
+from sanitize.auditing.verify import verify_file
 from sanitize.cli import main
+from sanitize.engines.parquet import release_file
 from sanitize.errors import InvalidBudget, InvalidParameter, PolicyError
-from sanitize.parquet import release_file
 from sanitize.policy import make_plan
 from sanitize.policy._alternatives import Drafts
-from sanitize.suggestion import KINDS, compare, most_useful, preferred
+from sanitize.release.choosing import KINDS, compare, most_useful, preferred
+from sanitize.release.first_pass import FirstPass
+from sanitize.tables.files.open import open_source
 from sanitize.transformers import (
     BestSanitizer,
     JointRelease,
@@ -30,7 +31,6 @@ from sanitize.transformers import (
     SubsetMerging,
     Watchdog,
 )
-from sanitize.verify import verify_file
 
 ROLES = {"sensitive": "survived", "public": ["class", "sex"]}
 LIFT = sz.LiftBudget.symmetric(0.5)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 import sanitize as sz
-from sanitize._formatting import cells
+from sanitize._util.formatting import cells
 from sanitize.errors import BudgetExceeded, InfeasibleTarget, InvalidBudget, InvalidParameter
 from sanitize.mechanisms import paper_subset_merging
 
@@ -35,7 +35,7 @@ def response(joint: sz.JointDistribution, budget: sz.LDPBudget) -> sz.Channel:
 def test_figures_of_a_curve_are_those_of_the_channels():
     budgets = [0, 0.4, sz.LiftBudget(lower=1, upper=0.5), sz.LDPBudget(1.5)]
     joint = random_distribution(1)
-    curve = sz.suggestion.tradeoff_curve(joint, sz.subset_merging, budgets)
+    curve = sz.release.choosing.tradeoff_curve(joint, sz.subset_merging, budgets)
     assert [point.budget for point in curve.points] == budgets
     assert len(curve) == 4
     for budget, point in zip(budgets, curve.points, strict=True):
@@ -43,8 +43,8 @@ def test_figures_of_a_curve_are_those_of_the_channels():
         after = joint.push(channel)
         assert point.normalized_utility == sz.normalized_utility(joint, channel)
         assert point.mutual_information == sz.mutual_information(after)
-        assert point.max_log_lift == sz.lifts.max_log_lift(after).max()
-        assert point.min_log_lift == sz.lifts.min_log_lift(after).min()
+        assert point.max_log_lift == sz.core.lifts.max_log_lift(after).max()
+        assert point.min_log_lift == sz.core.lifts.min_log_lift(after).min()
         assert point["ldp_sensitive"] == sz.ldp_epsilon(after)
         assert point.utility == point["utility"]
         assert point.n_released == len(after.public)
@@ -57,15 +57,17 @@ def test_figures_of_a_curve_are_those_of_the_channels():
 
 def test_a_channel_over_its_budget_is_never_drawn():
     with pytest.raises(BudgetExceeded):
-        sz.suggestion.tradeoff_curve(JOINT, lambda joint, _: sz.Channel.identity(4), [sz.LiftBudget.symmetric(0.1)])
+        sz.release.choosing.tradeoff_curve(
+            JOINT, lambda joint, _: sz.Channel.identity(4), [sz.LiftBudget.symmetric(0.1)]
+        )
     with pytest.raises(InvalidParameter, match="at least one budget"):
-        sz.suggestion.tradeoff_curve(JOINT, sz.watchdog, [])
+        sz.release.choosing.tradeoff_curve(JOINT, sz.watchdog, [])
     with pytest.raises(InvalidBudget):
-        sz.suggestion.tradeoff_curve(JOINT, sz.watchdog, [-1])
+        sz.release.choosing.tradeoff_curve(JOINT, sz.watchdog, [-1])
 
 
 def test_curve_is_frozen_and_goes_through_pickle():
-    curve = sz.suggestion.tradeoff_curve(JOINT, sz.watchdog, [0, 1])
+    curve = sz.release.choosing.tradeoff_curve(JOINT, sz.watchdog, [0, 1])
     with pytest.raises(AttributeError):
         curve.points = ()
     assert pickle.loads(pickle.dumps(curve)) == curve
@@ -73,7 +75,7 @@ def test_curve_is_frozen_and_goes_through_pickle():
 
 @pytest.mark.parametrize("n", [1, 3, 60])
 def test_text_of_a_curve_fits_a_terminal_and_marks_the_chosen_point(n):
-    curve = sz.suggestion.tradeoff_curve(JOINT, sz.watchdog, np.linspace(0, 1, n))
+    curve = sz.release.choosing.tradeoff_curve(JOINT, sz.watchdog, np.linspace(0, 1, n))
     chosen = curve[n // 2]
     rows = curve.to_text(chosen=chosen).splitlines()
     assert max(map(cells, rows)) <= 80
@@ -104,7 +106,7 @@ def test_labels_are_in_times_where_the_budget_is_a_lift():
         sz.LiftBudget(at_most=1.65, at_least=0),
         sz.L1LiftBudget(lower=1.0, upper=0.5),
     ]
-    curve = sz.suggestion.tradeoff_curve(JOINT, sz.watchdog, budgets)
+    curve = sz.release.choosing.tradeoff_curve(JOINT, sz.watchdog, budgets)
     assert [point.label for point in curve.points] == ["0.25", "0.223-1.65", "2", "0-1.65", "1:0.5"]
 
 
@@ -173,7 +175,7 @@ def test_greedy_merging_is_not_monotone_and_the_suggestion_stands_it():
     assert printed == pytest.approx(np.maximum.accumulate(printed), abs=1e-12)
     near = [sz.LiftBudget.symmetric(eps) for eps in budgets[peak : peak + 2]]
     for pair in (near, near[::-1], budgets[peak : peak + 2]):
-        points = sz.suggestion.tradeoff_curve(joint, paper_subset_merging, pair).points
+        points = sz.release.choosing.tradeoff_curve(joint, paper_subset_merging, pair).points
         assert [point.normalized_utility for point in points] == pytest.approx([target, target])
     assert found.report.ok
     # A search that trusts monotony would stop at budgets that fail.
@@ -203,7 +205,7 @@ def test_a_wish_that_cannot_be_met_names_the_nearest_budget():
 
 def test_any_measure_and_any_family_can_be_asked_for():
     def worst(joint: sz.JointDistribution) -> float:
-        return float(sz.lifts.max_log_lift(joint).max())
+        return float(sz.core.lifts.max_log_lift(joint).max())
 
     joint = random_distribution(3)
     found = sz.suggest_budget(joint, max_leakage=0.5, measure=worst)
@@ -254,6 +256,6 @@ def test_suggestion_prints_its_budget_and_its_curve():
 def test_of_budgets_that_keep_the_same_the_tightest_is_suggested():
     joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
     least = sz.watchdog(joint, sz.LiftBudget.symmetric(0.0))
-    found = sz.suggestion.suggest_budget(joint, max_leakage=0.1, mechanism=lambda *_: least)
+    found = sz.release.choosing.suggest_budget(joint, max_leakage=0.1, mechanism=lambda *_: least)
     assert found.budget == sz.LiftBudget.symmetric(0.0)
     assert found.curve.points.index(found.point) == 0

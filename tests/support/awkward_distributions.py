@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.joint import JointDistribution
+from sanitize.core.joint import JointDistribution
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -109,7 +109,7 @@ def pages() -> dict[str, str]:
     joint = sz.JointDistribution.from_frame(table, sensitive="survived", public=["class", "sex"])
     budget = sz.LiftBudget(lower=1.0, upper=0.5)
     report = sz.LeakageReport.measure(joint, sz.subset_merging(joint, budget), budget)
-    report = report.with_curve(sz.suggestion.tradeoff_curve(joint, sz.subset_merging, [0, 0.25, 0.5, 1, 2]))
+    report = report.with_curve(sz.release.choosing.tradeoff_curve(joint, sz.subset_merging, [0, 0.25, 0.5, 1, 2]))
     made = {"titanic": report.to_html(), "titanic-public": report.to_html(audience="public")}
     for kind, name in HOSTILE.items():
         made[kind] = _hostile(name, 30, 8).to_html()
@@ -133,7 +133,7 @@ def own_pages() -> dict[str, str]:
         planned = make_plan(policy, table).to_html()
     limit = sz.LiftBudget(at_most=2, at_least=0.33)
     released = sz.LatentClassRelease(limit, sensitive="heart_disease").fit_transform(study)
-    return {"plan": planned, "judged": sz.attack.judge(released, study, sensitive="heart_disease").to_html()}
+    return {"plan": planned, "judged": sz.auditing.attack.judge(released, study, sensitive="heart_disease").to_html()}
 
 
 def _hostile(name: str, n_x: int, n_s: int) -> sz.LeakageReport:
@@ -141,8 +141,8 @@ def _hostile(name: str, n_x: int, n_s: int) -> sz.LeakageReport:
     pmf = rng.random((n_s, n_x))
     joint = sz.JointDistribution(
         pmf / pmf.sum(),
-        sz.alphabet.Alphabet((f"{name}s",), [f"{i}{name}" for i in range(n_s)]),
-        sz.alphabet.Alphabet((name,), [f"{i:05d}{name}" for i in range(n_x)]),
+        sz.core.alphabet.Alphabet((f"{name}s",), [f"{i}{name}" for i in range(n_s)]),
+        sz.core.alphabet.Alphabet((name,), [f"{i:05d}{name}" for i in range(n_x)]),
         1000,
     )
     facts = ReleaseFacts(mechanism=name, output=name, seeded=True, n_unseen=3, warnings=(name,), kept=(name,))
@@ -150,7 +150,7 @@ def _hostile(name: str, n_x: int, n_s: int) -> sz.LeakageReport:
         joint, sz.Channel.identity(n_x, joint.public), sz.LiftBudget.symmetric(9), facts=facts
     )
     section = Section(name, name, name, (name, name), ((name, name), (name, 1 / 3)))
-    return report.with_section(section).with_curve(sz.suggestion.tradeoff_curve(joint, sz.watchdog, [0, 1]))
+    return report.with_section(section).with_curve(sz.release.choosing.tradeoff_curve(joint, sz.watchdog, [0, 1]))
 
 
 def as_printed(page: str) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import sanitize as sz
+from sanitize.engines.parquet import release_file
 from sanitize.errors import SanitizeError
-from sanitize.parquet import release_file
 from sanitize.transformers import RandomizedResponse
 
 

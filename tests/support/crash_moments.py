@@ -228,7 +228,13 @@ def main() -> None:
         print("race", way, given.races, dict(counts), flush=True)
 
 
-PRELOADED = ["sanitize.parquet", "sanitize.transformers", "sanitize.report", "sanitize.ledger", "sanitize.cli"]
+PRELOADED = [
+    "sanitize.engines.parquet",
+    "sanitize.transformers",
+    "sanitize.report",
+    "sanitize.over_time",
+    "sanitize.cli",
+]
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent))

@@ -14,7 +14,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from sanitize.sql import Database
+from sanitize.engines.sql import Database
 
 _TYPES = {"i": "BIGINT", "f": "DOUBLE PRECISION", "b": "BOOLEAN"}
 

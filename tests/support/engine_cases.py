@@ -18,8 +18,8 @@ import pytest
 from sklearn.base import clone
 
 import sanitize as sz
-import sanitize.parquet
-from sanitize.channel import Channel
+import sanitize.engines.parquet
+from sanitize.core.channel import Channel
 from sanitize.transformers import (
     LatentClassRelease,
     Sanitizer,
@@ -136,7 +136,7 @@ def two_ledgers(folder: Path, source: Path) -> tuple[Path, Path]:
     """A ledger with one release of the source, and a copy of it: their digests have the same salt."""
     ledger, copy = folder / "alone.ledger", folder / "engine.ledger"
     first = SubsetMerging(sz.LiftBudget(lower=math.inf, upper=0.3), sensitive="income", public="education")
-    sz.parquet.plan_file(source, first)
+    sz.engines.parquet.plan_file(source, first)
     sz.Ledger(ledger, WIDE).record(source, first)
     shutil.copy(ledger, copy)
     return ledger, copy

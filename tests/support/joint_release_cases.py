@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 import sanitize as sz
-from sanitize.channel._stage import SCALE
+from sanitize.core.channel._stage import SCALE
 from sanitize.transformers import (
     ExponentialChannel,
     GaussianChannel,

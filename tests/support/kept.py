@@ -15,6 +15,6 @@ def kept_by_column(distributions, channel):
         p, q = out.sum(axis=1), out.sum(axis=0)
         inside = out > 0
         information = (out[inside] * np.log(out[inside] / np.outer(p, q)[inside])).sum()
-        entropy = sz.measures.entropy(p)
+        entropy = sz.core.measures.entropy(p)
         found[name] = information / entropy if np.count_nonzero(p) > 1 else 1.0
     return found

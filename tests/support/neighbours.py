@@ -25,12 +25,12 @@ import pyarrow.parquet as pq
 
 import sanitize as sz
 from sanitize import transformers
-from sanitize._files.open import open_source
-from sanitize._files.outputs import outputs
+from sanitize._util.outputs import outputs
+from sanitize.auditing.verify._canonical import write_canonical
+from sanitize.engines.sql import release as release_in_sql
 from sanitize.errors import InvalidParameter
 from sanitize.report import LeakageReport, Material, dossier
-from sanitize.sql import release as release_in_sql
-from sanitize.verify._canonical import write_canonical
+from sanitize.tables.files.open import open_source
 
 KEY = bytes(range(32))
 LIMIT = sz.LiftBudget(at_most=2, at_least=0.33)
@@ -199,7 +199,7 @@ def _others(name: str, case: Case, settings: Mapping[str, Any], frame: pd.DataFr
     for form in ("md", "html"):
         found[f"dossier.{form}"] = dossier(report.to_dict(audience="public"), material, form)
     sanitizer = make(name, case, settings).set_params(random_state=sz.NoiseKey(KEY))
-    found |= rest_of_frame("pandas", sz.frame.release(frame, sanitizer))
+    found |= rest_of_frame("pandas", sz.frames.release(frame, sanitizer))
     for kind, native in {"arrow": table, "polars": pl.from_arrow(table)}.items():
         found |= rest_of_frame(kind, sanitizer.transform(native))
     with suppress(InvalidParameter):  # not every release can be drawn in a database, or be kept

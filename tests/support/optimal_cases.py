@@ -11,8 +11,8 @@ from scipy.optimize import linprog
 from scipy.special import entr
 
 import sanitize as sz
-from sanitize.budgets import LDPBudget, LiftBudget
-from sanitize.joint import JointDistribution
+from sanitize.core.budgets import LDPBudget, LiftBudget
+from sanitize.core.joint import JointDistribution
 
 WITHIN = 1e-12
 

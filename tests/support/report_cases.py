@@ -50,8 +50,8 @@ def hostile(name: str, n_x: int = 4, budget: Any = BUDGETS["lift"]) -> LeakageRe
     pmf = np.full((2, n_x), 0.5 / n_x)
     joint = sz.JointDistribution(
         pmf,
-        sz.alphabet.Alphabet((name + "s",), [SENSITIVE_CANARY, "b"]),
-        sz.alphabet.Alphabet((name,), [f"{i:05d}{name}" for i in range(n_x)]),
+        sz.core.alphabet.Alphabet((name + "s",), [SENSITIVE_CANARY, "b"]),
+        sz.core.alphabet.Alphabet((name,), [f"{i:05d}{name}" for i in range(n_x)]),
         n_x,
     )
     facts = ReleaseFacts(mechanism=name, output=name, seeded=True, n_unseen=3, warnings=(name,) * 20, kept=(name,))
@@ -63,8 +63,8 @@ def secretive() -> LeakageReport:
     n = COUNT_CANARY
     joint = sz.JointDistribution(
         np.array([[0.4, 0.1], [0.0, 0.5]]),
-        sz.alphabet.Alphabet(("illness",), [SENSITIVE_CANARY, "none"]),
-        sz.alphabet.Alphabet(("town",), [PUBLIC_CANARY, "elsewhere"]),
+        sz.core.alphabet.Alphabet(("illness",), [SENSITIVE_CANARY, "none"]),
+        sz.core.alphabet.Alphabet(("town",), [PUBLIC_CANARY, "elsewhere"]),
         n,
     )
     facts = ReleaseFacts(

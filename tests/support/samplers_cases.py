@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sanitize.channel._stage import SCALE, Stage
+from sanitize.core.channel._stage import SCALE, Stage
 
 
 class GivenWords:

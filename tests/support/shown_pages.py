@@ -70,7 +70,7 @@ def _fitted(sanitizer: Any, table: pd.DataFrame, sensitive: list[str], public: l
     if len(distribution.public) > 50:
         return report
     return report.with_curve(
-        sz.suggestion.tradeoff_curve(distribution, sz.subset_merging, [0.1, 0.3, 0.5, 0.7, 1.0, 1.5])
+        sz.release.choosing.tradeoff_curve(distribution, sz.subset_merging, [0.1, 0.3, 0.5, 0.7, 1.0, 1.5])
     )
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
-from sanitize.channel import Channel
-from sanitize.joint import JointDistribution
+from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.core.channel import Channel
+from sanitize.core.joint import JointDistribution
 
 ORDERS = (1.0, 1 + 1e-9, 1.5, 2.0, 100.0, np.inf)
 

@@ -257,7 +257,7 @@ def by_frame(name: str, kind: str) -> str:
     for sensitive, public in (("s", "c"), ("c", "x"), ("s", "x")):
         budget = sz.LiftBudget(lower=9.0, upper=9.0)
         try:
-            released = sz.frame.release(table, sz.SubsetMerging(budget, sensitive=sensitive, public=public))
+            released = sz.frames.release(table, sz.SubsetMerging(budget, sensitive=sensitive, public=public))
         except sz.SanitizeError as error:
             if "\n" in str(error):
                 raise Fault(str(error)) from None

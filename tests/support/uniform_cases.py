@@ -7,7 +7,7 @@ import math
 import mpmath
 import numpy as np
 
-from sanitize import tradeoff as td
+from sanitize.theory import tradeoff as td
 
 mpmath.mp.dps = 50
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sanitize as sz
-from sanitize.parquet import release_file
+from sanitize.auditing.verify import Verification, verify_file
+from sanitize.engines.parquet import release_file
 from sanitize.transformers import SubsetMerging
-from sanitize.verify import Verification, verify_file
 
 ROLES = {"sensitive": ["illness"], "public": ["town", "floor"]}
 

@@ -14,8 +14,8 @@ import pytest
 from scipy.optimize import linprog
 from uniform_cases import INF, SIZES, dp_level, mean_distance
 
-from sanitize import tradeoff as td
 from sanitize.errors import InvalidDistribution, InvalidParameter
+from sanitize.theory import tradeoff as td
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +92,7 @@ def questions(family: td.Tradeoff) -> list[Callable[[object], object]]:
 
 
 def test_the_largest_matrix_of_databases_is_made_and_no_larger_one(monkeypatch) -> None:
-    monkeypatch.setattr("sanitize.tradeoff._shells.DENSE_CELLS", 3**4 + 1)
+    monkeypatch.setattr("sanitize.theory.tradeoff._shells.DENSE_CELLS", 3**4 + 1)
     assert td.hamming_distances(2, 3).shape == (9, 9)
     for n, m in ((3, 3), (2, 4)):
         with pytest.raises(InvalidParameter, match="for a matrix of databases"):

@@ -13,8 +13,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from sanitize import tradeoff as td
-from sanitize.tradeoff._linear_program import measured_max_information
+from sanitize.theory import tradeoff as td
+from sanitize.theory.tradeoff._linear_program import measured_max_information
 
 mpmath.mp.dps = 60
 CASES = 400

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from sanitize import tradeoff as td
 from sanitize.errors import InvalidParameter
-from sanitize.notions import hamming_neighbours, prior_ratio
+from sanitize.theory import tradeoff as td
+from sanitize.theory.notions import hamming_neighbours, prior_ratio
 
 mpmath.mp.dps = 50
 INF = math.inf

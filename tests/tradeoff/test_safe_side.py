@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from sanitize import conversions as cv
-from sanitize import tradeoff as td
+from sanitize.core import conversions as cv
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
-from sanitize.notions import approximate_dp, global_dp
-from sanitize.tradeoff._tradeoff import least_argument
+from sanitize.theory import tradeoff as td
+from sanitize.theory.notions import approximate_dp, global_dp
+from sanitize.theory.tradeoff._tradeoff import least_argument
 
 mpmath.mp.dps = 60
 HUGE = 10**400

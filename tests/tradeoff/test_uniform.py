@@ -11,9 +11,9 @@ import pytest
 from scipy.optimize import linprog, minimize
 from uniform_cases import INF, SIZES, dp_level, mean_distance
 
-from sanitize import tradeoff as td
-from sanitize.conversions import binary_entropy
-from sanitize.notions import hamming_neighbours
+from sanitize.core.conversions import binary_entropy
+from sanitize.theory import tradeoff as td
+from sanitize.theory.notions import hamming_neighbours
 
 mpmath.mp.dps = 50
 

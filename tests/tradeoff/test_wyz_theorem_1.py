@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from sanitize import tradeoff as td
-from sanitize.notions import hamming_neighbours
+from sanitize.theory import tradeoff as td
+from sanitize.theory.notions import hamming_neighbours
 
 DATABASES = [
     (np.array([0.5, 0.3, 0.2]), 1),

@@ -15,9 +15,9 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sanitize as sz
-from sanitize.budgets import CapacityBudget
-from sanitize.capacity import channel_capacity
-from sanitize.channel import Channel
+from sanitize.core.budgets import CapacityBudget
+from sanitize.core.capacity import channel_capacity
+from sanitize.core.channel import Channel
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidBudget, InvalidParameter
 from sanitize.mechanisms import calibrate_randomized_response, randomized_response
 from sanitize.report import LeakageReport

@@ -119,12 +119,12 @@ def test_arguments_in_another_order_get_a_sentence(tmp_path):
     for call in (
         lambda: sz.release_file(merging(), source, tmp_path / "out.parquet"),
         lambda: sz.release_file(source, merging(), tmp_path / "out.parquet"),
-        lambda: sz.parquet.plan_file(merging(), source),
+        lambda: sz.engines.parquet.plan_file(merging(), source),
     ):
         with pytest.raises(InvalidParameter, match="what releases comes last, an estimator"):
             call()
     with pytest.raises(InvalidParameter, match=r"release\(df, sanitizer\); got SubsetMerging and DataFrame"):
-        sz.frame.release(merging(), DF)
+        sz.frames.release(merging(), DF)
     assert [path.name for path in tmp_path.iterdir()] == ["raw.parquet"]
 
 
@@ -181,7 +181,9 @@ def test_a_curve_of_another_table_is_refused():
     joint = sz.JointDistribution.from_matrix([[0.3, 0.1], [0.2, 0.4]])
     other = sz.JointDistribution.from_matrix([[0.31, 0.09], [0.2, 0.4]])
     report = sz.LeakageReport.measure(joint, sz.watchdog(joint, 0.2), sz.LiftBudget.symmetric(0.2))
-    curves = [sz.suggestion.tradeoff_curve(distribution, sz.watchdog, [0.1, 0.2]) for distribution in (joint, other)]
+    curves = [
+        sz.release.choosing.tradeoff_curve(distribution, sz.watchdog, [0.1, 0.2]) for distribution in (joint, other)
+    ]
     assert report.with_curve(curves[0]).curve is curves[0]
     with pytest.raises(InvalidParameter, match="of another table"):
         report.with_curve(curves[1])

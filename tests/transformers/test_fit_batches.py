@@ -109,4 +109,4 @@ def test_absent_columns_are_named_together(tmp_path):
     with pytest.raises(ColumnError, match=r"no columns 'twn' \(did you mean 'town'\?\), 'jb'"):
         joint.fit(DF)
     with pytest.raises(ColumnError, match=r"no columns 'ilness' .*, 'twn'"):
-        sz.parquet.audit_file(tmp_path / "raw.parquet", ["ilness"], ["twn"])
+        sz.engines.parquet.audit_file(tmp_path / "raw.parquet", ["ilness"], ["twn"])

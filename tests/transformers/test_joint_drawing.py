@@ -16,14 +16,14 @@ from scipy.stats import chisquare
 from strategies import budgets
 
 import sanitize as sz
-from sanitize._sampling.noise import NoiseKey
-from sanitize._sampling.sampler import draw_all
-from sanitize._tables import keys as _keys
-from sanitize.alphabet import Alphabet
-from sanitize.budgets._conditional import conditional_budget
-from sanitize.channel._tuple_channel import tuple_channel
-from sanitize.channel._tuples import PartStage, Tuples, parts_of
+from sanitize._util.sampling.noise import NoiseKey
+from sanitize._util.sampling.sampler import draw_all
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.budgets._conditional import conditional_budget
+from sanitize.core.channel._tuple_channel import tuple_channel
+from sanitize.core.channel._tuples import PartStage, Tuples, parts_of
 from sanitize.errors import BudgetExceeded, InvalidParameter
+from sanitize.tables import keys as _keys
 from sanitize.transformers import (
     JointRelease,
     OptimalRandomResponse,
@@ -51,10 +51,10 @@ def test_report_agrees_with_joint_release_of_separate_channels():
     parts = [("p", SubsetMerging(0.7, public="a")), ("q", OptimalRandomResponse(0.4, public="c"))]
     sanitizer = joint_release(parts, sz.LiftBudget(lower=3.0, upper=3.0), keep="k").fit(df)
     distribution = sz.JointDistribution.from_frame(df, ["ill", "rich"], ["a", "c", "k"])
-    after = sz.accounting.joint_release(distribution, [*sanitizer.channels_.values(), np.eye(2)])
+    after = sz.theory.accounting.joint_release(distribution, [*sanitizer.channels_.values(), np.eye(2)])
     found = sanitizer.report_.summary
-    assert found["max_log_lift"] == pytest.approx(sz.lifts.max_log_lift(after).max(), abs=1e-12)
-    assert found["min_log_lift"] == pytest.approx(sz.lifts.min_log_lift(after).min(), abs=1e-12)
+    assert found["max_log_lift"] == pytest.approx(sz.core.lifts.max_log_lift(after).max(), abs=1e-12)
+    assert found["min_log_lift"] == pytest.approx(sz.core.lifts.min_log_lift(after).min(), abs=1e-12)
     assert found["mutual_information"] == pytest.approx(sz.mutual_information(after), abs=1e-12)
     # Given the tuple, parts are drawn independently and what is kept is certain: the entropies add.
     entropy = -sum(float(p) * math.log(p) for p in after.p_x)
@@ -71,8 +71,8 @@ def test_report_agrees_with_joint_release_of_separate_channels():
 def test_the_information_kept_is_the_same_without_a_dense_matrix(case, monkeypatch):
     sanitizer = joint_release(PARTS[case], sz.LiftBudget(lower=math.inf, upper=0.8)).fit(table())
     known = sanitizer.report_.summary["utility"]
-    monkeypatch.setattr("sanitize.channel._matrix.CHANNEL_CELLS", 0)
-    assert sz.measures.utility(sanitizer._joint, sanitizer.channel_) == pytest.approx(known, abs=1e-11)
+    monkeypatch.setattr("sanitize.core.channel._matrix.CHANNEL_CELLS", 0)
+    assert sz.core.measures.utility(sanitizer._joint, sanitizer.channel_) == pytest.approx(known, abs=1e-11)
     # Rows of other tables reach the channel through some of its inputs only.
     assert sanitizer.measure(table().head(300)).summary["utility"] > 0
 
@@ -95,17 +95,17 @@ def test_budgets_of_separate_columns_do_not_add_and_joint_release_keeps_the_sum(
     apart = [Watchdog(1.0, sensitive="s", public=name).fit(df, sample_weight=weights) for name in "xy"]
     assert all(one.report_.ok for one in apart)
     distribution = sz.JointDistribution.from_frame(df, "s", ["x", "y"], weights=weights)
-    together = sz.accounting.joint_release(distribution, apart)
-    assert sz.lifts.max_log_lift(together).max() == pytest.approx(2.42, abs=0.005)
+    together = sz.theory.accounting.joint_release(distribution, apart)
+    assert sz.core.lifts.max_log_lift(together).max() == pytest.approx(2.42, abs=0.005)
     own = JointRelease([(n, Watchdog(1.0, public=n)) for n in "xy"], 2.0, sensitive="s")
     with pytest.raises(BudgetExceeded) as caught:
         own.fit(df, sample_weight=weights)
-    assert caught.value.excess == pytest.approx(sz.lifts.max_log_lift(together).max() - 2.0, abs=1e-12)
+    assert caught.value.excess == pytest.approx(sz.core.lifts.max_log_lift(together).max() - 2.0, abs=1e-12)
     assert not hasattr(own, "channel_")
     sequential = JointRelease([("x", Watchdog(1.0, public="x")), ("y", Watchdog(public="y"))], 2.0, sensitive="s")
     sequential.fit(df, sample_weight=weights)
     assert sequential.report_.ok
-    after = sz.accounting.joint_release(distribution, list(sequential.channels_.values()))
+    after = sz.theory.accounting.joint_release(distribution, list(sequential.channels_.values()))
     assert np.abs(sz.log_lift(after)).max() <= 2.0 + 1e-12
 
 
@@ -181,8 +181,8 @@ def test_a_budget_given_what_is_released_is_the_worst_of_the_inner_one_over_it(c
     cells = rng.random((3, 4, 5)) * (rng.random((3, 4, 5)) < 0.7)
     cells[:, :, 0] += 1e-3
     cells /= cells.sum()
-    distribution, budget = conditional_budget(cells, sz.alphabet.Alphabet.of_size("x", 5), inner)
-    assert isinstance(budget, sz.budgets.Budget)
+    distribution, budget = conditional_budget(cells, sz.core.alphabet.Alphabet.of_size("x", 5), inner)
+    assert isinstance(budget, sz.core.budgets.Budget)
     assert budget.excess(distribution) == pytest.approx(excess_given(inner, cells), abs=1e-9)
     # Everything merged is what is released already; so is the first symbol alone, drawn again.
     merged = distribution.push(sz.Channel.merge(np.zeros(5, int)))
@@ -281,12 +281,12 @@ def test_tuples_are_drawn_by_the_distribution_that_is_reported():
 def test_a_chain_on_tuples_is_the_product_of_its_kernels():
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"x": rng.integers(0, 4, 30), "y": rng.integers(0, 3, 30), "z": rng.integers(0, 2, 30)})
-    inputs = sz.alphabet.Alphabet.from_table(frame, ["x", "y", "z"])
+    inputs = sz.core.alphabet.Alphabet.from_table(frame, ["x", "y", "z"])
     kernels = [rng.dirichlet(np.ones(5), 4), rng.dirichlet(np.ones(2), 3)]
     first, second = (sz.Channel.from_matrix(kernel) for kernel in kernels)
     names = [
-        first.renamed(outputs=sz.alphabet.Alphabet.of_size("u", 5)),
-        second.renamed(outputs=sz.alphabet.Alphabet.of_size("v", 2)),
+        first.renamed(outputs=sz.core.alphabet.Alphabet.of_size("u", 5)),
+        second.renamed(outputs=sz.core.alphabet.Alphabet.of_size("v", 2)),
     ]
     channel = tuple_channel(inputs, [["x"], ["y"], ["z"]], [[names[0]], [names[1]], []])
     assert channel.outputs.columns == ("u", "v", "z")

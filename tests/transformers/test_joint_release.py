@@ -19,13 +19,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import sanitize as sz
-from sanitize._sampling.noise import NoiseKey
-from sanitize.channel import Channel
-from sanitize.channel._stage import SCALE, Stage
-from sanitize.channel._tuple_channel import tuple_channel
-from sanitize.channel._tuples import Tuples
+from sanitize._util.sampling.noise import NoiseKey
+from sanitize.core.channel import Channel
+from sanitize.core.channel._stage import SCALE, Stage
+from sanitize.core.channel._tuple_channel import tuple_channel
+from sanitize.core.channel._tuples import Tuples
+from sanitize.engines.parquet import plan_file
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidBudget, InvalidChannel, InvalidParameter, UnknownSymbol
-from sanitize.parquet import plan_file
 from sanitize.transformers import (
     JointRelease,
     OptimalRandomResponse,
@@ -129,18 +129,18 @@ def chain_of_parts(rng: np.random.Generator) -> Channel:
     """Two parts that merge, draw and draw again, and a kept one."""
     groups, sizes = [("a",), ("b", "c"), ("d",)], (4, 3, 2, 3)
     rows = np.unique(np.stack([rng.integers(0, size, 40) for size in sizes], axis=1), axis=0)
-    inputs = sz.alphabet.Alphabet(("a", "b", "c", "d"), [tuple(row) for row in rows.tolist()])
+    inputs = sz.core.alphabet.Alphabet(("a", "b", "c", "d"), [tuple(row) for row in rows.tolist()])
     alphabets = Tuples.split(inputs, groups)[1]
     channels = []
     for name, alphabet in zip("ab", alphabets, strict=False):
         merged = Channel.merge(np.sort(np.unique(rng.integers(0, 3, len(alphabet)), return_inverse=True)[1]), alphabet)
         noise = rng.dirichlet(np.full(4, 0.5), merged.n_outputs)
-        noisy = Channel.from_matrix(noise, merged.outputs, sz.alphabet.Alphabet.of_size(name, 4))
+        noisy = Channel.from_matrix(noise, merged.outputs, sz.core.alphabet.Alphabet.of_size(name, 4))
         channels.append(
             [
                 merged.then(noisy),
                 Channel.from_matrix(rng.dirichlet(np.ones(5), 4)).renamed(
-                    noisy.outputs, sz.alphabet.Alphabet.of_size(name, 5)
+                    noisy.outputs, sz.core.alphabet.Alphabet.of_size(name, 5)
                 ),
             ]
         )
@@ -259,7 +259,9 @@ def test_kept_columns_alone_are_audited_against_the_budget():
     audit = joint_release([], keep=["k", "a"]).fit(df)
     assert audit.transform(df).equals(df[["k", "a"]])
     distribution = sz.JointDistribution.from_frame(df, ["ill", "rich"], ["k", "a"])
-    assert audit.report_.summary["max_log_lift"] == pytest.approx(sz.lifts.max_log_lift(distribution).max(), abs=1e-12)
+    assert audit.report_.summary["max_log_lift"] == pytest.approx(
+        sz.core.lifts.max_log_lift(distribution).max(), abs=1e-12
+    )
     with pytest.raises(BudgetExceeded):
         joint_release([], 0.1, keep=["k", "a"]).fit(df)
 
@@ -272,7 +274,7 @@ def test_the_report_lists_kept_columns_and_what_each_part_tells_by_itself():
         "p": "subset merging", "q": "subset merging", "k": "kept as it is", "day": "kept as it is",
     }  # fmt: skip
     day = sz.JointDistribution.from_frame(df, ["ill", "rich"], "day")
-    assert lines.loc["day", "max_log_lift"] == pytest.approx(sz.lifts.max_log_lift(day).max())
+    assert lines.loc["day", "max_log_lift"] == pytest.approx(sz.core.lifts.max_log_lift(day).max())
     assert lines.loc["day", "normalized_utility"] == 1.0
     roles = report.to_frame("columns").set_index("column")["role"]
     assert roles["k"] == "kept as it is"
@@ -362,10 +364,10 @@ def test_a_part_over_the_budget_of_its_own_is_refused_whatever_the_joint_one(mon
 
 def test_too_many_combinations_are_refused_with_the_columns(monkeypatch):
     df = table()
-    monkeypatch.setattr("sanitize.channel._tuples.DENSE_CELLS", 40)
+    monkeypatch.setattr("sanitize.core.channel._tuples.DENSE_CELLS", 40)
     with pytest.raises(ColumnError, match=r"'a', 'b', 'c', 'k', 'day' cannot be released.* 144 combi"):
         joint_release(PARTS["response"]).fit(df)
-    monkeypatch.setattr("sanitize._release.recipes.joint_turns._PART_CELLS", 40)
+    monkeypatch.setattr("sanitize.release.recipes.joint_turns._PART_CELLS", 40)
     with pytest.raises(ColumnError, match="cannot be designed given 4 combinations"):
         joint_release([("p", Watchdog(public="a"))]).fit(df)
 
@@ -410,13 +412,13 @@ def test_files_hold_the_release_of_the_frame(source, tmp_path, rows):
 @pytest.mark.slow
 def test_workers_write_the_rows_of_one_machine(source, tmp_path):
     pytest.importorskip("dask")
-    import sanitize.dask
+    import sanitize.engines.dask
 
     sanitizer = joint_release(PARTS["optimal"], random_state=None)
     for rows in ("keep", "shuffle"):
         alone, many = tmp_path / f"{rows}.parquet", tmp_path / f"{rows}"
         sz.release_file(source, alone, sanitizer, rows=rows, key=KEY)
-        sanitize.dask.release_file(source, many, sanitizer, rows=rows, key=KEY, task_rows=1300)
+        sanitize.engines.dask.release_file(source, many, sanitizer, rows=rows, key=KEY, task_rows=1300)
         assert pq.read_table(many).equals(pq.read_table(alone))
 
 

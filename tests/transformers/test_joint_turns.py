@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from strategies import budgets
 
 import sanitize as sz
-from sanitize.budgets import scaled_budget
+from sanitize.core.budgets import scaled_budget
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.transformers import JointRelease, SubsetMerging, Watchdog
 
@@ -70,7 +70,7 @@ def test_other_orders_are_tried_where_a_part_would_keep_nothing(budget, monkeypa
     df = people(800)
     tried = shares(fitted("abcd", budget, df))
     assert tried == pytest.approx(shares(fitted("dbca", budget, df)), abs=1e-12)
-    monkeypatch.setattr("sanitize._release.recipes.joint_turns._BLURRED_LADDERS", ())
+    monkeypatch.setattr("sanitize.release.recipes.joint_turns._BLURRED_LADDERS", ())
     once = shares(fitted("abcd", budget, df))
     assert sum(tried.values()) / 4 > sum(once.values()) / 4 + 0.05
     assert sum(share > 1e-9 for share in tried.values()) >= sum(share > 1e-9 for share in once.values())
@@ -145,7 +145,7 @@ def test_weights_that_say_nothing_are_refused_by_name(weights, words):
 
 def test_a_release_too_large_is_refused_with_an_estimate_before_memory_is_taken(monkeypatch):
     df, made = people(), []
-    from sanitize.channel._tuples import Tuples
+    from sanitize.core.channel._tuples import Tuples
 
     through = Tuples.through
 
@@ -154,12 +154,12 @@ def test_a_release_too_large_is_refused_with_an_estimate_before_memory_is_taken(
         return through(self, part, kernel)
 
     # A design that merges something of every part.
-    monkeypatch.setattr("sanitize._release.recipes.joint_turns._BLURRED_LADDERS", ())
+    monkeypatch.setattr("sanitize.release.recipes.joint_turns._BLURRED_LADDERS", ())
     entries = sum(len(stage.indices) for stage in fitted("abcd", 0.8, df).channel_.stages if not stage.is_deterministic)
     n_bytes = entries * (110 + 12 * 4)
-    monkeypatch.setattr("sanitize.channel._tuple_channel._CHANNEL_BYTES", n_bytes)
+    monkeypatch.setattr("sanitize.core.channel._tuple_channel._CHANNEL_BYTES", n_bytes)
     assert fitted("abcd", 0.8, df).report_.ok  # the estimate is exact for what is printed of merged symbols
-    monkeypatch.setattr("sanitize.channel._tuple_channel._CHANNEL_BYTES", n_bytes - 1)
+    monkeypatch.setattr("sanitize.core.channel._tuple_channel._CHANNEL_BYTES", n_bytes - 1)
     monkeypatch.setattr(Tuples, "through", watched)
     with pytest.raises(ColumnError, match=r"an estimated .* GiB.*public=\[...\].*LatentClassRelease"):
         fitted("abcd", 0.8, df)

@@ -15,10 +15,10 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sanitize as sz
-from sanitize import sql
-from sanitize.classes import UNIT, ClassPartition
+from sanitize.engines import sql
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidBudget, InvalidParameter, PolicyError
-from sanitize.saved import Receipt, SavedRelease
+from sanitize.release.classes import UNIT, ClassPartition
+from sanitize.release.saved import Receipt, SavedRelease
 from sanitize.transformers import LatentClassRelease
 
 BUDGET = sz.LiftBudget(at_most=1.5, at_least=0.5)

@@ -12,15 +12,15 @@ import pytest
 from sklearn.base import clone
 
 import sanitize as sz
-from sanitize._release.people import coded, looks_like_people
-from sanitize._release.recipes.recipe import recipe_type
-from sanitize.classes._repeats import count_people
 from sanitize.cli import main
-from sanitize.confidence import ConfidenceSet
+from sanitize.core.confidence import ConfidenceSet
+from sanitize.core.joint import counted
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.joint import counted
 from sanitize.mechanisms import watchdog
 from sanitize.policy import Policy
+from sanitize.release.classes._repeats import count_people
+from sanitize.release.people import coded, looks_like_people
+from sanitize.release.recipes.recipe import recipe_type
 from sanitize.transformers import (
     BestSanitizer,
     GaussianChannel,
@@ -246,7 +246,7 @@ def test_the_pool_holds_ten_people_however_many_rows_of_one_are_rare():
     sanitizer = SubsetMerging(sz.LiftBudget(at_most=50, at_least=0), sensitive="ill", public=["street"], person="who")
     sanitizer.fit(df)
     stage = sanitizer.channel_.stages[0]
-    codes = sanitizer.channel_.inputs.encode({"street": sz._tables.columns.as_arrow(df["street"], "street")})
+    codes = sanitizer.channel_.inputs.encode({"street": sz.tables.columns.as_arrow(df["street"], "street")})
     symbol = stage.indices[codes]
     people = pd.Series(df["who"]).groupby(symbol).nunique()
     assert people.min() >= 10
@@ -516,7 +516,7 @@ def violated(samples: int, *, people: bool) -> int:
         table = counted(df, "s", "x", weights, clusters)
         distributions = ConfidenceSet.of(table, 0.95)
         channel = watchdog(table.to_joint(), budget, confidence=distributions).renamed(inputs=joint.public)
-        most, least = sz.lifts.max_log_lift(joint.push(channel)), sz.lifts.min_log_lift(joint.push(channel))
+        most, least = sz.core.lifts.max_log_lift(joint.push(channel)), sz.core.lifts.min_log_lift(joint.push(channel))
         holds = most.max() <= np.log(1.25) + 1e-9 and least.min() >= np.log(0.8) - 1e-9
         failed += not (distributions.contains(joint) and holds)
     return failed

@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 from sklearn.base import clone
 
 import sanitize as sz
-from sanitize.binning import LearnedEdges
+from sanitize.core.binning import LearnedEdges
 from sanitize.errors import (
     ColumnError,
     InvalidParameter,

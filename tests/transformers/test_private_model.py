@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize._release.recipes.private_model import PrivateModel
+from sanitize.release.recipes.private_model import PrivateModel
 
 if TYPE_CHECKING:
-    from sanitize._release.recipes.private_model import Look
+    from sanitize.release.recipes.private_model import Look
 
 SIZES, ORDERED = [3, 5, 40, 2], [False, True, True, False]
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
-from sanitize.confidence import clopper_pearson, rows_to_tell_two
+from sanitize.core.confidence import clopper_pearson, rows_to_tell_two
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=1.0)
 

@@ -17,15 +17,15 @@ import pyarrow as pa
 import pytest
 
 import sanitize as sz
-from sanitize._release.recipes import classes as recipe
-from sanitize._release.recipes import record_dp as noisy
-from sanitize.binning import LearnedEdges
-from sanitize.classes import design_rows
-from sanitize.conversions import power_from_dp
+from sanitize.core.binning import LearnedEdges
+from sanitize.core.conversions import power_from_dp
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.ledger import DPLedger
+from sanitize.over_time import DPLedger
+from sanitize.people import UnitRelease
 from sanitize.policy import make_plan
-from sanitize.relational import UnitRelease
+from sanitize.release.classes import design_rows
+from sanitize.release.recipes import classes as recipe
+from sanitize.release.recipes import record_dp as noisy
 from sanitize.transformers import LatentClassRelease, RecordDP, SecretDP
 
 if TYPE_CHECKING:
@@ -434,7 +434,7 @@ def test_whoever_would_look_again_is_refused(tmp_path):
         lambda: fitted.report_.with_findings(),
         lambda: book.check(df, fitted),
         lambda: sz.release_file(raw, out, estimator(random_state=None), ledger=book),
-        lambda: sz.parquet.plan_file(raw, estimator()),
+        lambda: sz.engines.parquet.plan_file(raw, estimator()),
         lambda: make_plan(policy, raw),
         lambda: sz.verify_file(raw, raw, estimator()),
         lambda: sz.release_file(raw, out, estimator(), rows="keep"),

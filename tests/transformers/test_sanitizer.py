@@ -137,7 +137,7 @@ def test_randomized_response_keeps_its_local_dp_for_any_table(df, eps, sensitive
 
 
 def test_a_channel_over_its_budget_is_refused_at_fit(monkeypatch):
-    from sanitize.channel import Channel
+    from sanitize.core.channel import Channel
 
     monkeypatch.setattr(
         "sanitize.mechanisms.watchdog",

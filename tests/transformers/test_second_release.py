@@ -66,7 +66,7 @@ def test_the_second_transform_of_the_same_rows_warns(kind):
         lambda sanitizer: sanitizer.transform(DF),
         lambda sanitizer: sanitizer.transform(PUBLIC.copy()),
         lambda sanitizer: sanitizer.fit_transform(DF),
-        lambda sanitizer: sz.frame.release(DF, sanitizer),
+        lambda sanitizer: sz.frames.release(DF, sanitizer),
     ],
     ids=["transform", "copy", "fitted anew", "frame"],
 )

@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
-from sanitize._release.recipes import classes as recipe
-from sanitize._release.recipes import promise as noisy
-from sanitize._sampling.count_noise import CountNoise, Gaussian, Geometric
-from sanitize.accounting import moved_count_delta
-from sanitize.classes import cell_counts, design_rows
+from sanitize._util.sampling.count_noise import CountNoise, Gaussian, Geometric
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.policy import make_plan
+from sanitize.release.classes import cell_counts, design_rows
+from sanitize.release.recipes import classes as recipe
+from sanitize.release.recipes import promise as noisy
+from sanitize.theory.accounting import moved_count_delta
 from sanitize.transformers import LatentClassRelease, SecretDP
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ def test_whoever_would_look_again_is_refused(tmp_path):
         lambda: sz.Ledger(tmp_path / "book.json", 1.0).check(df, fitted),
         lambda: sz.Ledger(tmp_path / "book.json", 1.0).record(df, fitted),
         lambda: sz.release_file(raw, out, estimator(random_state=None), ledger=sz.Ledger(tmp_path / "book.json", 1.0)),
-        lambda: sz.parquet.plan_file(raw, estimator()),
+        lambda: sz.engines.parquet.plan_file(raw, estimator()),
         lambda: make_plan(policy, raw),
         lambda: sz.verify_file(raw, raw, estimator()),
         lambda: sz.release_file(raw, out, estimator(), rows="keep"),

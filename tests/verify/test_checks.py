@@ -12,7 +12,9 @@ import pytest
 from verify_cases import BUDGET, ROLES, assert_caught, failed, merging, proved, receipt_of, release, rewrite, table
 
 import sanitize as sz
-from sanitize.channel import Channel
+from sanitize.auditing.verify import Verification, verify_file
+from sanitize.auditing.verify import _rows as distribution
+from sanitize.core.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.transformers import (
     ExponentialChannel,
@@ -23,8 +25,6 @@ from sanitize.transformers import (
     SubsetMerging,
     Watchdog,
 )
-from sanitize.verify import Verification, verify_file
-from sanitize.verify import _rows as distribution
 
 
 def response() -> RandomizedResponse:
@@ -232,7 +232,7 @@ def test_parts_of_a_folder_with_the_same_noise_are_caught(folder, monkeypatch):
     for i in range(2):
         pq.write_table(table(2500, seed=i), folder / "same" / f"{i}.parquet")
     with monkeypatch.context() as patched:
-        patched.setattr("sanitize._sampling.noise.NoiseKey.derive", lambda self, label: self)
+        patched.setattr("sanitize._util.sampling.noise.NoiseKey.derive", lambda self, label: self)
         target = release(folder, response(), source="same", target="same_out", rows="keep")
     assert_caught(proved(target, "same", response(), rows="keep"), "rows")
 

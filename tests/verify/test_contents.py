@@ -14,13 +14,13 @@ import pytest
 from verify_cases import ROLES, assert_caught, failed, merging, release, rewrite, table
 
 import sanitize as sz
-from sanitize._files import footer
-from sanitize.channel import Channel
+from sanitize.auditing.verify import verify_file
+from sanitize.core.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, TargetExists, VerificationFailed
+from sanitize.tables.files import footer
 from sanitize.transformers import (
     SubsetMerging,
 )
-from sanitize.verify import verify_file
 
 # ----------------------------------------------------------------------------------- what was left behind
 

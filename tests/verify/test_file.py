@@ -8,11 +8,11 @@ import pytest
 from scipy import stats
 from verify_cases import failed, merging, release, table
 
-from sanitize.channel import Channel
+from sanitize.auditing.verify import _rows as distribution
+from sanitize.auditing.verify import verify_file
+from sanitize.core.channel import Channel
 from sanitize.errors import SourceError
 from sanitize.transformers import RandomizedResponse
-from sanitize.verify import _rows as distribution
-from sanitize.verify import verify_file
 
 
 def test_bennett_bounds_the_tail_of_a_binomial():

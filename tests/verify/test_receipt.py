@@ -15,11 +15,12 @@ from commands_cases import assert_line
 from verify_cases import failed
 
 import sanitize as sz
-from sanitize._files.sealed_text import seal_of
+from sanitize._util.sealed_text import seal_of
+from sanitize.auditing.verify import Verification, verify_file
 from sanitize.cli import main
+from sanitize.engines.parquet import release_file
 from sanitize.errors import InvalidParameter, SourceError, TargetError, TargetExists
-from sanitize.parquet import release_file
-from sanitize.saved import Receipt, SavedRelease
+from sanitize.release.saved import Receipt, SavedRelease
 from sanitize.transformers import (
     ExponentialChannel,
     JointRelease,
@@ -30,7 +31,6 @@ from sanitize.transformers import (
     SubsetMerging,
     Watchdog,
 )
-from sanitize.verify import Verification, verify_file
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
 ROLES = {"sensitive": "ill", "public": ["town", "floor"]}

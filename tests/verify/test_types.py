@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sanitize.parquet import release_file
+from sanitize.auditing.verify import verify_file
+from sanitize.engines.parquet import release_file
 from sanitize.transformers import RandomizedResponse
-from sanitize.verify import verify_file
 
 N = 600
 CODES = np.random.default_rng(0).integers(0, 3, N)

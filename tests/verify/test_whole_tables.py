@@ -11,8 +11,8 @@ from sklearn.base import clone
 from verify_cases import assert_caught, proved, release, rewrite
 
 import sanitize as sz
+from sanitize.auditing.verify import verify_file
 from sanitize.transformers import LatentClassRelease
-from sanitize.verify import verify_file
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.5)
 KINDS = {

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._files import parquet
+from sanitize.tables.files import parquet
 
 SANITIZER = sz.SubsetMerging(sz.LiftBudget(lower=3.0, upper=2.0), sensitive="s", public="x")
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import Codes, Mask, Vector
+from sanitize._util.checks import Codes, Mask, Vector
 from sanitize.errors import SanitizeError
 from sanitize.mechanisms._certified.foresight import foreseen
 
 if TYPE_CHECKING:
-    from sanitize.classes import Profiles
+    from sanitize.core.profiles import Profiles
     from sanitize.mechanisms._certified.foresight import Foresight
 
 # P(y|x') of the second set of cells, in parts of that of the first.

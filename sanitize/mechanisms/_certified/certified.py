@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import Mask
-from sanitize.alphabet import group_alphabet
-from sanitize.budgets import LDPBudget, LiftBudget, as_budget
-from sanitize.channel import HEURISTIC, Channel
-from sanitize.confidence import check_confidence, clopper_pearson
+from sanitize._util.checks import Mask
+from sanitize.core.alphabet import group_alphabet
+from sanitize.core.budgets import LDPBudget, LiftBudget, as_budget
+from sanitize.core.channel import HEURISTIC, Channel
+from sanitize.core.confidence import check_confidence, clopper_pearson
+from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.joint import JointDistribution
 from sanitize.mechanisms._certified.candidates import LOSS_STEPS, agglomerated, best_mixture, candidates
 from sanitize.mechanisms._certified.evidence import Evidence, rows_of, shares_within
 from sanitize.mechanisms._certified.foresight import Foresight
@@ -25,9 +25,9 @@ from sanitize.mechanisms._response_solver.repair import response_channel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sanitize._sampling.count_noise import Noise
-    from sanitize.budgets import Budget
-    from sanitize.classes import Profiles
+    from sanitize._util.sampling.count_noise import Noise
+    from sanitize.core.budgets import Budget
+    from sanitize.core.profiles import Profiles
 
 MOST_PAIRED = 256
 MOST_MERGED = 512  # each may be put to any other
@@ -84,7 +84,7 @@ def certified_random_response(
     --------
     >>> import numpy as np
     >>> import sanitize as sz
-    >>> from sanitize.classes import Profiles, cell_counts, design_rows
+    >>> from sanitize.core.profiles import Profiles, cell_counts, design_rows
     >>> rng = np.random.default_rng(0)
     >>> secrets, ages = rng.integers(0, 2, 4000), rng.integers(0, 8, 4000)
     >>> first = design_rows(4000, 0.3)
@@ -207,7 +207,7 @@ def certified_merging(
     --------
     >>> import numpy as np
     >>> import sanitize as sz
-    >>> from sanitize.classes import Profiles, cell_counts, design_rows
+    >>> from sanitize.core.profiles import Profiles, cell_counts, design_rows
     >>> rng = np.random.default_rng(0)
     >>> secrets, ages = rng.integers(0, 2, 4000), rng.integers(0, 8, 4000)
     >>> first = design_rows(4000, 0.3)

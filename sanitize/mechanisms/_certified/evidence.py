@@ -40,15 +40,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._checks import Mask, Vector
-from sanitize._limits import LOOSEST
+from sanitize._util.checks import Mask, Vector
+from sanitize._util.limits import LOOSEST
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
-    from sanitize._sampling.count_noise import Noise
-    from sanitize.budgets import LiftBudget
+    from sanitize._util.sampling.count_noise import Noise
+    from sanitize.core.budgets import LiftBudget
 
     Bounds = tuple[Vector, Vector]
     Counts = NDArray[np.int64]

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._checks import Vector
-from sanitize._limits import LOOSEST
-from sanitize.confidence import check_confidence
+from sanitize._util.checks import Vector
+from sanitize._util.limits import LOOSEST
+from sanitize.core.confidence import check_confidence
 from sanitize.mechanisms._certified.evidence import divergence, needed, shares_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sanitize.budgets import LiftBudget
+    from sanitize.core.budgets import LiftBudget
 
 
 @dataclass(frozen=True, eq=False)

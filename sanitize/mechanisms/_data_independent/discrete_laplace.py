@@ -8,9 +8,9 @@ from decimal import Decimal
 
 import numpy as np
 
-from sanitize._checks import nats, whole_number
-from sanitize._limits import CHANNEL_CELLS, LARGEST_LEVEL
-from sanitize.channel import SCALE, Channel, Stage
+from sanitize._util.checks import nats, whole_number
+from sanitize._util.limits import CHANNEL_CELLS, LARGEST_LEVEL
+from sanitize.core.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._data_independent.randomized_response import even_row
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import zeta
 
-from sanitize._checks import Codes, doubles, nats, whole_number
-from sanitize._limits import CHANNEL_CELLS
-from sanitize.channel import SCALE, Channel, Stage
+from sanitize._util.checks import Codes, doubles, nats, whole_number
+from sanitize._util.limits import CHANNEL_CELLS
+from sanitize.core.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._data_independent.randomized_response import level_of_capacity, uniform_distribution
 

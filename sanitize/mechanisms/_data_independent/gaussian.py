@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from sanitize._checks import Vector, doubles, nats, one_of, required
-from sanitize._limits import CHANNEL_CELLS
-from sanitize.alphabet import Alphabet
-from sanitize.capacity import LARGEST_AMPLITUDE, amplitude_capacity, capacity_near, known_values_capacity
-from sanitize.channel import SCALE, Channel, Stage
+from sanitize._util.checks import Vector, doubles, nats, one_of, required
+from sanitize._util.limits import CHANNEL_CELLS
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.capacity import LARGEST_AMPLITUDE, amplitude_capacity, capacity_near, known_values_capacity
+from sanitize.core.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._data_independent.randomized_response import NOTHING, root
 

@@ -11,9 +11,9 @@ from functools import cache, partial
 import numpy as np
 from scipy.special import xlogy
 
-from sanitize._checks import is_number, nats, whole_number
-from sanitize._limits import LARGEST_LEVEL
-from sanitize.channel import SCALE, Channel, Stage
+from sanitize._util.checks import is_number, nats, whole_number
+from sanitize._util.limits import LARGEST_LEVEL
+from sanitize.core.channel import SCALE, Channel, Stage
 from sanitize.errors import InvalidBudget
 
 # Share by which a figure may come out larger in another machine's arithmetic: a calibration stays below by it.

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlogy
 
-from sanitize._checks import Codes, Vector
-from sanitize._limits import BLOCK_CELLS
-from sanitize._tolerances import SAME
+from sanitize._util.checks import Codes, Vector
+from sanitize._util.limits import BLOCK_CELLS
+from sanitize._util.tolerances import SAME
 from sanitize.mechanisms._merging.risks import set_sums
 
 if TYPE_CHECKING:

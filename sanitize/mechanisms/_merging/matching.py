@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sanitize._checks import Codes, Vector
+from sanitize._util.checks import Codes, Vector
 from sanitize.mechanisms._merging.risks import OrderedRisks, SetRisks, absorb, by_size
 
 # Fewer unsafe groups than this are finished one by one.

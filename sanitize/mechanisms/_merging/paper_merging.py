@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import Vector
-from sanitize.budgets import as_budget
+from sanitize._util.checks import Vector
+from sanitize.core.budgets import as_budget
 from sanitize.mechanisms._merging.risks import absorb, by_size, merge_channel, set_risks
 
 if TYPE_CHECKING:
-    from sanitize.budgets import Budget
-    from sanitize.channel import Channel
-    from sanitize.confidence import ConfidenceSet
-    from sanitize.joint import JointDistribution
+    from sanitize.core.budgets import Budget
+    from sanitize.core.channel import Channel
+    from sanitize.core.confidence import ConfidenceSet
+    from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._merging.risks import SetRisks
 
 

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._checks import Codes, Mask, Vector
-from sanitize.alphabet import group_alphabet
-from sanitize.budgets import LDPBudget, LiftBudget, check_kind, furthest, limited, logs, tightest
-from sanitize.channel import BEST, HEURISTIC, Channel
-from sanitize.confidence import around, distributions_of, excess_of, lift_bounds, ratio_bounds
-from sanitize.joint import JointDistribution, check_distribution
+from sanitize._util.checks import Codes, Mask, Vector
+from sanitize.core.alphabet import group_alphabet
+from sanitize.core.budgets import LDPBudget, LiftBudget, check_kind, furthest, limited, logs, tightest
+from sanitize.core.channel import BEST, HEURISTIC, Channel
+from sanitize.core.confidence import around, distributions_of, excess_of, lift_bounds, ratio_bounds
+from sanitize.core.joint import JointDistribution, check_distribution
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from sanitize.budgets import Budget
-    from sanitize.channel import Optimality
-    from sanitize.confidence import ConfidenceSet
+    from sanitize.core.budgets import Budget
+    from sanitize.core.channel import Optimality
+    from sanitize.core.confidence import ConfidenceSet
 
 # Nats that both sides are bounded by, in turn: a ladder that all budgets share, so that a looser budget starts from
 # what a tighter one starts from.

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlogy
 
-from sanitize._checks import Codes, Vector
-from sanitize._progress import progress
-from sanitize.budgets import CapacityBudget, CVaRLiftBudget, MeanBudget, as_budget
-from sanitize.channel import HEURISTIC, Optimality
-from sanitize.joint import check_distribution
+from sanitize._util.checks import Codes, Vector
+from sanitize._util.progress import progress
+from sanitize.core.budgets import CapacityBudget, CVaRLiftBudget, MeanBudget, as_budget
+from sanitize.core.channel import HEURISTIC, Optimality
+from sanitize.core.joint import check_distribution
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.local_search import TIE, LocalSearch, lost, partition_windows
 from sanitize.mechanisms._merging.matching import matched_groups
@@ -34,10 +34,10 @@ from sanitize.mechanisms._merging.risks import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sanitize.budgets import Budget
-    from sanitize.channel import Channel
-    from sanitize.confidence import ConfidenceSet
-    from sanitize.joint import JointDistribution
+    from sanitize.core.budgets import Budget
+    from sanitize.core.channel import Channel
+    from sanitize.core.confidence import ConfidenceSet
+    from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._merging.risks import SetRisks
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlogy
 
-from sanitize._checks import Codes, Vector
-from sanitize._tolerances import SMALLEST_POSITIVE
-from sanitize.budgets import CVaRLiftBudget
-from sanitize.channel import HEURISTIC
+from sanitize._util.checks import Codes, Vector
+from sanitize._util.tolerances import SMALLEST_POSITIVE
+from sanitize.core.budgets import CVaRLiftBudget
+from sanitize.core.channel import HEURISTIC
+from sanitize.core.joint import check_distribution
+from sanitize.core.measures import entropy
 from sanitize.errors import InvalidBudget
-from sanitize.joint import check_distribution
-from sanitize.measures import entropy
 from sanitize.mechanisms._merging.risks import merged_by_labels
 
 if TYPE_CHECKING:
-    from sanitize.channel import Channel
-    from sanitize.joint import JointDistribution
+    from sanitize.core.channel import Channel
+    from sanitize.core.joint import JointDistribution
 
 # Of few symbols what the greedy merges give is improved symbol by symbol, from these tighter budgets too.
 _FEW, _TIGHTER, _LEAST_GAIN = 24, (0.0, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0), 1e-9
@@ -61,7 +61,7 @@ def tail_merging(joint: JointDistribution, budget: CVaRLiftBudget) -> Channel:
     A symbol of mass 0.02 and lift 2 stays as it is where the mean over a tenth of the mass is what counts:
 
     >>> import sanitize as sz
-    >>> from sanitize.budgets import CVaRLiftBudget
+    >>> from sanitize.core.budgets import CVaRLiftBudget
     >>> joint = sz.JointDistribution.from_matrix([[0.02, 0.23, 0.25], [0.0, 0.25, 0.25]])
     >>> tail_merging(joint, CVaRLiftBudget(0.2, delta=0.1)).n_outputs, sz.watchdog(joint, 0.2).n_outputs
     (3, 2)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlogy
 
-from sanitize._checks import Codes, Vector
-from sanitize.budgets import as_budget
+from sanitize._util.checks import Codes, Vector
+from sanitize.core.budgets import as_budget
 from sanitize.mechanisms._merging.risks import OrderedRisks, absorb, evened, merge_channel, set_risks, tighter_risks
 
 if TYPE_CHECKING:
-    from sanitize.budgets import Budget
-    from sanitize.channel import Channel
-    from sanitize.confidence import ConfidenceSet
-    from sanitize.joint import JointDistribution
+    from sanitize.core.budgets import Budget
+    from sanitize.core.channel import Channel
+    from sanitize.core.confidence import ConfidenceSet
+    from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._merging.risks import SetRisks
 
 # Of so many symbols that may join every choice is looked at; of so many several orders of growing are tried.

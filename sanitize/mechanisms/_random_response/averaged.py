@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import Codes, Mask, Vector
-from sanitize._progress import progress
-from sanitize.budgets import AlphaLiftBudget, LiftBudget, limited
+from sanitize._util.checks import Codes, Mask, Vector
+from sanitize._util.progress import progress
+from sanitize.core.budgets import AlphaLiftBudget, LiftBudget, limited
 from sanitize.mechanisms._merging.risks import groups_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.tail import posteriors_of
@@ -22,8 +22,8 @@ from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse
 from sanitize.mechanisms._response_solver.posterior_set import Cuts, PosteriorSet, across
 
 if TYPE_CHECKING:
-    from sanitize.budgets import AveragedBudget
-    from sanitize.joint import JointDistribution
+    from sanitize.core.budgets import AveragedBudget
+    from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
 
 # Points that a search begins at, random ones for each letter, how far others are moved, and the share of the gap that a

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import Vector
-from sanitize._tolerances import BUDGET, TIGHT
-from sanitize.budgets import MutualInformationBudget, TotalVariationBudget, limited
-from sanitize.lifts import lift
+from sanitize._util.checks import Vector
+from sanitize._util.tolerances import BUDGET, TIGHT
+from sanitize.core.budgets import MutualInformationBudget, TotalVariationBudget, limited
+from sanitize.core.lifts import lift
 from sanitize.mechanisms._random_response.tail import posteriors_of
 from sanitize.mechanisms._response_solver.cells import PricedCells
 from sanitize.mechanisms._response_solver.certificate import certify
@@ -26,8 +26,8 @@ from sanitize.mechanisms._response_solver.vertices import listed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sanitize.budgets import MeanBudget
-    from sanitize.joint import JointDistribution
+    from sanitize.core.budgets import MeanBudget
+    from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
 
 # A smaller limit is taken for this one where a bound is proved, and so no bound is too low.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sanitize._checks import positive
-from sanitize.budgets import AveragedBudget, CVaRLiftBudget, LiftBudget, MeanBudget, limits_for, tightest
-from sanitize.channel import HEURISTIC
+from sanitize._util.checks import positive
+from sanitize.core.budgets import AveragedBudget, CVaRLiftBudget, LiftBudget, MeanBudget, limits_for, tightest
+from sanitize.core.channel import HEURISTIC
+from sanitize.core.joint import JointDistribution, check_distribution
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.joint import JointDistribution, check_distribution
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.subset_merging import seed_groups
 from sanitize.mechanisms._random_response.averaged import averaged_response
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from sanitize.budgets import Budget
-    from sanitize.channel import Channel
-    from sanitize.confidence import ConfidenceSet
+    from sanitize.core.budgets import Budget
+    from sanitize.core.channel import Channel
+    from sanitize.core.confidence import ConfidenceSet
     from sanitize.mechanisms._effort import Effort
 
 
@@ -138,7 +138,7 @@ def optimal_random_response(
     >>> joint = sz.JointDistribution.from_frame(sz.datasets.load_titanic(), "survived", ["class", "sex"])
     >>> budget = sz.LiftBudget(at_most=1.65, at_least=0.37)
     >>> channels = [optimal_random_response(joint, budget, known=known) for known in ([], ["class"])]
-    >>> [float(round(np.exp(sz.measures.side_knowledge(joint, channel, ["class"])[1]), 2)) for channel in channels]
+    >>> [float(round(np.exp(sz.core.measures.side_knowledge(joint, channel, ["class"])[1]), 2)) for channel in channels]
     [3.63, 1.65]
     >>> [round(sz.normalized_utility(joint, channel), 3) for channel in channels]
     [0.897, 0.842]
@@ -232,7 +232,7 @@ def solve_optimal_random_response(
     >>> response = solve_optimal_random_response(joint, sz.LDPBudget(0.5))
     >>> response.status, response.gap < 1e-7, round(response.normalized_utility, 4)
     ('optimal', True, 0.7793)
-    >>> response = solve_optimal_random_response(joint, sz.budgets.MutualInformationBudget(0.02))
+    >>> response = solve_optimal_random_response(joint, sz.core.budgets.MutualInformationBudget(0.02))
     >>> response.status, response.gap < 1e-7, round(response.normalized_utility, 4)
     ('optimal', True, 0.8004)
     """

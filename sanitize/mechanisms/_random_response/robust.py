@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import Codes, Mask, Vector
-from sanitize._progress import progress
-from sanitize.confidence import distributions_of
+from sanitize._util.checks import Codes, Mask, Vector
+from sanitize._util.progress import progress
+from sanitize.core.confidence import distributions_of
 from sanitize.mechanisms._merging.risks import groups_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.robust_cone import SAFE, RobustCone, certify_robust
@@ -20,7 +20,7 @@ from sanitize.mechanisms._response_solver.polytope import Polytope
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sanitize.confidence import ConfidenceSet
+    from sanitize.core.confidence import ConfidenceSet
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.columns import Loss
 

@@ -26,19 +26,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import Codes, Vector
-from sanitize._limits import LARGEST_EXPONENT
-from sanitize._tolerances import SMALLEST_POSITIVE
-from sanitize.budgets import LDPBudget
-from sanitize.confidence import around, excess_of, least_distribution, lift_bounds, moved, ratio_bounds, released_bounds
+from sanitize._util.checks import Codes, Vector
+from sanitize._util.limits import LARGEST_EXPONENT
+from sanitize._util.tolerances import SMALLEST_POSITIVE
+from sanitize.core.budgets import LDPBudget
+from sanitize.core.confidence import (
+    around,
+    excess_of,
+    least_distribution,
+    lift_bounds,
+    moved,
+    ratio_bounds,
+    released_bounds,
+)
 from sanitize.mechanisms._response_solver.certificate import Tree
 from sanitize.mechanisms._response_solver.columns import entr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sanitize.budgets import LiftBudget
-    from sanitize.confidence import ConfidenceSet
+    from sanitize.core.budgets import LiftBudget
+    from sanitize.core.confidence import ConfidenceSet
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.polytope import Polytope
 

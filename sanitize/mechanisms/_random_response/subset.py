@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import Codes, whole_number
-from sanitize.channel import HEURISTIC
+from sanitize._util.checks import Codes, whole_number
+from sanitize.core.channel import HEURISTIC
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.paper_merging import paper_subset_merging
 from sanitize.mechanisms._merging.risks import groups_of
@@ -19,10 +19,10 @@ from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Proble
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from sanitize.budgets import Budget
-    from sanitize.channel import Channel
-    from sanitize.confidence import ConfidenceSet
-    from sanitize.joint import JointDistribution
+    from sanitize.core.budgets import Budget
+    from sanitize.core.channel import Channel
+    from sanitize.core.confidence import ConfidenceSet
+    from sanitize.core.joint import JointDistribution
 
 
 def subset_random_response(

@@ -8,15 +8,15 @@ import math
 import numpy as np
 from scipy.special import entr
 
-from sanitize._checks import Vector
-from sanitize._limits import LARGEST_EXPONENT
-from sanitize._tolerances import TIGHT
-from sanitize.budgets import CVaRLiftBudget, LiftBudget
-from sanitize.channel import HEURISTIC, Channel
+from sanitize._util.checks import Vector
+from sanitize._util.limits import LARGEST_EXPONENT
+from sanitize._util.tolerances import TIGHT
+from sanitize.core.budgets import CVaRLiftBudget, LiftBudget
+from sanitize.core.channel import HEURISTIC, Channel
+from sanitize.core.joint import JointDistribution, check_distribution
+from sanitize.core.lifts import lift
+from sanitize.core.measures import utility
 from sanitize.errors import InvalidBudget
-from sanitize.joint import JointDistribution, check_distribution
-from sanitize.lifts import lift
-from sanitize.measures import utility
 from sanitize.mechanisms._effort import effort_of
 from sanitize.mechanisms._merging.tail_merging import tail_merging
 from sanitize.mechanisms._response_solver.columns import Loss
@@ -72,7 +72,7 @@ def tail_random_response(joint: JointDistribution, budget: CVaRLiftBudget, *, ef
     Examples
     --------
     >>> import sanitize as sz
-    >>> from sanitize.budgets import CVaRLiftBudget
+    >>> from sanitize.core.budgets import CVaRLiftBudget
     >>> joint, budget = sz.datasets.make_joint(9, 3, random_state=0), CVaRLiftBudget(0.4, delta=0.2)
     >>> for design in (tail_merging, tail_random_response):
     ...     print(round(sz.normalized_utility(joint, design(joint, budget)), 3))

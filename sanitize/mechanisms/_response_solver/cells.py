@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import Mask, Vector
-from sanitize._limits import BLOCK_CELLS
-from sanitize._tolerances import SMALLEST_POSITIVE
-from sanitize.budgets import TotalVariationBudget
+from sanitize._util.checks import Mask, Vector
+from sanitize._util.limits import BLOCK_CELLS
+from sanitize._util.tolerances import SMALLEST_POSITIVE
+from sanitize.core.budgets import TotalVariationBudget
 from sanitize.mechanisms._response_solver.columns import entr
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
 from sanitize.mechanisms._response_solver.polytope import Polytope

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import Codes, Vector
-from sanitize._tolerances import SMALLEST_POSITIVE
+from sanitize._util.checks import Codes, Vector
+from sanitize._util.tolerances import SMALLEST_POSITIVE
 from sanitize.mechanisms._response_solver.columns import entr
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import Vector
-from sanitize._progress import progress
+from sanitize._util.checks import Vector
+from sanitize._util.progress import progress
 from sanitize.mechanisms._response_solver.certificate import certify
 from sanitize.mechanisms._response_solver.columns import ColumnPool, Loss, Mixture, RoundingStops
 from sanitize.mechanisms._response_solver.pricing import LONG_WALK, SHORT_WALK, Pricer

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse, special
 
-from sanitize._checks import Codes, Mask, Vector, doubles
-from sanitize._tolerances import PROBABILITY_SUM, TIGHT
+from sanitize._util.checks import Codes, Mask, Vector, doubles
+from sanitize._util.tolerances import PROBABILITY_SUM, TIGHT
+from sanitize.core.measures import share_of_entropy, utility
 from sanitize.errors import InvalidParameter
-from sanitize.measures import share_of_entropy, utility
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from sanitize.channel import Channel
-    from sanitize.joint import JointDistribution
+    from sanitize.core.channel import Channel
+    from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._response_solver.polytope import LiftBounds
 
     Vertex = tuple[Codes, Mask]

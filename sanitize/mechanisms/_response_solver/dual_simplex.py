@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sanitize._checks import Codes, Mask, Vector
+from sanitize._util.checks import Codes, Mask, Vector
 from sanitize.mechanisms._response_solver.polytope import inverse_of
 
 _FEASIBLE = 1e-12

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from sanitize._checks import Codes, Mask, Vector
-from sanitize._tolerances import SMALLEST_POSITIVE
+from sanitize._util.checks import Codes, Mask, Vector
+from sanitize._util.tolerances import SMALLEST_POSITIVE
 from sanitize.mechanisms._response_solver.columns import entr
 
 if TYPE_CHECKING:
-    from sanitize.budgets import MeanBudget
+    from sanitize.core.budgets import MeanBudget
     from sanitize.mechanisms._effort import Effort
 
 # Steps of a descent, the first in nats of a share, and shares that are none after it.

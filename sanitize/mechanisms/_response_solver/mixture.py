@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from sanitize._checks import Codes, Vector, positive
-from sanitize._limits import LOOSEST
-from sanitize.budgets import LDPBudget, LiftBudget, as_budget, check_kind, limited
-from sanitize.channel import Optimality
-from sanitize.joint import check_distribution
-from sanitize.lifts import lift
+from sanitize._util.checks import Codes, Vector, positive
+from sanitize._util.limits import LOOSEST
+from sanitize.core.budgets import LDPBudget, LiftBudget, as_budget, check_kind, limited
+from sanitize.core.channel import Optimality
+from sanitize.core.joint import check_distribution
+from sanitize.core.lifts import lift
 from sanitize.mechanisms._merging.subset_merging import seed_groups
 from sanitize.mechanisms._response_solver.column_generation import Search
 from sanitize.mechanisms._response_solver.columns import Loss, RoundingStops
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from sanitize.budgets import Budget
-    from sanitize.channel import Channel
-    from sanitize.confidence import ConfidenceSet
-    from sanitize.joint import JointDistribution
+    from sanitize.core.budgets import Budget
+    from sanitize.core.channel import Channel
+    from sanitize.core.confidence import ConfidenceSet
+    from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.posterior_set import Cuts
 

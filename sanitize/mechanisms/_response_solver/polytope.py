@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import Codes, Mask, Vector, exp
-from sanitize._limits import LOOSEST
-from sanitize.budgets import LDPBudget, LiftBudget, check_kind
+from sanitize._util.checks import Codes, Mask, Vector, exp
+from sanitize._util.limits import LOOSEST
+from sanitize.core.budgets import LDPBudget, LiftBudget, check_kind
 
 if TYPE_CHECKING:
-    from sanitize.budgets import Budget
+    from sanitize.core.budgets import Budget
 
 # Columns are designed this much inside the budget, so that rounding cannot carry a released symbol out of it.
 _MARGIN = 2e-13

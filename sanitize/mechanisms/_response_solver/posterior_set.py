@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import Mask, Vector, exp
-from sanitize._tolerances import SMALLEST_POSITIVE
-from sanitize.budgets import AlphaLiftBudget, Chi2LiftBudget, limited
-from sanitize.lifts import lift
+from sanitize._util.checks import Mask, Vector, exp
+from sanitize._util.tolerances import SMALLEST_POSITIVE
+from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, limited
+from sanitize.core.lifts import lift
 
 if TYPE_CHECKING:
-    from sanitize.budgets import AveragedBudget, LiftBudget
-    from sanitize.channel import Channel
-    from sanitize.joint import JointDistribution
+    from sanitize.core.budgets import AveragedBudget, LiftBudget
+    from sanitize.core.channel import Channel
+    from sanitize.core.joint import JointDistribution
 
 # Secrets whose signs are listed; columns are designed a hair inside the set, and bounds hold a hair outside it.
 _MOST_SECRETS, _MARGIN = 6, 1e-12

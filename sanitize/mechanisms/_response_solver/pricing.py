@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import Codes, Mask, Vector
-from sanitize._limits import BLOCK_CELLS
+from sanitize._util.checks import Codes, Mask, Vector
+from sanitize._util.limits import BLOCK_CELLS
 from sanitize.mechanisms._response_solver.columns import entr
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
 from sanitize.mechanisms._response_solver.polytope import inverse_of

@@ -9,16 +9,16 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import lsqr
 
-from sanitize._checks import Codes, Vector
-from sanitize._tolerances import BUDGET
-from sanitize.alphabet import Alphabet, group_label
-from sanitize.channel import Channel, Stage
-from sanitize.lifts import lift
+from sanitize._util.checks import Codes, Vector
+from sanitize._util.tolerances import BUDGET
+from sanitize.core.alphabet import Alphabet, group_label
+from sanitize.core.channel import Channel, Stage
+from sanitize.core.lifts import lift
 
 if TYPE_CHECKING:
-    from sanitize.budgets import Budget
-    from sanitize.confidence import ConfidenceSet
-    from sanitize.joint import JointDistribution
+    from sanitize.core.budgets import Budget
+    from sanitize.core.confidence import ConfidenceSet
+    from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._response_solver.posterior_set import Cuts
     from sanitize.mechanisms._response_solver.side_knowledge import SideKnowledge
 

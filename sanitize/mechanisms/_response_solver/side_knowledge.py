@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._checks import Vector, doubles
-from sanitize._tolerances import PROBABILITY_SUM
+from sanitize._util.checks import Vector, doubles
+from sanitize._util.tolerances import PROBABILITY_SUM
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms._response_solver.polytope import LiftBounds
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from sanitize.budgets import Budget, LDPBudget, LiftBudget
-    from sanitize.channel import Channel
-    from sanitize.joint import JointDistribution
+    from sanitize.core.budgets import Budget, LDPBudget, LiftBudget
+    from sanitize.core.channel import Channel
+    from sanitize.core.joint import JointDistribution
 
 # A cut by no more than this is rounding: who knows the case learns nothing, whatever is released.
 _NOTHING_TO_LEARN = 1e-12

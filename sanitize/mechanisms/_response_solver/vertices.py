@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sanitize._checks import Codes, Vector
-from sanitize._limits import BLOCK_CELLS
+from sanitize._util.checks import Codes, Vector
+from sanitize._util.limits import BLOCK_CELLS
 from sanitize.mechanisms._response_solver.columns import NOTHING, Loss, Mixture
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
 from sanitize.mechanisms._response_solver.polytope import inverse_of

@@ -1,0 +1,224 @@
+"""Numbers from what users pass: a parameter out of its range is named, with the range and the value given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from numbers import Integral, Real
+from typing import TypeGuard, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sanitize._util.tolerances import PROBABILITY_SUM
+from sanitize.errors import InvalidDistribution, InvalidParameter, SanitizeError
+
+T = TypeVar("T")
+
+# Arrays as signatures name them: numbers, places and yes or no.
+Vector = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+# What an index of an array, and so a count of rows or symbols, can hold.
+_LARGEST_COUNT = (1 << 63) - 1
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether it is a real number of Python or NumPy; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether it is an integer of Python or NumPy; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def double(value: float) -> float | None:
+    """The number as a double; None for an integer or a fraction beyond every double, which is not infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def doubles(values: object, error: SanitizeError) -> NDArray[np.float64]:
+    """The values as an array of doubles; an error, which quotes none, where they are no numbers in equal rows."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise error from None
+
+
+def shown(value: object) -> str:
+    """A value in an error, cut short; Python does not print integers of thousands of digits at all."""
+    longest = 60
+    if is_whole(value) and abs(int(value)) >= 10**longest:
+        return f"a whole number of more than {longest} digits"
+    return repr(value)
+
+
+def required(name: str, value: object, legal: str, holds: Callable[[float], bool]) -> float:
+    """The value as a float for which something holds, said in words: "<name> must <legal>".
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not a real number, no double can hold it, or the condition fails, as every comparison with NaN does.
+    """
+    given = double(value) if is_number(value) else None
+    if given is None or not holds(given):
+        raise InvalidParameter(f"{name} must {legal}, got {shown(value)}")
+    return given
+
+
+def number(name: str, value: object, low: float, high: float) -> float:
+    """The value as a float within ``[low, high]``; an infinite end of the range is itself legal.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not a real number, is NaN, or lies outside the range.
+    """
+    if not is_number(value):
+        raise InvalidParameter(f"{name} must be a number between {low:g} and {high:g}, got {type(value).__name__}")
+    given = double(value)
+    if given is None or not low <= given <= high:
+        told = shown(value) if given is None else f"{given:.12g}"
+        raise InvalidParameter(f"{name} must lie between {low:g} and {high:g}, got {told}")
+    return given
+
+
+def whole_number(name: str, value: object, low: int, high: int = _LARGEST_COUNT) -> int:
+    """The value as an int from ``low`` to ``high``, at most what 64 bits hold.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not a whole number, is too small or too large.
+    """
+    if is_whole(value) and low <= int(value) <= high:
+        return int(value)
+    too_large = is_whole(value) and int(value) > high
+    legal = f"from {low} to {high}" if too_large or high < _LARGEST_COUNT else f">= {low}"
+    raise InvalidParameter(f"{name} must be a whole number {legal}, got {shown(value)}")
+
+
+def one_of(name: str, value: object, *legal: str) -> None:
+    """Refuse what is none of some words.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not one of them.
+    """
+    if value not in legal:
+        *others, last = map(repr, legal)
+        raise InvalidParameter(f"{name} must be {', '.join(others)} or {last}, got {value!r}")
+
+
+def listed(name: str, values: Iterable[T]) -> list[T]:
+    """The values as a list.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are no sequence, as when one value was passed where several are expected.
+    """
+    try:
+        return list(values)
+    except TypeError:
+        raise InvalidParameter(f"{name} must be a list, as [value] for one, got {type(values).__name__}") from None
+
+
+def or_infinity(of: Callable[[float], float], value: float) -> float:
+    """A function of a number, infinite where a double cannot hold it."""
+    try:
+        return of(value)
+    except OverflowError:
+        return math.inf
+
+
+def exp(value: float) -> float:
+    """e**value, inf where a double cannot hold it."""
+    return or_infinity(math.exp, value)
+
+
+def expm1(value: float) -> float:
+    """e**value - 1, inf where a double cannot hold it."""
+    return or_infinity(math.expm1, value)
+
+
+def non_negative(name: str, value: object) -> float:
+    """The value as a float of at least 0, infinity included.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not one.
+    """
+    return required(name, value, "be a number >= 0 (inf is allowed)", lambda given: given >= 0)
+
+
+def positive(name: str, value: object) -> float:
+    """The value as a float above 0, infinity included.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not one.
+    """
+    return required(name, value, "be a number > 0", lambda given: given > 0)
+
+
+def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
+    """Probability vector (n,), entries >= 0 that sum to 1.
+
+    Raises
+    ------
+    InvalidDistribution
+        If it is not one.
+    """
+    p = doubles(prior, InvalidDistribution(f"{name} must be a vector of probabilities"))
+    if p.ndim != 1 or not p.size:
+        raise InvalidDistribution(f"{name} must be a vector of probabilities, got shape {p.shape}")
+    return distributed(p, name)
+
+
+def distributed(p: Vector, name: str, advice: str = "") -> Vector:
+    """An array of probabilities of any shape, entries >= 0 that sum to 1.
+
+    Raises
+    ------
+    InvalidDistribution
+        If it is not one.
+    """
+    if not np.isfinite(p).all() or (p < 0).any():
+        raise InvalidDistribution(f"{name} must have finite entries >= 0")
+    with np.errstate(over="ignore"):
+        total = float(p.sum())
+    if abs(total - 1) > PROBABILITY_SUM:
+        raise InvalidDistribution(f"{name} must sum to 1, got {total:.12g}{advice}")
+    return p / total
+
+
+def nats(name: str, value: object) -> float:
+    """A level in nats: a number >= 0, infinity included.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not one.
+    """
+    return required(name, value, "be a number of nats >= 0 (inf is allowed)", lambda given: given >= 0)
+
+
+def probability(name: str, value: object) -> float:
+    """A probability: a number in [0, 1].
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not one.
+    """
+    return required(name, value, "lie in [0, 1]", lambda given: 0 <= given <= 1)

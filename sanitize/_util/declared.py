@@ -1,0 +1,341 @@
+"""Values from outside as frozen structures, each of which declares its form once; the only door of msgspec.
+
+Fields are the keys, types say what may stand under each, and `__post_init__` refuses what types cannot say. What is
+read may hold data, so that no error quotes a value, nor a key that was not declared.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from msgspec import UNSET as UNSET
+from msgspec import Meta as Meta
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from sanitize._util.sealed_text import NotStrict, packed, seal_of, strict_json, unpacked
+from sanitize.errors import SanitizeError
+
+Place = tuple[str | int, ...]
+
+T = TypeVar("T")
+Unset = msgspec.UnsetType
+
+# What reading a form raises: the library's refusals, and those of a form's own rules.
+_REFUSALS = (msgspec.MsgspecError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError)
+_LARGEST_WHOLE, LARGEST = (1 << 63) - 1, sys.float_info.max
+_FREE = "[...]"
+_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
+
+
+class _Key(str):
+    """A key that no form declares, as those of columns; errors do not show it."""
+
+    __slots__ = ()
+
+
+class Misfit(ValueError):
+    """Where values depart from their form, and how.
+
+    Attributes
+    ----------
+    what : str
+        What is wrong at that place; it quotes no value.
+    path : tuple of str and int
+        Keys and positions that lead to it.
+    fault : {"wrong", "missing", "unknown", "rule"}
+    extra : dict
+        What was said of the field beside its type, what it ``must`` be, or one of which ``words``; of an unknown key
+        those that are ``known``.
+    value : object
+        What stands there, or an unknown key: not for messages about data.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        path: Place = (),
+        fault: Literal["wrong", "missing", "unknown", "rule"] = "rule",
+        extra: Mapping[str, Any] | None = None,
+        value: Any = None,
+    ) -> None:
+        self.what, self.path, self.fault, self.extra, self.value = what, path, fault, extra or {}, value
+        place = "".join(
+            f"[{key}]" if isinstance(key, int) else _FREE if isinstance(key, _Key) else f".{key}" for key in path
+        )
+        super().__init__(f"{place.removeprefix('.') or 'it'} {what}")
+
+
+def said(must: str = "", advice: str = "", **limits: Any) -> Meta:
+    """What errors say that a value must be and what to do, and the limits that hold it to that."""
+    return Meta(extra={"must": must, "advice": advice}, **limits)
+
+
+Count = Annotated[int, said("a whole number >= 0", ge=0, le=_LARGEST_WHOLE)]
+Positive = Annotated[int, said("a whole number > 0", ge=1, le=_LARGEST_WHOLE)]
+Finite = Annotated[float, said("a finite number", ge=-LARGEST, le=LARGEST)]
+NonNegative = Annotated[float, said("a finite number >= 0", ge=0, le=LARGEST)]
+Number = Annotated[Finite | Literal["inf", "-inf"], said("a number, 'inf' or '-inf'")]
+Share = Annotated[float, said("a share between 0 and 1", ge=-1e-9, le=1 + 1e-9)]
+Cell = Annotated[int, said(ge=-_LARGEST_WHOLE, le=_LARGEST_WHOLE)] | Finite | str | None
+Version1 = Annotated[Literal[1], said("1, the version of this form that this library reads")]
+_Ratio = Annotated[str, said("a fraction", pattern=r"^\d{1,20}(/\d{1,20})?\Z")]  # others could take hours to read
+Digest = Annotated[str, said("64 hexadecimal digits", pattern=r"^[0-9a-f]{64}\Z")]
+
+
+class Declared(Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of all forms."""
+
+
+def form(name: str = "Form", tag: tuple[str, str] | tuple[None, None] = (None, None), /, **fields: Any) -> Any:
+    """A form without rules, from its fields: of each the type, or the type and what stands for it where it is absent.
+
+    The tag is the key, and the word under it, by which forms are told from one another.
+    """
+    entries = [(key, *(of if isinstance(of, tuple) else (of,))) for key, of in fields.items()]
+    settings: dict[str, Any] = {"bases": (Declared,), "frozen": True, "kw_only": True, "forbid_unknown_fields": True}
+    return msgspec.defstruct(name, entries, tag_field=tag[0], tag=tag[1], **settings)
+
+
+def listed(entry: Any) -> Any:
+    """A list of what has this form."""
+    return list[entry]
+
+
+def notes_of(structure: Any) -> dict[str, dict[str, Any]]:
+    """What was said of each field of a form."""
+    return {field.name: _bare(field.type)[1] for field in msgspec.structs.fields(structure)}
+
+
+def require(holds: Any, what: str = "is inconsistent", *path: str | int) -> None:
+    """Refuse, in a form's `__post_init__`, values that its types cannot refuse."""
+    if not holds:
+        raise Misfit(what, path)
+
+
+def read(form: type[T], values: Any) -> T:
+    """Values of JSON or TOML as what their form makes of them.
+
+    Parameters
+    ----------
+    form : type
+    values : object
+        Nothing is taken for something else: no text for a number, no boolean for an integer.
+
+    Raises
+    ------
+    Misfit
+        At the first place that does not fit.
+    """
+    try:
+        return msgspec.convert(values, form, dec_hook=_no_structure)
+    except _REFUSALS:
+        raise _misfit(values, form, ()) from None
+
+
+def unsealed(form: type[T], text: str | bytes) -> T:
+    """What a text says whose form ends with ``sha256``, the seal of all the rest.
+
+    Raises
+    ------
+    Misfit
+        If it is no JSON that says one thing only, does not fit its form, or was changed.
+    """
+    try:
+        state = strict_json(text)
+    except NotStrict as error:
+        raise Misfit(f"cannot be read: {error}") from None
+    is_changed = isinstance(state, dict) and state.get("sha256") != seal_of(state)
+    try:
+        made = read(form, state)
+    except Misfit as error:
+        if not is_changed or error.path in (("format",), ("version",)):
+            raise
+    require(not is_changed, "does not fit its seal, so it was changed or damaged")
+    return made
+
+
+def sealed(value: Any, indent: int | None = 1) -> str:
+    """Text of what has a form, with its seal; see `unsealed`."""
+    state = plain(value)
+    return json.dumps(state | {"sha256": seal_of(state)}, indent=indent, allow_nan=False) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Plain values of a structure and of all it holds, which `read` takes back."""
+    return msgspec.to_builtins(value, enc_hook=_plain)
+
+
+# ------------------------------------------------------------------------------------------------- where it fails
+
+
+def _misfit(value: Any, form: Any, path: Place) -> Misfit:
+    """The first place that does not fit, found by reading ever smaller parts."""
+    for key, part, declared in _parts(value, form):
+        if _refusal(part, declared) is not None:
+            return _misfit(part, declared, (*path, key))
+    base, extra = _bare(form)
+    members = _members(base)
+    structures = [member for member in members if _is_structure(member)] if isinstance(value, dict) else []
+    for structure in structures:
+        if _is_tagged(value, structure):
+            return _of_keys(value, structure, path)
+    if structures:
+        field = structures[0].__struct_config__.tag_field
+        if field not in value:
+            return Misfit("is missing", (*path, field), "missing", extra)
+        tags = [structure.__struct_config__.tag for structure in structures]
+        return _wrong(Literal[tuple(tags)], value[field], (*path, field))
+    cause = _refusal(value, form)
+    return _wrong(form, value, path) if isinstance(cause, msgspec.ValidationError) else _by_rule(cause, path)
+
+
+def _wrong(form: Any, value: Any, path: Place) -> Misfit:
+    base, extra = _bare(form)
+    words = {"words": get_args(base)} if get_origin(base) is Literal and "must" not in extra else {}
+    return Misfit(f"must be {_must(form)}", path, "wrong", {"must": _must(form), **words, **extra}, value)
+
+
+def _of_keys(value: dict[str, Any], structure: Any, path: Place) -> Misfit:
+    """What is wrong with an object, each of whose values fits."""
+    fields = msgspec.structs.fields(structure)
+    tag_field = structure.__struct_config__.tag_field
+    known = [*([tag_field] if tag_field else []), *(field.encode_name for field in fields)]
+    for field in fields:
+        if field.required and field.encode_name not in value:
+            return Misfit("is missing", (*path, field.encode_name), "missing", _bare(field.type)[1])
+    for key in value:
+        if key not in known:
+            return Misfit("has a key that does not belong there", path, "unknown", {"known": known}, key)
+    return _by_rule(_refusal(value, structure), path)
+
+
+def _by_rule(cause: Exception | None, path: Place) -> Misfit:
+    if isinstance(cause, Misfit):
+        return Misfit(cause.what, (*path, *cause.path), cause.fault, cause.extra, cause.value)
+    return Misfit(f"is refused: {cause}" if isinstance(cause, SanitizeError) else "is inconsistent", path)
+
+
+def _refusal(value: Any, form: Any) -> Exception | None:
+    """What reading raises, the rule that was broken rather than who noticed; None where nothing is."""
+    try:
+        msgspec.convert(value, form, dec_hook=_no_structure)
+    except _REFUSALS as error:
+        return error.__cause__ if isinstance(error.__cause__, Exception) else error
+    return None
+
+
+def _parts(value: Any, form: Any) -> Iterator[tuple[str | int, Any, Any]]:
+    """What is inside a value by its key, and the form of each."""
+    for member in _members(_bare(form)[0]):
+        inner = get_args(member)
+        if isinstance(value, dict) and _is_structure(member) and _is_tagged(value, member):
+            fields = {field.encode_name: field.type for field in msgspec.structs.fields(member)}
+            yield from ((key, value[key], fields[key]) for key in fields if key in value)
+        elif isinstance(value, dict) and get_origin(member) is dict:
+            yield from ((_Key(key), part, inner[1]) for key, part in value.items())
+        elif isinstance(value, (list, tuple)) and get_origin(member) in (list, tuple):
+            forms = inner if len(inner) == len(value) and ... not in inner else (inner[0],) * len(value)
+            yield from ((place, part, forms[place]) for place, part in enumerate(value))
+
+
+def _bare(form: Any) -> tuple[Any, dict[str, Any]]:
+    """A type without what was said of it and whether it may be left out, and what was said."""
+    notes: dict[str, Any] = {}
+    while True:
+        inner = get_args(form)
+        if get_origin(form) is Annotated:
+            form = inner[0]
+            notes = {key: word for meta in inner[1:] for key, word in (meta.extra or {}).items() if word} | notes
+        elif Unset in inner:
+            form = Union[tuple(one for one in inner if one is not Unset)]  # noqa: UP007
+        else:
+            return form, notes
+
+
+def _members(base: Any) -> list[Any]:
+    """Types that a value may have, those of an union one by one."""
+    if get_origin(base) not in (Union, UnionType):
+        return [base]
+    return [one for member in get_args(base) for one in _members(_bare(member)[0])]
+
+
+def _is_structure(form: Any) -> bool:
+    return isinstance(form, type) and issubclass(form, Struct)
+
+
+def _is_tagged(value: dict[str, Any], structure: Any) -> bool:
+    config = structure.__struct_config__
+    return config.tag is None or value.get(config.tag_field) == config.tag
+
+
+def _must(form: Any) -> str:
+    """What a value of this form is, in words."""
+    base, extra = _bare(form)
+    kind = get_origin(base) or base
+    if "must" in extra:
+        return str(extra["must"])
+    if kind in (Union, UnionType):
+        return " or ".join(dict.fromkeys(map(_must, get_args(base))))
+    if kind is Literal:
+        words = ", ".join(map(repr, get_args(base)))
+        return f"one of {words}" if len(get_args(base)) > 1 else words
+    if kind in (list, tuple):
+        return "a list"
+    return _WORDS.get(kind, "an object" if kind is dict or _is_structure(kind) else "what was written there")
+
+
+# ------------------------------------------------------------------------------------------- what is no structure
+
+
+def _no_structure(kind: Any, value: Any) -> Any:
+    """An array or a fraction, from what JSON has in its place."""
+    if get_origin(kind) is np.ndarray:
+        return read(_Packed, value).unpacked(get_args(get_args(kind)[1])[0])
+    if kind is pa.Array:
+        try:
+            return unpacked(value)
+        except ValueError:
+            raise Misfit("is damaged") from None
+    if kind is Fraction:
+        return Fraction(read(_Ratio, value))
+    raise NotImplementedError(f"no value of a form is a {kind}")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, pa.Array):
+        return packed(value)
+    if isinstance(value, np.ndarray):
+        content = np.packbits(value) if value.dtype == bool else value.astype(value.dtype.newbyteorder("<"))
+        kind = value.dtype.newbyteorder("<").str
+        return plain(_Packed(kind, value.shape, np.ascontiguousarray(content).tobytes()))
+    return str(value) if isinstance(value, Fraction) else value.item()  # of a number of NumPy
+
+
+class _Packed(Declared, frozen=True):
+    """An array of numbers: its type as NumPy writes it, and its bytes, eight booleans in one."""
+
+    type: Annotated[str, said("a type of numbers", pattern=r"^(\|b1|\|[iu]1|<[iuf][248])\Z")]
+    shape: tuple[Count, ...]
+    content: bytes = msgspec.field(name="bytes")
+
+    def unpacked(self, wanted: Any) -> NDArray[Any]:
+        """The array, as numbers of the type that is wanted where they are such."""
+        is_packed = self.type == "|b1"
+        flat = np.frombuffer(self.content, np.uint8 if is_packed else self.type)
+        if is_packed:
+            require(len(flat) == -(-math.prod(self.shape) // 8))
+            flat = np.unpackbits(flat, count=math.prod(self.shape)).astype(bool)
+        with np.errstate(invalid="ignore"):
+            made = flat.astype(flat.dtype.newbyteorder("=") if wanted is Any else wanted)
+        require((made == flat).all(), "holds other numbers")
+        return made.reshape(self.shape)

@@ -1,0 +1,392 @@
+"""What a run writes: files, folders and streams that appear together when it ends well, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from sanitize._util.system import BINARY, HAS_LOCKS, sync_folder, take_lock, umask, uninterrupted
+from sanitize.errors import SanitizeError, TargetError, TargetExists
+
+# Characters of a name that a hidden one repeats.
+NAME_CHARACTERS = 100
+STREAM = Path("the output stream")
+
+
+@contextlib.contextmanager
+def outputs() -> Iterator[Outputs]:
+    """All that is written in a block: it appears when the block ends well; otherwise what was there stays as it was."""
+    made = Outputs()
+    try:
+        try:
+            with made.during:
+                yield made
+                made._appear()
+            made._send()
+        except BaseException:
+            made._withdraw()
+            raise
+        finally:
+            made._discard()
+    finally:  # an interruption may have cut the other one off
+        made._discard()
+
+
+@contextlib.contextmanager
+def new_file(path: Path, *, replaces: bool = True) -> Iterator[BinaryIO]:
+    """Stream for a file that appears by itself, when the block ends well; see `Outputs.file`."""
+    with outputs() as made, made.file(path, replaces=replaces) as stream:
+        yield stream
+
+
+def written(text: str, path: str | os.PathLike[str] | None) -> str:
+    """The text, also written to a path where one is given: in one step, readable by its owner only.
+
+    Raises
+    ------
+    TargetError
+        If that fails; what was there is still there, whole.
+    """
+    if path is not None:
+        with outputs() as made:
+            made.text(Path(path), text)
+    return text
+
+
+def json_text(values: Any, path: str | os.PathLike[str] | None = None) -> str:
+    """Values as JSON, see `written`; whatever is not ASCII is escaped, so that no name can steer a terminal."""
+    return written(json.dumps(values, indent=2, allow_nan=False) + "\n", path)
+
+
+class Outputs:
+    """Files, folders and streams of one run; `outputs` makes it.
+
+    Attributes
+    ----------
+    during : ExitStack
+        What is open until all of it has appeared, and is told if it does not.
+    are_there : bool
+        Whether it has.
+    """
+
+    def __init__(self) -> None:
+        self.during = contextlib.ExitStack()
+        self.are_there = False
+        self._unnamed: list[_Unnamed] = []
+        self._held: list[BinaryIO] = []
+        self._streams: list[tuple[BinaryIO, BinaryIO]] = []
+        self._homes: list[Path] = []
+
+    @contextlib.contextmanager
+    def file(self, path: Path, *, private: bool = False, replaces: bool = True) -> Iterator[BinaryIO]:
+        """Stream for a file; a private one is its owner's only. One that does not replace takes a free name only.
+
+        Where the system allows it the file has no name at all until it appears, so that even a killed process leaves
+        nothing behind.
+        """
+        with self._new(path, replaces=replaces) as made:
+            with writing(path):
+                stream = made.open()
+                take_lock(stream.fileno())
+            yield stream
+            with writing(path):
+                stream.flush()
+                if hasattr(os, "fchmod"):  # elsewhere a folder's rights are those of its files
+                    os.fchmod(stream.fileno(), 0o600 if private else 0o666 & ~umask())
+                os.fsync(stream.fileno())
+
+    def text(self, path: Path, text: str, *, private: bool = True, replaces: bool = True) -> None:
+        """A whole file of text."""
+        with self.file(path, private=private, replaces=replaces) as stream, writing(path):
+            stream.write(text.encode("utf-8"))
+
+    def home(self, path: Path) -> None:
+        """Make the folder of a file to be written, where only that is missing, for its owner only."""
+        with writing(path.parent):
+            if not path.parent.exists() and path.parent.parent.is_dir():
+                path.parent.mkdir(mode=0o700)
+                self._homes.append(path.parent)
+
+    @contextlib.contextmanager
+    def folder(self, path: Path, *, replaces: bool = True) -> Iterator[Path]:
+        """Folder to put files into, under another name than it will have."""
+        with self._new(path, replaces=replaces, is_folder=True) as made:
+            with writing(path):
+                while True:
+                    made.hidden = hidden_name(path)
+                    made.hidden.mkdir(mode=0o700)
+                    if made.claim(made.hidden):
+                        break
+            yield made.hidden
+            with writing(path):
+                made.hidden.chmod(0o777 & ~umask())
+                sync_folder(made.hidden)
+
+    @contextlib.contextmanager
+    def stream(self, stream: BinaryIO) -> Iterator[BinaryIO]:
+        """Stream for what goes on to another one, all of it, after all files have appeared, and not a byte before."""
+        with writing(STREAM):
+            held = tempfile.TemporaryFile(dir=temporary_place())  # noqa: SIM115 - it is closed with all others
+        self._held.append(held)
+        yield held
+        self._streams.append((held, stream))
+
+    def readable(self, path: Path) -> Path:
+        """Where a file or folder of this run can be read before it appears."""
+        return next(made.readable for made in self._unnamed if made.path == path)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all files and folders."""
+        return tuple(made.path.name for made in self._unnamed)
+
+    @contextlib.contextmanager
+    def _new(self, path: Path, *, replaces: bool, is_folder: bool = False) -> Iterator[_Unnamed]:
+        made = _Unnamed(path, replaces, is_folder)
+        self._unnamed.append(made)
+        try:
+            yield made
+        except BaseException:
+            made.discard()
+            self._unnamed.remove(made)
+            raise
+
+    def _appear(self) -> None:
+        """Give everything its name, the first last: what a run is for appears when what is said of it is there."""
+        with uninterrupted():
+            try:
+                for number, made in reversed(list(enumerate(self._unnamed))):
+                    # Nothing can fail after the last one, which may so be replaced in one step.
+                    made.take_name(comes_back=number > 0 or bool(self._streams))
+            except BaseException:
+                self._withdraw()
+                raise
+            self.are_there = not self._streams
+            for folder in {made.path.parent for made in self._unnamed}:
+                with contextlib.suppress(OSError):  # everybody sees the names by now
+                    sync_folder(folder)
+
+    def _send(self) -> None:
+        for held, stream in self._streams:
+            try:
+                with writing(STREAM):
+                    held.seek(0)
+                    shutil.copyfileobj(held, stream, 1 << 20)
+                    stream.flush()
+            except BrokenPipeError:  # a reader who has seen enough is no error
+                self.are_there = True
+                raise
+        self.are_there = True
+
+    def _withdraw(self) -> None:
+        if not self.are_there:
+            with uninterrupted():
+                for made in self._unnamed:
+                    made.give_back()
+
+    def _discard(self) -> None:
+        with uninterrupted():
+            for made in self._unnamed:
+                made.discard()
+            for held in self._held:
+                with contextlib.suppress(OSError):
+                    held.close()
+            for folder in () if self.are_there else self._homes:
+                with contextlib.suppress(OSError):  # somebody may have put something there
+                    folder.rmdir()
+
+
+@dataclass(eq=False)
+class _Unnamed:
+    """A file or folder that has not yet its name.
+
+    Attributes
+    ----------
+    path : Path
+        The name that it shall have.
+    replaces : bool
+        Whether it may take a name that is taken.
+    is_folder : bool
+    hidden : Path or None
+        Its name until then; None for a file that has none.
+    old : Path or None
+        Hidden name of what it replaced.
+    has_name : bool
+        Whether it has it after all.
+    """
+
+    path: Path
+    replaces: bool
+    is_folder: bool = False
+    hidden: Path | None = None
+    old: Path | None = None
+    has_name: bool = False
+    _stream: BinaryIO | None = None
+    _claims: list[int] = field(default_factory=list)
+
+    def open(self) -> BinaryIO:
+        """Open file in the folder of its path, its owner's only, without a name where there are such files."""
+        flag = getattr(os, "O_TMPFILE", None)
+        if flag is not None and Path("/proc/self/fd").is_dir():
+            with contextlib.suppress(OSError):  # not every file system has unnamed files
+                self._stream = os.fdopen(os.open(self.path.parent, flag | os.O_RDWR, 0o600), "wb")
+                return self._stream
+        self.hidden = hidden_name(self.path)
+        self._stream = os.fdopen(os.open(self.hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | BINARY, 0o600), "wb")
+        return self._stream
+
+    @property
+    def readable(self) -> Path:
+        """Where it can be read before it has its name."""
+        return self.hidden or Path(self._by_number())
+
+    def claim(self, hidden: Path) -> bool:
+        """Whether a hidden name is ours now: somebody may have taken it for a stale one before it was locked."""
+        if not HAS_LOCKS:  # there nothing that is open takes another name
+            return True
+        self._claims.append(os.open(hidden, os.O_RDONLY))
+        return take_lock(self._claims[-1]) and hidden.exists()
+
+    def take_name(self, *, comes_back: bool) -> None:
+        """Give it its name; what was there keeps a hidden one where it may have to come back."""
+        with writing(self.path):
+            if self._stream is not None and not HAS_LOCKS:
+                self._stream.close()
+            if self.is_folder:
+                self._take_name_of_folder()
+            elif self.replaces:
+                self._replace(comes_back=comes_back)
+            else:
+                try:
+                    self._link(self.path)
+                except FileExistsError:
+                    raise self._taken() from None
+        self.has_name = True
+
+    def give_back(self) -> None:
+        """Undo `take_name`."""
+        if not self.has_name:
+            return
+        if self.is_folder:
+            assert self.hidden is not None
+            os.replace(self.path, self.hidden)
+        elif self.old is None:
+            self.path.unlink()
+        if self.old is not None:
+            os.replace(self.old, self.path)
+        self.has_name = False
+
+    def discard(self) -> None:
+        """Take away whatever has a hidden name."""
+        if self._stream is not None:
+            with contextlib.suppress(OSError):  # a full disk refuses what was not yet written a second time
+                self._stream.close()
+        for place in filter(None, (self.hidden, self.old)):
+            gone = place
+            if place.is_dir():
+                # A worker may still be writing; under another name the folder is out of its reach.
+                with contextlib.suppress(OSError):
+                    gone = place.rename(place.with_name(f"{place.name}.gone"))
+                shutil.rmtree(gone, ignore_errors=True)
+            else:
+                place.unlink(missing_ok=True)
+        while self._claims:
+            os.close(self._claims.pop())
+
+    def _by_number(self) -> str:
+        """Name of the open file, as the system has it for this process."""
+        assert self._stream is not None
+        return f"/proc/self/fd/{self._stream.fileno()}"
+
+    def _link(self, name: Path) -> None:
+        """One more name for the file, which nobody has."""
+        if self.hidden is not None:
+            os.link(self.hidden, name)
+            return
+        folder = os.open(name.parent, os.O_RDONLY)
+        try:
+            os.link(self._by_number(), name.name, dst_dir_fd=folder)
+        finally:
+            os.close(folder)
+
+    def _replace(self, *, comes_back: bool) -> None:
+        if self.hidden is None:
+            hidden = hidden_name(self.path)
+            self._link(hidden)
+            self.hidden = hidden
+        if comes_back and self.path.exists():
+            self.old = hidden_name(self.path, "old")
+            try:
+                os.link(self.path, self.old)
+            except OSError:  # not every file system has files of two names
+                shutil.copy2(self.path, self.old)
+            self.claim(self.old)
+        os.replace(self.hidden, self.path)
+
+    def _take_name_of_folder(self) -> None:
+        assert self.hidden is not None
+        if not self.path.exists():
+            try:
+                os.replace(self.hidden, self.path)
+            except OSError as error:  # somebody was quicker than the look
+                taken = (errno.ENOTEMPTY, errno.EEXIST, *(() if self.replaces else (errno.ENOTDIR,)))
+                if error.errno not in taken:
+                    raise
+            else:
+                return
+        if not self.replaces:
+            raise self._taken()
+        self.old = hidden_name(self.path, "old")
+        os.replace(self.path, self.old)
+        try:
+            self.claim(self.old)
+            os.replace(self.hidden, self.path)
+        except BaseException:
+            os.replace(self.old, self.path)
+            raise
+
+    def _taken(self) -> TargetExists:
+        """Error for a name that stays with whom it belongs to."""
+        return TargetExists(f"{self.path} exists already; choose another name or overwrite it with force")
+
+
+def temporary_place() -> str:
+    """Folder for what has no name, or is soon taken away.
+
+    Raises
+    ------
+    TargetError
+        If there is none.
+    """
+    try:
+        return tempfile.gettempdir()
+    except OSError:
+        raise TargetError("there is no folder for temporary files that can be written to; name one in TMPDIR") from None
+
+
+def hidden_name(path: Path, kind: str = "tmp") -> Path:
+    """A name beside the path that nobody has, and that tells what it is for."""
+    return path.with_name(f".{path.name[:NAME_CHARACTERS]}.{secrets.token_hex(4)}.{kind}")
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn errors of the file system while writing into a TargetError, which says what state they leave."""
+    try:
+        yield
+    except (SanitizeError, BrokenPipeError):
+        raise
+    except PermissionError:
+        raise TargetError(f"{path.parent} may not be written to; nothing was written") from None
+    except OSError as error:
+        reason = error.strerror or "its store refuses"  # Arrow's errors have no number, and quote addresses
+        raise TargetError(f"{path.name} cannot be written ({reason}); nothing was written") from None

@@ -1,0 +1,154 @@
+"""Draws from sparse rows: a word chooses a bucket of its row's alias table and one of the bucket's two outputs.
+
+The top m bits of the word choose the bucket, and the word is compared with the bucket's threshold. Where it ties
+with the threshold's leading bits, more bits decide, so that the drawn distribution is the integer distribution over
+2**62.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sanitize._util.sampling.alias_method import Buckets, bits_of
+from sanitize._util.sampling.noise import RandomWords, RowWords
+from sanitize._util.sampling.sampler import Drawing, Scratch, bucket_numbers, choose, where_true, word_type
+
+# Up to this many buckets all rows get as many as the largest needs: then no row has to be asked for its number.
+_SMALL_BUCKETS = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class AliasTable:
+    """Buckets of all rows, one row after another.
+
+    Attributes
+    ----------
+    offset : ndarray of int64, shape (n_rows,)
+        First bucket of each row.
+    shift : ndarray of uint8, shape (n_rows,)
+        Bits of the word left of the bucket number.
+    bits : int or None
+        m, where it is the same for all rows.
+    only : ndarray of int32, shape (n_rows,), or None
+        Output of the rows that have one output, -1 for the others; None where no row has, or where all rows have
+        as many buckets.
+    lead : ndarray of uint16 or uint32, shape (n_buckets,)
+        Words below draw the first output of the bucket, words above the second.
+    tail : ndarray of int64, shape (n_buckets,)
+        Where the word equals ``lead``: numbers of the bits that are left below draw the first output.
+    first, second : ndarray of int32, shape (n_buckets,), or None
+        Outputs of each bucket; None where ``pair`` has them.
+    pair : ndarray of uint32, shape (n_buckets,), or None
+        First and second output of each bucket in 16 bits each, so that they cost one look-up.
+    scale_bits : int
+    """
+
+    offset: NDArray[np.int64]
+    shift: NDArray[np.uint8]
+    bits: int | None
+    only: NDArray[np.int32] | None
+    lead: NDArray[Any]
+    tail: NDArray[np.int64]
+    first: NDArray[np.int32] | None
+    second: NDArray[np.int32] | None
+    pair: NDArray[np.uint32] | None
+    scale_bits: int
+
+    @classmethod
+    def build(
+        cls,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        weights: NDArray[np.int64],
+        scale_bits: int,
+    ) -> AliasTable:
+        """Tables for the rows of a sparse matrix of integers that sum to 2**scale_bits a row."""
+        sizes = np.diff(indptr)
+        bits = bits_of(sizes)
+        natural, even = int((1 << bits).sum()), len(bits) << int(bits.max())
+        one_width = even <= max(_SMALL_BUCKETS, 2 * natural)
+        if one_width:
+            bits[:] = bits.max()
+        buckets = Buckets.of(indptr, weights, scale_bits, bits)
+        dtype = word_type(int(bits.max()))
+        word_bits = 8 * dtype.itemsize
+        # Thresholds as the word that a draw is compared with, and the bits that are left.
+        extra = scale_bits - word_bits
+        size = np.diff(buckets.offset)
+        number = np.arange(buckets.offset[-1]) - np.repeat(buckets.offset[:-1], size)
+        lead = (number << np.repeat(word_bits - buckets.bits, size)) + (buckets.threshold >> extra)
+        tail = buckets.threshold & ((1 << extra) - 1)
+        # A full bucket's threshold may lie one past the last word; both its outputs are the same, so any will do.
+        full = lead >> word_bits > 0
+        lead[full] = tail[full] = 0
+        row_start = np.repeat(indptr[:-1], 1 << bits)
+        first, second = indices[row_start + buckets.first], indices[row_start + buckets.second]
+        paired = int(indices.max()) < 1 << 16
+        single = bool((sizes == 1).any()) and not one_width
+        return cls(
+            offset=buckets.offset[:-1],
+            shift=(word_bits - bits).astype(np.uint8),
+            bits=int(bits[0]) if one_width else None,
+            only=np.where(sizes == 1, indices[indptr[:-1]], -1).astype(np.int32) if single else None,
+            lead=lead.astype(dtype),
+            tail=tail,
+            first=None if paired else first,
+            second=None if paired else second,
+            pair=first.astype(np.uint32) << np.uint32(16) | second.astype(np.uint32) if paired else None,
+            scale_bits=scale_bits,
+        )
+
+    def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
+        """Draws of the rows from number ``start`` on; word i of the lane decides draw i."""
+        given, scratch = RowWords(source, lane, start, self.lead.dtype), Scratch()
+
+        def draw(rows: NDArray[Any]) -> NDArray[Any]:
+            # Every row uses up its word, drawn or not, so that draws depend on the row's number only.
+            words = given.following(len(rows))
+            if self.only is None:
+                return self._draw(rows, words, None, given, scratch)
+            outputs = self.only.take(rows)
+            open_ = np.flatnonzero(outputs < 0)
+            if 2 * len(open_) >= len(rows):
+                return self._draw(rows, words, None, given, scratch)
+            outputs[open_] = self._draw(rows[open_], words[open_], open_, given, scratch)
+            return outputs
+
+        return draw
+
+    def _draw(
+        self,
+        rows: NDArray[Any],
+        words: NDArray[Any],
+        places: NDArray[np.intp] | None,
+        given: RowWords,
+        scratch: Scratch,
+    ) -> NDArray[Any]:
+        """Outputs of some rows of a block: those at some places, or all."""
+        size, dtype = len(rows), self.lead.dtype
+        if self.bits is None:
+            bucket = self.offset.take(rows)
+            bucket += words.astype(np.uint32) >> self.shift.take(rows)
+        elif self.bits == 0:
+            bucket = scratch.copy("bucket", np.intp, rows)
+        else:
+            top = np.right_shift(words, dtype.type(8 * dtype.itemsize - self.bits), out=scratch("top", dtype, size))
+            bucket = bucket_numbers(rows, self.bits, top, len(self.lead), scratch)
+        lead = self.lead.take(bucket, out=scratch("lead", dtype, size), mode="clip")
+        below = np.less(words, lead, out=scratch("below", np.bool_, size))
+        ties = where_true(np.equal(words, lead, out=scratch("equal", np.bool_, size)))
+        if len(ties):
+            more = given.more(ties if places is None else places[ties], self.scale_bits - 8 * dtype.itemsize)
+            below[ties] = more < self.tail[bucket[ties]]
+        if self.pair is None:
+            assert self.first is not None
+            assert self.second is not None
+            return np.where(below, self.first.take(bucket), self.second.take(bucket))
+        pair = self.pair.take(bucket, out=scratch("pair", np.uint32, size), mode="clip")
+        second = scratch.copy("second", np.uint16, pair)
+        pair >>= np.uint32(16)
+        return choose(below, scratch.copy("first", np.uint16, pair), second, scratch("outputs", np.uint16, size))

@@ -1,0 +1,225 @@
+"""Noise on the counts of the secrets of each cell: its draws, and its distribution as certificates take it.
+
+Rows of a cell are public, and one row's secret is the matter: if it is another one, two counts of one cell change by 1.
+
+Two-sided geometric noise, P(z) ∝ exp(-r|z|) [GRS]: a count that changes by 1 changes the probability of whatever is
+seen by at most e^r. Of two secrets one count tells the other, and one draw a cell, with r = ε, is ε-differentially
+private: z is put on the first and taken off the second. Of more secrets each count has a draw of its own, with r = ε/2.
+Discrete Gaussian noise, P(z) ∝ exp(-z²/2σ²), is put on each count; what it promises is in `sanitize.theory.accounting`.
+
+Counts with noise are then moved by a common amount so that they add up to the rows of their cell, which is a function
+of them. What is left of independent draws on K counts is Z = z_s - Σ z / K, of log E exp(tZ) =
+ψ((1 - 1/K) t) + (K - 1) ψ(t/K), ψ(t) = log E exp(tz).
+
+ψ(t) = -log(1 - sinh²(t/2)/sinh²(r/2)) for |t| < r of geometric noise, as E exp(tz) = (1-a)²/((1-ae^t)(1-ae^-t)),
+a = e^-r, and (1-ae^t)(1-ae^-t) = (1-a)² - 4a sinh²(t/2); of the discrete Gaussian ψ(t) <= t²σ²/2 [CKS].
+
+Draws are of coins of exp(-γ) and by rejection [CKS]. Every comparison is one of whole numbers of any length, so the
+distribution is the one above itself and not a distribution of floating-point numbers close to it, whose last digits
+could tell what noise was added to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sanitize._util.sampling.noise import NoiseKey, sequential_words
+
+_WORD = 32
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """P(z) ∝ exp(-z²/2σ²) on whole numbers."""
+
+    sigma: Fraction
+    reach: ClassVar[float] = float("inf")  # ψ is finite below it
+
+    @property
+    def variance(self) -> float:
+        """Upper bound of the variance, in which ψ(t) <= t² variance / 2."""
+        return float(self.sigma**2)
+
+    def draw(self, key: NoiseKey, count: int) -> NDArray[np.int64]:
+        """Independent draws, as many as asked for, from a key of their own."""
+        bits, variance = Bits(key), self.sigma**2
+        return np.array([bits.discrete_gaussian(variance) for _ in range(count)], np.int64)
+
+    def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Upper bound of ψ(t)."""
+        return np.asarray(t**2 * self.variance / 2)
+
+
+@dataclass(frozen=True)
+class Geometric:
+    """P(z) ∝ exp(-rate |z|) on whole numbers."""
+
+    rate: Fraction
+
+    @property
+    def variance(self) -> float:
+        """2a/(1 - a)², a = exp(-rate)."""
+        return float(0.5 / np.sinh(self.reach / 2) ** 2)
+
+    @property
+    def reach(self) -> float:
+        """ψ is finite below it."""
+        # Above it there is no noise to speak of, and ψ is smaller than here.
+        return min(float(self.rate), 100.0)
+
+    def draw(self, key: NoiseKey, count: int) -> NDArray[np.int64]:
+        """Independent draws, as many as asked for, from a key of their own."""
+        bits, rate = Bits(key), self.rate
+        return np.array([bits.two_sided_geometric(rate.denominator, rate.numerator) for _ in range(count)], np.int64)
+
+    def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """ψ(t), for |t| below the reach."""
+        return np.asarray(-np.log1p(-((np.sinh(t / 2) / np.sinh(self.reach / 2)) ** 2)))
+
+
+@dataclass(frozen=True)
+class CountNoise:
+    """Noise on the counts of so many secrets of each cell, and the distribution of the rest when it adds up to 0."""
+
+    distribution: Gaussian | Geometric
+    n_secrets: int
+    of_rows: ClassVar[None] = None  # rows of each cell are known
+
+    @classmethod
+    def geometric(cls, eps: Fraction, n_secrets: int) -> CountNoise:
+        """ε-differentially private in each row's secret; proof in the module's first lines."""
+        return cls(Geometric(eps if n_secrets == 2 else eps / 2), n_secrets)
+
+    @property
+    def once(self) -> bool:
+        """Whether the noise on the second count is that on the first one with the other sign."""
+        return self.n_secrets == 2 and isinstance(self.distribution, Geometric)
+
+    @property
+    def variance(self) -> float:
+        """Of the noise on one count."""
+        return self.distribution.variance * (1 if self.once else 1 - 1 / self.n_secrets)
+
+    @property
+    def reach(self) -> float:
+        """`log_mgf` is finite below it."""
+        return self.distribution.reach / (1 if self.once else 1 - 1 / self.n_secrets)
+
+    def draw(self, key: NoiseKey, n_cells: int) -> NDArray[np.int64]:
+        """Noise on the counts of (secret, cell), before what it adds up to is taken off."""
+        if self.once:
+            z = self.distribution.draw(key, n_cells)
+            return np.array([z, -z])
+        return self.distribution.draw(key, self.n_secrets * n_cells).reshape(self.n_secrets, n_cells)
+
+    def log_mgf(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Upper bound of the log of E exp(tZ), of the noise on one count."""
+        if self.once:
+            return self.distribution.log_mgf(t)
+        k = self.n_secrets
+        return self.distribution.log_mgf((1 - 1 / k) * t) + (k - 1) * self.distribution.log_mgf(t / k)
+
+
+@dataclass(frozen=True)
+class RowNoise(Geometric):
+    """Noise of its own on every count of so many rows, of whose cells nothing is known: a whole row is the matter.
+
+    One row more or less changes one count by 1, so that with rate r all counts together are r-differentially private.
+    """
+
+    of_rows: int
+
+
+Noise = CountNoise | RowNoise
+
+
+def digest_of_counts(counts: NDArray[np.int64]) -> str:
+    """What noise on counts is derived by: others have other noise, also under a key that is used twice by mistake."""
+    return hashlib.sha256(repr(counts.shape).encode() + counts.tobytes()).hexdigest()
+
+
+class Bits:
+    """Fair bits of a key, in order."""
+
+    def __init__(self, key: NoiseKey) -> None:
+        self._next = sequential_words(key, 0, 0, np.dtype(np.uint32))
+        self._words: list[int] = []
+
+    def below(self, n: int) -> int:
+        """Uniform whole number from 0 to n - 1, for n >= 1."""
+        bits = (n - 1).bit_length()
+        while True:
+            drawn = 0
+            for _ in range(-(-bits // _WORD)):
+                if not self._words:
+                    self._words = self._next(4096).tolist()
+                drawn = drawn << _WORD | self._words.pop()
+            drawn >>= -bits % _WORD
+            if drawn < n:
+                return drawn
+
+    def decays(self, numerator: int, denominator: int) -> bool:
+        """Whether a coin of probability exp(-γ) comes up, γ = ``numerator / denominator`` >= 0.
+
+        Of coins of probability γ/1, γ/2, γ/3, ... for γ <= 1, the first that fails has an odd number with probability
+        Σ_k (-γ)^k / k! = exp(-γ).
+        """
+        while numerator > denominator:
+            if not self.decays(1, 1):
+                return False
+            numerator -= denominator
+        k = 1
+        while self.below(denominator * k) < numerator:
+            k += 1
+        return k % 2 == 1
+
+    def two_sided_geometric(self, scale: int, parts: int = 1) -> int:
+        """Whole number of P(z) ∝ exp(-|z| parts/scale): one of P(x) ∝ exp(-x/scale), x >= 0, in whole parts."""
+        while True:
+            rest = self.below(scale)
+            if not self.decays(rest, scale):
+                continue
+            times = 0
+            while self.decays(1, 1):
+                times += 1
+            size, negative = (rest + scale * times) // parts, self.below(2) == 1
+            if size or not negative:  # zero has one sign
+                return -size if negative else size
+
+    def discrete_gaussian(self, variance: Fraction) -> int:
+        """Whole number of P(z) ∝ exp(-z²/2σ²), σ² = ``variance``."""
+        a, b = variance.numerator, variance.denominator
+        scale = _root(a // b) + 1
+        while True:
+            z = self.two_sided_geometric(scale)
+            # exp(-z²/2σ²) over exp(-|z|/scale), up to its largest value.
+            if self.decays((abs(z) * scale * b - a) ** 2, 2 * a * b * scale**2):
+                return z
+
+
+def _root(n: int) -> int:
+    root = int(n**0.5)
+    return root if root * root <= n else root - 1
+
+
+def projected(told: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Whole counts >= 0 (n, k) next to noisy ones, that add up to so many rows in each column."""
+    ordered = -np.sort(-told, axis=0)
+    left = (np.cumsum(ordered, axis=0) - rows) / np.arange(1, len(told) + 1)[:, None]
+    last = len(told) - 1 - np.argmax((ordered > left)[::-1], axis=0)
+    nearest = np.maximum(told - left[last, np.arange(told.shape[1])], 0.0)
+    nearest[:, rows == 0] = 0.0
+    found = np.floor(nearest + 1e-9).astype(np.int64)
+    rank = np.argsort(np.argsort(found - nearest, axis=0, kind="stable"), axis=0, kind="stable")
+    return found + (rank < rows - found.sum(axis=0))
+
+
+def whole(told: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Whole counts >= 0 next to noisy ones that add up to n."""
+    return projected(told.reshape(-1, 1).astype(np.float64), np.array([n])).reshape(told.shape)

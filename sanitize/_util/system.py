@@ -1,0 +1,132 @@
+"""What systems lend, and where they differ: threads, locks and folders on disk, the mask of new files, stops that wait.
+
+Windows has no locks that another name leaves in place, and renames nothing that is open: there, what a killed run left
+stays until it is taken away by hand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sanitize._util.checks import whole_number
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
+
+HAS_LOCKS = fcntl is not None
+BINARY = getattr(os, "O_BINARY", 0)  # without it Windows writes two bytes for the end of a line
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+_STOPS = (signal.SIGINT, signal.SIGTERM)
+
+
+def n_workers(workers: int | None) -> int:
+    """Threads to use: as many as asked for, or one for each core that this process may run on."""
+    if workers is not None:
+        return whole_number("workers", workers, 1)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_turn(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Generator[Result, None, None]:
+    """``work`` of every item, in their order.
+
+    Arrow and NumPy release the interpreter's lock while they read, look up and count, so threads are enough. What comes
+    out does not depend on the number of threads: results are taken in order, and so is the first error.
+
+    At most one item more than ``workers`` is in work or done and not yet taken: a thread that is done goes on while the
+    next item is made, and memory does not grow with their number.
+    """
+    if workers == 1:
+        yield from map(work, items)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for item in items:
+                done = [waiting.popleft().result()] if len(waiting) > workers else []
+                # Whoever listens to progress listens to the threads too.
+                waiting.append(pool.submit(copy_context().run, work, item))
+                yield from done  # the next one is in work before this one is looked at
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for left in waiting:
+                left.cancel()
+
+
+def take_lock(descriptor: int) -> bool:
+    """Whether the lock of an unfinished file or folder is now ours; it goes when the process does."""
+    try:
+        if HAS_LOCKS:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return HAS_LOCKS
+
+
+def wait_for_lock(descriptor: int) -> None:
+    """Take the lock of a file as soon as nobody else has it; it goes when the process does."""
+    if HAS_LOCKS:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return
+    import msvcrt
+
+    while True:
+        with contextlib.suppress(OSError):  # it gives up after ten tries, a second each
+            msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
+            return
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on disk, where folders can be opened."""
+    if not HAS_LOCKS:
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def umask() -> int:
+    """What new files of this process are not open to, read without a moment in which it is something else."""
+    with contextlib.suppress(OSError):
+        state = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
+        if found := re.search(r"^Umask:\s*([0-7]+)$", state, re.MULTILINE):
+            return int(found[1], 8)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Put Ctrl-C and SIGTERM off until the block has ended; it must be short.
+
+    Python runs handlers in its main thread only, so no other thread is interrupted. A signal that is not handled in
+    Python ends the process, which nothing can put off.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    came: list[tuple[int, Any]] = []
+    handlers = {number: handler for number in _STOPS if is_main and callable(handler := signal.getsignal(number))}
+    try:
+        for number in handlers:
+            signal.signal(number, lambda *call: came.append(call))
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for first, frame in came[:1]:
+            handlers[signal.Signals(first)](first, frame)

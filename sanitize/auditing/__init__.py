@@ -1,0 +1,5 @@
+"""After a release: attacks on it, verification of it, and analyses that allow for its noise."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

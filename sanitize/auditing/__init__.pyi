@@ -1,0 +1,5 @@
+from . import (
+    analyze as analyze,
+    attack as attack,
+    verify as verify,
+)

@@ -1,0 +1,65 @@
+"""How many rows of the source a test on a release is worth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._util.checks import Vector
+from sanitize.auditing.analyze._records import opened
+from sanitize.core.channel import Channel, check_channel
+from sanitize.core.joint import JointDistribution
+from sanitize.core.measures import effective_share
+
+if TYPE_CHECKING:
+    import os
+
+# A share below this is none: the distribution that explains the release may be on the edge.
+_LEAST = 1e-12
+
+
+def effective_rows(released: Any, channel: Channel | str | os.PathLike[str]) -> float:
+    """Number of rows of the source on which a test has the power of a test on this release, on average.
+
+    It is `sanitize.core.measures.effective_share` of the released rows, at the distribution of X that explains them
+    best: the average over all that may be tested of the columns that went through the channel. A test of what the
+    channel leaves alone has more power, and one of what it merges has none.
+
+    Parameters
+    ----------
+    released : pandas or polars DataFrame, or pyarrow Table
+        Released rows, with all columns that the channel prints.
+    channel : Channel, or path or text of `Channel.to_json`
+        The channel they went through, ``sanitizer.channel_``.
+
+    Raises
+    ------
+    ColumnError
+        If a column is absent or the rows did not come from this channel.
+    InvalidParameter
+        If there are too few rows, or too many symbols.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> sanitizer = sz.RandomizedResponse(2.0, sensitive="survived", public="class", random_state=0).fit(df)
+    >>> len(df), round(effective_rows(sanitizer.transform(df), sanitizer.channel_))
+    (2201, 759)
+    """
+    made = channel if isinstance(channel, Channel) else Channel.from_json(channel)
+    columns = check_channel(made).inputs.columns
+    table, hidden, _, _ = opened(released, made, columns, 0.95)
+    frequencies = np.bincount(hidden.codes, minlength=made.n_outputs) / len(hidden.codes)
+    p_x = _explained(made, frequencies)
+    return table.n_rows * effective_share(JointDistribution.from_matrix(p_x[None]), made)
+
+
+def _explained(channel: Channel, frequencies: Vector) -> Vector:
+    """Distribution of X under which released symbols have frequencies as near as can be, every symbol some of it."""
+    from scipy.optimize import nnls
+
+    p_x = nnls(np.asarray(channel.matrix).T, frequencies)[0]
+    p_x = np.maximum(p_x, _LEAST)
+    return np.asarray(p_x / p_x.sum())

@@ -1,0 +1,248 @@
+"""Logistic regression by corrected scores: the likelihood equations of the source, estimated without bias."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import expit
+
+from sanitize._util.checks import Vector
+from sanitize.auditing.analyze._means import is_numeric, numbers
+from sanitize.auditing.analyze._records import blocks, kept_codes, listed_columns, opened
+from sanitize.auditing.analyze._tables import Estimates
+from sanitize.core.alphabet import Alphabet
+from sanitize.errors import InvalidParameter
+from sanitize.tables.columns import as_arrow
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from sanitize.auditing.analyze._records import Hidden
+    from sanitize.core.channel import Channel
+    from sanitize.tables.frame import Table
+
+
+def logistic(
+    released: Any,
+    channel: Channel | str | os.PathLike[str],
+    outcome: str,
+    predictors: str | Sequence[str],
+    *,
+    confidence: float = 0.95,
+) -> Estimates:
+    """Logistic regression of the source, from released rows and their channel; rows with a missing value are left out.
+
+    Every term of the likelihood equations is replaced by a score of the released row whose mean given the source row
+    is that term (corrected scores), and the errors are those of the sandwich: they count the draw of the rows and the
+    noise of the channel, and hold where the model is wrong, too. Outcome and predictors may have gone through the
+    channel or have been kept as they are.
+
+    Parameters
+    ----------
+    released : pandas or polars DataFrame, or pyarrow Table
+        Released rows, with all columns that the channel prints.
+    channel : Channel, or path or text of `Channel.to_json`
+        The channel they went through, ``sanitizer.channel_``.
+    outcome : str
+        Column of two values; the coefficients are of the log-odds of the larger one.
+    predictors : str or list of str
+        Numbers enter as they are; texts and dates as indicators of all values but the least.
+    confidence : float
+        Of each interval, between 0 and 1.
+
+    Returns
+    -------
+    Estimates
+        The intercept, then the coefficients.
+
+    Raises
+    ------
+    ColumnError
+        If a column is absent, or the rows did not come from this channel.
+    InvalidParameter
+        If the channel merges values that the model needs apart, the outcome has not two values, or there is no solution
+        (too few rows for the noise, or predictors that determine one another or the outcome).
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> sanitizer = sz.OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+    >>> released = sanitizer.fit_transform(df)
+    >>> sz.auditing.analyze.logistic(released, sanitizer.channel_, outcome="sex", predictors="class").names
+    ('(intercept)', 'class=2nd', 'class=3rd', 'class=Crew')
+    """
+    names = listed_columns(predictors, "predictors")
+    if outcome in names:
+        raise InvalidParameter(f"predictors must not name the outcome {outcome!r}")
+    rows, hidden, kept, confidence = opened(released, channel, (outcome, *names), confidence)
+    hidden.require_apart(f"the regression of {outcome!r}")
+    # Rows that are alike in all columns of the regression are worked on once.
+    beside = kept_codes(rows, kept).astype(np.int64)
+    _, first, counts = np.unique(beside * len(hidden.scores) + hidden.codes, return_index=True, return_counts=True)
+    columns = _columns(rows.take(first), hidden, outcome, names)
+    model = _Model(hidden.scores, hidden.codes[first], counts, columns)
+    coefficients = model.solve()
+    _, slope, outer = model.sums(coefficients)
+    change = columns.back() @ np.linalg.inv(slope)
+    covariance = change @ outer @ change.T / (model.n - 1)
+    return Estimates(columns.names, columns.back() @ coefficients, (covariance + covariance.T) / 2, model.n, confidence)
+
+
+@dataclass(frozen=True)
+class _Model:
+    """Distinct rows, how often each occurs, and their columns."""
+
+    scores: Vector
+    codes: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    columns: _Columns
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.counts.sum())
+
+    def sums(self, coefficients: Vector) -> tuple[Vector, Vector, Vector]:
+        """Mean score, mean of minus its derivative, and mean of its outer product, a row."""
+        p = len(coefficients)
+        total, slope, outer = np.zeros(p), np.zeros((p, p)), np.zeros((p, p))
+        for block in blocks(len(self.codes)):
+            codes, counts = self.codes[block], self.counts[block]
+            by_row = np.zeros((len(codes), p))
+            for cell, score in enumerate(self.scores.T):
+                design, outcome, present = self.columns.at(cell, block)
+                weight = score[codes] * present
+                fitted = expit(design @ coefficients)
+                by_row += (weight * (outcome - fitted))[:, None] * design
+                slope += (design * (counts * weight * fitted * (1 - fitted))[:, None]).T @ design
+            total += counts @ by_row
+            outer += (by_row * counts[:, None]).T @ by_row
+        return total / self.n, slope / self.n, outer / self.n
+
+    def solve(self) -> Vector:
+        """Root of the mean score, by Newton's steps, halved until the score shrinks."""
+        at = np.zeros(len(self.columns.names))
+        score, slope, _ = self.sums(at)
+        for _ in range(60):
+            if np.abs(score).max() <= 1e-9:
+                # Information on log-odds below which their error exceeds all that log-odds can be.
+                if self.n * np.linalg.eigvalsh((slope + slope.T) / 2)[0] < 1e-3:
+                    break  # no maximum, or one at infinity that rounding lets look like a root
+                return at
+            try:
+                step = np.linalg.solve(slope, score)
+            except np.linalg.LinAlgError:
+                break
+            for _ in range(30):
+                tried, tried_slope, _ = self.sums(at + step)
+                if np.linalg.norm(tried) < np.linalg.norm(score):
+                    break
+                step /= 2
+            else:
+                break
+            at, score, slope = at + step, tried, tried_slope
+            # Log-odds that no table of rows can tell from certainty.
+            if np.abs(at).max() > 30.0:
+                break
+        raise InvalidParameter(
+            "this regression has no solution in the release: the noise of the channel outweighs the rows, or the "
+            "predictors determine one another or the outcome; take fewer predictors, or more rows"
+        )
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One column as numbers: of each row, or of each cell; NaN where missing."""
+
+    names: tuple[str, ...]
+    values: Vector  # (n_rows or n_cells, len(names))
+    of_cells: bool
+
+    def at(self, cell: int, rows: slice) -> Vector:
+        return self.values[cell][None, :] if self.of_cells else self.values[rows]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Predictors, moved and scaled to [-1, 1], and the outcome.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The intercept, then the predictors.
+    centre, scale : ndarray of shape (p,)
+        What is taken from the predictors, and what they are divided by then.
+    """
+
+    names: tuple[str, ...]
+    centre: Vector
+    scale: Vector
+    _predictors: tuple[_Block, ...]
+    _outcome: _Block
+
+    def back(self) -> Vector:
+        """Matrix (1 + p, 1 + p) from coefficients of the scaled predictors to those of the predictors."""
+        matrix = np.diag(np.concatenate([[1.0], 1 / self.scale]))
+        matrix[0, 1:] = -self.centre / self.scale
+        return matrix
+
+    def at(self, cell: int, rows: slice) -> tuple[Vector, Vector, Vector]:
+        """Predictors, outcome and presence of rows, were their hidden columns in this cell."""
+        n = rows.stop - rows.start
+        parts = [block.at(cell, rows) for block in (*self._predictors, self._outcome)]
+        filled = np.concatenate([np.broadcast_to(part, (n, part.shape[1])) for part in parts], axis=1)
+        present = np.isfinite(filled).all(axis=1)
+        filled = np.where(present[:, None], filled, 0.0)
+        design = np.concatenate([np.ones((n, 1)), (filled[:, :-1] - self.centre) / self.scale], axis=1)
+        return design, filled[:, -1], present.astype(float)
+
+
+def _columns(rows: Table, hidden: Hidden, outcome: str, predictors: Sequence[str]) -> _Columns:
+    """Columns of a regression.
+
+    Raises
+    ------
+    InvalidParameter
+        If the outcome has not two values.
+    """
+    made = [_predictor(rows, hidden, name) for name in predictors]
+    names = ("(intercept)", *(name for block in made for name in block.names))
+    known = [column[np.isfinite(column)] for block in made for column in block.values.T]
+    ends = np.array([(column.min(), column.max()) if len(column) else (0.0, 0.0) for column in known])
+    scale = (ends[:, 1] - ends[:, 0]) / 2
+    scale[scale == 0] = 1.0  # of one value, which is found to determine nothing
+    level, codes = _levels(rows, hidden, outcome)
+    if len(level) != 2:
+        raise InvalidParameter(f"the outcome {outcome!r} must have two values, it has {len(level)}")
+    two = _Block((outcome,), np.array([0.0, 1.0, np.nan])[codes][:, None], outcome in hidden.columns)
+    return _Columns(names, ends.mean(axis=1), scale, tuple(made), two)
+
+
+def _levels(rows: Table, hidden: Hidden, name: str) -> tuple[pa.Array, NDArray[np.int64]]:
+    """Values of a column in order, and the position of each cell's or row's, -1 where missing."""
+    if name in hidden.columns:
+        level, codes = hidden.level(name)
+    else:
+        alphabet = Alphabet.from_table(rows, (name,))
+        level, codes = alphabet.levels[0], alphabet.codes[alphabet.encode(rows), 0]
+    found = codes.astype(np.int64)
+    return level, np.where(found == len(level), -1, found)
+
+
+def _predictor(rows: Table, hidden: Hidden, name: str) -> _Block:
+    of_cells = name in hidden.columns
+    values = hidden.level(name)[0] if of_cells else as_arrow(rows[name], name)
+    if is_numeric(values.type):
+        return _Block((name,), numbers(rows, hidden, name)[:, None], of_cells)
+    level, codes = _levels(rows, hidden, name)
+    indicators = (codes[:, None] == np.arange(1, len(level))).astype(float)
+    indicators[codes < 0] = np.nan
+    names: list[Any] = level.to_pylist()[1:]
+    return _Block(tuple(f"{name}={value}" for value in names), indicators, of_cells)

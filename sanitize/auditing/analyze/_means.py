@@ -1,0 +1,149 @@
+"""Means of a numeric column, as a whole and within cells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._util.checks import Vector
+from sanitize.auditing.analyze._records import blocks, listed_columns, opened
+from sanitize.auditing.analyze._tables import Estimates, kept_cells
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.tables.columns import as_arrow
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize.auditing.analyze._records import Hidden
+    from sanitize.core.channel import Channel
+    from sanitize.tables.frame import Table
+
+
+def mean(
+    released: Any,
+    channel: Channel | str | os.PathLike[str],
+    column: str,
+    *,
+    by: str | Sequence[str] | None = None,
+    confidence: float = 0.95,
+) -> Estimates:
+    """Mean of a numeric column of the source, from released rows and their channel; rows without a value are left out.
+
+    Guarantee and parameters are those of `table`. A mean within cells is a ratio of two unbiased estimates, with the
+    error of their linear approximation: consistent, and as good as its cells are full.
+
+    Parameters
+    ----------
+    released : pandas or polars DataFrame, or pyarrow Table
+    channel : Channel, or path or text of `Channel.to_json`
+    column : str
+        Numbers, or True and False: a column that went through the channel, or one that was kept as it is.
+    by : str or list of str, optional
+        Columns whose cells get a mean each.
+    confidence : float
+        Of each interval, between 0 and 1.
+
+    Returns
+    -------
+    Estimates
+        One mean a cell.
+
+    Raises
+    ------
+    ColumnError
+        If a column is absent, is no number, or the rows did not come from this channel.
+    InvalidParameter
+        If the channel merges values of the column, so that the release does not determine its mean.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic().assign(male=lambda df: df["sex"] == "Male")
+    >>> sanitizer = sz.RandomizedResponse(2.0, sensitive="survived", public=["class", "male"], random_state=0)
+    >>> released = sanitizer.fit_transform(df)
+    >>> found = sz.auditing.analyze.mean(released, sanitizer.channel_, "male", by="class")
+    >>> truth = df.groupby("class", observed=True)["male"].mean()
+    >>> bool(((found.low < truth) & (truth < found.high)).all())
+    True
+    """
+    within = () if by is None else listed_columns(by, "by")
+    if column in within:
+        raise InvalidParameter(f"by must not name the column {column!r} whose mean is asked for")
+    rows, hidden, kept, confidence = opened(released, channel, (*within, column), confidence)
+    beside, codes = kept_cells(rows, tuple(name for name in kept if name != column))
+    labels, cells = _cells(hidden, column)
+    if len(labels) * len(beside) > 500:
+        raise InvalidParameter(f"{len(labels) * len(beside)} means are too many; name fewer columns in by")
+
+    values = numbers(rows, hidden, column)
+    n, n_means = rows.n_rows, len(labels) * len(beside)
+    sums, moments = np.zeros(2 * n_means), np.zeros((2 * n_means, 2 * n_means))
+    for block in blocks(n):
+        terms = _terms(hidden, block, cells, len(labels), values, of_cells=column in hidden.columns)
+        spread = np.zeros((2, len(terms[0]), len(labels), len(beside)))
+        spread[:, np.arange(len(terms[0])), :, codes[block]] = np.moveaxis(terms, 0, 1)
+        flat = np.concatenate([part.reshape(len(part), -1) for part in spread], axis=1)
+        sums += flat.sum(axis=0)
+        moments += flat.T @ flat
+    names = [" | ".join(part for part in (label, other) if part) or column for label in labels for other in beside]
+    above, below = sums[:n_means] / n, sums[n_means:] / n
+    if (below <= 0).any():
+        name = names[int(np.argmax(below <= 0))]
+        raise InvalidParameter(
+            f"the share of {name!r} is lost in the noise of the channel, so it has no mean; take coarser cells, or "
+            "more rows"
+        )
+    ratio = above / below
+    change = np.concatenate([np.diag(1 / below), np.diag(-ratio / below)])
+    covariance = change.T @ (moments / n) @ change / (n - 1)  # the linear parts have mean 0
+    return Estimates(tuple(names), ratio, (covariance + covariance.T) / 2, n, confidence)
+
+
+def numbers(rows: Table, hidden: Hidden, column: str) -> Vector:
+    """Values of a column as doubles, of each cell where it went through the channel or of each row; NaN if missing."""
+    is_kept = column not in hidden.columns
+    array, codes = (as_arrow(rows[column], column), None) if is_kept else hidden.level(column)
+    if not is_numeric(array.type):
+        raise ColumnError(
+            f"column {column!r} holds no numbers; its shares are in sanitize.auditing.analyze.table", column
+        )
+    if is_kept:
+        return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.array([*map(float, array.to_pylist()), np.nan])[codes]
+
+
+def is_numeric(dtype: pa.DataType) -> bool:
+    """Whether values of a type are numbers, True and False among them."""
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype))
+
+
+def _cells(hidden: Hidden, column: str) -> tuple[list[str], NDArray[np.int32]]:
+    """Names of the cells that get a mean, and the cell of each group."""
+    if hidden.cells is None or column not in hidden.columns:
+        return hidden.labels(), np.arange(hidden.scores.shape[1], dtype=np.int32)
+    hidden.require_apart(f"the mean of {column!r}")
+    place = hidden.columns.index(column)
+    symbols = (symbol if isinstance(symbol, tuple) else (symbol,) for symbol in hidden.cells.symbols)
+    others = [(*symbol[:place], *symbol[place + 1 :]) for symbol in symbols]
+    order = list(dict.fromkeys(others))
+    labels = [" | ".join("(missing)" if part is None else str(part) for part in cell) for cell in order]
+    return labels, np.array([order.index(cell) for cell in others], np.int32)
+
+
+def _terms(
+    hidden: Hidden, block: slice, cells: NDArray[np.int32], n_cells: int, values: Vector, *, of_cells: bool
+) -> Vector:
+    """Scores of value and presence of each row and cell, shape (2, n_rows, n_cells); each group is a cell."""
+    into = (cells[:, None] == np.arange(n_cells)).astype(float)
+    codes, seen = hidden.codes[block], values if of_cells else values[block]
+    present = np.isfinite(seen)
+    both = np.where(present, seen, 0.0), present
+    if of_cells:
+        return np.stack([(hidden.scores * part @ into)[codes] for part in both])
+    scores = (hidden.scores @ into)[codes]
+    return np.stack([scores * part[:, None] for part in both])

@@ -1,0 +1,200 @@
+"""Released rows as codes: what went through the channel, by scores, and what was kept, as it is.
+
+The mean of scores of released symbols is the share of an input cell, whatever the distribution of X. With K the channel
+and h a function of X, a score g with K g = h has E[g(Y) | X] = h(X): its mean over released rows is unbiased for the
+mean of h over the rows that were released, for any table, and for the distribution they were drawn from. Such a g
+exists exactly where h is orthogonal to every change v of P_X that leaves P_Y as it is (v K = 0).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from sanitize._util.checks import Vector
+from sanitize._util.limits import BLOCK_ROWS
+from sanitize.core.alphabet import Alphabet, group_label
+from sanitize.core.channel import Channel, Tuples, check_channel
+from sanitize.core.confidence import check_confidence
+from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
+from sanitize.tables.frame import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Hidden:
+    """The columns of an analysis that went through the channel.
+
+    Attributes
+    ----------
+    cells : Alphabet or None
+        Combinations of their values; None where no such column is asked for, which is one cell.
+    groups : ndarray of int, shape (n_cells,)
+        Cells that the channel does not tell apart have one group.
+    scores : ndarray of shape (n_y, n_groups)
+    codes : ndarray of int, shape (n_rows,)
+        Released symbol of each row.
+    """
+
+    cells: Alphabet | None
+    groups: NDArray[np.int32]
+    scores: Vector
+    codes: NDArray[np.int32]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Their names."""
+        return () if self.cells is None else self.cells.columns
+
+    def level(self, column: str) -> tuple[pa.Array, NDArray[np.int32]]:
+        """Values of one of the columns in order, and the position of each cell's, behind the last where missing."""
+        assert self.cells is not None
+        place = self.columns.index(column)
+        return self.cells.levels[place], self.cells.codes[:, place]
+
+    def label(self, group: int) -> str:
+        """Name of a group: its cell, or some of its cells in braces."""
+        members = np.flatnonzero(self.groups == group)
+        return "" if self.cells is None else group_label(self.cells, members, len(members))
+
+    def labels(self) -> list[str]:
+        """Name of each group."""
+        return list(map(self.label, range(self.scores.shape[1])))
+
+    def require_apart(self, what: str) -> None:
+        """Refuse what needs cells that the channel merged."""
+        if self.scores.shape[1] < len(self.groups):
+            group = int(np.flatnonzero(np.bincount(self.groups) > 1)[0])
+            raise InvalidParameter(
+                f"{what} is not determined by this release: its channel does not tell "
+                f"{self.label(group)} of {', '.join(self.columns)} apart; sanitize.auditing.analyze.table gives "
+                "what it tells"
+            )
+
+
+def listed_columns(columns: str | Sequence[str], what: str) -> tuple[str, ...]:
+    """Names of columns, each once, at least one."""
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    if not names or len(set(names)) < len(names):
+        raise InvalidParameter(f"{what} must name at least one column, each once")
+    return names
+
+
+def opened(
+    released: Any, channel: Channel | str | os.PathLike[str], columns: Sequence[str], confidence: float
+) -> tuple[Table, Hidden, tuple[str, ...], float]:
+    """Released rows, which are more than one, `split` by a channel or one that was kept as a file or a text."""
+    table = Table.of(released)
+    if table.n_rows < 2:
+        raise InvalidParameter(f"an estimate with an error needs at least 2 released rows, got {table.n_rows}")
+    made = Channel.from_json(channel) if isinstance(channel, (str, os.PathLike)) else check_channel(channel)
+    confidence = check_confidence(confidence)
+    return table, *split(table, made, columns), confidence
+
+
+def split(table: Table, channel: Channel, columns: Sequence[str]) -> tuple[Hidden, tuple[str, ...]]:
+    """What went through the channel among these columns, and the names of the others, which were kept as they are.
+
+    Raises
+    ------
+    ColumnError
+        If a column is not there, or holds what the channel does not print.
+    """
+    printed = channel.outputs.columns
+    lost = [name for name in printed if name in channel.inputs.columns and name not in table.names]
+    if lost:
+        raise ColumnError(
+            f"the table holds no column {lost[0]!r}, which this channel prints: it does not tell by what rows err that "
+            "are generated, or that lost released columns; compare models by sanitize.auditing.attack.downstream, "
+            "or release the columns by another mechanism",
+            lost[0],
+        )
+    hidden = tuple(name for name in columns if name in channel.inputs.columns)
+    kept = tuple(name for name in columns if name not in hidden)
+    there = [*channel.inputs.columns, *(name for name in table.names if name not in printed)]
+    for name in kept:
+        if name not in there:
+            raise ColumnError.absent([name], there)
+    if not hidden:
+        nothing = np.zeros(table.n_rows, np.int32)
+        return Hidden(None, np.zeros(1, np.int32), np.ones((1, 1)), nothing), kept
+    codes = channel.outputs.encode(table)
+    strange = int((codes < 0).sum())
+    if strange:
+        raise ColumnError(
+            f"{strange} of {len(codes)} rows hold values of {', '.join(printed)} that this channel does not print: "
+            "take the channel of this release, and cut numbers that were drawn inside bins into the bins it prints",
+            printed[0],
+        )
+    tuples, (cells,) = Tuples.split(channel.inputs, [hidden])
+    return Hidden(cells, *unbiased_scores(channel, tuples.codes[:, 0], len(cells)), codes), kept
+
+
+def kept_codes(table: Table, kept: tuple[str, ...]) -> NDArray[np.int32]:
+    """Number of each row among the distinct rows of some columns; all are 0 without columns."""
+    return Alphabet.from_table(table, kept).encode(table) if kept else np.zeros(table.n_rows, np.int32)
+
+
+def blocks(n_rows: int) -> Iterator[slice]:
+    """Slices of rows that are worked on together."""
+    return (slice(start, min(start + BLOCK_ROWS, n_rows)) for start in range(0, n_rows, BLOCK_ROWS))
+
+
+def unbiased_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) -> tuple[NDArray[np.int32], Vector]:
+    """Scores of least variance, were all input symbols alike frequent, for the finest cells that are told apart.
+
+    Parameters
+    ----------
+    channel : Channel
+    cells : ndarray of int, shape (n_x,)
+        Cell of each input symbol.
+    n_cells : int
+
+    Raises
+    ------
+    InvalidChannel
+        If it is too large to be decomposed.
+    """
+    # Entries of a channel that is decomposed: some seconds and hundreds of megabytes.
+    if channel.n_inputs * channel.n_outputs > 1 << 21:
+        raise InvalidChannel(
+            f"a channel from {channel.n_inputs} to {channel.n_outputs} symbols is too large to be undone; release "
+            "fewer columns together, or coarser ones"
+        )
+    kernel = channel.matrix
+    spread = np.sqrt(kernel.mean(axis=0))  # a symbol that no input leads to has no entry either
+    spread[spread == 0] = 1.0
+    left, singular, right = np.linalg.svd(kernel / spread, full_matrices=True)
+    # A direction that the channel shrinks below this, beside its largest, is lost in the rounding of doubles.
+    rank = int((singular > 1e-9 * singular[0]).sum())
+    groups = _told_apart(left[:, rank:], cells, n_cells)
+    n_groups = int(groups.max()) + 1
+    indicators = (groups[cells][:, None] == np.arange(n_groups)).astype(float)
+    solved = right[:rank].T @ ((left[:, :rank].T @ indicators) / singular[:rank, None])
+    return groups, solved / spread[:, None]
+
+
+def _told_apart(lost: Vector, cells: NDArray[np.int32], n_cells: int) -> NDArray[np.int32]:
+    """Group of each cell, in the order of their first cells; ``lost`` spans the changes of P_X that P_Y does not show.
+
+    The projector on those changes, summed within cells, falls into blocks. Every change sums to 0 in each block, so the
+    share of a block is determined; that of a part of it is not.
+    """
+    nothing = 1e-6  # what rounding leaves of an entry that is 0
+    summed = np.zeros((n_cells, lost.shape[1]))
+    np.add.at(summed, cells, lost)
+    if not lost.shape[1] or not (np.abs(summed) > nothing).any():
+        return np.arange(n_cells, dtype=np.int32)
+    basis, sizes, _ = np.linalg.svd(summed, full_matrices=False)
+    basis = basis[:, sizes > nothing * sizes[0]]
+    linked = np.abs(basis @ basis.T) > nothing
+    _, labels = connected_components(csr_array(linked), directed=False)
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse].astype(np.int32)

@@ -1,0 +1,227 @@
+"""Adversaries that learn from rows: any scikit-learn classifier, or a mixture of simple ones.
+
+They learn in folds of rows, and are scored by weighted means whose errors know which rows belong together.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from scipy.linalg import LinAlgWarning
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import has_fit_parameter
+from threadpoolctl import threadpool_limits
+
+from sanitize._util.checks import Mask, Vector, whole_number
+from sanitize.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from sanitize.auditing.attack._features import Features
+
+Rows: TypeAlias = "NDArray[np.int64]"
+
+
+def released_anew(sanitizer: Any, table: Any) -> Any:
+    """Release of a table by a sanitizer that was fitted to it alone, whatever it was fitted to before."""
+    return clone(sanitizer).fit(table).transform(table)
+
+
+class Secrets:
+    """Codes and weights of S for all rows, and what an adversary makes of a part of them."""
+
+    def __init__(self, codes: NDArray[np.int32], weights: Vector | None, n_s: int) -> None:
+        self.codes = codes
+        self.given = weights
+        self.weights = np.ones(len(codes)) if weights is None else weights
+        self.n_s = n_s
+
+    def prior(self, train: Rows) -> Vector:
+        """Best constant prediction from some rows: their frequencies, half a row added to each symbol."""
+        counts = np.bincount(self.codes[train], self.weights[train], self.n_s) + 0.5
+        return counts / counts.sum()
+
+
+def predict(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
+    """What an adversary who learned from ``train`` believes about the rows ``test``, shape (n_test, n_s).
+
+    A share 1 / (n_train + 1) of the prior is mixed in, so that no belief is 0: the loss stays finite and the
+    prediction a distribution, which clipping would not give.
+    """
+    prior = secrets.prior(train)
+    beliefs = (_mixture if estimator is None else partial(_fitted, estimator))(seen, secrets, train, test)
+    share = 1 / (len(train) + 1)
+    return (1 - share) * beliefs + share * prior
+
+
+def threads_for(estimator: Any) -> AbstractContextManager[Any]:
+    """One thread for the many small fits of the default, which take many times the CPU with two on a busy machine."""
+    return threadpool_limits(1) if estimator is None else nullcontext()
+
+
+def check_estimator(estimator: Any) -> None:
+    """Refuse what cannot predict a distribution of S."""
+    if estimator is not None and not all(hasattr(estimator, name) for name in ("fit", "predict_proba", "get_params")):
+        raise InvalidParameter(
+            f"estimator must be a scikit-learn classifier with predict_proba, got {type(estimator).__name__}"
+        )
+
+
+def _fitted(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
+    """Adversary that uses a classifier."""
+    weighted = secrets.given is not None and has_fit_parameter(estimator, "sample_weight")
+    extra = {"sample_weight": secrets.weights[train]} if weighted else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", LinAlgWarning)
+        return classified(estimator, seen.matrix[train], secrets.codes[train], seen.matrix[test], secrets.n_s, **extra)
+
+
+def classified(
+    model: Any, x: NDArray[Any], y: NDArray[np.int32], tested: NDArray[Any], n: int, **extra: Vector
+) -> Vector:
+    """Probability of each of ``n`` codes for the tested rows by a classifier of its own, shape (n_tested, n)."""
+    distribution, present = np.zeros((len(tested), n)), np.unique(y)
+    if len(present) == 1:  # most classifiers refuse to learn from one class
+        distribution[:, present] = 1
+        return distribution
+    fitted = clone(model).fit(x, y, **extra)
+    distribution[:, fitted.classes_] = fitted.predict_proba(tested)
+    return distribution
+
+
+def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
+    """Frequencies of S beside each tuple, shrunk to the prior as strongly as the rows left out one by one ask."""
+    prior = secrets.prior(train)
+    cells, codes, weights = seen.cells[train], secrets.codes[train], secrets.weights[train]
+    flat = np.bincount(cells * secrets.n_s + codes, weights, seen.n_cells * secrets.n_s)
+    counts = flat.reshape(seen.n_cells, secrets.n_s)
+    totals = counts.sum(axis=1)
+    own, beside = counts[cells, codes] - weights, totals[cells] - weights
+
+    def loss(strength: float) -> float:
+        if np.isinf(strength):
+            return float(-weights @ np.log(prior[codes]))
+        # Rounding may leave a difference of equal sums just under zero.
+        left_out = (np.maximum(own, 0) + strength * prior[codes]) / (np.maximum(beside, 0) + strength)
+        return float(-weights @ np.log(left_out))
+
+    # Strength of the prior in the frequency table, in rows; the last means that the released symbol is ignored.
+    strength = min((0.5, 2.0, 8.0, 32.0, 128.0, 512.0, 2048.0, np.inf), key=loss)
+    if np.isinf(strength):
+        return np.tile(prior, (len(test), 1))
+    return ((counts + strength * prior) / (totals[:, None] + strength))[seen.cells[test]]
+
+
+def _tree(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
+    """Frequencies in the leaves of a tree, each shrunk to the prior by a few rows."""
+    prior = 4.0
+    leaf = max(10, len(train) // 200)
+    tree = DecisionTreeClassifier(max_leaf_nodes=64, min_samples_leaf=leaf, random_state=0)
+    tree.fit(seen.matrix[train], secrets.codes[train], sample_weight=secrets.weights[train])
+    size = tree.tree_.weighted_n_node_samples[tree.apply(seen.matrix[test])][:, None]
+    distribution = np.zeros((len(test), secrets.n_s))
+    distribution[:, tree.classes_] = tree.predict_proba(seen.matrix[test])
+    return (size * distribution + prior * secrets.prior(train)) / (size + prior)
+
+
+def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
+    """Mixture of simple adversaries; their shares are the likeliest on a quarter of the rows kept from them.
+
+    A mixture loses little to the best of them and, unlike a choice, does not change much with the rows. The prior
+    is one of them, so an adversary who finds nothing comes out close to it.
+    """
+    # Coefficients up to which Newton steps beat quasi-Newton ones.
+    small = seen.matrix.shape[1] * secrets.n_s <= 512
+    adversaries: list[Callable[[Features, Secrets, Rows, Rows], Vector]] = [
+        lambda seen, secrets, train, test: np.tile(secrets.prior(train), (len(test), 1)),
+        partial(_fitted, LogisticRegression(solver="newton-cholesky" if small else "lbfgs", tol=1e-3, max_iter=500)),
+        _tree,
+    ]
+    if 2 * seen.n_cells <= len(train):
+        adversaries.append(_table)
+    held_out = np.arange(len(train)) % 4 == 0
+    learn, judge = train[~held_out], train[held_out]
+    rows = np.arange(len(judge)), secrets.codes[judge]
+    floor = secrets.prior(learn)[secrets.codes[judge]] / (len(learn) + 1)
+    chances = np.stack([beliefs(seen, secrets, learn, judge)[rows] + floor for beliefs in adversaries])
+    weights = secrets.weights[judge]
+    shares = np.full(len(adversaries), 1 / len(adversaries))
+    for _ in range(50):  # expectation-maximization: the likelihood is concave in the shares
+        blame = shares[:, None] * chances
+        blame = (blame / blame.sum(axis=0)) @ weights
+        if not blame.sum() > 0:  # all held-out rows have weight 0
+            break
+        shares = blame / blame.sum()
+    distributions = [beliefs(seen, secrets, train, test) for beliefs in adversaries]
+    return np.tensordot(shares, distributions, axes=1)
+
+
+def area(scores: NDArray[Any], positive: Mask) -> tuple[float, Vector]:
+    """Chance that a positive row has the larger score, a tie counting half, and what it owes to each row [DDC]."""
+    together = rankdata(scores)
+    n_positive, n_negative = positive.sum(), (~positive).sum()
+    above = (together[positive] - rankdata(scores[positive])) / n_negative
+    below = 1 - (together[~positive] - rankdata(scores[~positive])) / n_positive
+    auc = float(above.mean())
+    owed = np.empty(len(scores))
+    owed[positive], owed[~positive] = (above - auc) / n_positive, (below - auc) / n_negative
+    return auc, owed
+
+
+class Score:
+    """Weighted means over rows, with standard errors that know which rows belong together."""
+
+    def __init__(self, weights: Vector, unit: NDArray[np.int64], fold: NDArray[np.int64]) -> None:
+        self.weights, self.unit, self.fold = weights, unit, fold
+        self.total = float(weights.sum())
+        self.n_effective = self.total**2 / float((weights**2).sum()) if self.total else 0.0
+
+    def mean(self, values: Vector) -> float:
+        """Weighted mean."""
+        return float(self.weights @ values) / self.total
+
+    def of(self, values: Vector) -> tuple[float, float]:
+        """Mean and standard error: the larger of that over rows (or clusters) and that over folds."""
+        mean = self.mean(values)
+        parts = self.weights * (values - mean)
+        return mean, max(self._error(parts, self.unit), self._error(parts, self.fold))
+
+    def _error(self, parts: Vector, labels: NDArray[np.int64]) -> float:
+        """Standard error of a weighted mean whose rows vary together within a label."""
+        counted = np.bincount(labels, self.weights) > 0
+        n = int(counted.sum())
+        sums = np.bincount(labels, parts)
+        return math.sqrt(n / (n - 1) * float(sums @ sums)) / self.total if n > 1 else math.inf
+
+
+def folds_of(codes: NDArray[np.int32], unit: NDArray[np.int64], cv: int, seed: int) -> NDArray[np.int64]:
+    """Fold of each row: units dealt out in turn, sorted by the S of their first row, in random order within."""
+    cv = whole_number("cv", cv, 2)
+    units, first = np.unique(unit, return_index=True)
+    if len(units) < 2 * cv:
+        raise InvalidParameter(f"{len(units)} rows (or clusters) are too few for cv={cv} folds of at least two")
+    order = np.lexsort((np.random.default_rng(seed).random(len(units)), codes[first]))
+    fold = np.empty(len(units), np.int64)
+    fold[order] = np.arange(len(units)) % cv
+    return fold[unit]
+
+
+def numbered(clusters: ArrayLike, n_rows: int) -> NDArray[np.int64]:
+    """Number of each row's cluster."""
+    labels = np.asarray(clusters)
+    if labels.shape != (n_rows,):
+        raise InvalidParameter(f"clusters must be one label a row, got shape {labels.shape} for {n_rows} rows")
+    return np.unique(labels, return_inverse=True)[1]

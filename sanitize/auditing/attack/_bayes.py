@@ -1,0 +1,126 @@
+"""The best adversary there is: she knows the distribution and the channel, and sees one released symbol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import entr, xlogy
+
+from sanitize._util.checks import Vector
+from sanitize._util.formatting import Told, figure, percent, plain
+from sanitize._util.tolerances import SAME
+from sanitize.core.measures import mutual_information
+
+if TYPE_CHECKING:
+    from sanitize.core.channel import Channel
+    from sanitize.core.joint import JointDistribution
+
+
+@dataclass(frozen=True, eq=False)
+class BayesAttack(Told):
+    """What the Bayes-optimal adversary learns of S from one released symbol, against her prior alone.
+
+    Attributes
+    ----------
+    accuracy, prior_accuracy : float
+        Chance of guessing S right in one try, with and without the released symbol: the posterior and the prior
+        Bayes vulnerability, exp(-H_inf(S|Y)) and exp(-H_inf(S)) [ACMMPS].
+    log_loss, prior_log_loss : float
+        Expected -log P(s|y) and -log P(s) of the true symbol, in nats: H(S|Y) and H(S).
+    group_accuracy, prior_group_accuracy : ndarray of shape (n_s,)
+        Chance of guessing right for the rows of each sensitive symbol; equally likely guesses share the win.
+    group_information : ndarray of shape (n_s,)
+        E[log P(s|Y) / P(s) | S = s] in nats; its mean under P_S is I(S;Y).
+    """
+
+    accuracy: float
+    prior_accuracy: float
+    log_loss: float
+    prior_log_loss: float
+    group_accuracy: Vector
+    prior_group_accuracy: Vector
+    group_information: Vector
+    columns: tuple[str, ...]
+    _released: JointDistribution = field(repr=False)
+
+    @property
+    def advantage(self) -> float:
+        """How much the released symbol adds to the chance of a right guess."""
+        return max(0.0, self.accuracy - self.prior_accuracy)
+
+    @property
+    def information(self) -> float:
+        """I(S;Y) in nats: what the released symbol takes off the log-loss."""
+        return mutual_information(self._released)
+
+    @property
+    def posterior(self) -> Vector:
+        """P(s|y), shape (n_s, n_y): what she believes after each released symbol. Internal."""
+        return self._released.posterior
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The result in sentences that name no symbol."""
+        return (
+            f"The best possible adversary, who knows the joint and the channel, guesses the sensitive columns right in "
+            f"{percent(self.accuracy)} of rows, against {percent(self.prior_accuracy)} without the release; a released "
+            f"value is worth {figure(self.information)} nats to her",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for the owner of the table."""
+        names = ("accuracy", "prior_accuracy", "advantage", "log_loss", "prior_log_loss", "information")
+        values: dict[str, Any] = {"attack": "bayes", "columns": list(self.columns)}
+        values |= {name: getattr(self, name) for name in names} | {"summary": list(self.summary)}
+        values["groups"] = [
+            {"accuracy": float(a), "prior_accuracy": float(b), "information": float(c)}
+            for a, b, c in zip(self.group_accuracy, self.prior_group_accuracy, self.group_information, strict=True)
+        ]
+        return plain(values)
+
+
+def bayes(joint: JointDistribution, channel: Channel | None = None) -> BayesAttack:
+    """Exact Bayes-optimal adversary against a channel: no adversary does better, whatever she computes.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Distribution of (S, X), or of (S, Y) when there is no channel.
+    channel : Channel, optional
+        From X to what is released.
+
+    Returns
+    -------
+    BayesAttack
+        ``accuracy`` is Σ_y max_s P(s, y), ``log_loss`` is H(S|Y).
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> joint = sz.JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
+    >>> keep = sz.Channel.from_matrix([[0.75, 0.25], [0.25, 0.75]])
+    >>> before, after = sz.auditing.attack.bayes(joint), sz.auditing.attack.bayes(joint, keep)
+    >>> round(before.accuracy, 4), round(after.accuracy, 4), round(after.prior_accuracy, 4)
+    (0.8, 0.65, 0.5)
+    >>> print(after)  # doctest: +ELLIPSIS
+    The best possible adversary, ..., guesses the sensitive columns right in 65 % of rows, against 50 % without ...
+    """
+    released = joint if channel is None else joint.push(channel)
+    pmf, p_s = released.pmf, released.p_s
+    best = pmf >= pmf.max(axis=0) * (1 - SAME)
+    right = np.where(best, pmf, 0.0) / best.sum(axis=0)
+    likeliest = p_s >= p_s.max() * (1 - SAME)
+    lifts = pmf / p_s[:, None] / released.p_x
+    return BayesAttack(
+        accuracy=float(pmf.max(axis=0).sum()),
+        prior_accuracy=float(p_s.max()),
+        log_loss=float(-xlogy(pmf, released.posterior).sum()) + 0.0,
+        prior_log_loss=float(entr(p_s).sum()),
+        group_accuracy=right.sum(axis=1) / p_s,
+        prior_group_accuracy=likeliest / likeliest.sum(),
+        group_information=xlogy(pmf, lifts).sum(axis=1) / p_s,
+        columns=released.public.columns,
+        _released=released,
+    )

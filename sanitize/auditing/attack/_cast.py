@@ -1,0 +1,78 @@
+"""Who is attacked: people in the data and as many outside it, mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sanitize._util.checks import Mask
+from sanitize.auditing.attack._adversaries import released_anew
+from sanitize.auditing.attack._compared import ComparedTables
+from sanitize.auditing.attack._scene import Rows, Scene
+from sanitize.auditing.attack._search import affordable_targets
+from sanitize.tables.frame import Table, stack_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Cast:
+    """Who is attacked.
+
+    Attributes
+    ----------
+    targets : list of ndarray of int
+        Rows of people, and as many rows of outsiders if there are any.
+    order : ndarray of int
+        Order in which both are mixed.
+    others : ndarray of int
+        Rows of people who are no targets.
+    seed : int
+    """
+
+    targets: list[Rows]
+    order: Rows
+    others: Rows
+    seed: int
+
+    @classmethod
+    def choose(cls, tables: ComparedTables, seed: int) -> Cast:
+        """Choose as many targets as time allows.
+
+        Where no secret is released, half of the people are none: they teach what goes with it.
+        """
+        n_released, n_people, n_outsiders = tables.n
+        rng = np.random.default_rng(seed)
+        dealt = [rng.permutation(n) for n in (n_people, n_outsiders) if n]
+        most = n_people if tables.is_printed else max(1, n_people // 2)
+        n = min(affordable_targets(n_released, len(tables.columns)), most, *map(len, dealt[1:]))
+        return cls([side[:n] for side in dealt], rng.permutation(n * len(dealt)), dealt[0][n:], seed)
+
+    @property
+    def is_person(self) -> Mask:
+        """Which of the mixed targets are people in the data."""
+        return self.order < len(self.targets[0])
+
+    def scene(self, tables: ComparedTables, **more: Any) -> Scene:
+        """A release with these targets."""
+        return Scene.deal(tables, self.targets, self.order, self.others, seed=self.seed, **more)
+
+    def releaser(
+        self, releaser: Any, source: Any, outsiders: Any, scene_of: Callable[[Any], Scene]
+    ) -> Callable[[Mask], Scene]:
+        """Function that releases some of the targets together with all people who are no targets."""
+        tables = [Table.of(source), Table.of(outsiders)]
+        make = releaser if not hasattr(releaser, "fit") else lambda table: released_anew(releaser, table)
+        places = np.concatenate([np.arange(len(side)) for side in self.targets])[self.order]
+        rng = np.random.default_rng(self.seed)
+
+        def release(is_in: Mask) -> Scene:
+            chosen = [
+                side[places[is_in & (self.is_person == is_first)]]
+                for side, is_first in zip(self.targets, (True, False), strict=True)
+            ]
+            parts = [(tables[0], np.concatenate([self.others, chosen[0]])), (tables[1], chosen[1])]
+            return scene_of(make(stack_rows(parts, rng)))
+
+        return release

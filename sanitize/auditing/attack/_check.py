@@ -1,0 +1,231 @@
+"""Whether released rows leak what their report says, or more: attacks held against exact figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.special import rel_entr
+
+from sanitize._util.checks import Vector
+from sanitize._util.formatting import Told, figure, percent, plain
+from sanitize.auditing.attack._bayes import bayes
+from sanitize.auditing.attack._features import sensitive_codes
+from sanitize.auditing.attack._infer import infer
+from sanitize.core.binning import is_numeric
+from sanitize.core.measures import mutual_information
+from sanitize.errors import InvalidParameter
+from sanitize.tables.columns import as_arrow
+from sanitize.tables.frame import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from sanitize.core.alphabet import Alphabet
+    from sanitize.core.joint import JointDistribution
+    from sanitize.report import LeakageReport
+
+Verdict = Literal["consistent", "exceeds", "differs"]
+# The false-alarm rate is shared equally by the gain, the accuracy and the distribution.
+
+
+@dataclass(frozen=True)
+class Comparison(Told):
+    """An attack on released rows beside the figures of their report.
+
+    Attributes
+    ----------
+    verdict : {"consistent", "exceeds", "differs"}
+        ``exceeds``: the adversary learned more than the report allows anybody to. ``differs``: she did not, but
+        the rows do not follow the distribution that the report measured, so its figures are not theirs.
+    false_alarm : float
+        Largest chance of any verdict but ``consistent`` for a release that does what its report says.
+    information, least_information : float
+        What she gained, and the least that she gains on fresh rows short of that chance, in nats.
+    reported_information : float
+        I(S;Y) of the report, plus the ``bias`` that an estimate may have.
+    accuracy, reported_accuracy : float
+        Share of rows guessed right, and the best there can be by the report.
+    distribution_excess : float or None
+        Evidence against the distribution in nats beyond what chance allows; above 0 the rows do not follow it. None
+        where the released symbols could not be matched with those of the report.
+    outside : tuple of str
+        Columns she saw that the report does not measure.
+    """
+
+    verdict: Verdict
+    false_alarm: float
+    information: float
+    least_information: float
+    reported_information: float
+    accuracy: float
+    reported_accuracy: float
+    distribution_excess: float | None
+    outside: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the release is consistent with its report."""
+        return self.verdict == "consistent"
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The result in sentences that name no symbol."""
+        found = (
+            f"an adversary gains {figure(self.information)} nats a row and is right in {percent(self.accuracy)}; the "
+            f"report allows {figure(self.reported_information)} nats and {percent(self.reported_accuracy)}"
+        )
+        beside = f"; she also saw {', '.join(self.outside)}, which the report does not measure" if self.outside else ""
+        head = {
+            "consistent": "The released rows are consistent with their report",
+            "exceeds": "THE RELEASED ROWS LEAK MORE THAN THEIR REPORT SAYS",
+            "differs": "THE RELEASED ROWS DO NOT FOLLOW THE DISTRIBUTION OF THEIR REPORT",
+        }[self.verdict]
+        return (f"{head} (false alarms: at most {self.false_alarm:g}): {found}{beside}",)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for the owner of the table."""
+        return plain({"attack": "check", **vars(self), "ok": self.ok, "summary": list(self.summary)})
+
+
+def check(
+    report: LeakageReport,
+    released: Any,
+    sensitive: Any,
+    *,
+    false_alarm: float = 1e-3,
+    estimator: Any = None,
+    columns: Sequence[str] | None = None,
+    rows: Literal["shuffle", "keep"] = "shuffle",
+    cv: int = 5,
+    clusters: ArrayLike | None = None,
+    random_state: int = 0,
+) -> Comparison:
+    """Attack released rows and compare what is learned with what the report says can be.
+
+    Three tests share the false-alarm rate. The gain of the trained adversary must not exceed I(S;Y), nor her
+    accuracy that of the Bayes adversary. And in the rows of each sensitive symbol every released symbol must
+    occur about as often as the channel says: this catches a sampler that draws from another distribution, also where
+    that distribution leaks no more.
+
+    Parameters
+    ----------
+    report : LeakageReport
+        Of this release, for the frequencies of these very rows: neither smoothed nor of other rows.
+    released : pandas or polars DataFrame, pyarrow Table or two-dimensional array
+        What the adversary sees, columns kept beside the sanitized ones included.
+    sensitive : array-like of shape (n_rows,), or frame of n_rows
+        True S of the same rows, in the same order.
+    false_alarm : float
+        Chance of a wrong alarm that is accepted.
+    estimator : scikit-learn classifier, optional
+        The adversary's; by default the mixture of `infer`.
+    columns : list of str, optional
+        The columns she uses; all by default.
+    rows : {"shuffle", "keep"}
+        ``keep`` when the release keeps the order of the rows: their positions are then features.
+    cv : int
+        Number of folds, stratified by S.
+    clusters : array-like of shape (n_rows,), optional
+        Who each row belongs to, when people have several: their rows stay in one fold.
+    random_state : int
+        Seed of the folds. It is not noise of a release.
+
+    Returns
+    -------
+    Comparison
+
+    Notes
+    -----
+    The test of the distribution is exact for any number of rows: given S, the count of a released symbol is a sum of
+    independent indicators, so a share q instead of p in m rows has probability at most exp(-m KL(q||p)) [HOEF]; all
+    cells and both sides are covered by Bonferroni. The accuracy is held to the same bound as if folds were
+    independent, and the gain to a normal limit as in `infer`; both hold for many rows. There are no weights:
+    rows are drawn one by one.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> sanitizer = sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+    >>> released = sz.frames.release(df, sanitizer)
+    >>> report = sz.last_report(released)
+    >>> sz.auditing.attack.check(report, released, df["survived"]).verdict
+    'consistent'
+    >>> sz.auditing.attack.check(report, df[["class", "sex"]], df["survived"]).verdict  # nothing was sanitized
+    'exceeds'
+    """
+    if not 0 < false_alarm < 1:
+        raise InvalidParameter(f"false_alarm must be between 0 and 1, got {false_alarm!r}")
+    table = Table.of(released)
+    joint = report._after
+    symbols, codes = sensitive_codes(sensitive, table.n_rows)
+    place = _places(symbols, joint.sensitive)
+    if (place < 0).any():
+        raise InvalidParameter(
+            "the sensitive columns hold symbols that the report does not know: give the columns it was made for, "
+            f"{', '.join(report.sensitive)}, of the rows it was made for"
+        )
+    attack = infer(
+        table,
+        sensitive,
+        estimator=estimator,
+        columns=columns,
+        rows=rows,
+        cv=cv,
+        clusters=clusters,
+        random_state=random_state,
+    )
+    share = false_alarm / 3  # of each of three tests
+    excess = _excess(joint, table, place[codes], share)
+    best, allowed = bayes(joint).accuracy, mutual_information(joint) + attack.bias
+    least = attack.gain - NormalDist().inv_cdf(1 - share) * attack.standard_error
+    surprise = attack.n_rows * float(_kl(np.array(attack.accuracy), np.array(min(best, 1.0))))
+    verdict: Verdict = "differs" if excess is not None and excess > 0 else "consistent"
+    if least > allowed or (attack.accuracy > best and surprise > np.log(1 / share)):
+        verdict = "exceeds"
+    return Comparison(
+        verdict=verdict,
+        false_alarm=false_alarm,
+        information=attack.information,
+        least_information=max(0.0, least),
+        reported_information=allowed,
+        accuracy=attack.accuracy,
+        reported_accuracy=best,
+        distribution_excess=excess,
+        outside=tuple(name for name in attack.columns if name not in joint.public.columns),
+    )
+
+
+def _excess(joint: JointDistribution, table: Table, sensitive: NDArray[np.int32], false_alarm: float) -> float | None:
+    """Largest evidence of any cell against P(y|s), in nats above the limit; None where symbols do not match."""
+    columns = joint.public.columns
+    if not set(columns) <= set(table.names):
+        return None
+    for name, level in zip(columns, joint.public.levels, strict=True):
+        if is_numeric(level.type) != is_numeric(as_arrow(table[name], name).type):
+            return None  # numbers drawn inside bins are no symbols of the report
+    codes = joint.public.encode(table)
+    n_s, n_y = joint.pmf.shape
+    # The last column counts symbols that the channel never prints.
+    cells = np.bincount(sensitive * (n_y + 1) + np.where(codes < 0, n_y, codes), minlength=n_s * (n_y + 1))
+    counts = cells.reshape(n_s, n_y + 1)
+    expected = np.column_stack([joint.pmf / joint.p_s[:, None], np.zeros(n_s)])
+    totals = counts.sum(axis=1, keepdims=True)
+    evidence = totals * _kl(counts / np.maximum(totals, 1), expected)
+    return float(evidence.max() - np.log(2 * counts.size / false_alarm))
+
+
+def _places(symbols: Alphabet, known: Alphabet) -> NDArray[np.int32]:
+    """Code of each symbol in another alphabet, whatever its columns are called; -1 where it is absent."""
+    place = {symbol: code for code, symbol in enumerate(known.symbols)}
+    return np.array([place.get(symbol, -1) for symbol in symbols.symbols], np.int32)
+
+
+def _kl(q: Vector, p: Vector) -> Vector:
+    """Divergence of two coins, q from p, in nats; infinite where p rules out what q has."""
+    return np.maximum(rel_entr(q, p) + rel_entr(1 - q, 1 - np.minimum(p, 1.0)), 0.0)

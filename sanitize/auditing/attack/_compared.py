@@ -1,0 +1,366 @@
+"""A release, the people it was made from, and people outside it: each column in codes that can be compared.
+
+Whatever an attack learns of a column, such as the ranks of its numbers, it learns from the release alone: given the
+release, people and outsiders are then treated alike.
+
+Printed labels stand for values: ``[20, 30)``, ``20-29``, ``30 or more``, ``{A, B}``, ``130**``, ``*``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sanitize._util.checks import Mask, Vector
+from sanitize._util.limits import JOINT_CELLS
+from sanitize.auditing.attack._features import require_columns
+from sanitize.core.binning import as_numbers, as_seconds, holds_dates, is_numeric
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.tables.columns import (
+    MISSING,
+    UNSEEN,
+    as_arrow,
+    concat_values,
+    factorize,
+    look_up,
+    python_values,
+    sort_values,
+)
+from sanitize.tables.frame import Table
+from sanitize.tables.keys import distinct_rows
+
+Codes: TypeAlias = NDArray[np.integer[Any]]
+
+# The three tables, in the order in which everything here has them.
+RELEASED, PEOPLE, OUTSIDERS = range(3)
+_NAMES = ("the release", "the source", "the outsiders")
+# How far two categories are apart: ranks lie between 0 and this, so that distances are whole numbers and sum exactly.
+APART = 1 << 18
+_END = r"-?[^,;\s\[\](){}]+"
+# How an interval is written, and whether its lower and its upper end belong to it; round brackets leave theirs out.
+_INTERVALS = (
+    (re.compile(rf"(?P<open>[\[(])\s*(?P<low>{_END})?\s*[,;]\s*(?P<high>{_END})?\s*(?P<close>[\])])"), True, True),
+    (re.compile(r"(?P<low>-?[\d.]+)\s*(?:-|–|\.\.|to)\s*(?P<high>-?[\d.]+)"), True, True),
+    (re.compile(rf"(?:>=|≥)\s*(?P<low>{_END})(?P<high>)|(?P<from>{_END})(?:\+| or more)"), True, True),
+    (re.compile(rf">\s*(?P<low>{_END})(?P<high>)"), False, True),
+    (re.compile(rf"(?P<low>)(?:<=|≤)\s*(?P<high>{_END})|(?P<until>{_END}) or less"), True, True),
+    (re.compile(rf"(?P<low>)(?:<|less than)\s*(?P<high>{_END})"), True, False),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of release, people and outsiders.
+
+    Attributes
+    ----------
+    name : str
+    codes : list of ndarray of int, shape (n_rows,)
+        Of each table: equal where values are; 0 is missing.
+    n_codes : int
+    ranks : list of ndarray of int32, or None
+        Of numbers and dates: the share of printed values below, half of the equal ones included, of `APART`. Missing
+        stands as far from all of them.
+    labels : ndarray of int, or None
+        Of a column that is printed as intervals or sets: which label each printed row has.
+    fits : ndarray of bool, shape (n_labels + 1, n_values + 1), or None
+        Codes that each label stands for; the last is for rows without one.
+    """
+
+    name: str
+    codes: list[Codes]
+    n_codes: int
+    ranks: list[NDArray[np.int32]] | None = None
+    labels: Codes | None = None
+    fits: Mask | None = None
+
+    @classmethod
+    def of(cls, name: str, tables: Sequence[Table | None]) -> Column | None:
+        """The column in all three tables; None where nothing that is printed can be compared with the source."""
+        sides = [factorize(as_arrow([] if table is None else table[name], name), name) for table in tables]
+        kind = next((texts.type for texts, _ in sides if texts.type not in ("string", "null")), None)
+        for side, (texts, of_row) in enumerate(sides):
+            if kind is not None and texts.type == "string":  # text may hold values of the others' type
+                with contextlib.suppress(ValueError, NotImplementedError):  # or intervals, sets, another kind of value
+                    cast, index = factorize(texts.cast(kind), name)
+                    sides[side] = cast, np.append(index, MISSING)[of_row]
+        (printed, shown), (people, held), (others, theirs) = sides
+        found = look_up(others, people)
+        # Values are numbered in their own order, so that numbers do not say who is in the data.
+        values, order = sort_values(concat_values(people, others.filter(found == UNSEEN), name))
+        rank = np.argsort(order)
+        place, fits = _understood(printed, values, name)
+        numbers, own = numbers_of(values, name), numbers_of(printed, name)
+        comparable = own is not None and numbers is not None and is_numeric(printed.type) == is_numeric(values.type)
+        if len(place) and (place == UNSEEN).all() and fits is None and not comparable:
+            return None
+        n_codes = 1 + len(values) + len(place)
+        places = [_numbered(place, len(values)), rank[: len(people)], rank[_numbered(found, len(people))]]
+        rows = (shown, held, theirs)
+        codes = [np.append(where, MISSING)[index] + 1 for where, index in zip(places, rows, strict=True)]
+        if fits is not None:
+            return cls(name, codes, n_codes, labels=shown, fits=fits)
+        if numbers is None or (not comparable and (place == UNSEEN).any()):
+            return cls(name, codes, n_codes)
+        of_code = np.full(n_codes, np.nan)
+        of_code[1 : 1 + len(numbers)] = numbers
+        if own is not None and comparable:
+            of_code[1 + places[RELEASED]] = own
+        return cls(name, codes, n_codes, _ranks([of_code[code] for code in codes]))
+
+    def dealt(self, targets: Sequence[Codes], order: Codes, others: Codes) -> Column:
+        """The same column of the release, of targets of both sides in this order, and of people who are no targets."""
+
+        def split(sides: Sequence[Codes]) -> list[Codes]:
+            pooled = np.concatenate([side[rows] for side, rows in zip(sides[PEOPLE:], targets, strict=False)])
+            return [sides[RELEASED], pooled[order], sides[PEOPLE][others]]
+
+        ranks = None if self.ranks is None else [side.astype(np.int32) for side in split(self.ranks)]
+        return replace(self, codes=split(self.codes), ranks=ranks)
+
+    def grouped(self, cuts: int) -> tuple[list[Codes], int]:
+        """Codes of the three tables, numbers in groups of equally many released rows, and how many codes."""
+        if self.ranks is None:
+            return self.codes, self.n_codes
+        return [np.minimum(side.astype(np.int64) * cuts // APART, cuts) for side in self.ranks], cuts + 1
+
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Whether a number or date of any table is missing."""
+        return self.ranks is not None and any((side > APART).any() for side in self.ranks)
+
+    @property
+    def usual(self) -> list[Codes]:
+        """Codes of the three tables; for a released interval or set the most frequent value that it stands for."""
+        if self.fits is None or self.labels is None:
+            return self.codes
+        counts = np.bincount(np.concatenate(self.codes[PEOPLE:]), minlength=self.fits.shape[1])[: self.fits.shape[1]]
+        return [(self.fits * (1 + counts)).argmax(axis=1)[self.labels], *self.codes[1:]]
+
+    def levels(self, cuts: int) -> tuple[list[Codes], int]:
+        """Few codes of the three tables: groups of numbers, the most frequent released categories, and the rest."""
+        codes, n_codes = self.grouped(cuts)
+        if self.ranks is not None:
+            return codes, n_codes
+        codes = self.usual
+        counts = np.bincount(codes[RELEASED], minlength=n_codes)
+        place = np.minimum(np.argsort(np.argsort(-counts, kind="stable")), cuts)
+        place[counts == 0] = cuts
+        return [place[side] for side in codes], cuts + 1
+
+    @property
+    def is_set(self) -> Mask:
+        """Of each printed row, whether it has an interval or a set of several values here, which nobody has."""
+        if self.fits is None:
+            return np.zeros(len(self.codes[RELEASED]), bool)
+        return self.codes[RELEASED] >= self.fits.shape[1]
+
+
+def _understood(printed: Any, values: Any, name: str) -> tuple[Codes, Mask | None]:
+    """Place of each printed value among those of the source, and what each stands for if some are intervals or sets."""
+    place = look_up(printed, values).astype(np.int64)
+    if printed.type != "string" or not (place == UNSEEN).any():
+        return place, None
+    fits = meanings(printed.to_pylist(), values, name)
+    if fits is None:
+        return place, None
+    alone = (place == UNSEEN) & (fits.sum(axis=1) == 1)  # a label that stands for one value is that value
+    place[alone] = fits[alone].argmax(axis=1) - 1
+    if not fits[place == UNSEEN].any():
+        return place, None
+    return place, np.vstack([fits, np.arange(fits.shape[1]) == 0])
+
+
+def _numbered(place: Codes, n_known: int) -> Codes:
+    """Places, with numbers of their own from ``n_known`` on for what is unseen."""
+    unseen = place == UNSEEN
+    return np.where(unseen, n_known + np.cumsum(unseen) - 1, place)
+
+
+def _ranks(numbers: list[Vector]) -> list[NDArray[np.int32]] | None:
+    """Ranks among the printed numbers; None where none is printed."""
+    printed = np.sort(numbers[RELEASED][~np.isnan(numbers[RELEASED])])
+    if not len(printed):
+        return None
+    found = []
+    for side in numbers:
+        passed = np.searchsorted(printed, side, "left") + np.searchsorted(printed, side, "right")
+        found.append(np.where(np.isnan(side), 2 * APART, passed * APART // (2 * len(printed))).astype(np.int32))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedTables:
+    """A release, people and outsiders, in the columns that can be compared.
+
+    Attributes
+    ----------
+    columns, secrets : tuple of Column
+        Public ones that can be compared, and sensitive ones of them.
+    secret : list of ndarray of int
+        Number of the sensitive symbol of each row of each table.
+    n_secrets : int
+    is_printed : bool
+        The release has all sensitive columns; if not, ``secret`` says nothing of it.
+    left_out : dict of str to str
+        Columns of the release that were not compared, and why.
+    n : tuple of int
+        Rows of the release, people, outsiders.
+    """
+
+    columns: tuple[Column, ...]
+    secrets: tuple[Column, ...]
+    secret: list[Codes]
+    n_secrets: int
+    is_printed: bool
+    left_out: dict[str, str]
+    n: tuple[int, int, int]
+
+    @classmethod
+    def of(
+        cls, released: Any, source: Any, outsiders: Any, sensitive: Sequence[str], public: Sequence[str] | None
+    ) -> ComparedTables:
+        """Read the tables; ``outsiders`` may be None."""
+        printed, people = Table.of(released), Table.of(source)
+        others = None if outsiders is None else Table.of(outsiders)
+        tables = (printed, people, others)
+        for table, what in zip(tables, _NAMES, strict=True):
+            if table is not None and not table.n_rows:
+                raise ColumnError(f"{what} has no rows, so there is nothing to judge")
+        names = [name for name in printed.names if name not in sensitive] if public is None else list(public)
+        shared = [name for name in names if public is not None or name in people.names]
+        _check_roles(shared, sensitive, tables)
+        made = {name: Column.of(name, tables) for name in shared}
+        columns = tuple(column for column in made.values() if column is not None)
+        if not columns:
+            raise ColumnError("no column of the release can be compared with the source; name columns that both have")
+        beside = [Column.of(name, tables) if name in printed.names else None for name in sensitive]
+        secrets = tuple(column for column in beside if column is not None and column.fits is None)
+        is_printed = len(secrets) == len(beside)
+        # Where the release has not all of them, the source stands in for it and is not looked at.
+        alone = secrets if is_printed else [Column.of(name, (people, people, others)) for name in sensitive]
+        secret, n_secrets = _symbols([column for column in alone if column is not None])
+        odd = "printed in other values than the source's, and not as intervals or sets of them"
+        left_out = {name: odd if name in made else "not in the source" for name in names if made.get(name) is None}
+        n = (printed.n_rows, people.n_rows, 0 if others is None else others.n_rows)
+        return cls(columns, secrets, secret, n_secrets, is_printed, left_out, n)
+
+    def refuse_insiders(self) -> None:
+        """Refuse outsiders who are rows of the source: what is found of people would be found of them as well."""
+        n_people = self.n[PEOPLE]
+        rows = np.column_stack([np.concatenate(column.codes[PEOPLE:]) for column in self.columns]).astype(np.int32)
+        numbers = distinct_rows(rows, [column.n_codes for column in self.columns])[1]
+        seen = np.bincount(numbers[:n_people], minlength=int(numbers.max()) + 1)[numbers[n_people:]]
+        # Outsiders from which on it is no chance that all are rows of the source.
+        if len(seen) >= 20 and (seen > 0).all() and (seen == 1).mean() > 1 / 2:
+            raise InvalidParameter(
+                "every row of the outsiders is one of the source too, and mostly of one person there; outsiders are "
+                "people who were put aside before the release was made: take them out of the source, or give others"
+            )
+
+
+def _check_roles(public: Sequence[str], sensitive: Sequence[str], tables: Sequence[Table | None]) -> None:
+    """Refuse roles that overlap, and columns that are absent from a table that needs them."""
+    if not sensitive:
+        raise InvalidParameter("sensitive must name at least one column")
+    both = next((name for name in public if name in sensitive), None)
+    if both is not None:
+        raise InvalidParameter(f"column {both!r} is both sensitive and public; choose one")
+    for place, table in enumerate(tables):
+        if table is not None:
+            require_columns(table.names, [*public, *(sensitive if place != RELEASED else ())], _NAMES[place])
+
+
+def _symbols(columns: Sequence[Column]) -> tuple[list[Codes], int]:
+    """Sensitive symbol of each row of the three tables, the rare ones pooled, and how many there are.
+
+    People and people outside the data count alike, so that what is pooled says nothing of who is in it.
+    """
+    most = 8  # secrets that are told apart; the rarest are one
+    rows = []
+    for column in columns:
+        code = np.concatenate(column.codes)
+        everybody = np.concatenate(column.codes[PEOPLE:])
+        # Secrets with an order and more values than this are asked whether they are above the median.
+        if column.ranks is not None and len(np.unique(everybody)) > 10:
+            middle = np.median(np.concatenate(column.ranks[PEOPLE:]))
+            above = np.concatenate([side > middle for side in column.ranks])
+            code = np.where(code == 0, 0, 1 + above)
+        rows.append(code)
+    numbers = np.unique(np.column_stack(rows), axis=0, return_inverse=True)[1].ravel()
+    sides = np.split(numbers, np.cumsum([len(code) for code in columns[0].codes])[:-1])
+    counts = np.bincount(np.concatenate(sides[PEOPLE:]), minlength=int(numbers.max()) + 1)
+    place = np.minimum(np.argsort(np.argsort(-counts, kind="stable")), most - 1)
+    return [place[side] for side in sides], min(most, len(place))
+
+
+def numbers_of(values: Any, name: str) -> Vector | None:
+    """Values that have an order, as numbers; None for categories."""
+    if is_numeric(values.type):
+        return as_numbers(values)
+    return as_seconds(values, name)[0].astype(np.float64) if holds_dates(values.type) else None
+
+
+def meanings(labels: Sequence[str], values: Any, name: str) -> Mask | None:
+    """Which values each label stands for, shape (n_labels, 1 + n_values): missing comes first, then each value.
+
+    A label that says nothing stands for none. None where labels and values are too many.
+    """
+    if len(labels) * (1 + len(values)) > JOINT_CELLS:
+        return None
+    texts = [str(value) for value in python_values(values, name)]
+    places = {text: place for place, text in enumerate(texts, 1)} | {"missing": 0}
+    numbers = numbers_of(values, name)
+    found = np.zeros((len(labels), 1 + len(values)), bool)
+    for row, label in zip(found, labels, strict=True):
+        text = label.strip()
+        if text.endswith(" or missing"):
+            row[0], text = True, text.removesuffix(" or missing")
+        if text in places:
+            row[places[text]] = True
+        elif text in ("*", "any", "any value"):
+            row[:] = True
+        elif text.endswith("}"):
+            head, _, inner = text.partition("{")
+            members = [places[one] for one in re.split(r",\s*", inner[:-1]) if one in places]
+            row[members] = True
+            if head == "all but ":
+                row[:] = ~row
+        elif text.endswith("*"):
+            start = text.rstrip("*")
+            row[1:] = [one.startswith(start) and len(one) == len(text) for one in texts]
+        elif numbers is not None:
+            row[1:] |= _inside(text, numbers, values, name)
+    return found
+
+
+def _inside(text: str, numbers: Vector, values: Any, name: str) -> Mask:
+    """Which numbers lie in an interval that is written in one of the usual ways, or are the one that is written."""
+    for pattern, with_low, with_high in _INTERVALS:
+        if (match := pattern.fullmatch(text)) is not None:
+            ends = match.groupdict()
+            low = _number(ends.get("low") or ends.get("from"), -math.inf, values, name)
+            high = _number(ends.get("high") or ends.get("until"), math.inf, values, name)
+            above = numbers >= low if with_low and ends.get("open") != "(" else numbers > low
+            return above & (numbers <= high if with_high and ends.get("close") != ")" else numbers < high)
+    return numbers == _number(text, math.nan, values, name)
+
+
+def _number(text: str | None, otherwise: float, values: Any, name: str) -> float:
+    """A number or date as it is written; NaN, which lies in no interval, for anything else."""
+    if not text:
+        return otherwise
+    try:
+        if holds_dates(values.type) and "inf" not in text:
+            return float(as_seconds(as_arrow([text], name), name)[0][0])
+        return float(text.replace("∞", "inf"))
+    except (ValueError, ColumnError):
+        return math.nan

@@ -1,0 +1,392 @@
+"""What an honest analyst still learns: models trained on a release, on the raw table, and on rows that are nobody's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from sanitize._util.checks import Vector, one_of
+from sanitize._util.formatting import Told
+from sanitize._util.sampling.noise import NoiseKey
+from sanitize.auditing.attack._adversaries import Score, area, classified, folds_of, released_anew
+from sanitize.auditing.attack._features import require_columns
+from sanitize.core.confidence import check_confidence
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.release.classes import LatentClassModel
+from sanitize.tables.columns import UNSEEN, as_arrow, factorize, look_up
+from sanitize.tables.frame import Table
+from sanitize.tables.ordered import as_ordered, categories, is_ordered
+
+# Rows of a category that is a level of its own.
+_LEAST_ROWS = 10
+# Rows that were released, their release, and rows apart.
+_Part = tuple[Table, Table, Table]
+
+
+@dataclass(frozen=True)
+class Downstream(Told):
+    """How well a model predicts a column of raw rows it has not seen, trained on the release and on the raw table.
+
+    Areas under the ROC curve (AUC): the chance that of two rows, one with a value and one without, the model puts the
+    right one first; 0.5 is guessing. With more than two values, the mean over values against the rest by their share.
+
+    Attributes
+    ----------
+    target : str
+    question : str
+        What is predicted: the value of the target, or whether it is above its median.
+    columns : tuple of str
+        Columns the models see.
+    raw, released, ignoring : float
+        AUC of the models trained on the raw table, on the release, and on rows printed without a look at any single
+        row, all on raw rows kept from them.
+    own, own_interval : float and tuple of float, or None
+        AUC of a model that reads a released row and predicts the raw target of its own person; None where nobody knows
+        which row is whose.
+    difference : float
+        released - raw, row by row on the same rows.
+    interval : tuple of float
+        Of the difference, at ``confidence``.
+    confidence : float
+    n_rows : int
+        Rows the models were tested on.
+    model : str
+        Name of the classifier.
+    """
+
+    target: str
+    question: str
+    columns: tuple[str, ...]
+    raw: float
+    released: float
+    ignoring: float
+    own: float | None
+    own_interval: tuple[float, float] | None
+    difference: float
+    interval: tuple[float, float]
+    confidence: float
+    n_rows: int
+    model: str
+
+    @property
+    def kept(self) -> float:
+        """Share of what the raw table's model knows beyond guessing that the release's knows; 1 where that is none."""
+        return (self.released - 0.5) / (self.raw - 0.5) if self.raw > 0.5 else 1.0
+
+    @property
+    def worse(self) -> bool:
+        """Whether training on the release does measurable harm: the interval lies below 0."""
+        return self.interval[1] < 0
+
+    @property
+    def ignores_rows(self) -> bool:
+        """Whether released rows are known to say nothing measurable of the person whose place they have."""
+        return self.own_interval is not None and self.own_interval[0] <= 0.5
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The comparison in sentences."""
+        low, high = self.interval
+        verdict = "worse than" if self.worse else "better than" if low > 0 else "not measurably different from"
+        if self.own is None:
+            link = "Which row is whose is not known here, so what a row says of its own person is not measured."
+        elif self.ignores_rows:
+            link = f"A released row says nothing measurable of its own person's {self.target!r} ({self.own:.3f})."
+        else:
+            link = f"From a released row its own person's {self.target!r} is predicted with {self.own:.3f}."
+        return (
+            f"Predicting {self.question} for raw rows it has not seen, a model ({self.model}) trained on the raw table "
+            f"reaches an AUC of {self.raw:.3f}, on the release {self.released:.3f}, and on rows that ignore every "
+            f"single row {self.ignoring:.3f}; 0.5 is guessing.",
+            f"The release is {verdict} the raw table: {self.difference:+.3f} ({100 * self.confidence:.4g} % interval "
+            f"{low:+.3f} to {high:+.3f}, {self.n_rows} rows).",
+            link,
+        )
+
+
+def downstream(
+    df: Any,
+    released: Any,
+    target: str,
+    *,
+    columns: Sequence[str] | None = None,
+    fresh: Any = None,
+    rows: Literal["shuffle", "keep"] = "shuffle",
+    estimator: Any = None,
+    cv: int = 5,
+    confidence: float = 0.95,
+    random_state: int = 0,
+) -> Downstream:
+    """Compare models trained on a release, on the raw table, and on rows made up without a look at any single row.
+
+    All three predict a column for raw rows that none of them has seen: ``fresh`` ones, or the rows of a fold that the
+    sanitizer is fitted without. Where released rows stand in the order of the raw ones, a fourth figure is what a
+    released row says of its *own* raw target. That is what a release row by row is for: for anything else, rows of a
+    model of the table serve as well.
+
+    Parameters
+    ----------
+    df : pandas or polars DataFrame, or pyarrow Table
+        The raw table.
+    released : same kinds, or a sanitizer
+        Its release, or another table of the same columns. It holds
+        the target, or has its rows in the order of ``df``, which then gives their targets. A sanitizer is fitted anew
+        for each fold, on the other folds.
+    target : str
+        Column to predict, not the sensitive one. Numbers and dates of more than 10 values are asked about their
+        median.
+    columns : list of str, optional
+        Columns to predict from; by default all of the release but the target.
+    fresh : DataFrame or Table, optional
+        Rows of the source that were not released; needed with a release.
+    rows : {"shuffle", "keep"}
+        ``keep`` when the released rows stand in the order of ``df``.
+    estimator : scikit-learn classifier, optional
+        With ``predict_proba``. It sees a number for each column: ordered ones as levels, others as their place by
+        frequency. By default gradient boosting.
+    cv : int
+        Number of folds, of a sanitizer and of what rows say of their own target.
+    confidence : float
+        Of the interval.
+    random_state : int
+        Seed of the folds and of made-up rows. It is not noise of a release.
+
+    Returns
+    -------
+    Downstream
+
+    Raises
+    ------
+    ColumnError
+        If a column is absent or printed as labels.
+    InvalidParameter
+        If the target is constant or has too many values, or there are too few rows or no fresh ones.
+
+    Notes
+    -----
+    The interval is normal, from the differences of both models' AUC row by row [DDC]; folds share training rows, so
+    the error is the larger of that over rows and that over folds.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> sanitizer = sz.LatentClassRelease(sz.LiftBudget(lower=1, upper=0.7), sensitive="survived", random_state=0)
+    >>> found = sz.auditing.attack.downstream(df, sanitizer, "sex", cv=3)
+    >>> found.raw > 0.6, found.released <= found.raw + 0.02, found.own > found.ignoring
+    (True, True, True)
+    """
+    confidence = check_confidence(confidence)
+    one_of("rows", rows, "shuffle", "keep")
+    raw = Table.of(df)
+    require_columns(raw.names, [target], "the raw table")
+    # To stop early it would put rows aside by class, of which a rare one may have a single row.
+    boosting = HistGradientBoostingClassifier(max_iter=60, early_stopping=False, random_state=0)
+    model = boosting if estimator is None else estimator
+    if hasattr(released, "fit_transform"):
+        fold = folds_of(_Answers.of(raw, target)[0].of_rows(raw), np.arange(raw.n_rows), cv, random_state)
+        apart = ((raw.take(np.flatnonzero(fold != k)), raw.take(np.flatnonzero(fold == k))) for k in np.unique(fold))
+        parts: Iterable[_Part] = ((rest, Table.of(released_anew(released, rest.native)), own) for rest, own in apart)
+        rows = "keep"
+    elif fresh is None:
+        raise InvalidParameter(
+            "give fresh=, rows of the source that were not released, or the sanitizer in place of its release, to be "
+            "fitted by fold: released rows tell of raw ones that a model is tested on"
+        )
+    else:
+        parts = [(raw, Table.of(released), Table.of(fresh))]
+    settings = columns, model, cv, random_state
+    compared = (_compared(part, target, *settings, aligned=rows == "keep") for part in parts)
+    questions, names, by_part, own_by_part = zip(*compared, strict=True)
+    sizes, areas = [one.shape[1] for one in by_part], np.concatenate(by_part, axis=1)
+    of_rows = np.arange(sum(sizes))
+    of_parts = of_rows if len(sizes) == 1 else np.repeat(np.arange(len(sizes)), sizes)
+    score = Score(np.ones(len(of_rows)), of_rows, of_parts)
+    difference, error = score.of(areas[1] - areas[0])
+    reach = NormalDist().inv_cdf((1 + confidence) / 2)
+    own = own_interval = None
+    if all(one is not None for one in own_by_part):
+        values = np.concatenate(own_by_part)
+        own, own_error = float(values.mean()), float(values.std() / np.sqrt(len(values)))
+        own_interval = own - reach * own_error, own + reach * own_error
+    return Downstream(
+        target=target,
+        question=questions[0],
+        columns=names[0],
+        raw=score.mean(areas[0]),
+        released=score.mean(areas[1]),
+        ignoring=score.mean(areas[2]),
+        own=own,
+        own_interval=own_interval,
+        difference=difference,
+        interval=(difference - reach * error, difference + reach * error),
+        confidence=confidence,
+        n_rows=len(of_rows),
+        model=type(model).__name__,
+    )
+
+
+def _compared(
+    part: _Part, target: str, columns: Sequence[str] | None, model: Any, cv: int, random_state: int, *, aligned: bool
+) -> tuple[str, tuple[str, ...], Vector, Vector | None]:
+    """The question, the columns, and row by row the AUC of models on raw, released and made-up rows, and of own ones.
+
+    The AUCs have the shape (3, n); those of a released row's own person are None where its place is not known.
+    """
+    raw, given, apart = part
+    names = [name for name in given.names if name != target] if columns is None else list(columns)
+    require_columns(given.names, names, "the release")
+    require_columns(raw.names, names, "the raw table")
+    require_columns(apart.names, [*names, target], "the table of fresh rows")
+    if not names:
+        raise ColumnError("there is no column to predict from")
+    answers, question = _Answers.of(raw, target)
+    is_printed = target in given.names
+    aligned = aligned and given.n_rows == raw.n_rows
+    if not is_printed and not aligned:
+        raise ColumnError(
+            f"the release has no column {target!r}: release the target too, or pass released rows in the order of the "
+            "raw ones, with rows='keep'",
+            target,
+        )
+    encoders = [_Levels.learn(raw[name], name) for name in names]
+    # As many rows, written by a model of the raw ones in any order: they ignore their rows.
+    table, words = {name: raw[name] for name in [*names, target]}, NoiseKey.from_seed(random_state)
+    writer = LatentClassModel.fit(table, words)
+    made_up = writer.decode(np.random.default_rng(random_state).permutation(writer.assign(table, words)), words)
+    x, y = _encoded(raw, encoders), answers.of_rows(raw)
+    x_given = _encoded(given, encoders, printed=True)
+    y_given = answers.of_rows(given, printed=True) if is_printed else y
+    # Rows that ignore all others have no place beside somebody's target.
+    y_made = answers.of_rows(made_up) if is_printed else y
+    x_apart, y_apart = _encoded(apart, encoders), answers.of_rows(apart)
+    learned = ((x, y), (x_given, y_given), (_encoded(made_up, encoders), y_made))
+    areas = np.stack([_areas(classified(model, *one, x_apart, answers.n), y_apart) for one in learned])
+    own = None
+    if aligned:
+        if is_printed:
+            x_given = np.column_stack([x_given, y_given])
+        distribution, fold = np.empty((len(y), answers.n)), folds_of(y, np.arange(len(y)), cv, random_state)
+        for k in range(cv):
+            distribution[fold == k] = classified(model, x_given[fold != k], y[fold != k], x_given[fold == k], answers.n)
+        own = _areas(distribution, y)
+    return question, tuple(names), areas, own
+
+
+@dataclass(frozen=True, eq=False)
+class _Levels:
+    """Numbers that stand for the values of a column: their order, or the place of a category by frequency."""
+
+    name: str
+    is_ordered: bool
+    values: Any  # ascending numbers, or categories that ten rows have
+
+    @classmethod
+    def learn(cls, column: Any, name: str) -> _Levels:
+        """Levels of a column."""
+        arrow = as_arrow(column, name)
+        if is_ordered(arrow.type, name):
+            numbers, is_missing = as_ordered(arrow, name)
+            return cls(name, is_ordered=True, values=np.unique(numbers[~is_missing]))
+        values, counts = categories(arrow, name)
+        by_count = np.argsort(-counts, kind="stable")
+        return cls(name, is_ordered=False, values=values.take(by_count[counts[by_count] >= _LEAST_ROWS]))
+
+    @property
+    def missing(self) -> int:
+        """Level of missing values; that of all other categories comes after it."""
+        return len(self.values)
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels, those of missing and other values included."""
+        return self.missing + (1 if self.is_ordered else 2)
+
+    def encode(self, column: Any) -> NDArray[np.intp]:
+        """Level of each row of any column of this name."""
+        arrow = as_arrow(column, self.name)
+        if not self.is_ordered:
+            values, codes = factorize(arrow, self.name)
+            places = np.append(look_up(values, self.values), self.missing).astype(np.intp)
+            return np.where(places == UNSEEN, self.n_levels - 1, places)[codes]
+        if arrow.null_count == len(arrow):
+            return np.full(len(arrow), self.missing)
+        if not is_ordered(arrow.type, self.name):
+            raise ColumnError(f"column {self.name!r} is {arrow.type}, and held numbers or dates before", self.name)
+        numbers, is_missing = as_ordered(arrow, self.name)
+        return np.where(is_missing, self.missing, np.searchsorted(self.values[1:], numbers, side="right"))
+
+
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """What a model predicts: the level of a column, or whether it is above a cut."""
+
+    levels: _Levels
+    cut: int | None
+    n: int
+
+    @classmethod
+    def of(cls, table: Table, target: str) -> tuple[_Answers, str]:
+        """Answers learned from the raw table, and the question in words."""
+        most = 32
+        levels = _Levels.learn(table[target], target)
+        codes = levels.encode(table[target])
+        counts = np.bincount(codes, minlength=levels.n_levels)
+        if (counts > 0).sum() < 2:
+            raise InvalidParameter(f"target {target!r} has one value only, so there is nothing to predict")
+        known = counts[: levels.missing]
+        # Ordered targets with more values than this are asked about their median.
+        if levels.is_ordered and len(known) > 10:
+            middle = int(np.searchsorted(np.cumsum(known), known.sum() / 2))
+            return cls(levels, min(middle, len(known) - 2), 2), f"whether {target!r} is above its median"
+        if len(known) > most:
+            raise InvalidParameter(f"target {target!r} has {len(known)} values, at most {most}; group them first")
+        return cls(levels, None, levels.n_levels), f"{target!r}"
+
+    def of_rows(self, table: Mapping[str, Any], *, printed: bool = False) -> NDArray[np.int32]:
+        """Answer of each row of any table that has the column."""
+        codes = _levels_of(table, self.levels, printed=printed).astype(np.int32)
+        if self.cut is None:
+            return codes
+        return ((codes > self.cut) & (codes != self.levels.missing)).astype(np.int32)
+
+
+def _encoded(table: Mapping[str, Any], encoders: list[_Levels], *, printed: bool = False) -> Vector:
+    """Numbers that a model can read, shape (n_rows, n_columns)."""
+    return np.stack([_levels_of(table, one, printed=printed) for one in encoders], axis=1).astype(np.float64)
+
+
+def _levels_of(table: Mapping[str, Any], encoder: _Levels, *, printed: bool) -> NDArray[np.intp]:
+    """Level of each row in one column; a release whose values are labels is refused."""
+    name = encoder.name
+    labels = f"the release writes {name!r} in another way than the raw table has it, which no model can compare"
+    try:
+        codes = encoder.encode(table[name])
+    except ColumnError as error:
+        raise ColumnError(labels if printed else str(error), name) from None
+    if printed and not encoder.is_ordered and (codes == encoder.n_levels - 1).all():
+        raise ColumnError(labels, name)
+    return codes
+
+
+def _areas(distribution: Vector, y: NDArray[np.int32]) -> Vector:
+    """One number a row, whose mean is the AUC and whose spread over √n is its standard error [DDC].
+
+    Σ over answers c of the share of c times AUC_c + (V - AUC_c) n / n_c: V is, for a row with c, the share of rows
+    without it that the model puts below, and for a row without, the share of rows with c above.
+    """
+    distribution = distribution.round(12)  # so that the last digits break no tie
+    n, found, total = len(y), np.zeros(len(y)), 0.0
+    for c, n_c in enumerate(np.bincount(y, minlength=distribution.shape[1])):
+        if not 0 < n_c < n:
+            continue
+        auc, owed = area(distribution[:, c], y == c)
+        found += n_c * (auc + n * owed)
+        total += n_c
+    return found / total if total else np.full(n, 0.5)

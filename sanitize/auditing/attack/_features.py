@@ -1,0 +1,128 @@
+"""Rows of a released table as numbers that a classifier can read; nothing here looks at S."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sanitize._util.checks import Vector
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.binning import is_numeric
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.tables.columns import MISSING, as_arrow, ascending
+from sanitize.tables.frame import Table
+
+POSITION = "(position)"
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """What an adversary sees of each row.
+
+    Attributes
+    ----------
+    matrix : ndarray of float32, shape (n_rows, n_features)
+        One column a frequent level, and the rank between 0 and 1 of numeric columns.
+    cells : ndarray of int64, shape (n_rows,)
+        Number of the row's tuple of symbols, numeric columns cut into quantiles.
+    columns : tuple of str
+        The columns these come from.
+    """
+
+    matrix: NDArray[np.float32]
+    cells: NDArray[np.int64]
+    columns: tuple[str, ...]
+
+    @property
+    def n_cells(self) -> int:
+        """Number of different tuples."""
+        return int(self.cells.max()) + 1
+
+
+def features_of(
+    table: Table,
+    columns: Sequence[str] | None,
+    *,
+    with_position: bool,
+    numeric: Literal["symbols", "numbers"] = "symbols",
+) -> Features:
+    """Features of some columns of a table (all by default), and of where each row stands.
+
+    With ``numbers`` a numeric column is one feature, its value in standard units, and nothing else.
+    """
+    cuts = 16
+    names = tuple(table.names if columns is None else columns)
+    parts: list[NDArray[np.float32]] = []
+    cells = np.zeros(table.n_rows, np.int64)
+    sources = {name: as_arrow(table[name], name) for name in names}
+    if with_position:
+        rows = np.arange(table.n_rows)
+        # Orders met in practice: sorted, in runs, and in pairs or threes (matched cases and controls).
+        for label, values in ((POSITION, rows), ("(pairs)", rows % 2), ("(threes)", rows % 3)):
+            sources[label] = as_arrow(values, label)
+    for name, column in sources.items():
+        if len(column) != table.n_rows:
+            raise ColumnError(f"column {name!r} has {len(column)} rows, the table {table.n_rows}", name)
+        values, codes = ascending(column, name)
+        as_number = numeric == "numbers" and name in names and is_numeric(column.type)
+        if as_number:
+            # Each row's value less the mean, in standard deviations; 0 where missing or infinite.
+            numbers = np.append(np.asarray(values.cast("float64"), dtype=np.float64), np.nan)[codes]
+            usual = np.isfinite(numbers)
+            if usual.any():
+                numbers = (numbers - numbers[usual].mean()) / (numbers[usual].std() or 1.0)
+            parts.append(np.where(usual, numbers, 0.0)[:, None].astype(np.float32))
+        # Numeric columns with more distinct values than this are ranked and cut; others are symbols like any.
+        if is_numeric(column.type) and len(values) > 32:
+            ranks = _ranks(codes, len(values))
+            if not as_number:
+                parts.append(ranks[:, None].astype(np.float32))
+            codes = np.where(codes == MISSING, cuts, np.minimum((ranks * cuts).astype(np.int64), cuts - 1))
+        if name in names:  # tuples of symbols and positions would all be different
+            cells = np.unique(cells * (int(codes.max(initial=0)) + 2) + codes + 1, return_inverse=True)[1]
+        if not as_number:
+            parts.append(indicators(codes))
+    return Features(np.concatenate(parts, axis=1), cells, names)
+
+
+def _ranks(codes: NDArray[np.integer[Any]], n_values: int) -> Vector:
+    """Rank of each row's value, scaled to between 0 and 1; missing values stand in the middle."""
+    counts = np.bincount(codes[codes != MISSING], minlength=n_values)
+    middle = (np.cumsum(counts) - counts / 2) / max(int(counts.sum()), 1)
+    return np.append(middle, 0.5)[codes]
+
+
+def indicators(codes: NDArray[Any]) -> NDArray[np.float32]:
+    """One column for each frequent code; the rest have none."""
+    counts = np.bincount(codes + 1)
+    # Levels of a column that get a feature of their own, most frequent first.
+    levels = np.sort(np.argsort(-counts, kind="stable")[: min(64, int((counts > 0).sum()))])
+    return (codes[:, None] + 1 == levels).astype(np.float32)
+
+
+def require_columns(there: Sequence[str], names: Sequence[str], what: str) -> None:
+    """Refuse what has these columns, called by what it is, where it lacks some."""
+    absent = [name for name in names if name not in there]
+    if absent:
+        raise ColumnError(f"{what}: {ColumnError.absent(absent, there)}", absent[0], absent)
+
+
+def sensitive_codes(sensitive: Any, n_rows: int) -> tuple[Alphabet, NDArray[np.int32]]:
+    """Symbols of S, which are two at least, and each row's code."""
+    if hasattr(sensitive, "columns") or hasattr(sensitive, "column_names") or getattr(sensitive, "ndim", 1) == 2:
+        table = Table.of(sensitive)
+        columns = {name: table[name] for name in table.names}
+    else:
+        name = getattr(sensitive, "name", None)
+        columns = {"sensitive" if name is None else str(name): sensitive}
+    for name, column in columns.items():
+        if len(column) != n_rows:
+            raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, the released table {n_rows}", name)
+    alphabet = Alphabet.from_table(columns, list(columns))
+    if len(alphabet) < 2:
+        raise InvalidParameter("the sensitive columns hold one symbol only, so there is nothing to infer")
+    return alphabet, alphabet.encode(columns)

@@ -1,0 +1,208 @@
+"""A file judged by what attacks find of the people it was made from, next to people who were never in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from sanitize._util.checks import one_of, required, whole_number
+from sanitize.auditing.attack._adversaries import Secrets, predict, released_anew, threads_for
+from sanitize.auditing.attack._attack import Attack
+from sanitize.auditing.attack._cast import Cast
+from sanitize.auditing.attack._compared import PEOPLE, ComparedTables
+from sanitize.auditing.attack._family import FAMILY
+from sanitize.auditing.attack._features import features_of, require_columns
+from sanitize.auditing.attack._results import results_of
+from sanitize.auditing.attack._scene import Scene
+from sanitize.core.confidence import check_confidence, clopper_pearson
+from sanitize.errors import InvalidParameter
+from sanitize.report import AttackResult as AttackResult
+from sanitize.report import ClaimVerdict as ClaimVerdict
+from sanitize.report import Judgement as Judgement
+from sanitize.tables.frame import Table
+
+# Shares of the rows that a group may be, and the fewest rows of one.
+_GROUPS, _FEWEST = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01), 20
+
+
+def judge(
+    released: Any,
+    source: Any,
+    *,
+    outsiders: Any = None,
+    sensitive: str | Sequence[str] | None = None,
+    public: Sequence[str] | None = None,
+    rows: Literal["shuffle", "keep"] = "shuffle",
+    half: Sequence[str] | None = None,
+    earlier: Any = None,
+    releaser: Any = None,
+    attacks: Sequence[Attack] = (),
+    excess: float = 0.02,
+    at_most: float | None = None,
+    confidence: float = 0.95,
+    random_state: int = 0,
+) -> Judgement:
+    """Attack a released table, whoever made it, and say what the worst of a family of attacks finds of its people.
+
+    A figure about people means little by itself: a tenth of the rows of a census recur by chance, and who knows five
+    columns guesses a secret well with no table at all. So each attack is tried on people in the data and on as many
+    outsiders, people who were never in it. What it finds of people in the data only, the release gives away.
+
+    Parameters
+    ----------
+    released : pandas or polars DataFrame, pyarrow Table or two-dimensional array, or a sanitizer
+        What is handed out. A sanitizer is fitted anew without the outsiders, and its release of all others is judged: a
+        twin of the one that uses all rows. Intervals and sets of values (``[20, 30)``, ``20-29``, ``{A, B}``,
+        ``130**``, ``*``) are understood; what cannot be compared is left out, and named.
+    source : same kinds
+        The rows that the release was made from, and no others.
+    outsiders : same kinds, optional
+        Rows of the same kind of people that were put aside at random before anything was made. Without them there are
+        figures and no verdict, but of a sanitizer: then a tenth of the source's rows is put aside.
+    sensitive : str or list of str
+        By default the sanitizer's.
+    public : list of str, optional
+        Columns that are compared; all that the release and the source have by default.
+    rows : {"shuffle", "keep"}
+        ``keep`` where row i of the release is made from row i of the source: then groups of rows that reveal the secret
+        are looked for too.
+    half : list of str, optional
+        Columns that are one of the two halves of linkability, the others being the other; by default columns are dealt
+        in turn by how much each tells.
+    earlier : same kinds, optional
+        A release of the same table that was handed out before: the difference of both is attacked.
+    releaser : sanitizer or callable, optional
+        What made the release, as a function from a table to a release. It is run 16 times on tables that have half of
+        the attacked people in them: the strongest attack on membership that is known.
+    attacks : sequence of Attack
+        Attacks of your own, added to the family.
+    excess : float
+        Difference between people in the data and outsiders, as a share, that is allowed; a copy of one row is not.
+    at_most : float, optional
+        How many times as likely a group of released rows may make a secret; needs ``rows="keep"``.
+    confidence : float
+        Of all intervals together.
+    random_state : int
+        Seed of the choices of people, outsiders and columns.
+
+    Returns
+    -------
+    Judgement
+
+    Raises
+    ------
+    ColumnError
+        If a table has no rows or a column is absent, nested, or of another kind in the outsiders.
+    InvalidParameter
+        If a parameter is outside its legal set, or the outsiders are rows of the source.
+
+    Notes
+    -----
+    Attacks are not told who is in the data: both kinds of targets come to them mixed. Where the release has nothing to
+    do with its people the labels are exchangeable, so dealing them anew 1,999 times gives the distribution of the
+    largest studentized difference of the whole family, whatever the attacks compute. Its quantile widens all
+    intervals, which hold together, and their lower ends exceed 0 with a probability of at most ``1 - confidence`` in
+    such a release.
+
+    Rows of the same population, by which distances and densities are calibrated (the ratio of [DOMIAS]), are the mixed
+    targets themselves.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_framingham()
+    >>> people, outsiders = df.iloc[::2], df.iloc[1::2]
+    >>> found = judge(people, people, outsiders=outsiders, sensitive="heart_disease")  # the raw rows: many have each
+    >>> found.promised, found.membership
+    ('not refuted', 'not refuted')
+    >>> people, outsiders = people.assign(id=range(665)), outsiders.assign(id=range(700, 1364))  # with a number each
+    >>> judge(people, people, outsiders=outsiders, sensitive="heart_disease").promised
+    'refuted'
+    """
+    is_twin = hasattr(released, "fit")
+    if is_twin:
+        sensitive = released.sensitive if sensitive is None else sensitive
+        released, source, outsiders = _twin(released, source, outsiders, random_state)
+    if sensitive is None:
+        raise InvalidParameter("sensitive is missing: name the columns that are secret")
+    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    confidence = check_confidence(confidence)
+    excess = required("excess", excess, "be a share of at least 0 and less than 1", lambda share: 0 <= share < 1)
+    one_of("rows", rows, "shuffle", "keep")
+    if at_most is not None:
+        at_most = required("at_most", at_most, "be a number of times of at least 1", lambda times: times >= 1)
+        if rows != "keep":
+            raise InvalidParameter("at_most is about rows in the order of the source; say rows='keep', or leave it out")
+    tables = ComparedTables.of(released, source, outsiders, names, public)
+    if half is not None:
+        compared = [column.name for column in tables.columns]
+        require_columns(compared, half, "half")
+        if not 0 < len(set(half)) < len(compared):
+            raise InvalidParameter("half must name some of the columns that are compared, and not all of them")
+    n_released, n_people, n_outsiders = tables.n
+    if rows == "keep" and n_released != n_people:
+        raise InvalidParameter(
+            f"rows='keep' is for the rows of the source in their order: it has {n_people}, the release {n_released}"
+        )
+    if n_outsiders:
+        tables.refuse_insiders()
+    seed = whole_number("random_state", random_state, 0)
+    cast = Cast.choose(tables, seed)
+
+    def scene_of(release: Any, **more: Any) -> Scene:
+        return cast.scene(ComparedTables.of(release, source, outsiders, names, public), half=half, **more)
+
+    before = None if earlier is None else scene_of(earlier)
+    again = None if releaser is None or not n_outsiders else cast.releaser(releaser, source, outsiders, scene_of)
+    scene = cast.scene(tables, half=half, earlier=before, release_again=again)
+    level = 1 - confidence if at_most is None else (1 - confidence) / 2
+    return Judgement(
+        results=results_of(scene, cast, (*FAMILY, *attacks), level, excess),
+        excess=excess,
+        lift=None if rows != "keep" else _lift_of_groups(released, tables, level, np.random.default_rng(seed)),
+        at_most=at_most,
+        confidence=confidence,
+        known=tuple(scene.columns[j].name for j in scene.search.known),
+        columns=tuple(column.name for column in tables.columns),
+        left_out=tuple(tables.left_out.items()),
+        n_released=n_released,
+        n_people=n_people,
+        n_outsiders=n_outsiders or None,
+        is_twin=is_twin,
+    )
+
+
+def _twin(sanitizer: Any, source: Any, outsiders: Any, seed: int) -> tuple[Any, Any, Any]:
+    """Release of a sanitizer that has never seen the outsiders, the rows it was made from, and the outsiders."""
+    if outsiders is None:
+        table = Table.of(source)
+        dealt = np.random.default_rng(whole_number("random_state", seed, 0)).permutation(table.n_rows)
+        n_apart = max(1, table.n_rows // 10)
+        source, outsiders = (table.take(np.sort(rows)).native for rows in (dealt[n_apart:], dealt[:n_apart]))
+    return released_anew(sanitizer, source), source, outsiders
+
+
+def _lift_of_groups(released: Any, tables: ComparedTables, level: float, rng: np.random.Generator) -> float | None:
+    """How many times as likely some group of released rows makes a secret, at least.
+
+    Groups are the rows with the largest chance of each secret, by what an adversary learned from half of the rows; they
+    are bounded on the other half, all together.
+    """
+    codes = tables.secret[PEOPLE]
+    halves = np.array_split(rng.permutation(len(codes)), 2)
+    if tables.n_secrets < 2 or len(halves[1]) < _FEWEST:
+        return None
+    secrets = Secrets(codes.astype(np.int32), None, tables.n_secrets)
+    with threads_for(None):
+        distribution = predict(None, features_of(Table.of(released), None, with_position=True), secrets, *halves)
+    truth = codes[halves[1]]
+    sizes = sorted({max(_FEWEST, int(share * len(truth))) for share in _GROUPS})
+    tests = tables.n_secrets * len(sizes)
+    most = clopper_pearson(np.bincount(truth, minlength=tables.n_secrets), len(truth), level / tables.n_secrets)[1]
+    best = 0.0
+    for s in range(tables.n_secrets):
+        hits = np.cumsum((truth == s)[np.argsort(-distribution[:, s], kind="stable")])[np.array(sizes) - 1]
+        best = max(best, float((clopper_pearson(hits, sizes, level / tests)[0] / most[s]).max()))
+    return best

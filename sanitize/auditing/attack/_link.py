@@ -1,0 +1,214 @@
+"""Linkage: an adversary with a table of named people looks for their rows in a release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from sanitize._util.checks import Vector
+from sanitize._util.formatting import Told, percent, plain
+from sanitize._util.tolerances import SAME
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.channel import Channel
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.tables.frame import Table
+
+
+@dataclass(frozen=True)
+class Linkage:
+    """How well people are found in one table.
+
+    Attributes
+    ----------
+    unique : float
+        Share of her people for whom exactly one row of the table is possible.
+    expected : float
+        Mean over her people of the Bayes matcher's own chance of naming the right row, given that they are in.
+    observed : float or None
+        Mean chance that she names the row that is truly theirs (she draws among equally likely rows); None when
+        the true rows were not given.
+    """
+
+    unique: float
+    expected: float
+    observed: float | None
+
+
+@dataclass(frozen=True)
+class LinkAttack(Told):
+    """Re-identification by linkage, in the raw table and in the release.
+
+    Attributes
+    ----------
+    before, after : Linkage
+        In the raw columns and in the release.
+    chance : float
+        Success of a guess at random, 1 / n_rows.
+    columns : tuple of str
+        Columns that she knows of her people.
+    n_targets, n_unknown, n_rows : int
+        People she looks for, those of them whose symbols occur nowhere in the raw table (never found), and rows
+        of the release.
+    """
+
+    before: Linkage
+    after: Linkage
+    chance: float
+    columns: tuple[str, ...]
+    n_targets: int
+    n_unknown: int
+    n_rows: int
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The result in sentences that name no symbol."""
+        sentence = (
+            f"An adversary who knows {', '.join(self.columns)} of her people names the right row for "
+            f"{percent(self.after.expected)} of them in the release, against {percent(self.before.expected)} in the "
+            f"raw table; only one row is possible for {percent(self.after.unique)} (raw: {percent(self.before.unique)})"
+        )
+        return (sentence,)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for the owner of the table."""
+        values = vars(self) | {"before": vars(self.before), "after": vars(self.after)}
+        return plain({"attack": "link", **values, "summary": list(self.summary)})
+
+
+def link(
+    original: Any,
+    released: Any,
+    channel: Channel,
+    *,
+    known: Any = None,
+    on: Sequence[str] | None = None,
+    positions: ArrayLike | None = None,
+) -> LinkAttack:
+    """Chance that somebody with a table of named people finds their rows in a release.
+
+    She knows the channel, the frequencies of X, and the true x of her target (or some columns of it). To her the
+    row j is the target's with probability proportional to P(y_j|x) / P(y_j), the other rows being draws from P_X;
+    she names the likeliest row. The order of rows tells her nothing here: see `infer` with ``rows="keep"``.
+
+    Parameters
+    ----------
+    original : DataFrame, pyarrow Table or array
+        The raw table, for the frequencies of X.
+    released : the same kind of table
+        What was released of it.
+    channel : Channel
+        From the symbols of X to what is printed, for example ``sanitizer.channel_``.
+    known : the same kind of table, optional
+        Her table; the original by default: somebody who knows everybody in it.
+    on : list of str, optional
+        Columns that she matches on: those of the channel's inputs that ``known`` has, by default.
+    positions : array-like of int, optional
+        Row of ``released`` that truly belongs to each row of ``known``; gives the observed success.
+
+    Returns
+    -------
+    LinkAttack
+
+    Raises
+    ------
+    ColumnError
+        If the tables hold symbols that the channel does not know, or there is no column to match on.
+
+    Notes
+    -----
+    ``expected`` before is the mean of 1 / (size of the target's class), the prosecutor's risk of k-anonymity.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()[["class", "sex", "age"]]
+    >>> response = sz.transformers.RandomizedResponse(1.0, public=["class", "sex", "age"], random_state=0).fit(df)
+    >>> found = sz.auditing.attack.link(df, response.transform(df), response.channel_, positions=range(len(df)))
+    >>> round(found.before.expected * len(df), 6), found.after.expected < found.before.expected
+    (14.0, True)
+    """
+    raw, out = Table.of(original), Table.of(released)
+    inputs, outputs = channel.inputs, channel.outputs
+    x, y = inputs.encode(raw), outputs.encode(out)
+    for codes, what in ((x, "original"), (y, "released")):
+        if not len(codes):
+            raise ColumnError(f"the {what} table has no rows")
+        if (codes < 0).any():
+            raise ColumnError(
+                f"the {what} table holds symbols that the channel does not know; if columns were binned, give it "
+                "with their intervals"
+            )
+    hers = raw if known is None else Table.of(known)
+    names = tuple(on) if on is not None else tuple(name for name in inputs.columns if name in hers.names)
+    if not names or not set(names) <= set(inputs.columns):
+        raise ColumnError("on must name columns of the channel's inputs, and known must have one of them at least")
+    decoded = inputs.decode(np.arange(len(inputs), dtype=np.int32))
+    groups = Alphabet.from_table(decoded, names)
+    share = np.bincount(x, minlength=len(inputs)) / len(x)
+    # Row g of `within` is P(x|g): what she believes of x when she knows only some of its columns.
+    group_of = groups.encode(decoded)
+    within = sparse.csr_array((share, (group_of, np.arange(len(inputs)))), shape=(len(groups), len(inputs)))
+    mass = np.bincount(group_of, share, len(groups))
+    within = sparse.csr_array(within / np.where(mass > 0, mass, 1)[:, None])
+    targets = groups.encode(hers)
+    targets[(targets >= 0) & (mass[targets] == 0)] = -1
+    if not len(targets):
+        raise ColumnError("her table has no rows")
+    true = None if positions is None else _positions(positions, len(targets), len(y))
+    return LinkAttack(
+        before=_linkage(within, share, x, targets, None if true is None or len(x) != len(y) else true),
+        after=_linkage(
+            sparse.csr_array(within @ channel.sparse_matrix()), channel.push(share[None])[0], y, targets, true
+        ),
+        chance=1 / len(y),
+        columns=names,
+        n_targets=len(targets),
+        n_unknown=int((targets < 0).sum()),
+        n_rows=len(y),
+    )
+
+
+def _linkage(
+    believed: sparse.csr_array,
+    p_y: Vector,
+    rows: NDArray[np.int32],
+    targets: NDArray[np.int32],
+    true: NDArray[np.int64] | None,
+) -> Linkage:
+    """Success of the matcher whose belief in a row with symbol y is P(y|g) / P(y), over the rows there are."""
+    counts = np.bincount(rows, minlength=len(p_y))
+    present = counts > 0
+    # A released symbol of probability 0 under the channel cannot be anybody's row.
+    inverse = np.divide(1.0, p_y, out=np.zeros_like(p_y), where=present & (p_y > 0))
+    odds = sparse.csr_array(believed * inverse[None, :])
+    odds.eliminate_zeros()
+    total = odds @ counts
+    top = odds.max(axis=1).toarray().ravel()
+    possible = (odds > 0) @ counts
+    entries = sparse.coo_array(odds)
+    best = entries.data >= top[entries.row] * (1 - SAME)
+    likeliest = np.bincount(entries.row[best], counts[entries.col[best]], len(top))
+    sought, n = targets >= 0, len(targets)
+    known = targets[sought]
+    success = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
+    observed = None
+    if true is not None:
+        own = odds[known, rows[true[sought]]]
+        hit = (own > 0) & (own >= top[known] * (1 - SAME))
+        observed = float((hit / np.maximum(likeliest[known], 1)).sum() / n)
+    unique, expected = (possible[known] == 1).sum() / n, success[known].sum() / n
+    return Linkage(float(unique), float(expected), observed)
+
+
+def _positions(positions: ArrayLike, n_targets: int, n_rows: int) -> NDArray[np.int64]:
+    true = np.asarray(positions)
+    if true.shape != (n_targets,) or not np.issubdtype(true.dtype, np.integer):
+        raise InvalidParameter(f"positions must be one whole number for each of her {n_targets} people")
+    if (true < 0).any() or (true >= n_rows).any():
+        raise InvalidParameter(f"positions must lie between 0 and {n_rows - 1}, the rows of the release")
+    return true.astype(np.int64)

@@ -1,0 +1,91 @@
+"""Results of all attacks of a family on one scene: figures, intervals that hold together, and words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sanitize._util.progress import progress
+from sanitize.auditing.attack._attack import Attack
+from sanitize.auditing.attack._cast import Cast
+from sanitize.auditing.attack._scene import Scene
+from sanitize.auditing.attack._simultaneous import compare
+from sanitize.report import AttackResult, sentence_of
+
+
+def results_of(
+    scene: Scene, cast: Cast, attacks: Sequence[Attack], level: float, excess: float
+) -> tuple[AttackResult, ...]:
+    """Results of all attacks that can be tried, the worst first."""
+    tried: list[Attack] = []
+    parts = []
+    with progress("attacks", len(attacks)) as step:
+        for attack in attacks:
+            is_possible = len(cast.targets) > 1 or attack.figure != "ranking"
+            score = attack.score(scene) if is_possible else None
+            if score is not None:
+                parts += [(len(tried), *part) for part in attack.parts(np.asarray(score, float))]
+                tried.append(attack)
+            step(attack.title)
+    n = len(cast.targets[0])
+    if len(cast.targets) < 2:
+        return tuple(
+            _result(attack, n, None, float(values.mean()), None, None, None, excess)
+            for attack, (_, _, values) in zip(tried, parts, strict=True)
+        )
+    values = np.column_stack([part[2] for part in parts])
+    found = compare(values, cast.is_person, level, np.random.default_rng(cast.seed))
+    made: dict[int, AttackResult] = {}
+    for k, (place, surest, _) in enumerate(parts):
+        attack = tried[place]
+        people, outsiders = float(found.people[k]), float(found.outsiders[k])
+        if attack.figure == "ranking":  # only the difference says something
+            people, outsiders = 0.5 + people - outsiders, 0.5
+        interval = max(-1.0, float(found.low[k])), min(1.0, float(found.high[k]))
+        result = _result(attack, n, surest, people, outsiders, interval, float(found.chance[k]), excess)
+        if place not in made or _is_sharper(result, made[place]):
+            made[place] = result
+    return tuple(sorted(made.values(), key=_badness))
+
+
+def _result(
+    attack: Attack,
+    n: int,
+    surest: int | None,
+    people: float,
+    outsiders: float | None,
+    interval: tuple[float, float] | None,
+    chance: float | None,
+    excess: float,
+) -> AttackResult:
+    """Result of an attack in figures and words."""
+    sentence = sentence_of(attack.figure, (attack.people, attack.outsiders), people, outsiders, surest)
+    return AttackResult(
+        title=attack.title,
+        question=attack.question,
+        claim=attack.claim,
+        figure=attack.figure,
+        people=people,
+        outsiders=outsiders,
+        interval=interval,
+        chance=chance,
+        excess=excess,
+        n=n,
+        surest=surest,
+        sentence=sentence,
+        is_strict=attack.is_strict,
+    )
+
+
+def _is_sharper(accusation: AttackResult, first: AttackResult) -> bool:
+    """Whether an accusation of few targets refutes where the ranking of all does not, or another one does less."""
+    if accusation.status != "more" or accusation.interval is None or first.interval is None:
+        return False
+    return first.status != "more" or (first.surest is not None and accusation.interval[0] > first.interval[0])
+
+
+def _badness(result: AttackResult) -> tuple[bool, float]:
+    """Order of results: those that refute first, then by the low end of the interval."""
+    low = 0.0 if result.interval is None else result.interval[0]
+    return result.status != "more", -low

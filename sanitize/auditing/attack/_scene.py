@@ -1,0 +1,136 @@
+"""What an attack has before it: a release, targets of whom nobody says who is in the data, and rows to learn from.
+
+No attack is told which targets are in the data. So whatever an attack computes, the two kinds of targets are
+exchangeable wherever the release has nothing to do with its people, and a difference of them is tested by dealing the
+labels anew.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from sanitize._util.checks import Mask, Vector
+from sanitize.auditing.attack._compared import RELEASED, Column, ComparedTables
+from sanitize.auditing.attack._search import Neighbours, Search
+from sanitize.tables.keys import distinct_rows
+
+Rows = NDArray[np.integer[Any]]
+
+# The three tables of a scene, in the order in which its columns have them.
+TARGETS, OTHERS = 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A release, targets, and people who are no targets.
+
+    Attributes
+    ----------
+    columns, secrets : tuple of Column
+        Public columns that can be compared, and sensitive columns of the release; each has the codes of released rows,
+        of targets, and of other people whose rows the release was made from.
+    secret : list of ndarray of int
+        Number of the sensitive symbol of each row of the three tables.
+    n_secrets : int
+    is_printed : bool
+        The release has all sensitive columns; if not, ``secret`` says nothing of its rows.
+    n : tuple of int
+        Rows of the release, targets, other people.
+    n_each : int
+        Targets of a side: people in the data, and as many outside it.
+    seed : int
+        Of random choices.
+    half : sequence of str or None
+        Columns of one of the halves that are linked.
+    earlier : Scene or None
+        An earlier release of the same table with the same targets.
+    release_again : callable or None
+        Takes a mask of targets; makes a release of these and of all other people, and returns its scene.
+    """
+
+    columns: tuple[Column, ...]
+    secrets: tuple[Column, ...]
+    secret: list[Rows]
+    n_secrets: int
+    is_printed: bool
+    n: tuple[int, int, int]
+    n_each: int
+    seed: int = 0
+    half: Sequence[str] | None = None
+    earlier: Scene | None = None
+    release_again: Callable[[Mask], Scene] | None = None
+
+    @classmethod
+    def deal(cls, tables: ComparedTables, targets: Sequence[Rows], order: Rows, others: Rows, **more: Any) -> Scene:
+        """Mix targets of both sides, whose rows are given, in the order that is given."""
+        columns, secrets = (
+            tuple(column.dealt(targets, order, others) for column in own) for own in (tables.columns, tables.secrets)
+        )
+        sides = [side[rows] for side, rows in zip(tables.secret[1:], targets, strict=False)]
+        secret = [tables.secret[RELEASED], np.concatenate(sides)[order], tables.secret[1][others]]
+        n = (tables.n[RELEASED], len(order), len(others))
+        return cls(columns, secrets, secret, tables.n_secrets, tables.is_printed, n, len(targets[0]), **more)
+
+    def rng(self, name: str) -> np.random.Generator:
+        """Random numbers of one attack, which no other attack changes."""
+        return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
+
+    @cached_property
+    def search(self) -> Search:
+        """Search among the released rows."""
+        return Search(
+            self.columns, self.secret[RELEASED] if self.is_printed else None, self.n_secrets, self.seed, self.half
+        )
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """Released rows near each target, and how near other targets are, found once for all attacks."""
+        return self.search.find(TARGETS)
+
+    def combinations(self, columns: Sequence[Column], cuts: int | None = None) -> tuple[Rows, Rows, Rows]:
+        """Number of each target's combination of values, and how many released rows and targets have each.
+
+        Released rows with an interval or a set are nobody's and do not count. With ``cuts``, numbers are compared in
+        so many groups of equally many released rows.
+        """
+        whole = np.flatnonzero(~np.any([column.is_set for column in columns], axis=0))
+        parts, sizes = [], []
+        for column in columns:
+            sides, size = column.grouped(cuts) if cuts else (column.codes, column.n_codes)
+            parts.append(np.concatenate([sides[RELEASED][whole], sides[TARGETS]]))
+            sizes.append(size)
+        numbers = distinct_rows(np.column_stack(parts).astype(np.int32), sizes)[1]
+        released, targets = numbers[: len(whole)], numbers[len(whole) :]
+        n = int(numbers.max()) + 1
+        return targets, np.bincount(released, minlength=n), np.bincount(targets, minlength=n)
+
+    def ranked_right(self, beliefs: Vector) -> Vector | None:
+        """Chance that each target is ranked above a random one with another secret, by beliefs in the secrets.
+
+        Parameters
+        ----------
+        beliefs : ndarray of float, shape (n_targets, n_secrets)
+            How strongly each secret is believed of each target; only the order within a column counts.
+
+        Returns
+        -------
+        ndarray of float, shape (n_targets,), or None
+            By the target's own secret, ties counting half; None where all targets have the same one.
+        """
+        truth = self.secret[TARGETS]
+        right = np.empty(len(truth))
+        for s in np.unique(truth):
+            own = truth == s
+            if own.all():
+                return None
+            ranks = rankdata(beliefs[:, s])[own] - rankdata(beliefs[own, s])
+            right[own] = ranks / (~own).sum()
+        return right

@@ -1,0 +1,203 @@
+"""Released rows near targets: in all columns, in halves of them, and in the few that an adversary knows.
+
+Two rows are as far apart as their columns are together: 1 where categories differ, the difference of ranks of numbers,
+1 where a value is outside a printed interval or set. Of rows that are equally near the first one in a random order is
+taken, which is the same for every target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sanitize._util.checks import Mask, Vector
+from sanitize._util.progress import progress
+from sanitize.auditing.attack._compared import APART, RELEASED, Column
+from sanitize.core.measures import entropy
+from sanitize.tables.keys import distinct_rows
+
+Rows = NDArray[np.integer[Any]]
+
+# Columns that the adversary knows of her target, at most; columns and printed rows that she chooses them by.
+_KNOWN, _MOST_COLUMNS, _MOST_ROWS = 5, 30, 20_000
+# Targets of each side that are searched for at most; comparisons of values for all of them together.
+_MOST_TARGETS, _MOST_COMPARISONS = 10_000, 10_000_000_000
+# Other targets that a target is compared with at most, and how many of them make a neighbourhood.
+_MOST_POPULATION, _NEIGHBOURHOOD = 4_000, 10
+# Targets that one thread searches for before it reports.
+_BATCH = 64
+
+
+def affordable_targets(n_released: int, n_columns: int) -> int:
+    """Targets of each side that can be searched for in reasonable time."""
+    return max(50, min(_MOST_TARGETS, _MOST_COMPARISONS // (2 * n_released * n_columns)))
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Results of a search, one of each for each target.
+
+    Attributes
+    ----------
+    nearest : ndarray of int
+        Distance of the nearest released row in all columns.
+    population : ndarray of int
+        Distance of the nearest other target: how near rows of the same population are.
+    within, expected : ndarray of float
+        Share of the released rows that are at most as far as the tenth nearest other target, and share of the targets.
+    row, known_row : ndarray of int
+        Row of the release that is nearest in all columns, and in the known ones.
+    linked : ndarray of bool
+        Both halves of the columns lead to the same released row.
+    secrets, known_secrets : ndarray of float, shape (n_targets, n_secrets)
+        How often each sensitive symbol stands in the rows that are nearest in all columns, and in the known ones.
+    """
+
+    nearest: Rows
+    population: Rows
+    within: Vector
+    expected: Vector
+    row: Rows
+    known_row: Rows
+    linked: Mask
+    secrets: Vector
+    known_secrets: Vector
+
+    @classmethod
+    def empty(cls, n: int, n_secrets: int) -> Neighbours:
+        """Arrays for so many targets, to be filled."""
+        nearest, population, row, known_row = np.zeros((4, n), np.int64)
+        within, expected = np.zeros((2, n))
+        secrets, known_secrets = np.zeros((2, n, n_secrets))
+        return cls(nearest, population, within, expected, row, known_row, np.zeros(n, bool), secrets, known_secrets)
+
+
+class Search:
+    """The released rows, each once, in random order with the frequent ones early, and the columns that are searched by.
+
+    Attributes
+    ----------
+    known, halves : list of int, two lists of int
+        Columns that together tell most released rows apart; and all columns, those of one half and the others, by
+        default dealt in turn by how much each tells.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        secret: Rows | None,
+        n_secrets: int,
+        seed: int,
+        half: Sequence[str] | None = None,
+    ) -> None:
+        self.columns = columns
+        order = np.random.default_rng(seed).permutation(len(columns[0].codes[RELEASED]))
+        codes = np.column_stack([column.codes[RELEASED][order] for column in columns]).astype(np.int32)
+        sizes = [column.n_codes for column in columns]
+        _, first, numbers = np.unique(distinct_rows(codes, sizes)[1], return_index=True, return_inverse=True)
+        by_first = np.argsort(first)
+        place = np.argsort(by_first)[numbers]
+        self._rows = order[first[by_first]]
+        self._share = np.bincount(place) / len(order)
+        self._secrets = np.zeros((len(first), n_secrets))
+        if secret is not None:
+            np.add.at(self._secrets, (place, secret[order]), 1)
+        self._released = [_compared_codes(column)[self._rows] for column in columns]
+        some = codes[:_MOST_ROWS].astype(np.int64)
+        by_entropy = np.argsort([-_entropy(column) for column in some.T], kind="stable").tolist()
+        self.halves = by_entropy[::2], by_entropy[1::2]
+        if half is not None:
+            is_in = [column.name in half for column in columns]
+            self.halves = [j for j in by_entropy if is_in[j]], [j for j in by_entropy if not is_in[j]]
+        self.known = _most_telling(some, sizes, by_entropy)
+
+    def find(self, side: int) -> Neighbours:
+        """Search for all rows of one table of the columns."""
+        n = len(self.columns[0].codes[side])
+        found = Neighbours.empty(n, self._secrets.shape[1])
+        batches = [range(start, min(start + _BATCH, n)) for start in range(0, n, _BATCH)]
+        with progress("attacks: searching for people", len(batches)) as step, ThreadPoolExecutor(2) as pool:
+            for _ in pool.map(lambda targets: self._search(side, targets, found), batches):
+                step("")
+        return found
+
+    def _search(self, side: int, targets: range, found: Neighbours) -> None:
+        """Search for some targets and write down what is found."""
+        n_population = min(_MOST_POPULATION, len(found.nearest))
+        population = [_compared_codes(column, side)[:n_population] for column in self.columns]
+        one, first, second, known = np.empty((4, len(self._rows)), np.int32)
+        their, apart = np.empty((2, n_population), np.int32)
+        for i in targets:
+            apart.fill(0)
+            for j, column in enumerate(self.columns):
+                apart += _distances(column, side, i, population[j], their, is_released=False)
+            if i < n_population:
+                apart[i] = np.iinfo(np.int32).max  # a target is not its own neighbour
+            k = min(_NEIGHBOURHOOD, n_population - 1) - 1
+            radius = np.partition(apart, max(k, 0))[max(k, 0)]
+            found.population[i], found.expected[i] = apart.min(), (apart <= radius).sum() / max(n_population - 1, 1)
+            for sums in (first, second, known):
+                sums.fill(0)
+            for half, sums in zip(self.halves, (first, second), strict=True):
+                for j in half:
+                    sums += _distances(self.columns[j], side, i, self._released[j], one)
+                    if j in self.known:
+                        known += one
+            found.linked[i] = first.argmin() == second.argmin()
+            first += second
+            for sums, rows, secrets in (
+                (first, found.row, found.secrets),
+                (known, found.known_row, found.known_secrets),
+            ):
+                near = int(sums.argmin())
+                rows[i] = self._rows[near]
+                secrets[i] = self._secrets[sums == sums[near]].sum(axis=0)
+            found.nearest[i] = first.min()
+            found.within[i] = self._share[first <= radius].sum()
+
+
+def _distances(
+    column: Column, side: int, target: int, to: NDArray[Any], out: NDArray[np.int32], *, is_released: bool = True
+) -> NDArray[np.int32]:
+    """Distance of some rows from a target in one column."""
+    if column.ranks is not None:
+        np.subtract(to, column.ranks[side][target], out=out)
+        np.abs(out, out=out)
+        return np.minimum(out, APART, out=out) if column.has_gaps else out
+    code = column.codes[side][target]
+    has_sets = is_released and column.fits is not None
+    differs = ~column.fits[:, code][to] if has_sets and column.fits is not None else to != code
+    return np.multiply(differs, APART, out=out, dtype=np.int32)
+
+
+def _most_telling(codes: NDArray[np.int64], sizes: Sequence[int], by_entropy: Sequence[int]) -> list[int]:
+    """Columns that together tell most rows apart, found one after the other."""
+    known: list[int] = []
+    together = np.zeros(len(codes), np.int64)
+    while len(known) < min(_KNOWN, max(1, len(sizes) - 1)):
+        joined = {
+            j: np.unique(together * sizes[j] + codes[:, j], return_inverse=True)[1]
+            for j in by_entropy[:_MOST_COLUMNS]
+            if j not in known
+        }
+        best = max(joined, key=lambda j: _entropy(joined[j]))
+        known.append(best)
+        together = joined[best]
+    return known
+
+
+def _compared_codes(column: Column, side: int = RELEASED) -> NDArray[Any]:
+    """Codes or ranks of one table, as distances compare them; of a released interval or set, which one it is."""
+    if column.ranks is not None:
+        return column.ranks[side]
+    return column.codes[side] if column.labels is None or side != RELEASED else column.labels
+
+
+def _entropy(codes: Rows) -> float:
+    """Entropy of the frequencies of codes, in nats."""
+    return entropy(np.unique(codes, return_counts=True)[1] / len(codes))

@@ -1,0 +1,90 @@
+"""Differences of people in the data and people outside it, for all attacks at once, tested by dealing the labels anew.
+
+Where the release has nothing to do with its people, the labels of the targets are exchangeable. So the largest of all
+studentized differences is one of as many equally likely ones as there are deals of the labels, whatever the attacks
+compute and however they depend on one another: the test of all of them together keeps its level exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from sanitize._util.checks import Mask, Vector
+
+# Deals of the labels, and how many of them are held in memory at a time.
+_DEALS, _BLOCK = 1999, 50
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """Differences of means, with intervals that hold together.
+
+    Attributes
+    ----------
+    people, outsiders : ndarray of float
+        Means of each kind of targets.
+    low, high : ndarray of float
+        Ends of the intervals of the differences.
+    chance : ndarray of float
+        Chance that any of the attacks finds so large a difference where the release has nothing to do with its people.
+    """
+
+    people: Vector
+    outsiders: Vector
+    low: Vector
+    high: Vector
+    chance: Vector
+
+
+def compare(values: Vector, is_person: Mask, level: float, rng: np.random.Generator) -> Differences:
+    """Compare the means of values of both kinds of targets, but for a probability ``level`` that an interval errs.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n_targets, n_values)
+    is_person : ndarray of bool, shape (n_targets,)
+        As many are as are not.
+    level : float
+    rng : numpy.random.Generator
+
+    Notes
+    -----
+    The critical number c is the quantile of the largest |t| over the deals. The variance that an interval has is
+    widened by (c h / 2)^2 and its upper end by c^2 h / 2, where h is the most that one target changes: so few hits, or
+    none, do not make an interval too short. For shares that is enough at any number of targets, by summation over all
+    outcomes.
+    """
+    n = int(is_person.sum())
+    both = np.concatenate([values, values**2], axis=1)
+    total = both.sum(axis=0)
+
+    def studentized(sums: Vector) -> tuple[Vector, Vector, Vector]:
+        means, others = sums / n, (total - sums) / n
+        k = values.shape[1]
+        spread = (means[..., k:] - means[..., :k] ** 2 + others[..., k:] - others[..., :k] ** 2) / max(n - 1, 1)
+        spread, difference = np.maximum(spread, 0), means[..., :k] - others[..., :k]
+        # Without spread there is no difference but for rounding, or every target of one kind is hit and none of the
+        # other.
+        error = np.sqrt(np.maximum(spread, (values.max(axis=0, initial=0) / n) ** 2 / 4))
+        t = np.divide(difference, error, out=np.zeros_like(difference), where=np.abs(difference) > 1e-12)
+        return difference, spread, t
+
+    largest, smallest = np.empty(_DEALS), np.empty(_DEALS)
+    for start in range(0, _DEALS, _BLOCK):
+        labels = rng.permuted(np.tile(is_person, (min(_BLOCK, _DEALS - start), 1)), axis=1)
+        t = studentized(labels.astype(float) @ both)[2]
+        largest[start : start + len(t)], smallest[start : start + len(t)] = t.max(axis=1), -t.min(axis=1)
+    sums = both[is_person].sum(axis=0)
+    difference, spread, t = studentized(sums)
+    # The place of the critical deal: as many deals as the level allows are larger, this one included.
+    place = min(_DEALS - 1, int(np.ceil((1 - level) * (_DEALS + 1))) - 1)
+    # Where hardly a target is hit, deals say too little: the number of two normal differences is the least.
+    c = max(np.sort(np.maximum(largest, smallest))[place], NormalDist().inv_cdf(1 - level / 4))
+    hit = np.maximum(1, values.max(axis=0, initial=0)) / n
+    half = c * np.sqrt(spread + (c * hit / 2) ** 2)
+    people = sums[: values.shape[1]] / n
+    chance = (1 + (largest[:, None] >= t - 1e-9).sum(axis=0)) / (_DEALS + 1)
+    return Differences(people, people - difference, difference - half, difference + half + c * c * hit / 2, chance)

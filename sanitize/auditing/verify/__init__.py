@@ -1,0 +1,11 @@
+"""Compare a released file with its source and its policy: what it holds, what was drawn, and what was left behind."""
+
+from __future__ import annotations
+
+from sanitize.auditing.verify._papers import croissant_of as croissant_of
+from sanitize.auditing.verify._papers import read_json as read_json
+from sanitize.auditing.verify._papers import statement_of as statement_of
+from sanitize.auditing.verify._verification import Verification as Verification
+from sanitize.auditing.verify._verify import verify_file
+
+__all__ = ["verify_file"]

@@ -1,0 +1,271 @@
+"""Papers of a release, made and checked: Croissant 1.1 metadata of the released file, and an in-toto statement.
+
+The statement names the released files, and the policy, report and channel that belong to them, each by its SHA-256, and
+the metadata by their name alone: licence and authors are still to be added there. All but the released files lie in one
+folder with it, so that whoever gets the folder can check it offline: that the files it names are those that are there,
+and say what is true.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._util.sealed_text import NotStrict, digest_of, strict_json
+from sanitize._version import __version__
+from sanitize.auditing.verify._verification import Check
+from sanitize.errors import SanitizeError, SourceError
+from sanitize.policy import Policy
+from sanitize.report import LeakageReport
+from sanitize.tables.columns import value_type
+from sanitize.tables.files.csv import CsvSource
+from sanitize.tables.files.open import open_source, path_of
+from sanitize.tables.files.source import Source, bytes_of
+
+STATEMENT = "https://in-toto.io/Statement/v1"
+PREDICATE = "urn:x-sanitize:release:1"
+CROISSANT = "http://mlcommons.org/croissant/1.1"
+# What a statement may name beside the released files.
+PAPERS = ("policy", "report", "channel", "croissant")
+GROWING = "croissant"
+
+
+def croissant_of(
+    released: Path, name: str, description: str, date: str | None = None, tables: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Croissant 1.1 metadata of a released file or folder: its files with their digests, its columns with types.
+
+    Each of the tables of a folder has records of its own. Licence, address, author and citation are not known here, and
+    are left to whoever publishes the file.
+    """
+    about = {"name": name, "description": description} | ({} if date is None else {"datePublished": date})
+    records, form, ending = [], "application/x-parquet", "parquet"
+    for part in _parts(released, tables):
+        with open_source(part) as table:
+            if isinstance(table, CsvSource):
+                form, ending = "text/csv", "csv"
+            of_file = _name_of(part, released)
+            origin = {"fileSet": {"@id": "parts"}} if part.is_dir() else {"fileObject": {"@id": of_file}}
+            records.append(_records(part.stem if tables else "rows", origin, table))
+    distribution = [
+        {"@type": "cr:FileObject", "@id": file, "name": file, "contentUrl": file, "encodingFormat": form}
+        | {"sha256": digest}
+        for file, digest in digests(released, tables).items()
+    ]
+    if released.is_dir() and not tables:
+        parts = {"@type": "cr:FileSet", "@id": "parts", "name": "parts", "encodingFormat": form}
+        distribution.append(parts | {"includes": f"{released.name}/*.{ending}"})
+    return {
+        "@context": strict_json((files("sanitize.auditing.verify") / "croissant_context.json").read_bytes()),
+        "@type": "sc:Dataset",
+        "conformsTo": CROISSANT,
+        **about,
+        "distribution": distribution,
+        "recordSet": records,
+    }
+
+
+def _parts(released: Path, tables: Sequence[str]) -> list[Path]:
+    """The tables of a folder, or what is one table."""
+    return [released / f"{table}.parquet" for table in tables] or [released]
+
+
+def _name_of(file: Path, released: Path) -> str:
+    return released.name if file == released else f"{released.name}/{file.relative_to(released).as_posix()}"
+
+
+# Types of Croissant; what is of none of these is text.
+_TYPES = (
+    (pa.types.is_boolean, "sc:Boolean"),
+    (pa.types.is_integer, "sc:Integer"),
+    (pa.types.is_floating, "sc:Float"),
+    (pa.types.is_decimal, "sc:Number"),
+    (pa.types.is_date, "sc:Date"),
+    (pa.types.is_timestamp, "sc:DateTime"),
+    (pa.types.is_time, "sc:Time"),
+)
+
+
+def _records(name: str, origin: dict[str, Any], table: Source) -> dict[str, Any]:
+    fields = []
+    for field in table.schema:
+        kind = value_type(field.type)
+        of_file = next((of_type for holds, of_type in _TYPES if holds(kind)), "sc:Text")
+        made = {"@type": "cr:Field", "@id": f"{name}/{field.name}", "name": field.name}
+        made["dataType"] = "sc:Text" if isinstance(table, CsvSource) else of_file
+        fields.append({**made, "source": {**origin, "extract": {"column": field.name}}})
+    return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
+
+
+def digests(released: Path, tables: Sequence[str] = ()) -> dict[str, str]:
+    """SHA-256 of each file of a release, by its name; of a folder's by the folder's name and theirs."""
+    found: list[Path] = []
+    for part in _parts(released, tables):
+        with open_source(part) as table:
+            found += table.files
+    return {_name_of(file, released): _hexadecimal(file) for file in found}
+
+
+def statement_of(
+    released: Path, names: Mapping[str, str], papers: Mapping[str, Path], tables: Sequence[str] = ()
+) -> dict[str, Any]:
+    """In-toto statement of a release and of the papers that belong to it, by their names in one folder."""
+    named: dict[str, Any] = {kind: {"name": name} for kind, name in names.items()}
+    for kind, path in papers.items():
+        if kind != GROWING:
+            named[kind]["digest"] = {"sha256": _hexadecimal(path)}
+    return {
+        "_type": STATEMENT,
+        "subject": [{"name": name, "digest": {"sha256": digest}} for name, digest in digests(released, tables).items()],
+        "predicateType": PREDICATE,
+        "predicate": {"libraryVersion": __version__, **named},
+    }
+
+
+def _hexadecimal(file: Path) -> str:
+    return digest_of(file).removeprefix("sha256:")
+
+
+def read_json(path: Path, what: str) -> Any:
+    """What a JSON file of these papers holds.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be read, is too large, or is not JSON; the message quotes nothing of it.
+    """
+    try:
+        return strict_json(bytes_of(path_of(path, SourceError), 1 << 26))
+    except SourceError as error:
+        raise SourceError(f"{what} {error}") from None
+    except NotStrict as error:
+        raise SourceError(f"{what} {path.name} cannot be read: {error}") from None
+
+
+def check_papers(
+    statement: Path, released: Path, report: LeakageReport, policy: Policy | None
+) -> tuple[Check, Check, Check]:
+    """Checks of a statement, of the saved report, and of the metadata that it names.
+
+    Parameters
+    ----------
+    statement : Path
+        In-toto statement; the papers that it names lie in its folder.
+    released : Path
+        What was released.
+    report : LeakageReport
+        Of the same release, designed again from the source.
+    policy : Policy or None
+        Under which it was designed, where it was one.
+    """
+    said = read_json(statement, "the statement")
+    faults = list(_faults(said, statement.parent, released))
+    papers = _named(said, statement.parent)
+    if policy is not None and "policy" in papers and not faults:
+        with contextlib.suppress(SanitizeError):
+            if Policy.read(papers["policy"]) == policy:
+                policy = None
+        faults += [] if policy is None else ["its policy is another than the one given"]
+    n_files = len(digests(released)) + len(papers)
+    return (
+        Check("statement", not faults, "; ".join(faults) or f"{n_files} files are those that it names"),
+        _judged("report", papers, lambda path: _report_faults(path, report, released), "says what the design says"),
+        _judged("croissant", papers, lambda path: _croissant_faults(path, released), "the released files and columns"),
+    )
+
+
+def _judged(kind: str, papers: Mapping[str, Path], faults_of: Any, good: str) -> Check:
+    if kind not in papers:
+        return Check.failed(kind, "the statement names none")
+    try:
+        faults = list(faults_of(papers[kind]))
+    except SanitizeError as error:
+        return Check.failed(kind, str(error))
+    return Check(kind, not faults, "; ".join(faults) or good)
+
+
+def _named(said: Any, folder: Path) -> dict[str, Path]:
+    """Papers that a statement names, by their kind; names that lead out of its folder are no names."""
+    papers = {}
+    for kind in PAPERS:
+        name = _under(said, "predicate", kind, "name")
+        if isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name and "\0" not in name:
+            papers[kind] = folder / name
+    return papers
+
+
+def _faults(said: Any, folder: Path, released: Path) -> Iterator[str]:
+    """What is wrong with a statement and the files that it names."""
+    if not isinstance(said, dict) or (said.get("_type"), said.get("predicateType")) != (STATEMENT, PREDICATE):
+        yield "it is no statement of a release"
+        return
+    subject = said.get("subject")
+    entries = subject if isinstance(subject, list) else []
+    named = {
+        entry["name"]: str(_under(entry, "digest", "sha256"))
+        for entry in entries
+        if isinstance(_under(entry, "name"), str)
+    }
+    # The file may have got another name since; what it holds may not have changed.
+    if sorted(named.values()) != sorted(digests(released).values()):
+        yield "the released files are not those that it names"
+    papers = _named(said, folder)
+    for kind in ("policy", "report", "croissant"):
+        if kind not in papers:
+            yield f"it names no {kind}"
+    for kind, path in papers.items():
+        if not path.is_file():
+            yield f"the {kind} {path.name} is not in its folder"
+        elif kind != GROWING and digest_of(path) != f"sha256:{_under(said, 'predicate', kind, 'digest', 'sha256')}":
+            yield f"the {kind} {path.name} is not the one that it names"
+
+
+def _under(said: Any, *keys: str) -> Any:
+    """What stands under these keys of objects within one another; None where there is nothing."""
+    for key in keys:
+        said = said.get(key) if isinstance(said, dict) else None
+    return said
+
+
+def _report_faults(path: Path, report: LeakageReport, released: Path) -> Iterator[str]:
+    saved = LeakageReport.from_json(bytes_of(path)).to_dict()
+    again = report.to_dict(audience=saved["audience"])
+    origin = saved["origin"] or {}
+    if origin.get("digest") not in (None, digest_of(released)):
+        yield "it is of another file"
+    # Words that must be those of the design; figures are compared as figures.
+    words = ("ok", "state", "useless", "mechanism", "output", "confidence", "allowed", "refuted", "seeded")
+    wrong = any(saved["verdict"].get(name) != again["verdict"].get(name) for name in words)
+    if wrong or saved["columns"] != again["columns"]:
+        yield "its verdict or columns are not those of the release, designed again"
+        return
+
+    def figures(measure: dict[str, Any]) -> list[float]:
+        values = (measure[side] for side in ("before", "after", "bound"))
+        return [math.nan if value is None else float(value) for value in values]
+
+    known = {measure["name"]: figures(measure) for measure in saved.get("measures", ())}
+    for measure in again.get("measures", ()):
+        near = known.get(measure["name"], [])
+        # In four digits, the last of which may be another machine's.
+        if not near or not np.allclose(near, figures(measure), rtol=2e-3, atol=1e-9, equal_nan=True):
+            yield f"its {measure['label']} is not that of the release, designed again"
+            return
+
+
+def _croissant_faults(path: Path, released: Path) -> Iterator[str]:
+    said = read_json(path, "the metadata")
+    if not isinstance(said, dict) or said.get("conformsTo") != CROISSANT:
+        yield "it is no Croissant 1.1"
+        return
+    true = croissant_of(released, "", "")
+    for part, words in (("distribution", "files"), ("recordSet", "columns"), ("@context", "terms")):
+        if said.get(part) != true[part]:
+            yield f"its {words} are not those of the release"

@@ -1,0 +1,277 @@
+"""Rows of a release without a receipt: what is exact, and one test of counts and one of order.
+
+They can refute a release and cannot prove one: rows that were not drawn may be as frequent as rows that were.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from sanitize._util.limits import KEPT_BYTES
+from sanitize.auditing.verify._printed import PrintedSymbols, printed_batches
+from sanitize.auditing.verify._verification import Check
+from sanitize.core.channel import Channel
+from sanitize.release.random_order import log_cells
+from sanitize.release.row_order import MOST_SYMBOLS, SymbolOrder
+from sanitize.tables.keys import count, spread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
+
+    from sanitize.core.joint import ContingencyTable
+    from sanitize.release.first_pass import RowOrder
+    from sanitize.release.release import Release
+    from sanitize.tables.files.source import Source
+
+    Codes: TypeAlias = "NDArray[np.signedinteger]"
+
+_TESTS = 2  # which share the rate of false alarms
+# Rows whose intermediate arrays stay in the cache.
+_ROWS = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class _Kinds:
+    """Symbols with all but the most frequent made one."""
+
+    of: NDArray[np.uint8]
+    n: int
+
+    @classmethod
+    def among(cls, counts: NDArray[np.int64]) -> _Kinds:
+        """From how often each symbol occurs."""
+        n = len(counts)
+        of = np.full(n + 1, min(n, MOST_SYMBOLS - 1), np.uint8)  # the first serves the code -1
+        frequent = np.argsort(-counts, kind="stable")[: MOST_SYMBOLS - 1]
+        of[frequent + 1] = np.arange(len(frequent))
+        return cls(of, min(n, MOST_SYMBOLS - 1) + 1)
+
+    def of_rows(self, codes: Codes) -> NDArray[np.uint8]:
+        """Kind of each row."""
+        return spread(self.of, codes + 1)
+
+
+@dataclass(eq=False)
+class OrderTally:
+    """Where symbols stand in a file, and beside which rows of the source.
+
+    Attributes
+    ----------
+    order : SymbolOrder
+        Printed symbols, all but the most frequent made one.
+    """
+
+    order: SymbolOrder
+    _printed: _Kinds
+    _beside: list[_Kinds]
+    _tables: list[NDArray[np.int64]]
+    _row: int = 0
+
+    @classmethod
+    def of(cls, n: int, y_counts: NDArray[np.int64], beside: Sequence[NDArray[np.int64]]) -> OrderTally:
+        """Empty tables.
+
+        Parameters
+        ----------
+        n : int
+            Rows of the release.
+        y_counts : ndarray of int64, shape (n_y,)
+            How often each symbol is printed.
+        beside : sequence of ndarray of int64
+            How often each symbol occurs in codes of the source's rows, which a shuffled release is independent of.
+        """
+        printed, others = _Kinds.among(y_counts), [_Kinds.among(counts) for counts in beside]
+        return cls(SymbolOrder(n), printed, others, [np.zeros((other.n, printed.n), np.int64) for other in others])
+
+    def add(self, y: Codes, beside: Sequence[Codes]) -> None:
+        """The next rows: printed symbols, -1 where the channel has no such symbol, and codes of the source's rows."""
+        for start in range(0, len(y), _ROWS):
+            piece = slice(start, start + _ROWS)
+            kinds = self._printed.of_rows(y[piece])
+            self.order.add(self._row, kinds, np.arange(self._printed.n))
+            self._row += len(kinds)
+            for table, others, codes in zip(self._tables, self._beside, beside, strict=True):
+                cells = others.of_rows(codes[piece]).astype(np.uint16)  # kinds of both fit in 16 bits together
+                cells *= np.uint16(self._printed.n)
+                cells += kinds
+                table += count(cells, table.size).reshape(table.shape)
+
+    def telling(self, false_alarm: float) -> tuple[float, str]:
+        """Log of the chance of what a random order does not explain, and what it is; 0 where nothing shows."""
+        rate = math.log(false_alarm / (1 + len(self._tables)))
+        signs = [
+            (finding.log_chance, f"symbols tell where they stand {finding.where}")
+            for finding in self.order.findings(rate)
+        ]
+        for table in self._tables:
+            log_chance = float(log_cells(table).min(initial=0.0)) + math.log(table.size)
+            if log_chance < rate:
+                signs.append((log_chance, "rows stand where their rows in the source stand"))
+        return min(signs, default=(0.0, ""))
+
+
+def check_rows(
+    source: Source, released: Source, release: Release, counts: ContingencyTable, rows: RowOrder, false_alarm: float
+) -> list[Check]:
+    """Checks of the rows of a release by tuples, labels or real rows.
+
+    Parameters
+    ----------
+    source, released : Source
+    release : Release
+        Designed again from the source.
+    counts : ContingencyTable
+        Of the source.
+    rows : {"shuffle", "keep"}
+    false_alarm : float
+        Largest chance that an honest release fails any of the checks.
+    """
+    reader, channel = PrintedSymbols(release), release.channel
+
+    blocks = read_once(lambda: map(reader.codes, printed_batches(source, released, release)), channel.n_outputs)
+    y_counts, unknown = np.zeros(channel.n_outputs, np.int64), 0
+    for y in blocks():
+        of_code = count(y + 1, len(y_counts) + 1)  # the first is of the code -1
+        y_counts += of_code[1:]
+        unknown += int(of_code[0])
+    of_x = channel.inputs.encode(counts.public.decode(np.arange(len(counts.public))))
+    x_counts = np.zeros(channel.n_inputs, np.int64)
+    np.add.at(x_counts, np.where(of_x < 0, release.fallback, of_x), counts.seen.sum(axis=0))
+    s_counts = counts.seen.sum(axis=1)
+    groups = closed_groups(channel, x_counts > 0)
+    left, order = 0, OrderTally.of(int(y_counts.sum()) + unknown, y_counts, [s_counts, x_counts])
+    names = list(dict.fromkeys((*release.layout.sensitive, *release.layout.read)))
+    batches = (batch for file in source.files for batch in source.batches(file, names))
+    raw = ((counts.sensitive.encode(release.layout.columns(batch)), release.encode(batch)[0]) for batch in batches)
+    for s, x, y in in_step(raw, ((y,) for y in blocks())):
+        left += int((groups[0][x] != groups[1][y])[y >= 0].sum()) if rows == "keep" else 0
+        order.add(y, [s, x])
+    if reader.doubtful:  # a printed number may be of either of two bins, so that their counts are not known
+        checks = [Check("possible", not unknown, _unknown(unknown) or "all symbols are possible")]
+    else:
+        checks = [_possible(groups, x_counts, y_counts, unknown, left)]
+        mean = channel.push(x_counts[None].astype(np.float64))[0]
+        most = mean - np.square(mean) / max(float(x_counts.sum()), 1.0)  # of the variance
+        log_chance = float(log_bennett(y_counts - mean, most).min()) + math.log(len(mean))
+        good, bad = "as frequent as draws make them", "not as frequent as the channel makes them"
+        checks.append(_by_chance("counts", log_chance, f"symbols are {good}", f"symbols are {bad}", false_alarm))
+    if rows == "keep":
+        return [*checks, Check.passed("order", "rows keep their order, which the design measures")]
+    log_chance, how = order.telling(false_alarm / _TESTS)
+    return [*checks, _by_chance("order", log_chance, "of rows tells nothing", f"not shuffled: {how}", false_alarm)]
+
+
+def _by_chance(name: str, log_chance: float, good: str, bad: str, false_alarm: float) -> Check:
+    ok = log_chance >= math.log(false_alarm / _TESTS)
+    figure = f"10^{log_chance / math.log(10):.1f}" if log_chance > -1e6 else "nothing"
+    return Check(name, ok, good if ok else f"{bad} (chance at most {figure})")
+
+
+def _possible(
+    groups: tuple[NDArray[np.int64], NDArray[np.int64]],
+    x_counts: NDArray[np.int64],
+    y_counts: NDArray[np.int64],
+    unknown: int,
+    left: int,
+) -> Check:
+    """Every printed symbol can come from a row of the source, and groups that no row leaves keep their rows."""
+    inputs, outputs = groups
+    unreached = int(y_counts[outputs < 0].sum())
+    n_groups = int(max(inputs.max(), outputs.max())) + 1
+    rows_in = np.bincount(inputs, weights=x_counts, minlength=n_groups)
+    rows_out = np.bincount(outputs[outputs >= 0], weights=y_counts[outputs >= 0], minlength=n_groups)
+    wrong = int((rows_in != rows_out).sum()) if not unknown else 0
+    n_used = len(np.unique(inputs[x_counts > 0]))
+    faults = [
+        _unknown(unknown),
+        f"{unreached} rows hold a symbol that no row of the source leads to" if unreached else "",
+        f"{left} rows hold a symbol that their own row of the source cannot lead to" if left else "",
+        f"{wrong} of {n_used} groups of symbols that no row leaves gained or lost rows" if wrong else "",
+    ]
+    fault = "; ".join(filter(None, faults))
+    return Check("possible", not fault, fault or f"all symbols are possible, {n_used} groups keep rows")
+
+
+def _unknown(rows: int) -> str:
+    return f"{rows} rows hold a symbol that the channel never prints" if rows else ""
+
+
+def in_step(*streams: Iterator[tuple[Codes, ...]]) -> Iterator[Any]:
+    """Blocks of several streams as blocks of the same rows; it ends with the shortest."""
+    held: list[tuple[Codes, ...]] = [() for _ in streams]
+    while True:
+        for k, stream in enumerate(streams):
+            while not held[k] or not len(held[k][0]):
+                block = next(stream, None)
+                if block is None:
+                    return
+                held[k] = block
+        n = min(len(block[0]) for block in held)
+        yield tuple(part[:n] for block in held for part in block)
+        held = [tuple(part[n:] for part in block) for block in held]
+
+
+def read_once(read: Callable[[], Iterator[Codes]], n_codes: int) -> Callable[[], Iterator[Codes]]:
+    """A way to read blocks of codes, -1 among them, that remembers them where they are few enough."""
+    dtype = np.min_scalar_type(-n_codes - 1)
+    held: list[Codes] | None = None
+
+    def blocks() -> Iterator[Codes]:
+        nonlocal held
+        if held is not None:
+            yield from held
+            return
+        kept: list[Codes] = []
+        room = KEPT_BYTES
+        for block in read():
+            narrow = block.astype(dtype, copy=False)
+            room -= narrow.nbytes
+            if room >= 0:
+                kept.append(narrow)
+            else:
+                kept.clear()
+            yield narrow
+        if room >= 0:
+            held = kept
+
+    return blocks
+
+
+def log_bennett(deviation: NDArray[Any] | float, variance: NDArray[Any] | float) -> NDArray[np.float64]:
+    """Log of Bennett's bound on a sum of independent terms of mean 0, each at most 1 in size, being so far from 0."""
+    t = np.maximum(np.abs(np.asarray(deviation, np.float64)) - 1e-6, 0)  # rounding, in rows
+    v = np.maximum(np.asarray(variance, np.float64), 1e-12)
+    u = t / v
+    return np.minimum(0.0, math.log(2) - v * ((1 + u) * np.log1p(u) - u))
+
+
+def closed_groups(channel: Channel, present: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Groups of symbols that no row can leave: the group of each input and of each output.
+
+    An output that no input in use can reach has the group -1.
+    """
+    sizes = [channel.n_inputs, *(stage.n_outputs for stage in channel.stages)]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    reached = np.asarray(present, bool)
+    tails, heads = [], []
+    for depth, stage in enumerate(channel.stages):
+        matrix = stage.probabilities.tocoo()
+        possible = reached[matrix.row] & (matrix.data > 0)
+        tails.append(matrix.row[possible] + offsets[depth])
+        heads.append(matrix.col[possible] + offsets[depth + 1])
+        reached = np.zeros(stage.n_outputs, bool)
+        reached[matrix.col[possible]] = True
+    tail, head = np.concatenate(tails), np.concatenate(heads)
+    graph = sparse.coo_array((np.ones(len(tail), np.int8), (tail, head)), shape=(offsets[-1], offsets[-1]))
+    groups = connected_components(graph, directed=False)[1].astype(np.int64)
+    outputs = groups[offsets[-2] :]
+    return groups[: channel.n_inputs], np.where(reached, outputs, -1)

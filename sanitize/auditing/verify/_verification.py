@@ -1,0 +1,129 @@
+"""What the verification of a released file found: its checks, one by one, as text and as JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from sanitize._util.declared import Declared, Misfit, plain, read, said
+from sanitize._util.outputs import json_text
+from sanitize._util.tolerances import FALSE_ALARM
+from sanitize.errors import SourceError, VerificationFailed
+from sanitize.report import State
+
+_SCHEMA = {"schema": "sanitize/verification", "version": 1}
+
+
+class Check(Declared, frozen=True):
+    """One check of a released file.
+
+    Attributes
+    ----------
+    name : str
+    ok : bool
+    detail : str
+        What was looked at and what was found; it quotes no value of the source.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+
+    @classmethod
+    def passed(cls, name: str, detail: str) -> Check:
+        """A check that found nothing."""
+        return cls(name, ok=True, detail=detail)
+
+    @classmethod
+    def failed(cls, name: str, detail: str) -> Check:
+        """A check that found a fault."""
+        return cls(name, ok=False, detail=detail)
+
+
+class Verification(Declared, frozen=True):
+    """What the verification of a released file found. Frozen.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        Each with ``name``, ``ok`` and ``detail``; no detail quotes a value of the source.
+    false_alarm : float
+        Largest chance that an honest release fails a statistical check.
+    state, headline, sentence : str or None
+        What the report of the release, designed again, claims; None where the order of the rows refused it.
+    digest : str or None
+        Of the released file, ``sha256:`` and what ``sha256sum`` prints, so that nobody takes it for another file's.
+
+    Examples
+    --------
+    >>> found = Verification((Check.passed("rows", "4 released, 4 in the source"), Check.failed("order", "sorted")))
+    >>> found.ok
+    False
+    >>> print(found.to_text())
+    FAILED: do not hand it out (false alarms: at most 1e-06)
+    ok    rows   4 released, 4 in the source
+    FAIL  order  sorted
+    """
+
+    checks: Annotated[tuple[Check, ...], said("a list of checks, and not empty", min_length=1)]
+    false_alarm: Annotated[float, said("a chance below 1", ge=0, lt=1)] = FALSE_ALARM
+    state: State | None = None
+    headline: str | None = None
+    sentence: str | None = None
+    digest: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check passed."""
+        return all(check.ok for check in self.checks)
+
+    def require(self) -> Verification:
+        """Return the verification itself if it is ok.
+
+        Raises
+        ------
+        VerificationFailed
+        """
+        if not self.ok:
+            raise VerificationFailed(self)
+        return self
+
+    def to_text(self) -> str:
+        """One line a check."""
+        width = max(len(check.name) for check in self.checks)
+        lines = [f"{'ok  ' if check.ok else 'FAIL'}  {check.name:<{width}}  {check.detail}" for check in self.checks]
+        verdict = "FAILED: do not hand it out"
+        if self.ok:
+            verdict = "NOT REFUTED, and without a receipt its rows are not proved" if self.false_alarm else "VERIFIED"
+        claim = [f"The release: {self.headline}. {self.sentence}"] if self.headline else []
+        how = f"false alarms: at most {self.false_alarm:g}" if self.false_alarm else "drawn again by its receipt"
+        return "\n".join([f"{verdict} ({how})", *claim, *lines])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**_SCHEMA, "ok": self.ok, **plain(self), "checks": [plain(check) for check in self.checks]}
+
+    def to_json(self) -> str:
+        """The same as JSON; whatever is not ASCII is escaped."""
+        return json_text(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, saved: Any) -> Verification:
+        """Verification from what `to_dict` gave; checked for form, not for truth.
+
+        Raises
+        ------
+        SourceError
+            If it is not a verification, or contradicts itself.
+        """
+        if not isinstance(saved, dict) or {name: saved.get(name) for name in _SCHEMA} != _SCHEMA:
+            raise SourceError("this is not the JSON that sanitize verify --json printed")
+        try:
+            found = read(cls, {name: value for name, value in saved.items() if name not in {*_SCHEMA, "ok"}})
+        except Misfit as error:
+            raise SourceError(f"the verification is damaged, or another program's: {error}") from None
+        if saved.get("ok") is not found.ok:
+            raise SourceError("the verification's verdict contradicts its checks")
+        return found
+
+    def __str__(self) -> str:
+        return self.to_text()

@@ -1,0 +1,358 @@
+"""Compare a released file with its source and its policy: what it holds, what was drawn, and what was left behind.
+
+The release is made again: designed from its source, or, where a clock may have cut the design off, read and measured on
+it; with a receipt it is drawn again, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sanitize._util.checks import required
+from sanitize._util.outputs import outputs, temporary_place
+from sanitize._util.sealed_text import digest_of
+from sanitize._util.system import n_workers
+from sanitize._util.tolerances import FALSE_ALARM
+from sanitize.auditing.verify._canonical import form_checks, write_canonical
+from sanitize.auditing.verify._papers import check_papers
+from sanitize.auditing.verify._printed import printed_batches, printed_types, stored_type
+from sanitize.auditing.verify._rows import check_rows
+from sanitize.auditing.verify._verification import Check, Verification
+from sanitize.engines.parquet import SecondPass
+from sanitize.errors import BudgetExceeded, InvalidChannel, InvalidParameter, RowOrderLeak
+from sanitize.policy import Policy, designer_of
+from sanitize.release.designer import RecipeDesigner, check_designer, footer_of, refuse_noisy
+from sanitize.release.first_pass import FirstPass, check_row_order
+from sanitize.release.saved import Receipt, SavedRelease, digest_of_source
+from sanitize.tables.columns import as_arrow
+from sanitize.tables.files.csv import CsvSource
+from sanitize.tables.files.open import Target, described, open_source, open_target, written_release
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
+
+    from sanitize.release.designer import Designer, Prepared
+    from sanitize.release.first_pass import RowOrder
+    from sanitize.release.release import Release
+    from sanitize.report import LeakageReport
+    from sanitize.tables.files.description import TableDescription
+    from sanitize.tables.files.open import Among, SourceLike
+    from sanitize.tables.files.source import Source
+
+    File = str | os.PathLike[str]
+
+
+def drawn_again(
+    source: SourceLike,
+    released: Source,
+    sanitizer: Designer | Policy | SavedRelease,
+    receipt: Receipt,
+    rows: RowOrder,
+    others: Sequence[Receipt] = (),
+) -> tuple[LeakageReport | None, list[Check]]:
+    """Draw a release again by the channel and the key of its receipt, and compare the bytes.
+
+    Neither is trusted: the channel is measured on the source against the budget, by code that knows no design;
+    certified classes are designed again, and labels worded, by the code that made the release. The report is that of
+    the channel on the source, where its secrets are known.
+    """
+    again = sanitizer if isinstance(sanitizer, SavedRelease) else _copy_for(source, sanitizer)
+    path = released.root
+    with tempfile.TemporaryDirectory(dir=temporary_place()) as folder, open_source(source, again.numbers) as table:
+        checks = [_receipt_check(receipt, table, rows, others, sanitizer)]
+        first = FirstPass(table, workers=n_workers(None), keeps=rows == "keep")
+        prepared: Prepared[Any]
+        if isinstance(again, SavedRelease):
+            prepared = again.prepare(first, rows, key=receipt.key.key)
+            appended = prepared.report
+            report, standing = appended.held_out, "over its budget on the source"
+            if appended.ok:
+                no_secrets = "the source has no secrets to measure it on"
+                standing = no_secrets if report is None else "within its budget on the source"
+            check = Check("design", appended.ok, f"{appended.saved.mechanism}, as it was saved; {standing}")
+        else:
+            channel, classes = receipt.channel, receipt.classes
+            prepared = again.prepare(first, rows, key=receipt.key.key, channel=channel, classes=classes)
+            report, check = again.report_, design_check(again)
+        checks.append(check)
+        with outputs() as made:
+            place = Target(Path(folder) / path.name, as_folder=path.is_dir())
+            SecondPass(first, prepared).write(made, place, rows)
+        same = f"all {table.n_rows} drawn again by the key of the receipt"
+        if digest_of(place.path) == digest_of(path):
+            return report, [*checks, Check.passed("rows", f"{same}, every byte as it is released")]
+        with open_source(written_release(place.path)) as drawn:
+            fault = _difference(drawn, released)
+        return report, [*checks, *_other_bytes(fault, same, receipt.other_versions)]
+
+
+def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
+    """What designs again: of a policy, after a look at the columns it names."""
+    if isinstance(sanitizer, Policy):
+        with open_source(source) as table:
+            sanitizer.check(table.schema.names)
+        again = designer_of(sanitizer)
+    else:
+        check_designer(sanitizer, "a release is designed again by a policy or an estimator")
+        again = RecipeDesigner(copy.deepcopy(sanitizer.recipe()))
+    refuse_noisy(
+        again,
+        "what verify says of a release would tell of them, and a design again would have other noise; keep the report "
+        "with the digest of the released file",
+    )
+    return again
+
+
+def _receipt_check(
+    receipt: Receipt, table: Source, rows: RowOrder, others: Sequence[Receipt], sanitizer: object
+) -> Check:
+    """Whether a receipt is of this source and order, its key of no other release, and its release in the ledger."""
+    book = None
+    if isinstance(sanitizer, Policy) and sanitizer.ledger is not None:
+        from sanitize.over_time import Ledger
+
+        book = Ledger(sanitizer.ledger)
+    faults = [
+        "" if receipt.source == digest_of_source(table) else "it is of another source, or the source was changed",
+        "" if receipt.rows == rows else f"it is of rows={receipt.rows!r}",
+        "its key is that of another release" if any(receipt.key.key == other.key.key for other in others) else "",
+        "" if book is None or book.has_receipt(receipt.digest) else "the ledger of the policy has no release of it",
+    ]
+    fault = "; ".join(filter(None, faults))
+    good = ["of this source", f"of no other of {len(others)}" if others else "", "in the ledger" if book else ""]
+    return Check("receipt", not fault, fault or ", ".join(filter(None, good)))
+
+
+def _other_bytes(fault: str, same: str, versions: str) -> list[Check]:
+    """What a release in other bytes than those drawn is: other rows, or another form, as other versions may write."""
+    if fault:
+        return [Check.failed("rows", f"{fault} (made with {versions})" if versions else fault)]
+    detail = "the rows stand in other bytes than this library writes, which may carry what no row holds"
+    if versions:
+        detail += f"; it was made with {versions}: write it again with those versions, or release anew"
+    return [Check.passed("rows", same), Check.failed("form", detail)]
+
+
+def _difference(drawn: Source, released: Source) -> str:
+    """How the rows of a file first differ from those drawn; empty when they are the same."""
+    if not drawn.schema.equals(released.schema):
+        return "other columns or types than the release has"
+    if drawn.known_rows != released.known_rows:  # of a CSV file, which would be read for it, neither is known
+        return f"{released.known_rows} rows, and the release has {drawn.known_rows}"
+    rest = [pa.table({}), pa.table({})]
+    walks = [_walk(drawn), _walk(released)]
+    while True:
+        rest = [rows if len(rows) else next(walk, rows) for rows, walk in zip(rest, walks, strict=True)]
+        n_rows = min(map(len, rest))
+        if not n_rows:
+            return "" if not any(map(len, rest)) else f"{'fewer' if len(rest[0]) else 'more'} rows than the release has"
+        ours, theirs = (rows[:n_rows] for rows in rest)
+        if other := [name for name in ours.column_names if not ours[name].equals(theirs[name])]:
+            return f"column {', '.join(map(repr, other))} is not what the key draws"
+        rest = [rows[n_rows:] for rows in rest]
+
+
+def _walk(table: Source) -> Iterator[pa.Table]:
+    """All rows of a table without dictionaries, some at a time."""
+    for file in table.files:
+        for batch in table.batches(file, table.schema.names):
+            columns = {name: as_arrow(column, name) for name, column in batch.items()}
+            coded = {name for name, column in columns.items() if pa.types.is_dictionary(column.type)}
+            rows = pa.table(columns | {name: columns[name].dictionary_decode() for name in coded})
+            if len(rows):
+                yield rows
+
+
+def design_check(again: Designer) -> Check:
+    """What stands behind the channel that the rows are compared with."""
+    mechanism = again.report_.facts.mechanism
+    if again.fitted_release().spec.given is not None:
+        return Check.passed("design", f"{mechanism}, as it was given, within its budget on the source")
+    cut = "; its time limit may have ended the release elsewhere, which a receipt settles" if _limits(again) else ""
+    return Check.passed("design", f"{mechanism}, designed again from the source{cut}")
+
+
+def _limits(sanitizer: Designer) -> list[float]:
+    """Time limits of a sanitizer and its parts."""
+    recipe = sanitizer.recipe()
+    limits = (getattr(one, "time_limit", None) for one in (recipe, *(part for _, part in getattr(recipe, "parts", ()))))
+    return [limit for limit in limits if limit is not None]
+
+
+def verify_file(
+    released: File,
+    source: SourceLike,
+    sanitizer: Designer | Policy | SavedRelease,
+    *,
+    receipt: File | None = None,
+    rows: RowOrder | None = None,
+    against: Sequence[File] = (),
+    statement: File | None = None,
+    rewrite: File | Among | None = None,
+    false_alarm: float = FALSE_ALARM,
+    description: TableDescription | None = None,
+) -> Verification:
+    """Check a released file or folder, Parquet or CSV, against its source and the policy it was released under.
+
+    With the receipt of the release it is proved: its channel is measured on the source against the budget, or, of
+    certified classes, designed again, and the rows are drawn again and every byte compared. That says that the rows
+    were drawn by this key, not how the key was chosen.
+
+    Without one, what is exact is checked: columns, types, the summary, that the file holds nothing but its rows, and
+    that the release can print them; and one test of counts and one of order, which together fail an honest release with
+    probability at most ``false_alarm``. Rows that were not drawn can pass those.
+
+    Parameters
+    ----------
+    released : path
+        File or folder that `release_file` wrote.
+    source : path, table or stream
+        What it was written from, unchanged, as `release_file` takes it.
+    sanitizer : Sanitizer, Policy or SavedRelease
+        What the release was made with; a sanitizer is copied, not fitted in place. A saved release needs a receipt.
+    receipt : path, optional
+        What the release wrote to be drawn again by; by default what the policy names.
+    rows : {"shuffle", "keep"}, optional
+        How the rows were released; by default what the policy says, and "shuffle" for a sanitizer.
+    against : sequence of path
+        Receipts of other releases, whose keys must be other keys.
+    statement : path, optional
+        In-toto statement that ``sanitize report --dossier`` wrote: the files it names must be those beside it, and the
+        report and the metadata among them must say of this release what is true.
+    rewrite : path, optional
+        File or folder to write the rows of the release to in their canonical form, whatever else it holds.
+    false_alarm : float
+    description : TableDescription, optional
+        How the source is read, as `release_file` takes it; by default what the policy says.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    SourceError, ColumnError
+        If a file cannot be read or does not fit the policy.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import SubsetMerging
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
+    >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
+    >>> (folder / "private").mkdir()
+    >>> files, receipt = (folder / "released.parquet", folder / "raw.parquet"), folder / "private" / "receipt"
+    >>> report = sz.release_file(files[1], files[0], sanitizer, receipt=receipt)
+    >>> found = sz.verify_file(*files, sanitizer, receipt=receipt)
+    >>> found.ok, [check.name for check in found.checks]
+    (True, ['receipt', 'design', 'rows'])
+    >>> [check.name for check in sz.verify_file(*files, sanitizer).checks]
+    ['design', 'columns', 'rows', 'summary', 'form', 'possible', 'counts', 'order']
+    """
+    required("false_alarm", false_alarm, "lie between 0 and 1", lambda given: 0 < given < 1)
+    policy = sanitizer if isinstance(sanitizer, Policy) else None
+    named = described(source, (policy.description if policy else None) if description is None else description)
+    kept_order: RowOrder = (policy.rows if policy else "shuffle") if rows is None else rows
+    check_row_order(kept_order)
+    if isinstance(sanitizer, SavedRelease) and (receipt is None or statement is not None):
+        raise InvalidParameter(
+            "what a saved release printed is drawn again by its receipt, and has no statement: give receipt=, and no "
+            "statement="
+        )
+    receipt = policy.receipt if receipt is None and policy is not None else receipt
+    if against and receipt is None:
+        raise InvalidParameter("receipts of other releases are compared with the receipt of this one; give it, too")
+    with contextlib.ExitStack() as stack:
+        written, table = (
+            stack.enter_context(open_source(written_release(released))),
+            stack.enter_context(open_source(named)),
+        )
+        if rewrite is not None:
+            place, opened = open_target(rewrite, released, force=False)
+            assert isinstance(place, Target)
+            write_canonical(written, place.path, stack.enter_context(opened))
+        chance = false_alarm if receipt is None else 0.0
+        try:
+            if receipt is None:
+                assert not isinstance(sanitizer, SavedRelease)
+                report: LeakageReport | None
+                report, checks = _without_drawing(written, table, sanitizer, kept_order, false_alarm)
+            else:
+                others = [Receipt.read(other) for other in against]
+                report, checks = drawn_again(table, written, sanitizer, Receipt.read(receipt), kept_order, others)
+        except (BudgetExceeded, RowOrderLeak, InvalidChannel) as error:
+            checks = [Check.failed("design", str(error))]
+            words = _words(error.report) if isinstance(error, BudgetExceeded) else {}
+        else:
+            words = {} if report is None else _words(report)
+            if statement is not None and report is not None:
+                checks += check_papers(Path(statement), written.root, report, policy)
+        return Verification(tuple(checks), chance, **words, digest=digest_of(written.root))
+
+
+def _without_drawing(
+    written: Source, source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder, false_alarm: float
+) -> tuple[LeakageReport, list[Check]]:
+    """The report of the release, designed again, and the checks that need no receipt."""
+    again = _copy_for(source, sanitizer)
+    with open_source(source, again.numbers) as table:
+        recipe, first = again.recipe(), FirstPass(table, workers=n_workers(None))
+        release, counted = recipe.fit(recipe.for_files(is_priced=False), first, rows)
+        release.kept_by(again)
+        pa.default_memory_pool().release_unused()  # Arrow keeps what reading took
+        n_rows = f"{written.n_rows} released, {table.n_rows} in the source"
+        checks = [
+            design_check(again),
+            _columns(table, written, release),
+            Check("rows", ok=table.n_rows == written.n_rows, detail=n_rows),
+            *form_checks(written, json.loads(footer_of(again.report_, rows))),
+        ]
+        if release.classes is not None:
+            with open_source(written_release(written.root), again.numbers) as typed:
+                strange = [
+                    column.name
+                    for batch in printed_batches(table, typed, release)
+                    for column in release.classes.columns
+                    if not column.may_print(as_arrow(batch[column.name], column.name))
+                ]
+            # How often a model prints what it can print is not known.
+            fault = f"column {strange[0]!r} holds values that its model cannot print" if strange else ""
+            good = "only what the model can print; rows of a model cannot be told from one another"
+            checks.append(Check("support", not fault, fault or good))
+        elif all(check.ok for check in checks if check.name in ("columns", "rows")):
+            checks += check_rows(table, written, release, counted, rows, false_alarm)
+    return again.report_, checks
+
+
+def _words(report: LeakageReport) -> dict[str, Any]:
+    """What a report claims, in the words of its headline."""
+    claim = report._document("internal", n_symbols=0)["verdict"]
+    return {name: claim[name] for name in ("state", "headline", "sentence")}
+
+
+def _columns(table: Source, written: Source, release: Release) -> Check:
+    """Whether the released columns are those the release prints, with their types."""
+    wanted = printed_types(table.schema, release)
+    is_csv = isinstance(written, CsvSource)
+    there = {field.name: wanted.get(field.name) if is_csv else field.type for field in written.schema}
+    if len(there) < len(written.schema.names):
+        return Check.failed("columns", "a released column is there twice")
+    extra, absent = sorted(set(there) - set(wanted)), sorted(set(wanted) - set(there))
+    if extra or absent:
+        faults = [f"{', '.join(map(repr, extra))} should not be there"] if extra else []
+        faults += [f"{', '.join(map(repr, absent))} should be"] if absent else []
+        return Check.failed("columns", "; ".join(faults))
+    other = next((name for name in wanted if not is_csv and there[name] != stored_type(wanted[name])), None)
+    if other is not None:
+        return Check.failed("columns", f"{other!r} has the type {there[other]}, and {wanted[other]} was to be released")
+    return Check.passed("columns", f"{', '.join(map(repr, wanted))} and no other")

@@ -1,0 +1,405 @@
+"""Ordered symbols and integer codes, for one column or a tuple of columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sanitize._util.declared import Count, Declared, plain, read, require
+from sanitize._util.limits import DENSE_CELLS
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.tables.columns import (
+    UNSEEN,
+    ArrowColumn,
+    as_arrow,
+    check_type,
+    column_of,
+    concat_values,
+    factorize,
+    look_up,
+    python_values,
+    sort_values,
+)
+from sanitize.tables.keys import (
+    Combined,
+    Positions,
+    answer_of_each,
+    distinct_rows,
+    distinct_table,
+    occurring,
+    spread,
+)
+
+__all__ = [
+    "Alphabet",
+]
+
+# A missing value where symbols are texts.
+MISSING_TEXT = "(missing)"
+
+
+class Alphabet:
+    """Symbols of one column, or of a tuple of columns released together, in ascending order.
+
+    Missing is one symbol, written None, and comes last in its column. Instances are frozen; a symbol's code
+    is its position.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The columns whose values, taken together, are the symbols.
+    symbols : sequence
+        Distinct symbols in any order: plain values for one column, tuples for several; None is missing.
+
+    Examples
+    --------
+    >>> letters = Alphabet(("grade",), ["b", None, "a"])
+    >>> len(letters), letters.symbols
+    (3, ('a', 'b', None))
+    >>> letters.encode({"grade": ["a", "z", None]})
+    array([ 0, -1,  2], dtype=int32)
+    """
+
+    columns: tuple[str, ...]
+    codes: NDArray[np.int32]
+
+    def __init__(self, columns: Sequence[str], symbols: Sequence[Any]) -> None:
+        columns = (columns,) if isinstance(columns, str) else tuple(columns)
+        rows = [(symbol,) for symbol in symbols] if len(columns) == 1 else list(symbols)
+        table = {name: [row[j] for row in rows] for j, name in enumerate(columns)}
+        found = Alphabet.from_table(table, columns)
+        if len(found) != len(rows):
+            raise InvalidParameter(f"symbols must be distinct: {len(rows)} given, {len(found)} differ")
+        self._set(columns, found.levels, found.codes)
+
+    def _set(self, columns: tuple[str, ...], levels: tuple[pa.Array, ...], codes: NDArray[np.int32]) -> None:
+        codes.flags.writeable = False
+        vars(self).update(columns=columns, levels=levels, codes=codes)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Alphabet is frozen; build another instead of setting {name!r}")
+
+    @classmethod
+    def _of(cls, columns: tuple[str, ...], levels: tuple[pa.Array, ...], codes: NDArray[np.int32]) -> Alphabet:
+        """Build from parts that are already sorted and distinct."""
+        made = cls.__new__(cls)
+        made._set(columns, levels, codes)
+        return made
+
+    @classmethod
+    def from_table(
+        cls, table: Mapping[str, Any], columns: Sequence[str], orders: Mapping[str, pa.Array] | None = None
+    ) -> Alphabet:
+        """Alphabet of the symbols that occur in a table.
+
+        Parameters
+        ----------
+        table : mapping of column name to values
+            Arrow arrays, pandas or polars columns, NumPy arrays or lists.
+        columns : sequence of str
+            The columns that make up a symbol.
+        orders : mapping of column name to Arrow array, optional
+            Every value a column may have, in the order its symbols should have (labels of bins, say);
+            ascending order of the values that occur otherwise.
+        """
+        if not columns:
+            raise ColumnError("an alphabet needs at least one column")
+        if len(set(columns)) < len(columns):
+            raise ColumnError("a column is listed twice; list each column once")
+        levels, codes = [], []
+        found = distinct_table(columns_of(table, columns))
+        for name in columns:
+            values, column_codes = factorize(found[name], name)
+            if orders is not None and name in orders:
+                level = orders[name]
+                rank = look_up(values, level)
+                if (rank == UNSEEN).any():
+                    raise ColumnError(f"column {name!r} holds a value outside its declared order", name)
+            else:
+                level, order = sort_values(values)
+                rank = np.argsort(order).astype(np.int32)
+            levels.append(level)
+            codes.append(np.append(rank, np.int32(len(level)))[column_codes])  # the last serves MISSING
+            _same_length(codes[0], codes[-1], name)
+        return cls._of_rows(columns, levels, np.stack(codes, axis=1))[0]
+
+    @classmethod
+    def _of_rows(
+        cls, columns: Sequence[str], levels: Sequence[pa.Array], rows: NDArray[np.int32]
+    ) -> tuple[Alphabet, NDArray[np.int32]]:
+        """Alphabet of the rows of codes that occur, and the position of each row among its symbols."""
+        distinct, places = distinct_rows(rows, [len(level) + 1 for level in levels])
+        return cls._of(tuple(columns), tuple(levels), distinct), places
+
+    @classmethod
+    def of_size(cls, column: str, n: int) -> Alphabet:
+        """Alphabet of the integers 0 to n - 1, for distributions that come without a table."""
+        return cls._of((column,), (pa.array(np.arange(n)),), np.arange(n, dtype=np.int32)[:, None])
+
+    @classmethod
+    def of_labels(cls, column: str, labels: Sequence[str]) -> Alphabet:
+        """Alphabet of texts in the order given; a label met before gets its position added."""
+        return cls.of_n_labels(column, len(labels), lambda: labels)
+
+    @classmethod
+    def of_n_labels(cls, column: str, n: int, labels: Callable[[], Sequence[str]]) -> Alphabet:
+        """Alphabet of n texts that are asked for when they are first needed; otherwise like `of_labels`."""
+        made = cls.__new__(cls)
+        codes = np.arange(n, dtype=np.int32)[:, None]
+        codes.flags.writeable = False
+        vars(made).update(columns=(column,), codes=codes, _labels=labels)
+        return made
+
+    @cached_property
+    def levels(self) -> tuple[pa.Array, ...]:
+        """Values of each column, without missing; a code points to one, and the last code is missing."""
+        seen: Counter[str] = Counter()
+        names: list[str] = []
+        for label in vars(self)["_labels"]():
+            seen[label] += 1  # numbered among equal ones: a number among all would tell of all
+            names.append(label if seen[label] == 1 else f"{label} #{seen[label]}")
+        vars(self)["_labels"] = lambda: names  # what they were made from may go
+        return (pa.array(names, pa.string()),)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Alphabet):
+            return NotImplemented
+        return (
+            self.columns == other.columns
+            and np.array_equal(self.codes, other.codes)
+            and all(a.equals(b) for a, b in zip(self.levels, other.levels, strict=True))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.columns, self.codes.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"Alphabet({' x '.join(self.columns)}, {len(self)} symbols)"
+
+    @cached_property
+    def _steps(self) -> tuple[NDArray[np.int64], ...]:
+        """Sorted keys (code of the columns so far, code of the next column) that occur, one array a column."""
+        steps = []
+        prefix = np.zeros(len(self), np.int64)
+        for level, code in zip(self.levels, self.codes.T, strict=True):
+            keys, prefix = np.unique(prefix * (len(level) + 1) + code, return_inverse=True)
+            steps.append(keys)
+        return tuple(steps)
+
+    def encode(self, table: Mapping[str, Any]) -> NDArray[np.int32]:
+        """Code of each row of a table, shape (n_rows,); -1 where the symbol is not in the alphabet."""
+        rows = rows_of(table, self.columns)
+        if isinstance(rows, Combined):
+            return spread(self._encode(rows.table(np.arange(rows.n))), rows.numbers)
+        return self._encode(rows)
+
+    def _encode(self, table: Mapping[str, ArrowColumn]) -> NDArray[np.int32]:
+        prefix: NDArray[np.int64] | None = None
+        n_prefixes = 1
+        for name, level, keys in zip(self.columns, self.levels, self._steps, strict=True):
+            values, codes = factorize(table[name], name)
+            column = np.append(look_up(values, level), np.int32(len(level)))[codes]  # the last serves MISSING
+            prefix = np.zeros(len(column), np.int64) if prefix is None else prefix
+            _same_length(prefix, column, name)
+            size = len(level) + 1
+            wanted = prefix * size + column
+            wanted[(prefix < 0) | (column == UNSEEN)] = -1
+            prefix = Positions(keys, n_prefixes * size).of(wanted)
+            n_prefixes = len(keys)
+        assert prefix is not None
+        return prefix.astype(np.int32)
+
+    def decode(self, codes: NDArray[np.integer[Any]]) -> dict[str, pa.DictionaryArray]:
+        """Columns of the symbols with these codes, as dictionary arrays that hold only values in use."""
+        found = occurring(codes, len(self))
+        columns = {}
+        for name, level, column in zip(self.columns, self.levels, self.codes.T, strict=True):
+            used = np.zeros(len(level) + 1, bool)
+            used[column[found]] = True
+            missing = bool(used[-1])
+            kept = np.flatnonzero(used[:-1])
+            if "_labels" in vars(self):  # whose own order is that in which groups were formed
+                kept = kept[np.asarray(pc.sort_indices(level.take(pa.array(kept))))]
+            renumber = np.zeros(len(level) + 1, np.int32)
+            renumber[kept] = np.arange(len(kept), dtype=np.int32)
+            places = pa.array(renumber[column], mask=column == len(level) if missing else None)
+            indices = answer_of_each(places, codes)
+            columns[name] = pa.DictionaryArray.from_arrays(indices, level.take(pa.array(kept)), safe=False)
+        return columns
+
+    @cached_property
+    def symbols(self) -> tuple[Any, ...]:
+        """The symbols as Python values: plain for one column, tuples for several; None is missing."""
+        found = []
+        for name, level, places in zip(self.columns, self.levels, self.codes.T, strict=True):
+            values = [*python_values(level, name), None]
+            found.append([values[place] for place in places])
+        return tuple(found[0]) if len(found) == 1 else tuple(zip(*found, strict=True))
+
+    def label(self, code: int) -> str:
+        """Symbol as text for a report; missing reads ``(missing)``."""
+        symbol = self.symbols[code]
+        parts = symbol if len(self.columns) > 1 else (symbol,)
+        return " | ".join(MISSING_TEXT if part is None else str(part) for part in parts)
+
+    def take(self, codes: NDArray[np.integer[Any]]) -> Alphabet:
+        """Alphabet of some of the symbols; ``codes`` ascending."""
+        return Alphabet._of(self.columns, self.levels, np.ascontiguousarray(self.codes[codes]))
+
+    def alike(self, columns: Sequence[str]) -> NDArray[np.bool_]:
+        """Sets of two or more symbols that are alike in some of these columns, each once, shape (n_sets, n).
+
+        Raises
+        ------
+        ColumnError
+            If one is not a column of the symbols.
+        InvalidParameter
+            If the sets are too many to hold.
+
+        Examples
+        --------
+        >>> letters = Alphabet(("class", "sex"), [("1st", "f"), ("1st", "m"), ("2nd", "f")])
+        >>> letters.alike(["class"]).tolist()
+        [[True, True, False]]
+        >>> letters.alike(["class", "sex"]).tolist()
+        [[True, True, False], [True, False, True]]
+        """
+        for name in columns:
+            if name not in self.columns:
+                raise ColumnError(f"known column {name!r} is not public; choose among {', '.join(self.columns)}", name)
+        places = [self.columns.index(name) for name in dict.fromkeys(columns)]
+        found: dict[bytes, NDArray[np.bool_]] = {}
+        for part in chain.from_iterable(combinations(places, size + 1) for size in range(len(places))):
+            value = np.unique(self.codes[:, part], axis=0, return_inverse=True)[1].ravel()
+            for number in np.flatnonzero(np.bincount(value) > 1).tolist():
+                found[(value == number).tobytes()] = value == number
+            if len(found) * len(self) > DENSE_CELLS:
+                raise InvalidParameter(
+                    f"there are more than {DENSE_CELLS // len(self):,} cases of what may be known of a row: name fewer "
+                    f"of {', '.join(columns)}, or cut their values into bins"
+                )
+        return np.array([*found.values()], np.bool_).reshape(len(found), len(self))
+
+    def union(self, other: Alphabet) -> tuple[Alphabet, NDArray[np.int32], NDArray[np.int32]]:
+        """Alphabet of both, and where the symbols of each now stand."""
+        if self.columns != other.columns:
+            raise ColumnError(f"alphabets of {self.columns} and {other.columns} cannot be joined")
+        levels, codes = [], []
+        for j, name in enumerate(self.columns):
+            a, b = self.levels[j], other.levels[j]
+            fresh = b.filter(pa.array(look_up(b, a) == UNSEEN))
+            values = concat_values(a, fresh, name)
+            # Without fresh values the order stays as it is, which keeps declared orders.
+            level, order = sort_values(values) if len(fresh) else (values, np.arange(len(values)))
+            here = np.append(np.argsort(order)[: len(a)], len(level))[self.codes[:, j]]
+            there = np.append(look_up(b, level), len(level))[other.codes[:, j]]
+            levels.append(level)
+            codes.append(np.concatenate([here, there]).astype(np.int32))
+        joined, positions = Alphabet._of_rows(self.columns, levels, np.stack(codes, axis=1))
+        return joined, positions[: len(self)], positions[len(self) :]
+
+    def form(self) -> AlphabetForm:
+        """What JSON can hold of it; levels travel as Arrow IPC, so no type loses precision."""
+        return AlphabetForm(self.columns, self.levels, self.codes.tolist())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return plain(self.form())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        made = read(AlphabetForm, state).alphabet()
+        self._set(made.columns, made.levels, made.codes)
+
+
+class AlphabetForm(Declared, frozen=True, eq=False):
+    """An alphabet as anybody may have written it."""
+
+    columns: tuple[str, ...]
+    levels: tuple[pa.Array, ...]
+    codes: list[list[Count]]
+
+    def __post_init__(self) -> None:
+        require(
+            0 < len(self.columns) == len(set(self.columns)) == len(self.levels), "must be named, each once", "columns"
+        )
+        require(all(len(row) == len(self.columns) for row in self.codes), "must be of all columns", "codes")
+
+    def alphabet(self) -> Alphabet:
+        """The alphabet.
+
+        Raises
+        ------
+        ValueError
+            If its symbols are such as no table could have given: repeated, or out of order.
+        """
+        codes = np.array(self.codes, np.int32).reshape(-1, len(self.columns))
+        for name, level, column in zip(self.columns, self.levels, codes.T, strict=True):
+            check_type(level.type, name)
+            if level.null_count or len(level.unique()) < len(level):
+                raise InvalidParameter("the values of an alphabet must be distinct")
+            if column.min(initial=0) < 0 or column.max(initial=0) > len(level):
+                raise InvalidParameter("an alphabet names values that it does not hold")
+        in_order = np.array_equal(np.lexsort(codes.T[::-1]), np.arange(len(codes)))
+        if not in_order or not np.diff(codes, axis=0).any(axis=1).all():
+            raise InvalidParameter("the symbols of an alphabet must be distinct and in order")
+        return Alphabet._of(self.columns, self.levels, codes)
+
+
+def place_of(alphabet: Alphabet, text: str) -> int:
+    """Code of the symbol of one column that a text stands for, read by the column's type; -1 for none, or for two."""
+    level = alphabet.levels[0]
+    found = [len(level)] if text == MISSING_TEXT else []
+    with suppress(pa.ArrowException, ValueError):
+        found += look_up(pa.array([text], pa.string()).cast(level.type), level).tolist()
+    places = np.flatnonzero(np.isin(alphabet.codes[:, 0], found))
+    return int(places[0]) if len(places) == 1 else -1
+
+
+def columns_of(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, ArrowColumn]:
+    """Some columns of whatever table, as Arrow's."""
+    return {name: as_arrow(column_of(table, name), name) for name in names}
+
+
+def rows_of(table: Mapping[str, Any], names: Sequence[str]) -> Combined | dict[str, ArrowColumn]:
+    """Rows of some columns as numbers of combinations, or as they are where these are too many."""
+    columns = columns_of(table, names)
+    return Combined.of(columns) or columns
+
+
+def group_label(alphabet: Alphabet, members: Sequence[int] | NDArray[np.intp], size: int) -> str:
+    """Readable name of so many merged symbols: the symbol itself, or the first three members in braces."""
+    name = ", ".join(alphabet.label(x) for x in members[:3])
+    if size > 3:
+        name += f", +{size - 3} more"
+    return name if size == 1 else "{" + name + "}"
+
+
+def group_alphabet(public: Alphabet, labels: NDArray[np.intp]) -> Alphabet:
+    """Alphabet of merged symbols, named when they are first needed."""
+    n_groups = int(labels.max()) + 1
+
+    def names() -> list[str]:
+        members: list[list[int]] = [[] for _ in range(n_groups)]
+        for x, group in enumerate(labels):
+            if len(members[group]) < 3:
+                members[group].append(x)
+        sizes = np.bincount(labels)
+        return [group_label(public, shown, size) for shown, size in zip(members, sizes.tolist(), strict=True)]
+
+    return Alphabet.of_n_labels("+".join(public.columns), n_groups, names)
+
+
+def _same_length(first: NDArray[Any], other: NDArray[Any], name: str) -> None:
+    if len(first) != len(other):
+        raise ColumnError(f"column {name!r} has {len(other)} rows, the columns before it {len(first)}", name)

@@ -1,0 +1,225 @@
+"""Numeric columns as intervals or points of a grid, and intervals printed as values again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sanitize._util.checks import Mask, Vector, doubles, required, whole_number
+from sanitize._util.declared import Declared, Finite, require
+from sanitize._util.limits import BLOCK_ROWS
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.tables.columns import ArrowColumn, as_arrow, masked, value_type
+from sanitize.tables.keys import edges_passed
+
+_Drawn: TypeAlias = "Callable[[NDArray[np.integer[Any]], NDArray[np.uint32]], NDArray[Any]]"
+
+_SIGNED, _UNSIGNED = np.iinfo(np.int64), np.iinfo(np.uint64)
+# Symbols that a column may be cut into: refused before memory is taken for them.
+_MOST_SYMBOLS = 1 << 20
+
+
+class LearnedEdges(list[Any]):
+    """Edges that were taken from the rows: that somebody wrote them down in between does not make them declared."""
+
+
+class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
+    """Intervals of one numeric column: [e0, e1), [e1, e2), ..., the last one closed.
+
+    Parameters
+    ----------
+    column : str
+    edges : tuple of float
+        At least two, ascending. Values outside are clipped into the end intervals.
+    learned : bool
+        The edges are rounded quantiles of the data, which they then tell something about.
+    whole : bool
+        The column holds integers, so integers are drawn inside an interval.
+    """
+
+    column: str
+    edges: tuple[Finite, ...]
+    learned: bool
+    whole: bool
+    # Whether released intervals are printed by name, also where others print a value drawn inside.
+    prints_labels: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        require(len(self.edges) > 1 and _ascend(self.edges), "must be two numbers or more, ascending", "edges")
+
+    @classmethod
+    def declared(cls, column: str, edges: Sequence[float], dtype: pa.DataType) -> Bins:
+        """Bins from edges that somebody chose without looking at the rows, or from `LearnedEdges`."""
+        error = InvalidParameter(f"bins of {column!r} must be two or more finite numbers in ascending order")
+        given = doubles(edges, error)
+        if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
+            raise error
+        _check_numeric(column, dtype)
+        is_learned = isinstance(edges, LearnedEdges)
+        return cls(column, tuple(given.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))
+
+    @property
+    def order(self) -> pa.Array | None:
+        """All symbols in their order, where they are known before any row is."""
+        return self.labels
+
+    @property
+    def labels(self) -> pa.Array:
+        """Names of the intervals in ascending order."""
+        names = [f"[{a}, {b})" for a, b in pairwise(self.edge_names())]
+        return pa.array([*names[:-1], f"{names[-1][:-1]}]"], pa.string())
+
+    def edge_names(self) -> list[str]:
+        """Edges as labels have them."""
+        return [f"{x:.0f}" if x.is_integer() and abs(x) < 1e15 else repr(x) for x in map(float, self.edges)]
+
+    def assign(self, values: ArrowColumn) -> tuple[pa.DictionaryArray, int]:
+        """Interval of each row, missing where the value is, and how many rows were clipped."""
+        _check_numeric(self.column, values.type)
+        numbers = as_numbers(values)
+        return self._placed(numbers, np.isnan(numbers))
+
+    def _placed(self, numbers: NDArray[Any], missing: Mask) -> tuple[pa.DictionaryArray, int]:
+        """Interval of each number in the type of the edges, and how many of those that are there were clipped."""
+        edges = np.array(self.edges, numbers.dtype)
+        is_outside = (numbers < edges[0]) | (numbers > edges[-1])
+        codes = edges_passed(edges[1:-1], numbers).astype(np.int32)
+        places = pa.DictionaryArray.from_arrays(masked(codes, missing), self.labels)
+        return places, int(np.count_nonzero(is_outside & ~missing))
+
+    def draw(self, labels: pa.DictionaryArray, words: NDArray[np.uint32]) -> pa.Array:
+        """A value inside each row's interval, uniform and independent of the row's own value."""
+        place = pc.index_in(labels.dictionary, value_set=self.labels).to_numpy(zero_copy_only=False)
+        missing = labels.indices.is_null().to_numpy(zero_copy_only=False)
+        indices = labels.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        codes = place if len(place) else np.zeros(1, np.intp)  # of no label, where all rows are missing
+        drawn = self._drawing()
+        found = [
+            drawn(codes.take(indices[start : start + BLOCK_ROWS]), words[start : start + BLOCK_ROWS])
+            for start in range(0, max(len(indices), 1), BLOCK_ROWS)
+        ]
+        return masked(np.concatenate(found), missing)
+
+    def _drawing(self) -> _Drawn:
+        """Numbers of intervals' codes and words, uniform inside each interval.
+
+        Whole ones are ⌊word * size / 2**32⌋ above the least one of each interval, exactly.
+        """
+        if not self.whole:
+            low, width = np.array(self.edges[:-1]), np.diff(self.edges)
+            return lambda codes, words: low.take(codes) + words / 2.0**32 * width.take(codes)
+        least, largest = self.whole_range
+        begins = [min(max(math.ceil(edge), least), largest) for edge in self.edges[:-1]]
+        ends = [*(min(math.ceil(edge), largest + 1) for edge in self.edges[1:-1]), largest + 1]
+        sizes = [max(end - begin, 1) for begin, end in zip(begins, ends, strict=True)]
+        upper, lower = (np.array(half, np.uint64) for half in zip(*(divmod(n, 1 << 32) for n in sizes), strict=True))
+        # Sums wrap around, so that one type serves negative numbers and those above the signed ones.
+        begin = np.array([begin % (1 << 64) for begin in begins], np.uint64)
+
+        def drawn(codes: NDArray[np.integer[Any]], words: NDArray[np.uint32]) -> NDArray[Any]:
+            wide = words.astype(np.uint64)
+            above = wide * upper.take(codes) + (wide * lower.take(codes) >> np.uint64(32))
+            return (begin.take(codes) + above).view(np.uint64 if largest > _SIGNED.max else np.int64)
+
+        return drawn
+
+    @property
+    def whole_range(self) -> tuple[int, int]:
+        """Least and largest whole number that is drawn: those between the ends that 64 bits can hold.
+
+        Only a range without negative numbers takes the unsigned ones. 2**63, the double next to the largest signed
+        integer, stands for that integer.
+        """
+        least, largest = math.ceil(self.edges[0]), math.floor(self.edges[-1])
+        most = _SIGNED.max if least < 0 or largest <= _SIGNED.max + 1 else _UNSIGNED.max
+        return max(min(least, most), _SIGNED.min), max(min(largest, most), _SIGNED.min)
+
+
+class Grid(Bins, frozen=True, tag="grid"):
+    """Nearest point of a declared grid, for values clipped to declared bounds."""
+
+    values: tuple[Finite, ...]
+    prints_labels: ClassVar[bool] = True  # the points themselves
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(len(self.values) == len(self.edges) - 1 and _ascend(self.values), "must be one in each bin", "values")
+        inside = (a <= x <= b for x, (a, b) in zip(self.values, pairwise(self.edges), strict=True))
+        require(all(inside), "must be one in each bin", "values")
+        require(not self.learned and not (self.whole and any(x % 1 for x in self.values)))
+
+    @classmethod
+    def declared_on(
+        cls, column: str, bounds: Sequence[float], step: float | None, points: int, values: ArrowColumn
+    ) -> Grid:
+        """Grid of a column from its bounds and a step, or from the number of points."""
+        try:
+            low, high = (float(bound) for bound in bounds)
+        except (TypeError, ValueError, OverflowError):
+            raise InvalidParameter(f"bounds of {column!r} must be a pair (low, high), got {bounds!r}") from None
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise InvalidParameter(f"bounds of {column!r} must be finite with low < high, got {bounds!r}")
+        whole = Bins.declared(column, (low, high), values.type).whole  # refuses what is not numeric
+        if step is None:
+            step = (high - low) / (whole_number("points", points, 2) - 1)
+            step = math.ceil(step - 1e-9) if whole else step
+        legal = "be > 0 and at most high - low"
+        step = required(f"step of {column!r}", step, legal, lambda given: 0 < given <= high - low)
+        if whole and not (low.is_integer() and step.is_integer()):
+            raise InvalidParameter(
+                f"{column!r} holds integers: its lower bound and step must be whole, got {low}, {step}"
+            )
+        if (high - low) / step >= _MOST_SYMBOLS:
+            raise InvalidParameter(f"step of {column!r} must leave at most {_MOST_SYMBOLS} points, got {step}")
+        n = math.floor((high - low) / step + 1e-9) + 1
+        grid = low + step * np.arange(n) + 0.0
+        middles = (grid[:-1] + grid[1:]) / 2
+        return cls(column, (low, *middles.tolist(), high), learned=False, whole=whole, values=tuple(grid.tolist()))
+
+    @property
+    def labels(self) -> Any:
+        """The grid itself: its points are the symbols."""
+        return as_arrow(np.array(self.values, dtype=np.int64 if self.whole else np.float64), self.column)
+
+    def assign(self, values: ArrowColumn) -> Any:
+        """Nearest grid point of each row, and how many rows were clipped."""
+        if not np.isfinite(as_numbers(values)).all():
+            raise ColumnError(
+                f"column {self.column!r} has missing, NaN or infinite values, which no noise can hide; "
+                "impute or drop them first",
+                self.column,
+            )
+        return super().assign(values)
+
+
+def _ascend(numbers: tuple[float, ...]) -> bool:
+    return all(a < b for a, b in pairwise(numbers))
+
+
+def as_numbers(values: ArrowColumn) -> Vector:
+    """Numeric Arrow column as float64, NaN where missing."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def is_numeric(dtype: pa.DataType) -> bool:
+    """Whether a column can be binned: integers, floats and decimals, but not booleans or dates."""
+    dtype = value_type(dtype)
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
+
+
+def _check_numeric(column: str, dtype: pa.DataType) -> None:
+    if not is_numeric(dtype):
+        raise ColumnError(
+            f"column {column!r} is {dtype}, not numeric, so it cannot be binned at numbers; leave it out of bins "
+            "(dates take 'month', 'year' or dates as edges)",
+            column,
+        )

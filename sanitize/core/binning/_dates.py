@@ -1,0 +1,191 @@
+"""Dates and times as intervals, or as the calendar units they lie in; both are released as labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._util.checks import Mask, is_number, is_whole
+from sanitize._util.declared import require
+from sanitize.core.binning._bins import Bins, LearnedEdges
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.tables.columns import value_type
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.tables.columns import ArrowColumn
+
+# Calendar units, as so many of NumPy's.
+_UNITS = {"day": ("D", 1), "month": ("M", 1), "quarter": ("M", 3), "year": ("Y", 1), "decade": ("Y", 10)}
+# Calendar units, the finest first.
+Step = Literal["day", "month", "quarter", "year", "decade"]
+STEPS: tuple[Step, ...] = get_args(Step)
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+DAY = 86_400
+
+
+class DateBins(Bins, frozen=True, tag="dates"):
+    """Intervals of a column of dates, or its calendar units: printed by name, so that no made-up date is released.
+
+    Parameters
+    ----------
+    column : str
+    edges : tuple of float
+        Whole seconds since 1970, ascending, as the edges of `Bins`; none where there is a step.
+    learned, whole : bool
+        As of `Bins`; dates are whole.
+    step : {"day", "month", "quarter", "year", "decade"}, optional
+    """
+
+    step: Step | None
+    prints_labels: ClassVar[bool] = True  # a date drawn inside an interval would look like somebody's
+
+    def __post_init__(self) -> None:
+        if self.step is not None:
+            require(self.whole and not self.edges and not self.learned, "has no edges of its own", "step")
+            return
+        super().__post_init__()
+        # The years that a double of seconds and Python's calendar both hold.
+        is_whole = self.whole and all(abs(edge) < 1e15 and edge % 1 == 0 for edge in self.edges)
+        require(is_whole, "must be whole seconds", "edges")
+
+    @classmethod
+    def by_step(cls, column: str, step: str, values: ArrowColumn) -> DateBins:
+        """Bins of one calendar unit each, which need no edges."""
+        if step not in STEPS:
+            listed = ", ".join(map(repr, STEPS))
+            raise InvalidParameter(f"bins of {column!r} must be edges, or one of {listed}")
+        as_seconds(values[:0], column)  # refuses what holds no dates
+        return cls(column, (), learned=False, whole=True, step=step)
+
+    @classmethod
+    def declared(cls, column: str, edges: Sequence[Any], dtype: pa.DataType) -> DateBins:
+        """Bins from dates, times, or text in ISO 8601 that somebody chose without looking at the rows, or did not."""
+        found = date_edges(f"bins of {column!r}", edges)
+        as_seconds(pa.array([], value_type(dtype)), column)
+        return cls(column, found, learned=isinstance(edges, LearnedEdges), whole=True, step=None)
+
+    def starts(self, seconds: NDArray[np.int64], least: int) -> list[int]:
+        """Seconds at which the units of the step begin that hold so many of some seconds, and at which they end."""
+        unit, n = _UNITS[str(self.step)]
+        units, rows = np.unique(seconds.astype("M8[s]").astype(f"M8[{unit}]").astype(np.int64) // n, return_counts=True)
+        ends = np.unique(units[rows >= least, None] + [0, 1]) * n
+        return ends.astype(f"M8[{unit}]").astype("M8[s]").astype(np.int64).tolist()
+
+    @property
+    def order(self) -> pa.Array | None:
+        """Names of the intervals in ascending order; None for calendar units, whose names have the order of time."""
+        return None if self.step is not None else self.labels
+
+    def edge_names(self) -> list[str]:
+        with_time = any(edge % DAY for edge in self.edges)
+        texts = [str(np.datetime64(int(edge), "s")) for edge in self.edges]
+        return [text.replace("T", " ") if with_time else text.partition("T")[0] for text in texts]
+
+    def assign(self, values: ArrowColumn) -> tuple[pa.DictionaryArray, int]:
+        """Interval or calendar unit of each row, missing where the date is, and how many rows were clipped."""
+        if self.step is not None:
+            return by_step(values, self.step, self.column), 0
+        return self._placed(*as_seconds(values, self.column))
+
+
+def date_edges(name: str, edges: Sequence[Any]) -> tuple[float, ...]:
+    """Whole seconds since 1970 of dates, times, or text in ISO 8601 in ascending order.
+
+    Raises
+    ------
+    InvalidParameter
+        It says that ``name`` must be such edges.
+    """
+    seconds = [second_of(str(edge)) for edge in edges]
+    found = tuple(float(second) for second in seconds if second is not None)
+    if len(found) < max(2, len(seconds)) or any(a >= b for a, b in pairwise(found)):
+        listed = ", ".join(map(repr, STEPS))
+        raise InvalidParameter(
+            f"{name} must be two or more dates in ascending order, for example 1950-01-01 and 1970-01-01, or one of "
+            f"{listed}"
+        )
+    return found
+
+
+def is_of_dates(spec: Any) -> bool:
+    """Whether what somebody gave as bins of a column speaks of dates: a calendar unit, or edges that are no numbers."""
+    if isinstance(spec, str):
+        return True
+    if is_whole(spec) or not isinstance(spec, (Sequence, np.ndarray)):
+        return False
+    return len(spec) > 0 and not any(is_number(edge) for edge in spec)
+
+
+def holds_dates(dtype: pa.DataType) -> bool:
+    """Whether a column holds dates, with or without a time of day."""
+    dtype = value_type(dtype)
+    return bool(pa.types.is_date(dtype) or pa.types.is_timestamp(dtype))
+
+
+def as_seconds(values: ArrowColumn, column: str) -> tuple[NDArray[np.int64], Mask]:
+    """Whole seconds since 1970 of each row, rounded down, and which rows are missing (0 there); zoned times in UTC.
+
+    Text is read as ISO 8601, as CSV files have it.
+
+    Raises
+    ------
+    ColumnError
+        If the column holds no dates.
+    """
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        try:
+            values = values.cast(pa.timestamp("us"))
+        except pa.ArrowInvalid:  # which quotes the text
+            raise _no_dates(column, "holds text that is no date as in 2001-12-31 (ISO 8601)") from None
+    if not holds_dates(values.type):
+        raise _no_dates(column, f"is {values.type}")
+    missing = values.is_null().to_numpy(zero_copy_only=False)
+    if pa.types.is_date32(values.type):
+        return _whole(values.cast(pa.int32())) * DAY, missing
+    unit = 10**3 if pa.types.is_date64(values.type) else _PER_SECOND[values.type.unit]
+    return _whole(values) // unit, missing
+
+
+def _whole(values: ArrowColumn) -> NDArray[np.int64]:
+    return np.asarray(values.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False), np.int64)
+
+
+def _no_dates(column: str, what: str) -> ColumnError:
+    return ColumnError(
+        f"column {column!r} {what}, so it cannot be cut into calendar units or at dates; leave it out of bins", column
+    )
+
+
+def by_step(values: ArrowColumn, step: str, column: str) -> pa.DictionaryArray:
+    """The calendar unit of each row by its name, which sorts in the order of time: 2001, 2001-Q4, 2001-12, 2001-12-31.
+
+    A decade is called by its first year, as in 2000s; missing values stay missing.
+    """
+    seconds, missing = as_seconds(values, column)
+    unit, n = _UNITS[step]
+    keys = seconds.astype("M8[s]").astype(f"M8[{unit}]").astype(np.int64) // n
+    found, codes = np.unique(keys[~missing], return_inverse=True)
+    indices = np.zeros(len(keys), np.int32)
+    indices[~missing] = codes
+    starts = map(str, (found * n).astype(f"M8[{unit}]"))
+    if step == "quarter":
+        names = [f"{start[:-3]}-Q{key % 4 + 1}" for start, key in zip(starts, found, strict=True)]
+    else:
+        names = [f"{start}s" if step == "decade" else start for start in starts]
+    return pa.DictionaryArray.from_arrays(pa.array(indices, mask=missing), pa.array(names, pa.string()))
+
+
+def second_of(text: str) -> int | None:
+    """Seconds since 1970 of a date or time in ISO 8601; None where the text is neither."""
+    try:
+        return int(pa.array([text]).cast(pa.timestamp("s")).cast(pa.int64())[0].as_py())
+    except pa.ArrowInvalid:
+        return None

@@ -1,0 +1,76 @@
+"""Values of a column joined under names that somebody chose, as rare diagnoses under "other"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._util.declared import require
+from sanitize.core.alphabet import MISSING_TEXT
+from sanitize.core.binning._bins import Bins, Grid
+from sanitize.core.binning._dates import DateBins
+from sanitize.errors import InvalidParameter
+from sanitize.tables.columns import ArrowColumn, factorize, python_values
+
+
+class Joined(Bins, frozen=True, tag="joined"):
+    """Values that stand under the name of a group; all others stay, and the symbols are texts.
+
+    Parameters
+    ----------
+    column : str
+    edges, learned, whole
+        As of `Bins`; a join has no edges.
+    groups : dict of str to tuple of str
+        Values of each group as texts; ``(missing)`` stands for a missing one.
+    """
+
+    groups: dict[str, tuple[str, ...]]
+    prints_labels: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require(not self.edges and not self.learned and not self.whole, "has no edges", "edges")
+        members = [value for values in self.groups.values() for value in values]
+        require(bool(members) and len(set(members)) == len(members), "must name values, each once", "groups")
+
+    @classmethod
+    def of_groups(cls, column: str, groups: Mapping[Any, Sequence[Any]]) -> Joined:
+        """Groups that somebody wrote down."""
+        lists = {str(name): values for name, values in groups.items() if not isinstance(values, str)}
+        members = [_text(value) for values in lists.values() for value in values]
+        if len(lists) < len(groups) or not members or len(set(members)) < len(members):
+            raise InvalidParameter(
+                f"the join of {column!r} must list values under new names, each value once, as in "
+                'join = {"other": ["A", "B"]}'
+            )
+        joined = {name: tuple(map(_text, values)) for name, values in lists.items()}
+        return cls(column, (), learned=False, whole=False, groups=joined)
+
+    @property
+    def order(self) -> None:
+        """None: the values that are not joined are those of the rows."""
+        return
+
+    def assign(self, values: ArrowColumn) -> tuple[pa.DictionaryArray, int]:
+        """Name of the group, or the value as text, of each row; no row is clipped."""
+        found, codes = factorize(values, self.column)
+        name_of = {value: name for name, members in self.groups.items() for value in members}
+        texts = [name_of.get(_text(value), _text(value)) for value in python_values(found, self.column)]
+        texts.append(name_of.get(MISSING_TEXT, ""))  # the last serves missing values
+        names = list(dict.fromkeys(texts))
+        places = np.array([names.index(text) for text in texts], np.int32)[codes]
+        missing = None if MISSING_TEXT in name_of else pa.array(codes < 0).to_numpy(zero_copy_only=False)
+        return pa.DictionaryArray.from_arrays(pa.array(places, mask=missing), pa.array(names, pa.string())), 0
+
+
+# What a saved release may have; other bins are somebody's own.
+AnyBins = Bins | Grid | DateBins | Joined
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:.0f}"
+    return str(value).lower() if isinstance(value, bool) else str(value)

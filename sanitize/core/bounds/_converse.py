@@ -1,0 +1,212 @@
+"""From a bound on an averaged lift back to the extreme lifts, given the share of the extreme letter.
+
+The printed converses hold [ZDS Prop. 4, 6]. Those for the max-lift are improved here: what one letter has above
+its mean, the others must have below theirs, and a lift never exceeds 1/P_S(s).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from sanitize._util.checks import number
+from sanitize._util.limits import LARGEST_EXPONENT
+from sanitize._util.tolerances import ROOT, SMALLEST_POSITIVE
+from sanitize.core.bounds._lift import Bound, excess
+
+
+def max_lift_from_l1(bound: float, share: float) -> Bound:
+    """ℓ1-lift <= bound implies Λ <= min(1/P, 1 + bound/(2P)) [ZDS Prop. 4.1, sharpened].
+
+    Printed: 1 + bound/P, true and loose: only half of the ℓ1-lift lies above 1.
+
+    Parameters
+    ----------
+    bound : float
+        Largest ℓ1-lift, >= 0.
+    share : float
+        P = P_S(s) of the letter with the largest lift, in (0, 1]; the least entry of P_S is always safe.
+
+    Returns
+    -------
+    Bound
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter is outside its range.
+
+    Examples
+    --------
+    >>> max_lift_from_l1(0.25, 0.25)
+    Bound(tight=1.5, printed=2.0, side='upper')
+    """
+    bound, share = number("bound", bound, 0, math.inf), _share(share)
+    return Bound(min(1 / share, 1 + bound / (2 * share)), 1 + bound / share)
+
+
+def max_lift_from_chi2(bound: float, share: float) -> Bound:
+    """χ²-lift <= bound implies Λ <= min(1/P, 1 + √(bound (1-P)/P)) [ZDS Prop. 4.2, sharpened].
+
+    Printed: 1 + √(bound/P), true and loose.
+
+    Parameters
+    ----------
+    bound : float
+        Largest χ²-lift, >= 0.
+    share : float
+        P = P_S(s) of the letter with the largest lift, in (0, 1]; the least entry of P_S is always safe.
+
+    Examples
+    --------
+    >>> max_lift_from_chi2(0.25, 0.5)
+    Bound(tight=1.5, printed=1.7071067811865475, side='upper')
+    """
+    bound, share = number("bound", bound, 0, math.inf), _share(share)
+    printed = 1 + math.sqrt(bound / share)
+    if share == 1:
+        return Bound(1.0, printed)
+    return Bound(min(1 / share, 1 + math.sqrt(bound * (1 - share) / share)), printed)
+
+
+def max_lift_from_alpha(bound: float, share: float, alpha: float) -> Bound:
+    """α-lift <= bound implies Λ <= x, P x**α + (1-P)((1-Px)/(1-P))**α = bound**α [ZDS Prop. 4.3, sharpened].
+
+    Printed: bound P**(-1/α), true and loose.
+
+    Parameters
+    ----------
+    bound : float
+        Largest α-lift, >= 1.
+    share : float
+        P = P_S(s) of the letter with the largest lift, in (0, 1]; the least entry of P_S is always safe.
+    alpha : float
+        Order, at least 1; at 1 every α-lift is 1 and only Λ <= 1/P is left.
+
+    Examples
+    --------
+    >>> bound = max_lift_from_alpha(1.25, 0.5, 2)
+    >>> round(bound.tight, 6), round(bound.printed, 6)
+    (1.75, 1.767767)
+    """
+    bound, share = number("bound", bound, 1, math.inf), _share(share)
+    alpha = number("alpha", alpha, 1, math.inf)
+    if math.isinf(alpha):
+        return Bound(min(1 / share, bound), bound)
+    printed, cap = bound * share ** (-1 / alpha), -math.log(share)
+    if share == 1 or alpha == 1 or cap * (alpha - 1) <= alpha * math.log(bound):
+        return Bound(1 / share, printed)
+    order, rest = alpha - 1, math.log1p(-share)
+
+    def above(t: float) -> float:
+        # The α-lift of the two-letter distribution with lifts e**t and (1 - P e**t)/(1 - P), as a logarithm over α - 1.
+        other = math.log(-math.expm1(t - cap)) - rest if t < cap else -math.inf
+        mean = share * excess(t, alpha) + (1 - share) * excess(other, alpha)
+        return math.log1p(order * mean) / order - alpha / order * math.log(bound)
+
+    if alpha * cap > LARGEST_EXPONENT:
+
+        def far_above(t: float) -> float:
+            """log(P e**(αt) + (1-P)((1 - P e**t)/(1-P))**α) beyond that of the bound, for powers beyond a double."""
+            other = alpha * (math.log(-math.expm1(t - cap)) - rest) if t < cap else -math.inf
+            return float(np.logaddexp(math.log(share) + alpha * t, rest + other)) - alpha * math.log(bound)
+
+        return Bound(math.exp(_root(far_above, cap)), printed)
+    return Bound(math.exp(_root(above, cap)), printed)
+
+
+def min_lift_from_l1_inverse(bound: float, share: float) -> Bound:
+    """ℓ1-lift-inverse <= bound implies Ψ >= P/(bound + P) [ZDS Prop. 6.1], as printed.
+
+    Approached when a letter of vanishing share takes up the rest.
+
+    Parameters
+    ----------
+    bound : float
+        Largest ℓ1-lift-inverse, >= 0.
+    share : float
+        P = P_S(s) of the letter with the least lift, in (0, 1]; the least entry of P_S is always safe.
+
+    Examples
+    --------
+    >>> min_lift_from_l1_inverse(0.25, 0.25)
+    Bound(tight=0.5, printed=0.5, side='lower')
+    """
+    bound, share = number("bound", bound, 0, math.inf), _share(share)
+    printed = share / (bound + share)
+    return Bound(1.0 if share == 1 else printed, printed, "lower")
+
+
+def min_lift_from_chi2_inverse(bound: float, share: float) -> Bound:
+    """χ²-lift-inverse <= bound implies Ψ >= √P/(√bound + √P) [ZDS Prop. 6.2], as printed.
+
+    Approached when a letter of vanishing share takes up the rest.
+
+    Parameters
+    ----------
+    bound : float
+        Largest χ²-lift-inverse, >= 0.
+    share : float
+        P = P_S(s) of the letter with the least lift, in (0, 1]; the least entry of P_S is always safe.
+
+    Examples
+    --------
+    >>> min_lift_from_chi2_inverse(0.25, 0.25)
+    Bound(tight=0.5, printed=0.5, side='lower')
+    """
+    bound, share = number("bound", bound, 0, math.inf), _share(share)
+    printed = 1 / (1 + math.sqrt(bound / share))
+    return Bound(1.0 if share == 1 else printed, printed, "lower")
+
+
+def min_lift_from_alpha_inverse(bound: float, share: float, alpha: float) -> Bound:
+    """α-lift-inverse <= bound implies Ψ >= x, P x**-α + (1-P)((1-P)/(1-Px))**α = bound**α [ZDS Prop. 6.3, sharpened].
+
+    Printed: P**(1/α)/bound, true and loose.
+
+    Parameters
+    ----------
+    bound : float
+        Largest α-lift-inverse, >= 1.
+    share : float
+        P = P_S(s) of the letter with the least lift, in (0, 1]; the least entry of P_S is always safe.
+    alpha : float
+        Order, at least 1.
+
+    Examples
+    --------
+    >>> bound = min_lift_from_alpha_inverse(1.25, 0.5, 2)
+    >>> round(bound.tight, 6), round(bound.printed, 6), bound.verdict
+    (0.620204, 0.565685, 'loose')
+    """
+    bound, share = number("bound", bound, 1, math.inf), _share(share)
+    alpha = number("alpha", alpha, 1, math.inf)
+    if math.isinf(alpha):
+        return Bound(1.0 if share == 1 else 1 / bound, 1 / bound, "lower")
+    printed = share ** (1 / alpha) / bound
+    if share == 1 or bound == 1 or math.isinf(bound):
+        return Bound(1.0 if share == 1 or bound == 1 else 0.0, printed, "lower")
+    target, log_share, rest = alpha * math.log(bound), math.log(share), math.log1p(-share)
+
+    def above(t: float) -> float:
+        other = math.log(-math.expm1(log_share - t)) - rest
+        return float(np.logaddexp(log_share + alpha * t, rest - alpha * other)) - target
+
+    return Bound(math.exp(-_root(above, math.log(bound) - log_share / alpha)), printed, "lower")
+
+
+def _root(above: Callable[[float], float], high: float) -> float:
+    """Where an increasing function crosses 0 between 0 and ``high``."""
+    from scipy.optimize import brentq
+
+    if above(high) <= 0:
+        return high
+    # The roots are logarithms of lifts: absolute precision is what counts.
+    return float(brentq(above, 0.0, high, xtol=1e-18, rtol=ROOT, maxiter=1000)) if above(0.0) < 0 else 0.0
+
+
+def _share(share: float) -> float:
+    value = number("share", share, 0, 1)
+    return value if value > 0 else number("share", value, SMALLEST_POSITIVE, 1)

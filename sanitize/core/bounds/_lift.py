@@ -1,0 +1,345 @@
+"""What a lift budget implies: the supremum of every measure, by its name and beside the bound that [ZDS] prints.
+
+Let a = e**-lower, b = e**upper. The lifts of one symbol lie in [a, b] and average to 1 under P_S (those of one
+s average to 1 under P_Y), so the largest mean of f(l) is the concave envelope of f on [a, b], taken at 1: a
+distribution on two lifts. It is reached, hence every bound here is a supremum over all priors and channels.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from sanitize._util.checks import exp, expm1, number
+from sanitize._util.limits import LARGEST_EXPONENT
+from sanitize._util.tolerances import SAME
+from sanitize.core.budgets import LDPBudget, LiftBudget, MeanBudget, loosest
+
+if TYPE_CHECKING:
+    from sanitize.core.budgets import Budget
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound that cannot be improved, and the one in print.
+
+    Attributes
+    ----------
+    tight : float
+        Supremum (infimum for a lower bound) over all distributions that meet the premise.
+    printed : float
+        The bound as published.
+    side : {"upper", "lower"}
+        Whether the measure stays below or above.
+    """
+
+    tight: float
+    printed: float
+    side: Literal["upper", "lower"] = "upper"
+
+    @property
+    def verdict(self) -> Literal["tight", "loose", "false"]:
+        """What the printed bound is for these numbers; ``false`` when some distribution breaks it."""
+        if self.tight == self.printed or math.isclose(self.tight, self.printed, rel_tol=SAME):
+            return "tight"
+        holds = self.printed > self.tight if self.side == "upper" else self.printed < self.tight
+        return "loose" if holds else "false"
+
+
+@dataclass(frozen=True)
+class TwoPoint:
+    """The distribution on the lifts a and b with mean 1: weights p on b and q on a, and the products pb and qa."""
+
+    p: float
+    q: float
+    pb: float
+    qa: float
+
+    @classmethod
+    def of(cls, lower: float, upper: float) -> TwoPoint:
+        """From bounds that are not both 0; scaled by 1/b, so that nothing overflows or cancels."""
+        width = -math.expm1(-(lower + upper))
+        pb = -math.expm1(-lower) / width
+        q = -math.expm1(-upper) / width
+        return cls(pb * math.exp(-upper), q, pb, q * math.exp(-lower))
+
+
+def mutual_information_bound(lower: float, upper: float) -> Bound:
+    """I(S;Y) <= p b log b + (1-p) a log a, p = (1-a)/(b-a), in nats [ZDS Prop. 1.1, corrected].
+
+    Printed: upper, true and loose.
+
+    Parameters
+    ----------
+    lower, upper : float
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
+
+    Returns
+    -------
+    Bound
+
+    Raises
+    ------
+    InvalidParameter
+        If a bound is negative or not a number.
+
+    Examples
+    --------
+    >>> bound = mutual_information_bound(1.5, 0.5)
+    >>> round(bound.tight, 4), bound.printed, bound.verdict
+    (0.2969, 0.5, 'loose')
+    """
+    lower, upper = _nats(lower, upper)
+    return Bound(_information(lower, upper, 1.0), upper)
+
+
+def total_variation_bound(lower: float, upper: float) -> Bound:
+    """T(S;Y) <= (b-1)(1-a)/(b-a) [ZDS Prop. 1.2, corrected].
+
+    Printed: (b-1)/2, false when a + b < 2.
+
+    Parameters
+    ----------
+    lower, upper : float
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
+
+    Examples
+    --------
+    >>> import math
+    >>> bound = total_variation_bound(math.log(2), math.log(1.25))
+    >>> round(bound.tight, 4), round(bound.printed, 4), bound.verdict
+    (0.1667, 0.125, 'false')
+    """
+    lower, upper = _nats(lower, upper)
+    return Bound(_deviation(lower, upper), expm1(upper) / 2)
+
+
+def chi2_bound(lower: float, upper: float) -> Bound:
+    """χ²(S;Y) and every χ²-lift are at most (b-1)(1-a) [ZDS Prop. 1.2, 3.2, corrected].
+
+    Printed: (b-1)**2, false when a + b < 2.
+
+    Parameters
+    ----------
+    lower, upper : float
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
+
+    Examples
+    --------
+    >>> import math
+    >>> bound = chi2_bound(math.log(2), math.log(1.25))
+    >>> round(bound.tight, 4), round(bound.printed, 4), bound.verdict
+    (0.125, 0.0625, 'false')
+    """
+    lower, upper = _nats(lower, upper)
+    tight = 0.0 if min(lower, upper) == 0 else expm1(upper) * -math.expm1(-lower)
+    return Bound(tight, expm1(upper) * expm1(upper))
+
+
+def l1_lift_bound(lower: float, upper: float) -> Bound:
+    """Every ℓ1-lift is at most 2(b-1)(1-a)/(b-a) [ZDS Prop. 3.1, corrected].
+
+    Printed: b-1, false when a + b < 2.
+
+    Parameters
+    ----------
+    lower, upper : float
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
+
+    Examples
+    --------
+    >>> import math
+    >>> bound = l1_lift_bound(math.log(2), math.log(1.25))
+    >>> round(bound.tight, 4), round(bound.printed, 4), bound.verdict
+    (0.3333, 0.25, 'false')
+    """
+    lower, upper = _nats(lower, upper)
+    return Bound(2 * _deviation(lower, upper), expm1(upper))
+
+
+def alpha_lift_bound(lower: float, upper: float, alpha: float) -> Bound:
+    """Every α-lift is at most (p b**α + (1-p) a**α)**(1/α) [ZDS Prop. 3.3, sharpened].
+
+    Printed: b, true and loose.
+
+    Parameters
+    ----------
+    lower, upper : float
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
+    alpha : float
+        Order, at least 1; inf gives the max-lift.
+
+    Examples
+    --------
+    >>> bound = alpha_lift_bound(1.5, 0.5, 2)
+    >>> round(bound.tight, 4), round(bound.printed, 4), bound.verdict
+    (1.2264, 1.6487, 'loose')
+    """
+    lower, upper = _nats(lower, upper)
+    alpha = number("alpha", alpha, 1, math.inf)
+    share = 1.0 if math.isinf(alpha) else (alpha - 1) / alpha
+    return Bound(exp(share * _information(lower, upper, alpha)) if share else 1.0, exp(upper))
+
+
+def sibson_bound(lower: float, upper: float, alpha: float) -> Bound:
+    """Sibson I_α(S;Y) <= log(p b**α + (1-p) a**α)/(α-1), in nats [ZDS Prop. 1.3, sharpened].
+
+    Printed: upper α/(α-1), true and loose. At α = 1 this is the bound on I(S;Y), at inf it is ``upper``, the
+    bound on maximal leakage.
+
+    Parameters
+    ----------
+    lower, upper : float
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
+    alpha : float
+        Order, at least 1; inf gives the bound on maximal leakage.
+
+    Examples
+    --------
+    >>> bound = sibson_bound(1.5, 0.5, 2)
+    >>> round(bound.tight, 4), bound.printed, bound.verdict
+    (0.4081, 1.0, 'loose')
+    """
+    lower, upper = _nats(lower, upper)
+    alpha = number("alpha", alpha, 1, math.inf)
+    printed = upper if math.isinf(alpha) or upper == 0 else math.inf if alpha == 1 else upper * alpha / (alpha - 1)
+    return Bound(_information(lower, upper, alpha), printed)
+
+
+def arimoto_bound(lower: float, upper: float, alpha: float) -> Bound:
+    """Arimoto I_α(S;Y) <= log(p b**α + (1-p) a**α)/(α-1), in nats [ZDS Prop. 1.3, sharpened].
+
+    The same number as Sibson's: the two agree for a uniform S, and E_Y[l(s, Y)**α] obeys the bound for every s,
+    so no weighting of s exceeds it.
+
+    Parameters
+    ----------
+    lower, upper : float
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
+    alpha : float
+        Order, at least 1; inf gives the bound on maximal leakage.
+
+    Examples
+    --------
+    >>> arimoto_bound(1.5, 0.5, 2) == sibson_bound(1.5, 0.5, 2)
+    True
+    """
+    return sibson_bound(lower, upper, alpha)
+
+
+def ldp_bound(lower: float, upper: float) -> Bound:
+    """(lower, upper)-ALIP implies (lower + upper)-LDP of S, in nats [ZDS Prop. 1.4], as printed.
+
+    Parameters
+    ----------
+    lower, upper : float
+        (lower, upper)-ALIP in nats: -lower <= log l(s, y) <= upper; each >= 0, inf for no bound.
+
+    Examples
+    --------
+    >>> ldp_bound(1.5, 0.5)
+    Bound(tight=2.0, printed=2.0, side='upper')
+    """
+    lower, upper = _nats(lower, upper)
+    # A lift cannot leave 1 on one side only.
+    return Bound(0.0 if min(lower, upper) == 0 else lower + upper, lower + upper)
+
+
+def _nats(lower: float, upper: float) -> tuple[float, float]:
+    return number("lower", lower, 0, math.inf), number("upper", upper, 0, math.inf)
+
+
+def _deviation(lower: float, upper: float) -> float:
+    """Half of the largest E|l - 1|: p(b - 1)."""
+    if min(lower, upper) == 0:
+        return 0.0
+    return TwoPoint.of(lower, upper).pb * -math.expm1(-upper)
+
+
+def _information(lower: float, upper: float, alpha: float) -> float:
+    """Logarithm of E[l**α]/(α-1) of the two-point distribution, E[l log l] at α = 1."""
+    if min(lower, upper) == 0:
+        return 0.0
+    if math.isinf(alpha) or math.isinf(upper):
+        return upper
+    distribution, order = TwoPoint.of(lower, upper), alpha - 1
+    if alpha * upper <= LARGEST_EXPONENT:
+        mean = distribution.p * excess(upper, alpha) + distribution.q * excess(-lower, alpha)
+    elif order * upper <= LARGEST_EXPONENT:
+        mean = distribution.pb * _growth(upper, order) + (
+            distribution.qa * _growth(-lower, order) if distribution.qa else 0.0
+        )
+    else:
+        low = math.log(distribution.qa) - order * lower if distribution.qa else -math.inf
+        return float(np.logaddexp(math.log(distribution.pb) + order * upper, low)) / order
+    return math.log1p(order * mean) / order if order else mean
+
+
+def _growth(t: float, order: float) -> float:
+    """(e**(order t) - 1)/order, t at order 0."""
+    return math.expm1(order * t) / order if order else t
+
+
+def excess(t: float, alpha: float) -> float:
+    """(e**(αt) - 1 - α(e**t - 1))/(α-1), its limit at α = 1; what l = e**t adds beyond a linear function of l.
+
+    About α t**2/2 for small t, where the closed form would lose every digit; all its terms are >= 0 for t >= 0.
+    """
+    if abs(alpha * t) < 1:
+        coefficient, term, k = alpha, t * t / 2, 2
+        total = coefficient * term
+        while abs(coefficient * term) > 1e-18 * total:
+            k += 1
+            coefficient, term = alpha * (1 + coefficient), term * t / k
+            total += coefficient * term
+        return total
+    value = math.exp(t)
+    return (value * _growth(t, alpha - 1) if value else 0.0) - math.expm1(t)
+
+
+def implied_bounds(budget: Budget | None) -> dict[str, float]:
+    """Largest value of each measure that a budget allows, by measure name, in the measure's unit.
+
+    Parameters
+    ----------
+    budget : Budget or None
+        Bounds are known for `LiftBudget` and `LDPBudget`; a budget on a mean bounds what it is named for, and other
+        budgets give an empty mapping.
+
+    Returns
+    -------
+    dict of str to float
+        ``min_log_lift`` is a lower limit, all others are upper limits.
+
+    Examples
+    --------
+    >>> from sanitize.core.budgets import LiftBudget
+    >>> bounds = implied_bounds(LiftBudget(lower=1.5, upper=0.5))
+    >>> round(bounds["chi2_divergence"], 4), round(bounds["mutual_information"], 4)
+    (0.504, 0.2969)
+    """
+    budget = loosest(budget)
+    if isinstance(budget, LDPBudget):
+        return {"ldp_sensitive": budget.eps, "max_log_lift": budget.eps, "min_log_lift": -budget.eps}
+    if isinstance(budget, MeanBudget):
+        return {budget.measure: budget.upper}
+    if not isinstance(budget, LiftBudget):
+        return {}
+    lower, upper = budget.lower, budget.upper
+    limits = {"max_log_lift": upper, "min_log_lift": -lower, "ldp_sensitive": lower + upper}
+    if math.isinf(upper):
+        return limits
+    chi2, order_2 = chi2_bound(lower, upper).tight, sibson_bound(lower, upper, 2).tight
+    return limits | {
+        "maximal_leakage": upper,
+        "mutual_information": mutual_information_bound(lower, upper).tight,
+        "total_variation": total_variation_bound(lower, upper).tight,
+        "chi2_divergence": chi2,
+        "chi2_lift": chi2,
+        "l1_lift": l1_lift_bound(lower, upper).tight,
+        "sibson_2": order_2,
+        "arimoto_2": order_2,
+    }

@@ -1,0 +1,51 @@
+"""Between pointwise maximal leakage, the max-lift, and pointwise maximal cost, the inverse of the min-lift."""
+
+from __future__ import annotations
+
+import math
+
+from sanitize._util.checks import number
+from sanitize._util.tolerances import SMALLEST_POSITIVE
+
+
+def min_lift_from_max_lift(bound: float, share: float) -> float:
+    """Least lift of a secret where no lift exceeds a bound b: max(0, (1 - b (1 - P)) / P), in times.
+
+    Lifts have the mean 1 under P_S, and those of the others take up b (1 - P) at most; with equality where all of them
+    are at b. So ε-PML, b = e^ε, is a bound on pointwise maximal cost as well, while b < 1 / (1 - P) [Saeidian].
+
+    Parameters
+    ----------
+    bound : float
+        b >= 1, the largest lift of any secret.
+    share : float
+        P = P_S(s) of the secret, in (0, 1]; the least entry of P_S is always safe.
+
+    Examples
+    --------
+    >>> min_lift_from_max_lift(1.5, 0.5), round(min_lift_from_max_lift(1.2, 0.25), 4), min_lift_from_max_lift(3.0, 0.5)
+    (0.5, 0.4, 0.0)
+    """
+    bound, share = number("bound", bound, 1, math.inf), number("share", share, SMALLEST_POSITIVE, 1)
+    return 1.0 if share == 1 else max(0.0, (1 - bound * (1 - share)) / share)
+
+
+def max_lift_from_min_lift(bound: float, share: float) -> float:
+    """Largest lift of a secret where no lift is below a bound a: (1 - a (1 - P)) / P, in times.
+
+    ε-PMC is a = e^-ε. With equality where the lifts of all others are at a, and 1 / P for a = 0.
+
+    Parameters
+    ----------
+    bound : float
+        a from 0 to 1, the least lift of any secret.
+    share : float
+        P = P_S(s) of the secret, in (0, 1]; the least entry of P_S is always safe.
+
+    Examples
+    --------
+    >>> max_lift_from_min_lift(0.5, 0.5), max_lift_from_min_lift(0.0, 0.25)
+    (1.5, 4.0)
+    """
+    bound, share = number("bound", bound, 0, 1), number("share", share, SMALLEST_POSITIVE, 1)
+    return (1 - bound * (1 - share)) / share

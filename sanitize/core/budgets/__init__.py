@@ -1,0 +1,62 @@
+"""What each released symbol may leak, as frozen values.
+
+A budget looks at the lifts of one symbol and the prior, nothing else, so the same budget drives a mechanism
+and judges its result. ``excess > 0`` holds exactly where a symbol leaks too much; differences up to 1e-12
+(rounding of doubles) count as met.
+"""
+
+from __future__ import annotations
+
+from sanitize.core.budgets._budgets import AlphaLiftBudget, Budget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
+from sanitize.core.budgets._budgets import AveragedBudget as AveragedBudget
+from sanitize.core.budgets._budgets import above as above
+from sanitize.core.budgets._budgets import by_value as by_value
+from sanitize.core.budgets._budgets import ends as ends
+from sanitize.core.budgets._budgets import forgiven as forgiven
+from sanitize.core.budgets._budgets import furthest as furthest
+from sanitize.core.budgets._budgets import limit_rows as limit_rows
+from sanitize.core.budgets._budgets import limited as limited
+from sanitize.core.budgets._budgets import limits_for as limits_for
+from sanitize.core.budgets._budgets import limits_seen as limits_seen
+from sanitize.core.budgets._budgets import loosest as loosest
+from sanitize.core.budgets._budgets import tightest as tightest
+from sanitize.core.budgets._capacity import (
+    CapacityBudget,
+    CVaRLiftBudget,
+    MaximalLeakageBudget,
+    MutualInformationBudget,
+    PMLEnvelopeBudget,
+    TotalVariationBudget,
+)
+from sanitize.core.budgets._capacity import ChannelBudget as ChannelBudget
+from sanitize.core.budgets._capacity import MeanBudget as MeanBudget
+from sanitize.core.budgets._conditional import ReferredBudget as ReferredBudget
+from sanitize.core.budgets._conditional import conditional_budget as conditional_budget
+from sanitize.core.budgets._plain import BUDGETS as BUDGETS
+from sanitize.core.budgets._plain import SYMBOL_BUDGETS as SYMBOL_BUDGETS
+from sanitize.core.budgets._plain import as_budget as as_budget
+from sanitize.core.budgets._plain import as_capacity_budget as as_capacity_budget
+from sanitize.core.budgets._plain import bounds_of as bounds_of
+from sanitize.core.budgets._plain import budget_from_dict as budget_from_dict
+from sanitize.core.budgets._plain import budget_to_dict as budget_to_dict
+from sanitize.core.budgets._plain import budget_words as budget_words
+from sanitize.core.budgets._plain import check_kind as check_kind
+from sanitize.core.budgets._plain import nameless as nameless
+from sanitize.core.budgets._plain import nats_of as nats_of
+from sanitize.core.budgets._plain import scaled_budget as scaled_budget
+from sanitize.core.lifts import logs as logs
+
+__all__ = [
+    "AlphaLiftBudget",
+    "Budget",
+    "CVaRLiftBudget",
+    "CapacityBudget",
+    "Chi2LiftBudget",
+    "L1LiftBudget",
+    "LDPBudget",
+    "LiftBudget",
+    "MaximalLeakageBudget",
+    "MutualInformationBudget",
+    "PMLEnvelopeBudget",
+    "TotalVariationBudget",
+]

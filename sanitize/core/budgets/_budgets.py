@@ -1,0 +1,542 @@
+"""Budgets on what each released symbol tells, one class for each leakage; all are functions of its lifts.
+
+Differences up to 1e-12 (rounding of doubles) count as met.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard, TypeVar, overload, runtime_checkable
+
+import numpy as np
+
+from sanitize._util.checks import exp, is_number, is_whole, non_negative, number, probability
+from sanitize._util.formatting import box, figure, percent
+from sanitize._util.tolerances import BUDGET
+from sanitize.core.alphabet import MISSING_TEXT, place_of
+from sanitize.core.lifts import alpha_of, chi2_of, inverse, l1_of, lift, logs
+from sanitize.errors import InvalidBudget, InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from sanitize.core.alphabet import Alphabet
+    from sanitize.core.joint import JointDistribution
+
+    # A limit in times for every sensitive value, or one for each by its text.
+    _Times = float | dict[str, float]
+    # Limits in nats: one for all, or an array of shape (n_s,).
+    _Limits = float | NDArray[np.float64]
+
+_B = TypeVar("_B")
+
+
+# In place of a sensitive value: all that have no limit of their own.
+OTHERS = "*"
+
+
+@runtime_checkable
+class Budget(Protocol):
+    """What one released symbol may leak about S.
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])
+    >>> isinstance(LDPBudget(0.5), Budget), LDPBudget(0.5).excess(joint).round(4)
+    (True, array([0.1931, 0.5986]))
+    """
+
+    def excess(self, released: JointDistribution) -> NDArray[np.float64]:
+        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
+
+    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
+
+    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Risk ω of each column of lifts, shape (k,): the order in which mechanisms treat symbols."""
+
+
+class OfLifts(ABC):
+    """Budgets that are functions of the lifts of one symbol."""
+
+    def excess(self, released: JointDistribution) -> NDArray[np.float64]:
+        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
+        return self.excess_of(lift(released), released.p_s)
+
+    @abstractmethod
+    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
+
+
+class _LiftBased(OfLifts):
+    """Those that are made of numbers alone."""
+
+    def __post_init__(self) -> None:
+        """Check the bounds, and make plain numbers of NumPy's and of fractions, which print as they were written."""
+        with checking(type(self).__name__):
+            for name, value in list(vars(self).items()):
+                non_negative(name, value)
+                object.__setattr__(self, name, int(value) if is_whole(value) else float(value))
+
+
+@contextlib.contextmanager
+def checking(owner: str) -> Iterator[None]:
+    """Turn errors about a bound into errors of the budget that has it."""
+    try:
+        yield
+    except InvalidParameter as error:
+        raise InvalidBudget(f"{owner}: {error}") from None
+
+
+def _in_times(name: str, value: object, low: float, high: float) -> _Times:
+    """One limit, or one for each sensitive value that is named, by its text."""
+
+    def checked(given: object) -> float:
+        limit = number(name, given, low, high)
+        return int(limit) if is_whole(given) else limit
+
+    if isinstance(value, Mapping):
+        texts = {MISSING_TEXT if key is None else str(key): limit for key, limit in value.items()}
+        if not 0 < len(texts) == len(value):
+            raise InvalidBudget(f'LiftBudget: {name} must name sensitive values, each once, or "*", all others')
+        value = texts
+    with checking("LiftBudget"):
+        limits: _Times = per_value(checked, value)
+    return limits
+
+
+def forgiven(over: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Leakage above a budget, without what is rounding: that is no excess."""
+    return np.where(over <= BUDGET, np.minimum(over, 0.0), over)
+
+
+def above(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
+    """How far values lie above a bound, where an infinite bound is never exceeded, not even by an infinite value."""
+    return np.full_like(value, -np.inf) if math.isinf(bound) else value - bound
+
+
+def _expm1(nats: float) -> float:
+    """e**nats - 1; a finite bound stays finite, so that an infinite leakage still exceeds it."""
+    # Beyond this no lift of doubles can reach the bound, and its square would overflow.
+    return nats if math.isinf(nats) else math.expm1(min(nats, 350.0))
+
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class LiftBudget(_LiftBased):
+    """(ε_l, ε_u)-ALIP: ``-lower <= log l(s, y) <= upper`` for every s [ZDS Def. 3], in nats or in times as likely.
+
+    A released value makes no sensitive value more than ``at_most`` and none less than ``at_least`` times as likely as
+    it is without the release: ``upper = log(at_most)``, ``lower = -log(at_least)``. It implies (lower + upper)-LDP of
+    S. A lower bound larger than the upper one is the paper's advice: the min-lift ranges wider. ``at_least=0``
+    (``lower=inf``) lets a value rule a sensitive one out, which empty cells may need.
+
+    Either limit in times may go by sensitive value: ``at_most={"hiv": 1.1, "*": 2}`` limits that of one value to 1.1
+    and those of all others, the star, to 2. Keys are values of the one sensitive column, or their texts as TOML writes
+    keys ("3", "true", "2026-01-31"; "(missing)" for none), read by its type; of bins, their labels. Several sensitive
+    columns have no such keys: make one column of them first. Every value must be named or left to the star, and every
+    name must be a value: both are checked where a distribution is met. ``1`` on both sides is perfect privacy of a
+    value: nothing released tells of it.
+
+    Parameters
+    ----------
+    at_most, at_least : float, or mapping of sensitive value to float
+        Times as likely: at_most >= 1, and at_least between 0 and 1. Both, or both bounds in nats.
+    lower, upper : float
+        The same in nats, each >= 0. All bounds go by name, so that nobody can mistake one for the other.
+
+    Attributes
+    ----------
+    lower, upper : float
+        In nats; refused where limits go by sensitive value.
+    at_most, at_least : float or dict of str to float
+        In times; as they were written, where they were.
+
+    Raises
+    ------
+    InvalidBudget
+        If not exactly one pair of bounds is given, or a bound is out of its range.
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.25, 0.25], [0.1, 0.4]])
+    >>> LiftBudget(at_most=1.35, at_least=0.37).excess(joint).round(4)
+    array([ 0.0566, -0.0925])
+    >>> LiftBudget(lower=1.0, upper=0.3).excess(joint).round(4)
+    array([ 0.0567, -0.0924])
+    >>> LiftBudget(at_most={0: 1.3, "*": 1.5}, at_least=0.37).excess(joint).round(4)
+    array([ 0.0943, -0.1978])
+    """
+
+    lower: float
+    upper: float
+    # What the bounds were written as, at_most first; two budgets with the same bounds are equal however written. Limits
+    # that go by sensitive value stand here alone until a distribution gives them their order: `limits_for`.
+    _times: ClassVar[tuple[_Times, _Times] | None] = None
+
+    @overload
+    def __init__(self, *, at_most: float | Mapping[Any, float], at_least: float | Mapping[Any, float]) -> None: ...
+
+    @overload
+    def __init__(self, *, lower: float, upper: float) -> None: ...
+
+    def __init__(self, *given: object, **bounds: Any) -> None:
+        in_times = set(bounds) == {"at_most", "at_least"}
+        if given or not (in_times or set(bounds) == {"lower", "upper"}):
+            raise InvalidBudget(
+                "LiftBudget takes both of its bounds by name, in times as likely, as in LiftBudget(at_most=1.65, "
+                "at_least=0.37), or in nats, as in LiftBudget(lower=1.0, upper=0.5); at_least=0 or lower=inf leaves "
+                "that side free"
+            )
+        times = None
+        if in_times:
+            most, least = bounds["at_most"], bounds["at_least"]
+            times = _in_times("at_most", most, 1, math.inf), _in_times("at_least", least, 0, 1)
+            if isinstance(times[0], dict) or isinstance(times[1], dict):
+                vars(self)["_times"] = times
+                return
+            bounds = {"lower": _nats_below(times[1]), "upper": math.log(times[0])}
+        vars(self).update(lower=bounds["lower"], upper=bounds["upper"])
+        self.__post_init__()
+        if times is not None:
+            object.__setattr__(self, "_times", times)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in ("lower", "upper") or self._times is None:
+                raise AttributeError(name)
+            raise InvalidBudget(
+                "limits by sensitive value are not taken here, but by watchdog, subset merging, latent classes and the "
+                "optimal and subset random responses: give one at_most and one at_least for all values"
+            )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LiftBudget) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        sides: Any = self._times if by_value(self) else (self.lower, self.upper)
+        return tuple(frozenset(side.items()) if isinstance(side, dict) else (*np.ravel(side),) for side in sides)
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """Both bounds, by the names and in the unit in which they were given."""
+        if self._times is None:
+            return {"lower": self.lower, "upper": self.upper}
+        return {"at_most": copy(self._times[0]), "at_least": copy(self._times[1])}
+
+    @property
+    def at_most(self) -> Any:
+        """Largest lift allowed, times as likely; of each sensitive value that is named, where limits go by value."""
+        return exp(self.upper) if self._times is None else self.bounds["at_most"]
+
+    @property
+    def at_least(self) -> Any:
+        """Smallest lift allowed, times as likely; the same."""
+        return math.exp(-self.lower) if self._times is None else self.bounds["at_least"]
+
+    def __repr__(self) -> str:
+        # Without names of sensitive values: it stands in errors, notes of files and public reports.
+        sides = per_value(lambda side: repr(side) if is_number(side) else f"{ends_of(side)} by value", self.bounds)
+        return f"LiftBudget({', '.join(f'{name}={words}' for name, words in sides.items())})"
+
+    def _repr_html_(self) -> str:
+        if by_value(self):
+            rows = [("value", "limit", "times as likely"), *([*map(str, row)] for row in limit_rows(self))]
+            return box(repr(self), rows=rows)
+        shares, most, least = (0.01, 0.1, 0.25, 0.5), self.at_most, self.at_least
+        # What all other secrets keep, or gain, bounds one too.
+        rows = [
+            ("a secret that so many have", *map(percent, shares)),
+            ("becomes at most", *(percent(min(most * p, 1 - (1 - p) * least)) for p in shares)),
+            ("and at least", *(percent(max(least * p, 1 - (1 - p) * most)) for p in shares)),
+        ]
+        return box(f"At most {figure(most)} and at least {figure(least)} times as likely", (repr(self),), rows)
+
+    @classmethod
+    def symmetric(cls, eps: float) -> LiftBudget:
+        """ε-LIP: both bounds ε [ZDS Def. 1]."""
+        return cls(lower=eps, upper=eps)
+
+    @classmethod
+    def pml(cls, eps: float) -> LiftBudget:
+        """ε-PML: pointwise maximal leakage, the max-log-lift, at most ε in every released symbol [Saeidian]."""
+        return cls(lower=math.inf, upper=eps)
+
+    @classmethod
+    def pmc(cls, eps: float) -> LiftBudget:
+        """ε-PMC: pointwise maximal cost, the log of the largest inverse lift, at most ε in every symbol [Saeidian]."""
+        return cls(lower=eps, upper=math.inf)
+
+    @classmethod
+    def from_ldp(cls, eps: float, min_share: float = 0.5) -> LiftBudget:
+        """Budget that implies ε-LDP of S: ``min_share`` of ε for the min-lift, the rest for the max-lift."""
+        with checking("LiftBudget.from_ldp"):
+            non_negative("eps", eps)
+            probability("min_share", min_share)
+        # No share of an infinite ε is a bound; 0 times inf would be none either.
+        if math.isinf(eps):
+            return cls(lower=eps, upper=eps)
+        return cls(lower=min_share * eps, upper=(1 - min_share) * eps)
+
+    def excess(self, released: JointDistribution) -> NDArray[np.float64]:
+        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
+        return limits_for(self, released.sensitive).excess_of(lift(released), released.p_s)
+
+    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
+        top, bottom = furthest(self, lifts, lifts)
+        return forgiven(np.maximum(above(top, tightest(self.upper)), above(-bottom, tightest(self.lower))))
+
+    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log Λ - log Ψ, without the side that has no bound."""
+        top, bottom = furthest(self, lifts, lifts)
+        if math.isinf(tightest(self.lower)):
+            return top
+        return -bottom if math.isinf(tightest(self.upper)) else top - bottom
+
+
+def by_value(budget: object) -> TypeGuard[LiftBudget]:
+    """Whether limits of a budget go by sensitive values, which no distribution has put in order yet."""
+    return isinstance(budget, LiftBudget) and "upper" not in vars(budget)
+
+
+def limits_for(budget: _B, sensitive: Alphabet) -> _B:
+    """The budget itself; where its limits go by value, with one for each sensitive symbol, in their order.
+
+    Raises
+    ------
+    InvalidBudget
+        If there are several sensitive columns, a name is no value, or a value has no limit; no value is told.
+    """
+    if not by_value(budget):
+        return budget
+    if len(sensitive.columns) > 1:
+        names = ", ".join(map(repr, sensitive.columns))
+        raise InvalidBudget(f"limits by value are of one sensitive column, not of {names}; make one column of them")
+    column, n = sensitive.columns[0], len(sensitive)
+
+    def in_order(name: str, side: _Times) -> list[float]:
+        if not isinstance(side, dict):
+            return [side] * n
+        places = {place_of(sensitive, text): text for text in side if text != OTHERS}
+        if -1 in places or len(places) < len(side) - (OTHERS in side):
+            which = f"names {places[-1]!r}, which is no" if -1 in places else "names twice one"
+            raise InvalidBudget(f"{name} {which} value of the sensitive column {column!r}; write each as there, once")
+        found = [limit for s in range(n) if (limit := side.get(places.get(s, OTHERS))) is not None]
+        if len(found) < n:
+            raise InvalidBudget(
+                f"{name} has no limit for {n - len(found)} value(s) of the sensitive column {column!r}: name them, or "
+                'give a limit to "*", all others'
+            )
+        return found
+
+    most, least = (in_order(*side) for side in budget.bounds.items())
+    return limited(np.array([*map(_nats_below, least)]), np.array([*map(math.log, most)]))  # type: ignore[return-value]
+
+
+def limits_seen(budget: _B, sensitive: Alphabet) -> _B:
+    """The budget for a part of a table, as new rows are, without the names of values that it lacks."""
+    if not by_value(budget):
+        return budget
+    sides = {name: side for name, side in budget.bounds.items() if isinstance(side, dict)}
+    for name, side in sides.items():
+        found = [text for text in side if text == OTHERS or place_of(sensitive, text) >= 0]
+        sides[name] = {text: side[text] for text in found} or side
+    return LiftBudget(**budget.bounds | sides)  # type: ignore[return-value]
+
+
+def limited(lower: _Limits, upper: _Limits) -> LiftBudget:
+    """Budget of limits in nats, one for all or an array of one for each sensitive symbol; where equal, one for all."""
+    sides = {"lower": np.ravel(lower), "upper": np.ravel(upper)}
+    one = {name: float(side[0]) for name, side in sides.items() if (side == side[0]).all()}
+    if len(one) == len(sides):
+        return LiftBudget(**one)
+    made = object.__new__(LiftBudget)
+    vars(made).update(sides | one)
+    return made
+
+
+def tightest(limits: _Limits) -> float:
+    """The least of limits in nats."""
+    return limits.min() if isinstance(limits, np.ndarray) else limits
+
+
+def furthest(budget: LiftBudget, least: Any, most: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Log of the largest and of the smallest lift of each column, of lifts between ``least`` and ``most`` (n_s, k).
+
+    Where limits differ, a lift counts as if it were as far from the tightest of them as it is from its own.
+    """
+    upper, lower = budget.upper, budget.lower
+    top = _nearest(logs(most), upper) if isinstance(upper, np.ndarray) else logs(most.max(axis=0))
+    return top, -_nearest(-logs(least), lower) if isinstance(lower, np.ndarray) else logs(least.min(axis=0))
+
+
+def _nearest(nats: NDArray[np.float64], limits: NDArray[np.float64]) -> NDArray[np.float64]:
+    bound = np.isfinite(limits)
+    return np.asarray((nats[bound] - (limits[bound] - limits.min())[:, None]).max(axis=0))
+
+
+def ends(side: Any) -> tuple[float, float]:
+    """The least and the largest of limits."""
+    values = [*side.values()] if isinstance(side, dict) else np.ravel(side).tolist()
+    return min(values), max(values)
+
+
+def ends_of(side: Any) -> str:
+    """The same in words."""
+    return " to ".join(f"{end:.15g}" for end in dict.fromkeys(ends(side)))
+
+
+def loosest(budget: _B) -> _B:
+    """The budget, or where its limits go by value one of the loosest limits, which it implies."""
+    if not by_value(budget):
+        return budget
+    return LiftBudget(at_most=ends(budget.at_most)[1], at_least=ends(budget.at_least)[0])  # type: ignore[return-value]
+
+
+def per_value(of: Callable[[Any], Any], side: Any) -> Any:
+    """A function of a limit, or of each of limits by value."""
+    return {text: of(limit) for text, limit in side.items()} if isinstance(side, dict) else of(side)
+
+
+def limit_rows(budget: LiftBudget) -> tuple[tuple[str, str, float], ...]:
+    """Names of limits by value, the side that each is of, and the limit in times."""
+    named = {name.replace("_", " "): side for name, side in budget.bounds.items() if isinstance(side, dict)}
+    return tuple((text, name, limit) for name, side in named.items() for text, limit in side.items())
+
+
+def _nats_below(times: float) -> float:
+    return -math.log(times) + 0.0 if times else math.inf
+
+
+@dataclass(frozen=True)
+class LDPBudget(_LiftBased):
+    """ε-LDP of S: ``log(max_s l / min_s l) <= eps`` for every released symbol, in nats [ZDS Def. 2].
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.25, 0.25], [0.1, 0.4]])
+    >>> LDPBudget(1.0).excess(joint).round(4)
+    array([-0.0837, -0.53  ])
+    """
+
+    eps: float
+
+    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
+        return forgiven(above(self.risk_of(lifts, p_s), self.eps))
+
+    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log Λ - log Ψ."""
+        return logs(lifts.max(axis=0)) - logs(lifts.min(axis=0))
+
+
+class AveragedBudget(_LiftBased):
+    """Budgets on an average of the lift and of its inverse."""
+
+    lower: float
+    upper: float
+
+    def _bounds(self) -> tuple[float, float]:
+        """Bounds on the measure of the lift and of its inverse."""
+        return _expm1(self.upper), _expm1(self.lower)
+
+    @abstractmethod
+    def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Average that the budget bounds, of each column of lifts."""
+
+    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
+        upper, lower = self._bounds()
+        over = above(self._measure(lifts, p_s), upper)
+        return forgiven(over if math.isinf(lower) else np.maximum(over, self._measure(inverse(lifts), p_s) - lower))
+
+    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum of the measure of the lift and of its inverse, without a side that has no bound."""
+        risk = np.zeros(lifts.shape[1])
+        if not math.isinf(self.upper):
+            risk = risk + self._measure(lifts, p_s)
+        if not math.isinf(self.lower):
+            risk = risk + self._measure(inverse(lifts), p_s)
+        return risk
+
+
+@dataclass(frozen=True, kw_only=True)
+class L1LiftBudget(AveragedBudget):
+    """ℓ1-lift at most e**upper - 1 and its inverse at most e**lower - 1 [ZDS §VI-B].
+
+    Both are averages over s, so a symbol may pass that breaks the `LiftBudget` of the same numbers. The converse
+    holds where e**-lower + e**upper and e**lower + e**-upper are at least 2, and not below [ZDS Prop. 3, 5].
+
+    Examples
+    --------
+    >>> L1LiftBudget(lower=1.0, upper=0.5)
+    L1LiftBudget(lower=1.0, upper=0.5)
+    """
+
+    lower: float
+    upper: float
+
+    def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        return l1_of(lifts, p_s)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chi2LiftBudget(AveragedBudget):
+    """chi2-lift at most (e**upper - 1)**2 and its inverse at most (e**lower - 1)**2 [ZDS §VI-B].
+
+    Examples
+    --------
+    >>> Chi2LiftBudget(lower=1.0, upper=0.5)
+    Chi2LiftBudget(lower=1.0, upper=0.5)
+    """
+
+    lower: float
+    upper: float
+
+    def _bounds(self) -> tuple[float, float]:
+        return _expm1(self.upper) ** 2, _expm1(self.lower) ** 2
+
+    def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        return chi2_of(lifts, p_s)
+
+
+@dataclass(frozen=True)
+class AlphaLiftBudget(AveragedBudget):
+    """α-lift at most e**upper and its inverse at most e**lower; alpha > 1 [ZDS §VI-B].
+
+    Examples
+    --------
+    >>> AlphaLiftBudget(2, lower=1.0, upper=0.5)
+    AlphaLiftBudget(alpha=2, lower=1.0, upper=0.5)
+    """
+
+    alpha: float
+    _: KW_ONLY
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.alpha > 1:
+            raise InvalidBudget(f"AlphaLiftBudget: alpha must be greater than 1 (inf allowed), got {self.alpha}")
+
+    def _bounds(self) -> tuple[float, float]:
+        return 1 + _expm1(self.upper), 1 + _expm1(self.lower)
+
+    def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        return alpha_of(lifts, p_s, self.alpha)

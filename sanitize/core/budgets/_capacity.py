@@ -1,0 +1,366 @@
+"""Budgets on a release as a whole: the capacity of its channel, and means over its symbols or the most telling."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from scipy.special import xlogy
+
+from sanitize._util.checks import Vector, exp, nats, non_negative, number
+from sanitize._util.tolerances import BUDGET, SMALLEST_POSITIVE
+from sanitize.core.budgets._budgets import OfLifts, above, checking, forgiven
+from sanitize.core.capacity import channel_capacity
+from sanitize.core.channel import Channel
+from sanitize.core.lifts import envelope_of, lift, logs
+from sanitize.core.measures import Measure
+
+if TYPE_CHECKING:
+    from sanitize.core.joint import JointDistribution
+
+
+@dataclass(frozen=True)
+class CapacityBudget:
+    """Capacity of the channel from X to Y at most ``nats``: information privacy for every prior [WXH Def. 6].
+
+    A capacity is a figure of the whole channel, not of one released symbol, so a report measures it from the
+    channel itself: the upper end max_x KL(P(y|x) || q) of a certified bracket, for the best output distribution q
+    found. By data processing I(S;Y) is then at most ``nats`` whatever S and its distribution. Every released symbol
+    carries the same excess.
+
+    Parameters
+    ----------
+    nats : float
+        Largest capacity, >= 0; inf for no bound.
+
+    Examples
+    --------
+    >>> from sanitize.mechanisms import randomized_response
+    >>> line = CapacityBudget(0.4).measure_channel(randomized_response(2, 2.0))
+    >>> line.name, round(line.after, 6), line.bound
+    ('channel_capacity', 0.327813, 0.4)
+    """
+
+    nats: float
+
+    def __post_init__(self) -> None:
+        with checking("CapacityBudget"):
+            nats("nats", self.nats)
+
+    def measure_channel(self, channel: Channel) -> Measure:
+        """Capacity of the channel (certified from above) as a line of a report, with what is allowed."""
+        # Gap asked of the certificate: far below the 1e-9 nats that a verdict tolerates.
+        found = channel_capacity(channel, 1e-11)
+        label, most = "capacity of the channel X to Y", math.log(channel.n_inputs)
+        return Measure("channel_capacity", label, "nats", "bound", most, found.upper, float(self.nats))
+
+    def excess(self, released: JointDistribution) -> Vector:
+        """I(S;Y) above the budget, shape (n_y,): one figure for the whole release, the same for each symbol."""
+        information = float(self.risk_of(lift(released), released.p_s) @ released.p_x)
+        return np.full(len(released.public), information - self.nats)
+
+    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
+        """KL(P_S|y || P_S) above the budget, shape (k,): where no symbol has any, I(S;Y) is within it."""
+        return self.risk_of(lifts, p_s) - self.nats
+
+    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
+        """KL(P_S|y || P_S) of each column of lifts, shape (k,), in nats: what one symbol tells."""
+        return p_s @ xlogy(lifts, lifts)
+
+
+@runtime_checkable
+class ChannelBudget(Protocol):
+    """A budget that also limits a figure of the whole channel, such as a capacity, which P_SY does not tell."""
+
+    def measure_channel(self, channel: Channel) -> Measure:
+        """The figure and what is allowed."""
+
+
+@dataclass(frozen=True)
+class CVaRLiftBudget:
+    """For every s, the mean lift over the released symbols of largest lift with mass δ is at most e**upper.
+
+    The mean, max over events A of P(Y in A) = δ of P(A|s)/P(A), is the conditional value at risk (CVaR) of the lift:
+    the max-lift for δ = 0, and 1 for δ = 1. What is made of Y has lifts that are means of Y's, and such a mean does not
+    grow by averaging, so the budget survives post-processing. The condition P(lift > e**upper) <= δ does not: a symbol
+    of huge lift merged with one of small lift can make two tail masses of one. This budget implies that condition
+    for each secret by itself, not for any of them at once: the masses of two secrets may add up, which
+    `PMLEnvelopeBudget` does not let them.
+
+    It is a figure of the whole release: every released symbol carries the same excess. Mechanisms that look at one
+    symbol at a time hold each max-lift below the bound, which suffices and keeps less than `tail_merging` and
+    `tail_random_response`.
+
+    Parameters
+    ----------
+    upper : float
+        Bound on the logarithm of the mean, in nats, >= 0.
+    delta : float
+        δ, from 0 to 1.
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.05, 0.45], [0.0, 0.5]])    # the first symbol has mass 0.05, lift 2
+    >>> CVaRLiftBudget(0.5, delta=0.1).excess(joint).round(4)    # log((0.05 * 2 + 0.05 * 0.947) / 0.1) - 0.5
+    array([-0.1122, -0.1122])
+    """
+
+    upper: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        with checking(type(self).__name__):
+            object.__setattr__(self, "upper", non_negative("upper", self.upper))
+            object.__setattr__(self, "delta", number("delta", self.delta, 0, 1))
+
+    def excess(self, released: JointDistribution) -> Vector:
+        """Log of the largest mean over s, above the budget, shape (n_y,): the same for each released symbol."""
+        return np.full(len(released.public), float(self.excess_of_release(lift(released), released.p_x)))
+
+    def excess_of_release(self, lifts: Vector, p_y: Vector) -> float:
+        """The same from all lifts (n_s, n_y) of a release and the masses of its symbols."""
+        return float(forgiven(above(logs(tail_means(lifts, p_y, self.delta)).max(keepdims=True), self.upper))[0])
+
+    def is_met(self, lifts: Vector, p_y: Vector) -> bool:
+        """Whether a release is within the budget, without its excess where that is quicker."""
+        return self.excess_of_release(lifts, p_y) <= 0
+
+    def excess_at(self, lifts: Vector, p_y: Vector, thresholds: Vector) -> float:
+        """Excess of a release, or a bound on it from thresholds that a release nearby has, where that is quicker."""
+        return self.excess_of_release(lifts, p_y)
+
+    def thresholds_of(self, lifts: Vector, p_y: Vector) -> Vector:
+        """Of each s the t that the mean of a release is attained at, shape (n_s,)."""
+        return worst_threshold(lifts.T, p_y, self.delta)
+
+    def beyond(self, lifts: Vector, thresholds: Vector, bound: float) -> tuple[Vector, Vector]:
+        """What lifts (k, n_s) are beyond thresholds, shape (k, m), and the most that its means may be, shape (m,).
+
+        A release whose means are within that, for any thresholds, is within the budget, where the bound is e**upper.
+        """
+        return np.maximum(lifts - thresholds, 0.0), self.delta * (bound - thresholds)
+
+    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
+        """Max-log-lift above the budget, shape (k,): where no symbol has any, the release is within it."""
+        return forgiven(above(self.risk_of(lifts, p_s), self.upper))
+
+    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
+        """Max-log-lift of each column, shape (k,)."""
+        return logs(lifts.max(axis=0))
+
+
+@dataclass(frozen=True)
+class PMLEnvelopeBudget(CVaRLiftBudget):
+    """Of Y, and of anything made of it, at most a mass δ makes any secret more than e**upper times as likely.
+
+    It bounds sup P(log Λ(Z) > upper), the limit of `sanitize.core.lifts.pml_envelope` from above: a symbol on the bound
+    is within it, while the envelope at u counts the symbols that reach u. It implies the budget of `CVaRLiftBudget` for
+    each secret by itself. The excess is the mass beyond δ, and each look at a release is a linear program.
+
+    Parameters
+    ----------
+    upper : float
+        Bound on the max-log-lift (the pointwise maximal leakage) of all but the mass δ, in nats, >= 0.
+    delta : float
+        δ, from 0 to 1.
+
+    Examples
+    --------
+    Two secrets have a symbol of mass 0.1 and lift 2 each; merged with some of the third, 2/9 has lifts of 1.9.
+
+    >>> from sanitize.core.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.1, 0.0, 0.4], [0.0, 0.1, 0.4]])
+    >>> for kind in (CVaRLiftBudget, PMLEnvelopeBudget):
+    ...     kind(math.log(1.9), 0.12).excess(joint).round(4)
+    array([-0.0357, -0.0357, -0.0357])
+    array([0.1022, 0.1022, 0.1022])
+    """
+
+    @property
+    def bound(self) -> float:
+        """e**upper, so little above it that what is on the bound by rounding is within it."""
+        return exp(self.upper) * (1 + 2 * BUDGET)
+
+    def excess_of_release(self, lifts: Vector, p_y: Vector) -> float:
+        """The mass beyond δ, from all lifts (n_s, n_y) of a release and the masses of its symbols."""
+        return float(forgiven(np.array(envelope_of(lifts, p_y, self.bound)[0] - self.delta)))
+
+    def is_met(self, lifts: Vector, p_y: Vector) -> bool:
+        """Whether a release is within the budget; never, where its own symbols beyond the bound have more mass."""
+        beyond = p_y[lifts.max(axis=0) >= self.bound].sum()
+        return bool(beyond <= self.delta + BUDGET) and self.excess_of_release(lifts, p_y) <= 0
+
+    def excess_at(self, lifts: Vector, p_y: Vector, thresholds: Vector) -> float:
+        """A bound on the mass beyond δ: any thresholds give one."""
+        over, most = self.beyond(lifts.T, np.minimum(thresholds, exp(self.upper)), self.bound)
+        return float((np.minimum(over, 1 / SMALLEST_POSITIVE).T @ p_y - most).max())
+
+    def thresholds_of(self, lifts: Vector, p_y: Vector) -> Vector:
+        """Of each s the t that the mass of a release is attained at, shape (n_s,)."""
+        return envelope_of(lifts, p_y, self.bound)[1]
+
+    def beyond(self, lifts: Vector, thresholds: Vector, bound: float) -> tuple[Vector, Vector]:
+        """What lifts (k, n_s) are beyond thresholds, of the secret of which it is most, and δ.
+
+        A threshold may be the bound itself, since a lift on the bound is within it.
+        """
+        over = np.maximum(lifts - thresholds, 0.0) / (self.bound - thresholds)
+        return over.max(axis=1, keepdims=True), np.full(1, self.delta)
+
+
+@dataclass(frozen=True)
+class MeanBudget(OfLifts):
+    """Budgets on the mean over released symbols of a convex function of their lifts, which is the same for each symbol.
+
+    The function is the largest of some linear ones: ``slope`` tells which, at given lifts. Means of lifts do not raise
+    it, so these budgets survive post-processing; a symbol that is within one by itself may stand in any release.
+
+    Attributes
+    ----------
+    measure : str
+        Name of the line of a report that it bounds.
+    """
+
+    upper: float
+    measure: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        with checking(type(self).__name__):
+            object.__setattr__(self, "upper", non_negative("upper", self.upper))
+
+    @property
+    def limit(self) -> float:
+        """Largest mean allowed."""
+        return self.upper
+
+    @abstractmethod
+    def slope(self, lifts: Vector, p_s: Vector) -> Vector:
+        """Slopes of the function at columns of lifts, both of shape (n_s, k): slope · l is at most what l tells."""
+
+    def excess(self, released: JointDistribution) -> Vector:
+        """The mean above the budget, shape (n_y,): one figure for the whole release, the same for each symbol."""
+        mean = self.risk_of(lift(released), released.p_s) @ released.p_x
+        return self._over(np.full(len(released.public), mean))
+
+    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
+        """What each symbol tells above the budget, shape (k,): where none has any, the release is within it."""
+        return self._over(self.risk_of(lifts, p_s))
+
+    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
+        """The function of each column of lifts, shape (k,): what one symbol tells."""
+        return np.asarray((lifts * self.slope(lifts, p_s)).sum(axis=0))
+
+    def _over(self, told: Vector) -> Vector:
+        return forgiven(above(told, self.upper))
+
+
+class MutualInformationBudget(MeanBudget):
+    """I(S;Y) at most ``upper``: the budget of the privacy funnel, on the mean of KL(P_S|y || P_S).
+
+    Parameters
+    ----------
+    upper : float
+        In nats, >= 0; inf for no bound.
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> MutualInformationBudget(0.05).excess(JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])).round(4)
+    array([0.0363, 0.0363])
+    """
+
+    measure = "mutual_information"
+
+    def slope(self, lifts: Vector, p_s: Vector) -> Vector:
+        """P(s) log l."""
+        return p_s[:, None] * np.log(np.maximum(lifts, SMALLEST_POSITIVE))
+
+
+class TotalVariationBudget(MeanBudget):
+    """T(S;Y) at most ``upper``: distance of P_SY from independence, the mean of Σ_s P(s) |l - 1| / 2.
+
+    A guess of any event of S from Y is right at most so much oftener than without it.
+
+    Parameters
+    ----------
+    upper : float
+        A probability; from 1 on there is no bound.
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> TotalVariationBudget(0.1).excess(JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])).round(4)
+    array([0.1, 0.1])
+    """
+
+    measure = "total_variation"
+
+    def slope(self, lifts: Vector, p_s: Vector) -> Vector:
+        """Half of P(s) sign(l - 1), but for what makes it 0 at independence."""
+        sides = np.sign(lifts - 1)
+        return p_s[:, None] * (sides - p_s @ sides) / 2
+
+
+class MaximalLeakageBudget(MeanBudget):
+    """Maximal leakage L(S→Y), the log of the mean max-lift, at most ``upper``.
+
+    No guess of any function of S, from Y, is right more than e**upper times as often as without it.
+
+    Parameters
+    ----------
+    upper : float
+        In nats, >= 0; inf for no bound.
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> MaximalLeakageBudget(0.3).excess(JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])).round(4)
+    array([0.0365, 0.0365])
+    """
+
+    measure = "maximal_leakage"
+
+    @property
+    def limit(self) -> float:
+        """e**upper."""
+        return exp(self.upper)
+
+    def slope(self, lifts: Vector, p_s: Vector) -> Vector:
+        """1 at the largest lift."""
+        return np.eye(len(lifts))[:, lifts.argmax(axis=0)]
+
+    def _over(self, told: Vector) -> Vector:
+        return forgiven(above(logs(told), self.upper))
+
+
+MEAN_BUDGETS = MutualInformationBudget, TotalVariationBudget, MaximalLeakageBudget
+
+
+def tail_means(lifts: Vector, p_y: Vector, delta: float) -> Vector:
+    """Mean lift of each s over the mass δ of its largest lifts, shape (n_s,); the max-lift for δ = 0."""
+    top = lifts[:, p_y > 0].max(axis=1)
+    if delta == 0:
+        return top
+    order = np.argsort(-lifts, axis=1, kind="stable")
+    masses = p_y[order]
+    before = np.cumsum(masses, axis=1) - masses
+    taken = np.clip(delta - before, 0.0, masses)
+    # Rounding of the masses must not raise a mean above its largest term.
+    return np.minimum((taken * np.take_along_axis(lifts, order, axis=1)).sum(axis=1) / delta, top)
+
+
+def worst_threshold(lifts: Vector, p_y: Vector, delta: float) -> Vector:
+    """Smallest t of each s with P(l > t) <= δ, shape (n_s,), from lifts (n_y, n_s).
+
+    The mean over the worst mass is min over t of t + E max(l - t, 0) / δ, and it is attained there.
+    """
+    thresholds = np.empty(lifts.shape[1])
+    for s, row in enumerate(lifts.T):
+        order = np.argsort(-row, kind="stable")
+        through = np.cumsum(p_y[order]) / p_y.sum()
+        thresholds[s] = row[order[min(int(np.searchsorted(through, delta, side="right")), len(row) - 1)]]
+    return thresholds

@@ -1,0 +1,110 @@
+"""Budgets on what a released symbol tells beside something else: all that is released already, or a group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._util.checks import Codes, Vector
+from sanitize._util.limits import CHANNEL_CELLS
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.budgets._budgets import OfLifts
+from sanitize.core.joint import JointDistribution
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sanitize.core.budgets._budgets import Budget
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalBudget(OfLifts):
+    """An inner budget on (b, y) for every b that is released already, whatever b was, as a budget on y alone.
+
+    It drives any mechanism that asks a `Budget`: the mechanism is given the distribution of ((s, b), X), takes the
+    pairs for its sensitive symbols, and every lift of (s, b) at y tells P(s, b | y), from which the lift of s at (b, y)
+    is P(s, b | y) / (P(b | y) P(s)). The excess of y is the largest of the inner budget's over all b that occur with y.
+    Merging all of X makes y a constant, so y adds nothing to b: within the budget if what is released already is.
+
+    Attributes
+    ----------
+    inner : Budget
+    cells : ndarray of int, shape (n_pairs,)
+        Number of each pair among all s x b.
+    shape : tuple of int
+        How many s and b there are.
+    """
+
+    inner: Budget
+    cells: Codes = field(repr=False)
+    shape: tuple[int, int]
+
+    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
+        """Inner excess of the riskiest b at each column of lifts of the pairs (n_pairs, k), by their prior."""
+        return self._worst(self.inner.excess_of, lifts, p_s)
+
+    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
+        """Inner risk of the riskiest b at each column of lifts, shape (k,)."""
+        return self._worst(self.inner.risk_of, lifts, p_s)
+
+    def _worst(self, of: Callable[[Vector, Vector], Vector], lifts: Vector, p_pairs: Vector) -> Vector:
+        n_s, n_b = self.shape
+        prior: Vector = np.bincount(self.cells // n_b, p_pairs, n_s).astype(np.float64)
+        step = max(1, CHANNEL_CELLS // (n_s * n_b))
+        worst = np.empty(lifts.shape[1])
+        for start in range(0, lifts.shape[1], step):
+            columns = slice(start, start + step)
+            distribution = np.zeros((n_s * n_b, len(worst[columns])))
+            distribution[self.cells] = lifts[:, columns] * p_pairs[:, None]  # P(s, b | y)
+            by_s = distribution.reshape(n_s, -1)
+            together = by_s.sum(axis=0)  # P(b | y)
+            occurs = together > 0
+            found = np.full(len(occurs), -np.inf)
+            found[occurs] = of(by_s[:, occurs] / together[occurs] / prior[:, None], prior)
+            worst[columns] = found.reshape(n_b, -1).max(axis=0)
+        return worst
+
+
+def conditional_budget(cells: Vector, public: Alphabet, budget: Budget) -> tuple[JointDistribution, ConditionalBudget]:
+    """Distribution of ((s, b), X) and the budget for it, from P(s, b, x), shape (n_s, n_b, n_x)."""
+    n_s, n_b, n_x = cells.shape
+    rows = cells.reshape(-1, n_x)
+    occur = np.flatnonzero(rows.any(axis=1))
+    distribution = JointDistribution(rows[occur], Alphabet.of_size("sensitive and released before", len(occur)), public)
+    return distribution, ConditionalBudget(budget, occur, (n_s, n_b))
+
+
+@dataclass(frozen=True, eq=False)
+class ReferredBudget(OfLifts):
+    """An inner budget on P(s|y)/P(s) where P(s) is another distribution's, for mechanisms that are given a group alone.
+
+    What is told is held against everybody's secrets: P(s|y, group)/P(s), for a distribution of (S, Y) in one group.
+    Merging all symbols of the group need not be within it: what the group tells is counted too.
+
+    Attributes
+    ----------
+    inner : Budget
+    prior : ndarray of shape (n_s,)
+        P(s) that lifts are held against.
+    present : ndarray of int
+        Sensitive symbols that the distribution of the group has, in its order; the others are ruled out there.
+    """
+
+    inner: Budget
+    prior: Vector = field(repr=False)
+    present: Codes = field(repr=False)
+
+    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
+        """Inner excess from lifts in the group, shape (n_present, k), and its shares of secrets, shape (n_present,)."""
+        return self.inner.excess_of(self._referred(lifts, p_s), self.prior)
+
+    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
+        """Inner risk of each column of such lifts."""
+        return self.inner.risk_of(self._referred(lifts, p_s), self.prior)
+
+    def _referred(self, lifts: Vector, p_s: Vector) -> Vector:
+        whole = np.zeros((len(self.prior), lifts.shape[1]))
+        whole[self.present] = lifts * (p_s / self.prior[self.present])[:, None]
+        return whole

@@ -1,0 +1,243 @@
+"""Budgets as users pass them, as plain values and back, as shares, and in a plain sentence.
+
+The plain values are the one form that saved releases, ledgers and reports write into their JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sanitize._util.checks import is_number, nats, or_infinity
+from sanitize._util.declared import Misfit, Number, read
+from sanitize._util.formatting import exact, times
+from sanitize.core.budgets._budgets import (
+    AlphaLiftBudget,
+    Budget,
+    Chi2LiftBudget,
+    L1LiftBudget,
+    LDPBudget,
+    LiftBudget,
+    by_value,
+    ends,
+    ends_of,
+    limited,
+    limits_for,
+    loosest,
+    per_value,
+)
+from sanitize.core.budgets._capacity import (
+    MEAN_BUDGETS,
+    CapacityBudget,
+    ChannelBudget,
+    CVaRLiftBudget,
+    MeanBudget,
+    PMLEnvelopeBudget,
+)
+from sanitize.core.joint import JointDistribution, check_distribution
+from sanitize.errors import InvalidBudget, InvalidParameter
+
+# Budgets of the library by their names: those on what a symbol tells, and all. Their numbers say everything.
+SYMBOL_BUDGETS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget)
+}
+BUDGETS: dict[str, type[Any]] = {
+    **SYMBOL_BUDGETS,
+    **{kind.__name__: kind for kind in (CapacityBudget, CVaRLiftBudget, PMLEnvelopeBudget, *MEAN_BUDGETS)},
+}
+
+
+def budget_to_dict(budget: object) -> dict[str, Any]:
+    """Type and numeric fields; a budget of somebody else's making may hold anything, which stays here."""
+    sides = bounds_of(budget).items()
+    values = {name: per_value(exact, side) for name, side in sides if is_number(side) or by_value(budget)}
+    return {"type": type(budget).__name__, **values}
+
+
+def nameless(state: dict[str, Any]) -> dict[str, Any]:
+    """Plain values of a budget for anybody: of limits by sensitive value the ends, and no name."""
+    return {
+        name: dict(zip(("least", "largest"), ends(side), strict=True)) if isinstance(side, dict) else side
+        for name, side in state.items()
+    }
+
+
+def bounds_of(budget: object) -> dict[str, Any]:
+    """What a budget was made with, by name; nothing for a number, or a class that is no dataclass."""
+    if isinstance(budget, LiftBudget):
+        return budget.bounds
+    own = fields(budget) if is_dataclass(budget) else ()
+    return {field.name: getattr(budget, field.name) for field in own if field.init}
+
+
+def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = BUDGETS) -> Budget:
+    """Inverse of `budget_to_dict` for budgets of the library; exactly their own bounds are taken.
+
+    Raises
+    ------
+    InvalidBudget
+        If it is none of these kinds, lacks a bound or has a strange one, or a bound is out of its range.
+    """
+    name = state.get("type")
+    if not isinstance(name, str) or name not in kinds:
+        raise InvalidBudget(f"a budget must be one of {', '.join(kinds)}")
+    own = [field.name for field in fields(kinds[name]) if field.init]
+    bounds = ["at_most", "at_least"] if kinds[name] is LiftBudget and "at_most" in state else own
+    if set(state) != {"type", *bounds}:
+        raise InvalidBudget(f"{name} must have the bounds {', '.join(bounds)} and no others")
+    try:
+        given = read(dict[str, Number | dict[str, Number]], {bound: state[bound] for bound in bounds})
+    except Misfit:
+        raise InvalidBudget(f"the bounds of {name} must be numbers, or 'inf'") from None
+    return kinds[name](**{bound: per_value(float, side) for bound, side in given.items()})
+
+
+def as_capacity_budget(budget: object, owner: str) -> CapacityBudget:
+    """Budget of a mechanism that is calibrated to a capacity: a number of nats, or a `CapacityBudget`."""
+    if is_number(budget):
+        return CapacityBudget(nats_of(budget))
+    if not isinstance(budget, CapacityBudget):
+        given = "none" if budget is None else type(budget).__name__
+        raise InvalidBudget(
+            f"{owner} needs the capacity its channel may have, in nats: a number or CapacityBudget(nats), got {given}"
+        )
+    return budget
+
+
+def as_budget(budget: Budget | float | None, joint: JointDistribution | None = None) -> Budget:
+    """Budget of a lift mechanism: a Budget as it is, a number as symmetric LIP in nats, None refused.
+
+    For a distribution, limits by value are in the order of its sensitive symbols: what designs a channel asks so.
+    """
+    if budget is None:
+        raise InvalidBudget(
+            "no budget given: pass a Budget such as LiftBudget(lower=1.5, upper=0.5), or a number of nats for "
+            "a symmetric lift budget"
+        )
+    if is_number(budget):
+        return LiftBudget.symmetric(nats_of(budget))
+    # The kinds of this library first: to hold a value against a protocol takes ten times as long.
+    if not isinstance(budget, (LiftBudget, LDPBudget, Budget)):
+        raise InvalidBudget(f"budget must be a Budget or a number of nats, got {type(budget).__name__}")
+    return budget if joint is None else limits_for(budget, check_distribution(joint).sensitive)
+
+
+def nats_of(budget: float) -> float:
+    """A budget that is a number, as a float."""
+    try:
+        return nats("budget", budget)
+    except InvalidParameter as error:
+        raise InvalidBudget(str(error)) from None
+
+
+def check_kind(budget: Budget, owner: str = "random response") -> LiftBudget | LDPBudget:
+    """The budget, if it bounds every lift or every ratio of two; refused otherwise.
+
+    Π is a polytope with lift rows for these alone, and of these alone the worst case over a set of distributions is
+    known exactly.
+    """
+    if not isinstance(budget, (LiftBudget, LDPBudget)):
+        raise InvalidBudget(
+            f"{owner} takes a LiftBudget, an LDPBudget or a number, got {type(budget).__name__}: bounds on lifts "
+            "and their ratio only; without confidence, optimal_random_response takes averages of lifts, too, and "
+            "subset_merging and watchdog any budget"
+        )
+    return budget
+
+
+def scaled_budget(budget: Budget, share: float) -> Budget:
+    """The same kind of budget with its levels, in nats, times a share from 0 to 1; what is free stays free.
+
+    Whatever is within it is within the whole, since every budget bounds leakages that its levels bound from above.
+    Budgets of other classes than this package's are returned as they are.
+    """
+    if isinstance(budget, LiftBudget):
+        sides = (np.asarray(side, np.float64) for side in (budget.lower, budget.upper))
+        return limited(*(np.multiply(side, share, out=side.copy(), where=side < math.inf) for side in sides))
+    if not is_dataclass(budget) or isinstance(budget, type):
+        return budget
+    levels = {
+        field.name: getattr(budget, field.name) for field in fields(budget) if field.name in ("lower", "upper", "eps")
+    }
+    return replace(budget, **{name: share * level for name, level in levels.items() if level < math.inf})
+
+
+def budget_words(budget: Budget | None) -> str:
+    """Say what a budget allows in a plain sentence.
+
+    Examples
+    --------
+    >>> budget_words(LiftBudget(lower=float("inf"), upper=0.5))
+    'no released value makes a sensitive value more than 1.65 times as likely (log-lift at most 0.5 nats)'
+    >>> budget_words(None)
+    'no budget: this report only measures'
+    """
+    match budget:
+        case None:
+            return "no budget: this report only measures"
+        case LiftBudget():
+            return _lift_words(budget)
+        case LDPBudget(eps=eps):
+            if math.isinf(eps):
+                return "no limit (LDP with an infinite epsilon)"
+            return (
+                f"{eps:.4g}-LDP of the sensitive columns (nats): no released value is more than "
+                f"{times(eps)} times as likely under one sensitive value as under another"
+            )
+        case L1LiftBudget(lower=lower, upper=upper):
+            return _averaged_words("l1-lift", lower, upper, math.expm1)
+        case Chi2LiftBudget(lower=lower, upper=upper):
+            return _averaged_words("chi2-lift", lower, upper, lambda bound: math.expm1(bound) ** 2)
+        case AlphaLiftBudget(alpha=alpha, lower=lower, upper=upper):
+            return _averaged_words(f"alpha-lift of order {alpha:.4g}", lower, upper, math.exp)
+        case CVaRLiftBudget(upper=upper, delta=delta):
+            if math.isinf(upper):
+                return "no limit (budget on the mean lift with an infinite bound)"
+            if isinstance(budget, PMLEnvelopeBudget):
+                return (
+                    f"at most {delta:.4g} of the release, or of anything that is made of it, makes any sensitive value "
+                    f"more than {times(upper)} times as likely"
+                )
+            return (
+                f"log of the mean lift over the most telling {delta:.4g} of the release at most {upper:.4g} nats: "
+                f"there, no single sensitive value becomes more than {times(upper)} times as likely on average"
+            )
+        case MeanBudget(upper=upper, measure=measure):
+            return f"{measure.replace('_', ' ')} of the sensitive columns and the whole release at most {upper:.4g}"
+    owner = "the whole channel" if isinstance(budget, ChannelBudget) else "every released value"
+    return f"{owner} meets the limits of {type(budget).__name__}"
+
+
+def _lift_words(budget: LiftBudget) -> str:
+    if by_value(budget):
+        told = [f"less than {ends_of(budget.at_least)}"] * (ends(budget.at_least)[1] > 0)
+        told += [f"more than {ends_of(budget.at_most)}"] * (ends(budget.at_most)[0] < math.inf)
+        if told:
+            return f"no released value makes a sensitive value {' or '.join(told)} times as likely, by value"
+        budget = loosest(budget)
+    lower, upper = budget.lower, budget.upper
+    if math.isinf(lower) and math.isinf(upper):
+        return "no limit (lift budget with both bounds infinite)"
+    # What was written is shown as it was written, and in the other unit about.
+    of_nats, of_times = (".4g", ".3g") if "lower" in budget.bounds else (".3g", ".15g")
+    least, most = f"{0.0 - lower:{of_nats}}", f"{upper:{of_nats}}"
+    less, more = f"less than {budget.at_least:{of_times}}", f"more than {budget.at_most:{of_times}}"
+    if math.isinf(lower):
+        limit, either = f"at most {most}", more
+    elif math.isinf(upper):
+        limit, either = f"at least {least}", less
+    else:
+        limit, either = f"between {least} and {most}", f"{less} or {more}"
+    return f"no released value makes a sensitive value {either} times as likely (log-lift {limit} nats)"
+
+
+def _averaged_words(name: str, lower: float, upper: float, of: Callable[[float], float]) -> str:
+    sides = [(f"{name} at most", upper), (f"{name} of the inverse at most", lower)]
+    limits = [f"{words} {or_infinity(of, bound):.4g}" for words, bound in sides if not math.isinf(bound)]
+    if not limits:
+        return f"no limit ({name} budget with both bounds infinite)"
+    return f"{', '.join(limits)}: limits what a released value changes about the sensitive values on average"

@@ -1,0 +1,131 @@
+"""The best channel among those that take one distribution for each symbol from a set of its own.
+
+Capacity depends on the set of distributions taken alone and grows with it. So the capacity of the union of what all
+symbols may still take bounds every choice, and a choice attains it when different symbols can supply the distributions
+that carry mass: a matching of distributions to symbols. Otherwise one symbol's set is split in two and both halves are
+searched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+import numpy as np
+
+from sanitize._util.checks import Codes, Vector
+from sanitize.core.capacity._blahut_arimoto import DenseKernel, solve
+
+Offers = tuple[Codes, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The best choice found and the bracket of the best possible one.
+
+    ``distributions`` and ``weights`` hold the distribution of each symbol and the symbol's probability. They are empty
+    when nothing above the incumbent was found.
+    """
+
+    lower: float
+    upper: float
+    distributions: Codes
+    weights: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    """Sets still allowed, the capacity of their union, and the choice its input distribution suggests."""
+
+    offers: Offers
+    upper: float
+    choice: Selection
+    # A symbol, its distribution, and a heavier distribution that it would have to supply too.
+    split: tuple[int, int, int] | None
+
+
+def best_selection(rows: Vector, offers: list[Codes], tol: float, max_nodes: int, incumbent: float) -> Selection:
+    """Largest capacity over choices of ``rows[offers[symbol]]``, to ``tol`` above the incumbent or the best found."""
+    best = Selection(incumbent, 0.0, np.zeros(0, np.intp), np.zeros(0))
+    heap: list[tuple[float, int, _Node]] = []
+    seen: set[tuple[bytes, ...]] = set()
+    waiting, examined, upper = [tuple(offers)], 0, 0.0
+    while True:
+        for part in waiting:
+            # Letters with exchanged sets make the same channels.
+            key = tuple(sorted(distributions.tobytes() for distributions in part))
+            if key in seen:
+                continue
+            seen.add(key)
+            node = _examine(rows, part, tol / 4)
+            examined += 1
+            if node.choice.lower > best.lower:
+                best = node.choice
+            heappush(heap, (-node.upper, examined, node))
+        if not heap:
+            break
+        node = heappop(heap)[2]
+        # The node with the largest bound: what it allows, nothing exceeds.
+        if node.upper <= best.lower + tol or examined >= max_nodes:
+            upper = max(upper, node.upper)
+            break
+        if node.split is None:
+            upper = max(upper, node.upper)
+            waiting = []
+        else:
+            # The sets with one symbol's split into the distributions nearer to one distribution and those nearer to
+            # another.
+            symbol, distribution, other = node.split
+            allowed, roots = node.offers[symbol], np.sqrt(rows)
+            to_distribution, to_other = (
+                np.square(roots[allowed] - roots[one]).sum(axis=1) for one in (distribution, other)
+            )
+            near = to_distribution < to_other
+            near[allowed == distribution], near[allowed == other] = True, False
+            halves, before, after = (allowed[near], allowed[~near]), node.offers[:symbol], node.offers[symbol + 1 :]
+            waiting = [(*before, half, *after) for half in halves]
+    return Selection(best.lower, max(best.lower, upper), best.distributions, best.weights)
+
+
+def _examine(rows: Vector, offers: Offers, tol: float) -> _Node:
+    distributions = np.unique(np.concatenate(offers))
+    relaxed = solve(DenseKernel(rows[distributions]), tol)
+    weight = dict(zip(distributions.tolist(), relaxed.distribution.tolist(), strict=True))
+    by_weight = sorted(weight, key=lambda distribution: -weight[distribution])
+    supplied, missing = _match(by_weight, offers)
+    # A symbol without a distribution of its own takes any it may; a distribution taken twice adds nothing and costs
+    # nothing.
+    taken = np.array([supplied.get(symbol, int(offers[symbol][0])) for symbol in range(len(offers))], np.intp)
+    if missing is None:
+        weights = np.array([weight[supplied[a]] if a in supplied else 0.0 for a in range(len(offers))])
+        return _Node(offers, relaxed.upper, Selection(relaxed.lower, relaxed.upper, taken, weights), None)
+    distinct, first = np.unique(taken, return_index=True)
+    found = solve(DenseKernel(rows[distinct]), tol)
+    weights = np.zeros(len(offers))
+    weights[first] = found.distribution
+    able = [symbol for symbol, allowed in enumerate(offers) if missing in allowed]
+    symbol = max(able, key=lambda a: weight[supplied[a]])
+    choice = Selection(found.lower, found.upper, taken, weights)
+    return _Node(offers, relaxed.upper, choice, (symbol, supplied[symbol], missing))
+
+
+def _match(by_weight: list[int], offers: Offers) -> tuple[dict[int, int], int | None]:
+    """Distribution of each symbol in a matching that favours heavy ones, and the heaviest that it cannot place."""
+    sets = [frozenset(allowed.tolist()) for allowed in offers]
+    able = {
+        distribution: [symbol for symbol, allowed in enumerate(sets) if distribution in allowed]
+        for distribution in by_weight
+    }
+    supplied: dict[int, int] = {}
+
+    def place(distribution: int, tried: set[int]) -> bool:
+        for symbol in able[distribution]:
+            if symbol not in tried:
+                tried.add(symbol)
+                if symbol not in supplied or place(supplied[symbol], tried):
+                    supplied[symbol] = distribution
+                    return True
+        return False
+
+    left_out = [distribution for distribution in by_weight if not place(distribution, set())]
+    return supplied, left_out[0] if left_out else None

@@ -1,0 +1,123 @@
+"""Stages of a channel as plain values for JSON, read back so that the same words draw the same symbols.
+
+A stage that draws one part of a tuple draws from the part's own table, not from rows of tuples: its kernel is written,
+and the tuples it starts from, and everything else is derived again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sanitize._util.declared import Count, Declared, require, said
+from sanitize.core.channel._stage import Stage
+from sanitize.core.channel._tuples import PartStage, Tuples
+from sanitize.errors import ColumnError, InvalidChannel
+from sanitize.tables.files.source import bytes_of
+
+_LARGEST_SIZE = 1 << 31
+
+
+class TuplesForm(Declared, frozen=True):
+    """Tuples of codes of parts, in order, and how many symbols each part has."""
+
+    codes: list[list[Count]]
+    sizes: tuple[Annotated[int, said("a number of symbols", ge=1, le=_LARGEST_SIZE)], ...]
+
+    def __post_init__(self) -> None:
+        require(self.codes and all(len(row) == len(self.sizes) for row in self.codes))
+        codes = np.array(self.codes)
+        require((codes < np.array(self.sizes)).all() and _ascending(codes), "must be distinct and in order", "codes")
+
+    def tuples(self) -> Tuples:
+        """The same as arrays."""
+        return Tuples(np.array(self.codes, np.int32), self.sizes)
+
+
+class StageForm(Declared, frozen=True, omit_defaults=True):
+    """A stage by its rows; of one that draws a part of tuples by those of the part, and the tuples it starts from."""
+
+    indptr: list[Count]
+    indices: list[Count]
+    weights: list[Count]
+    n_outputs: Annotated[int, said("a number of symbols", ge=1, le=_LARGEST_SIZE)]
+    part: Count | None = None
+    tuples: TuplesForm | None = None
+
+    @classmethod
+    def of(cls, stage: Stage, **part: Any) -> StageForm:
+        """Form of the rows of a stage."""
+        return cls(stage.indptr.tolist(), stage.indices.tolist(), stage.weights.tolist(), stage.n_outputs, **part)
+
+
+def stages_to(stages: Sequence[Stage]) -> list[StageForm]:
+    """Form of each stage; the tuples of a stage are left out where the one before leads to them."""
+    written: list[StageForm] = []
+    left: Tuples | None = None
+    for stage in stages:
+        after = None
+        # What a stage draws and the tuples after it are derived again from its kernel; rows taken from one cannot be.
+        if isinstance(stage, PartStage) and _ascending(stage.tuples.codes):
+            again, tuples_after = stage.tuples.through(stage.part, stage.kernel)
+            same = again.n_outputs == stage.n_outputs and np.array_equal(again.indices, stage.indices)
+            after = tuples_after if same else None
+        if after is None or not isinstance(stage, PartStage):
+            written.append(StageForm.of(stage))
+            left = None
+            continue
+        codes, sizes = stage.tuples.codes, stage.tuples.sizes
+        known = left is not None and left.sizes == sizes and np.array_equal(left.codes, codes)
+        tuples = None if known else TuplesForm(codes.tolist(), sizes)
+        written.append(StageForm.of(stage.kernel, part=stage.part, tuples=tuples))
+        left = after
+    return written
+
+
+def stages_from(forms: Sequence[StageForm]) -> tuple[Stage, ...]:
+    """Inverse of `stages_to`; every invariant is checked again.
+
+    Raises
+    ------
+    InvalidChannel
+        If they are no stages.
+    """
+    made: list[Stage] = []
+    left: Tuples | None = None
+    for form in forms:
+        rows = Stage(np.array(form.indptr), np.array(form.indices), np.array(form.weights), form.n_outputs)
+        if form.part is None:
+            made.append(rows)
+            left = None
+            continue
+        tuples = left if form.tuples is None else form.tuples.tuples()
+        fits = tuples is not None and form.part < len(tuples.sizes) and tuples.sizes[form.part] == rows.n_inputs
+        if tuples is None or not fits:
+            raise InvalidChannel("a stage of this channel draws a part that its tuples do not have")
+        try:
+            stage, left = tuples.through(form.part, rows)
+        except ColumnError as error:
+            raise InvalidChannel(str(error)) from None
+        made.append(stage)
+    return tuple(made)
+
+
+def text_of(text_or_path: str | os.PathLike[str]) -> str:
+    """The text itself, or the content of the file of this name."""
+    is_path = hasattr(text_or_path, "__fspath__") or (
+        isinstance(text_or_path, str) and text_or_path.endswith(".json") and "{" not in text_or_path
+    )
+    if not is_path:
+        return text_or_path  # type: ignore[return-value]  # what is no text at all is refused as no JSON
+    return bytes_of(Path(text_or_path)).decode("utf-8", errors="replace")
+
+
+def _ascending(codes: NDArray[Any]) -> bool:
+    """Whether tuples are distinct and in lexicographic order."""
+    steps = np.diff(codes.astype(np.int64), axis=0)
+    moved = steps != 0
+    return bool(moved.any(axis=1).all() and (steps[np.arange(len(steps)), moved.argmax(axis=1)] > 0).all())

@@ -1,0 +1,187 @@
+"""Channels as numbers: the matrix of an array, a Channel or a fitted sanitizer; row entropies and ratios without it.
+
+Three facts keep the latter linear in the entries of the stages: leading deterministic stages only relabel X; a last
+stage whose rows do not overlap lets Y determine its input; and in a product of two stages one long row shared
+by many inputs (the scramble of randomized response) can be handled as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.special import xlogy
+
+from sanitize._util.checks import Codes, Vector, doubles
+from sanitize._util.limits import CHANNEL_CELLS
+from sanitize._util.tolerances import PROBABILITY_SUM
+from sanitize.core.channel._channel import Channel
+from sanitize.core.channel._stage import Stage, product_of
+from sanitize.core.channel._tuples import parts_of
+from sanitize.errors import InvalidChannel, InvalidParameter
+
+
+def channel_matrix(channel: Channel | ArrayLike | Any, name: str = "channel") -> Vector:
+    """P(y|x) as a dense matrix (n_x, n_y) whose rows sum to 1.
+
+    An array keeps its own floating-point entries, however small; a Channel gives the distribution it samples.
+
+    Parameters
+    ----------
+    channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+    name : str
+        Parameter to name in errors.
+
+    Raises
+    ------
+    InvalidChannel
+        If the matrix is not two-dimensional, has negative or non-finite entries, or a row does not sum to 1.
+    """
+    channel = getattr(channel, "channel_", channel)
+    if isinstance(channel, Channel):
+        return channel.matrix
+    matrix = doubles(channel, InvalidChannel(f"{name} must be a Channel or a matrix of numbers (n_x, n_y)"))
+    if matrix.ndim != 2 or not matrix.size:
+        raise InvalidChannel(f"{name} must be a matrix (n_x, n_y) with entries, got shape {matrix.shape}")
+    if not np.isfinite(matrix).all() or (matrix < 0).any():
+        raise InvalidChannel(f"{name} must have finite entries >= 0")
+    with np.errstate(over="ignore"):
+        sums = matrix.sum(axis=1)
+    worst = int(np.argmax(np.abs(sums - 1)))
+    if abs(sums[worst] - 1) > PROBABILITY_SUM:
+        raise InvalidChannel(f"row {worst} of {name} sums to {sums[worst]:.12g}, expected 1")
+    return matrix / sums[:, None]
+
+
+@dataclass(frozen=True)
+class ReducedChannel:
+    """Channel from the distinct states of X to what Y tells of them.
+
+    Attributes
+    ----------
+    states : ndarray of int, shape (n_x,)
+        State of each input symbol after the leading deterministic stages.
+    stages : tuple of Stage
+        What remains; empty when Y determines the state.
+    """
+
+    states: Codes
+    stages: tuple[Stage, ...]
+
+    @classmethod
+    def of(cls, channel: Channel) -> ReducedChannel:
+        """Reduce a channel."""
+        stages = list(channel.stages)
+        states: Codes = np.arange(channel.n_inputs)
+        while stages and stages[0].is_deterministic:
+            states = stages.pop(0).indices[states].astype(np.intp)
+        if len(stages) < len(channel.stages):
+            used, states = np.unique(states, return_inverse=True)
+            if stages and len(used) < stages[0].n_inputs:
+                stages[0] = stages[0].take(used)
+        while stages and not _overlaps(stages[-1]):
+            stages.pop()
+        return cls(states, tuple(stages))
+
+    @staticmethod
+    def before_printing(channel: Channel) -> Codes:
+        """Number of what each output symbol was printed from, wherever the output determines it, shape (n_y,)."""
+        source: Codes = np.arange(channel.n_outputs)
+        for stage in reversed(channel.stages):
+            if _overlaps(stage):
+                break
+            of_output = np.zeros(stage.n_outputs, np.intp)
+            of_output[stage.indices] = np.repeat(np.arange(stage.n_inputs), np.diff(stage.indptr))
+            source = of_output[source]
+        return source
+
+    @property
+    def n_states(self) -> int:
+        """Number of distinct states."""
+        return int(self.states.max()) + 1
+
+    @property
+    def most_symbols(self) -> int:
+        """Most symbols that any stage takes or gives."""
+        return max(self.n_states, *(stage.n_outputs for stage in self.stages), 1)
+
+    def push(self, pmf: Vector) -> Vector:
+        """Distribution of (anything, Y) from that of (anything, state), shape (..., n_states) to (..., n_y)."""
+        for stage in self.stages:
+            pmf = stage.push(pmf)
+        return pmf
+
+    @property
+    def _is_small(self) -> bool:
+        """Whether all stages may be one matrix."""
+        return len(self.stages) == 1 or self.n_states * self.stages[-1].n_outputs <= CHANNEL_CELLS
+
+    def entropies(self) -> Vector:
+        """H(Y|state) in nats, shape (n_states,), after stripping what Y determines."""
+        if not self.stages:
+            return np.zeros(self.n_states)
+        if self._is_small:
+            matrix = product_of(self.stages)
+            return -np.add.reduceat(xlogy(matrix.data, matrix.data), matrix.indptr[:-1])
+        if (apart := parts_of(self.stages)) is not None:
+            # Parts are drawn independently given the state, so their entropies add up.
+            rows_of = [ReducedChannel(np.arange(kernels[0].n_inputs), kernels).entropies() for _, kernels in apart]
+            return np.sum([rows[start] for rows, (start, _) in zip(rows_of, apart, strict=True)], axis=0)
+        # Entropy of short[x] + weight[x] * rows[long_row[x]]: the long part whole, corrected where they meet.
+        short, weight, long_row, long_rows = self._split()
+        n, p = short.shape[0], short.data
+        owner = np.repeat(np.arange(n), np.diff(short.indptr))
+        here = np.asarray(long_rows[long_row[owner], short.indices]).ravel()
+        both = p + weight[owner] * here
+        met = np.bincount(owner, weights=here, minlength=n)
+        met_log = np.bincount(owner, weights=xlogy(here, here), minlength=n)
+        exact = np.bincount(owner, weights=xlogy(both, both), minlength=n)
+        whole_log = np.add.reduceat(xlogy(long_rows.data, long_rows.data), long_rows.indptr[:-1])[long_row]
+        return -(exact + (xlogy(weight, weight) * (1 - met) + weight * (whole_log - met_log)))
+
+    def log_ratio(self) -> float:
+        """Largest log P(y|x)/P(y|x') over y, x, x' in nats; inf where some x cannot release y."""
+        if self.n_states == 1:
+            return 0.0
+        if not self.stages:
+            return np.inf
+        base: Vector | float = 0.0
+        if self._is_small:
+            matrix = product_of(self.stages)
+            if len(matrix.indices) < self.n_states * len(np.unique(matrix.indices)):
+                return np.inf
+        else:
+            split = self._split() if parts_of(self.stages) is None else None
+            if split is None or len(np.unique(split[1])) > 1 or len(np.unique(split[2])) > 1:
+                raise InvalidParameter("the log-ratio of this channel needs a dense matrix that would be too large")
+            matrix, weight, long_row, rows = split
+            base = weight[0] * rows[[long_row[0]]].toarray().ravel()
+        top, bottom = base + matrix.max(axis=0).toarray(), base + matrix.min(axis=0).toarray()
+        with np.errstate(divide="ignore"):
+            return float(np.log(top[top > 0] / bottom[top > 0]).max())
+
+    def _split(self) -> tuple[sparse.csr_array, Vector, Codes, sparse.csr_array]:
+        """Rows as a sparse part plus a weight times one row of the last stage."""
+        head, last = self.stages[0].probabilities, product_of(self.stages[1:])
+        is_long = np.diff(last.indptr) > 64
+        links = head[:, np.flatnonzero(is_long)].tocsr()
+        if (np.diff(links.indptr) > 1).any():
+            raise InvalidParameter("the rows of this channel are too long to measure without a dense matrix")
+        weight = np.zeros(self.n_states)
+        long_row = np.zeros(self.n_states, np.intp)
+        owner = np.repeat(np.arange(self.n_states), np.diff(links.indptr))
+        weight[owner] = links.data
+        long_row[owner] = np.flatnonzero(is_long)[links.indices]
+        light = sparse.csr_array(head @ sparse.diags_array(np.where(is_long, 0.0, 1.0)))
+        light.eliminate_zeros()
+        if int(np.diff(last.indptr)[light.indices].sum()) > 1 << 26:
+            raise InvalidParameter("the rows of this channel are too long to measure without a dense matrix")
+        return sparse.csr_array(light @ last), weight, long_row, last
+
+
+def _overlaps(stage: Stage) -> bool:
+    """Whether two inputs of a stage share an output."""
+    return len(stage.indices) > stage.n_outputs or len(np.unique(stage.indices)) < len(stage.indices)

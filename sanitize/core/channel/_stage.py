@@ -1,0 +1,169 @@
+"""One sparse row-stochastic stage whose probabilities are integers over 2**62.
+
+The integers are the distribution: the report, the budget check and the sampler read the same ones. A float64
+probability above 2**-10 is such an integer exactly; smaller ones move by at most 2**-63, and a positive
+probability never becomes zero nor a zero positive, so the support is kept.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sanitize._util.checks import Vector
+from sanitize._util.sampling.alias_method import DenseTable, suits
+from sanitize._util.sampling.alias_table import AliasTable
+from sanitize._util.sampling.sampler import KeepTable, RedrawTable, Sampler, UniformTable
+from sanitize._util.tolerances import PROBABILITY_SUM
+from sanitize.errors import InvalidChannel
+
+SCALE_BITS: Final = 62
+SCALE = 1 << SCALE_BITS
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Rows of a sparse stochastic matrix: entries ``indptr[i]:indptr[i+1]`` belong to input i.
+
+    Parameters
+    ----------
+    indptr : ndarray of int64, shape (n_inputs + 1,)
+    indices : ndarray of int32
+        Output of each entry, ascending in a row.
+    weights : ndarray of int64
+        Probability of each entry times 2**62; positive, and exactly 2**62 a row.
+    n_outputs : int
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    weights: NDArray[np.int64]
+    n_outputs: int
+
+    def __post_init__(self) -> None:
+        if len(self.indices) and not 0 <= self.indices.min() <= self.indices.max() < min(self.n_outputs, 1 << 31):
+            raise InvalidChannel(f"a channel names outputs outside 0 to {self.n_outputs - 1}")
+        for name, kind in (("indptr", np.int64), ("indices", np.int32), ("weights", np.int64)):
+            vars(self)[name] = np.ascontiguousarray(getattr(self, name), kind)
+            vars(self)[name].flags.writeable = False
+        starts, ends = self.indptr[:-1], self.indptr[1:]
+        if not len(starts) or not (starts < ends).all() or starts[0] != 0:
+            raise InvalidChannel("every input symbol of a channel needs at least one output")
+        if ends[-1] != len(self.indices) or len(self.indices) != len(self.weights):
+            raise InvalidChannel("a channel's entries do not fit its rows")
+        ascending = self.indices[1:] > self.indices[:-1]
+        ascending[starts[1:] - 1] = True
+        if not ascending.all():
+            raise InvalidChannel("the outputs of a channel's row must be in ascending order, each once")
+        # Sums of integers wrap around at 2**64, which the sums of doubles exclude.
+        exact = np.add.reduceat(self.weights, starts) == SCALE
+        exact &= np.add.reduceat(self.weights / SCALE, starts) < PROBABILITY_SUM + 1
+        if (self.weights <= 0).any() or not exact.all():
+            raise InvalidChannel("a channel's rows must be positive integers that sum to 2**62")
+
+    @classmethod
+    def from_probabilities(
+        cls, indptr: NDArray[Any], indices: NDArray[Any], probabilities: Vector, n_outputs: int
+    ) -> Stage:
+        """Stage from float rows: each entry rounded to the grid, the rest given to the row's largest entry."""
+        positive = probabilities > 0
+        if not positive.all():
+            if not np.isfinite(probabilities).all() or (probabilities < 0).any():
+                raise InvalidChannel("a channel's probabilities must be finite and non-negative")
+            indptr = np.concatenate([[0], np.cumsum(positive)])[indptr]
+            indices, probabilities = indices[positive], probabilities[positive]
+        empty = indptr[1:] <= indptr[:-1]
+        if empty.any():
+            raise InvalidChannel(f"row {int(empty.argmax())} of the channel sums to 0, expected 1")
+        sums = np.add.reduceat(probabilities, indptr[:-1])
+        worst = int(np.abs(sums - 1).argmax())
+        if abs(sums[worst] - 1) > PROBABILITY_SUM:
+            raise InvalidChannel(f"row {worst} of the channel sums to {sums[worst]:.12g}, expected 1")
+        return cls.from_masses(indptr, indices, probabilities, sums, n_outputs)
+
+    @classmethod
+    def from_masses(
+        cls, indptr: NDArray[Any], indices: NDArray[Any], masses: Vector, sums: Vector, n_outputs: int
+    ) -> Stage:
+        """The same from rows of positive masses and their sums, which are divided by; every row has entries."""
+        starts = indptr[:-1]
+        rows = np.arange(len(starts)).repeat(indptr[1:] - starts)
+        weights = np.maximum(np.rint(masses / sums[rows] * SCALE), 1).astype(np.int64)
+        largest = np.flatnonzero(weights == np.maximum.reduceat(weights, starts)[rows])
+        if len(largest) > len(starts):
+            largest = largest[np.unique(rows[largest], return_index=True)[1]]  # the first of several
+        weights[largest] += SCALE - np.add.reduceat(weights, starts)
+        return cls(indptr, indices, weights, n_outputs)
+
+    @classmethod
+    def deterministic(cls, outputs: NDArray[Any], n_outputs: int) -> Stage:
+        """Stage that sends input i to ``outputs[i]`` for sure."""
+        n = len(outputs)
+        return cls(np.arange(n + 1), outputs, np.full(n, SCALE, np.int64), n_outputs)
+
+    @classmethod
+    def dense(cls, weights: NDArray[np.int64]) -> Stage:
+        """Stage whose every input may have every output, from its integer rows, shape (n_inputs, n_outputs)."""
+        n, k = weights.shape
+        return cls(np.arange(0, n * k + 1, k), np.tile(np.arange(k), n), weights.ravel(), k)
+
+    @property
+    def form(self) -> tuple[Any, Any, Any, Any]:
+        """What a stage is made of."""
+        return self.indptr, self.indices, self.weights, self.n_outputs
+
+    def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:
+        return Stage, self.form
+
+    @property
+    def n_inputs(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def is_deterministic(self) -> bool:
+        return len(self.indices) == self.n_inputs
+
+    def push(self, pmf: Vector) -> Vector:
+        """Distribution of (anything, output) from that of (anything, input), shape (k, n_inputs) to (k, n_outputs)."""
+        if self.is_deterministic:
+            return np.array([np.bincount(self.indices, row, self.n_outputs) for row in pmf])
+        return pmf @ self.probabilities
+
+    @cached_property
+    def probabilities(self) -> sparse.csr_array:
+        """The stage as a float matrix (n_inputs, n_outputs)."""
+        shares = self.weights / SCALE
+        return sparse.csr_array((shares, self.indices, self.indptr), shape=(self.n_inputs, self.n_outputs))
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        """Table for drawing outputs, built once, of the kind that is fastest for the form of the stage."""
+        n, form = self.n_inputs, self.form[:3]
+        if UniformTable.fits(*self.form):
+            return UniformTable(self.n_outputs, SCALE_BITS)
+        if KeepTable.fits(*form):
+            return KeepTable(int(self.weights[0]), int(self.indices[1]), self.n_outputs, SCALE_BITS)
+        if RedrawTable.fits(self.indptr, self.indices):
+            return RedrawTable(self.take(np.array([n - 1])).sampler, n - 1, self.n_outputs)
+        if suits(n, self.n_outputs, len(self.indices)):
+            return DenseTable.build(*self.form, SCALE_BITS)
+        return AliasTable.build(*form, SCALE_BITS)
+
+    def take(self, inputs: NDArray[Any]) -> Stage:
+        """Stage with some of the inputs, in the order given."""
+        sizes = np.diff(self.indptr)[inputs]
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        entries = np.repeat(self.indptr[inputs] - indptr[:-1], sizes) + np.arange(indptr[-1])
+        return Stage(indptr, self.indices[entries], self.weights[entries], self.n_outputs)
+
+
+def product_of(stages: Sequence[Stage]) -> sparse.csr_array:
+    """P(y|x) of some stages, one after another, as one sparse matrix."""
+    return reduce(operator.matmul, (stage.probabilities for stage in stages))

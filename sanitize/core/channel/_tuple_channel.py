@@ -1,0 +1,108 @@
+"""Channels of the parts of a tuple, applied in turn, as one channel on the whole tuple, and what memory that takes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._util.checks import Vector
+from sanitize.core.channel._channel import Channel
+from sanitize.core.channel._stage import Stage
+from sanitize.core.channel._tuples import Tuples
+from sanitize.errors import ColumnError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sanitize.core.alphabet import Alphabet
+
+# Bytes that a joint release may take. An entry is kept with its weight, and its keys are sorted beside it: estimates.
+_CHANNEL_BYTES = 2 << 30
+_ENTRY_BYTES, _PART_BYTES = 110, 12
+
+
+def tuple_channel(inputs: Alphabet, groups: Sequence[Sequence[str]], channels: Sequence[Sequence[Channel]]) -> Channel:
+    """Channel on tuples whose groups of columns pass through channels of their own; groups without one are kept.
+
+    Parameters
+    ----------
+    inputs : Alphabet
+        The tuples; its columns are those of the groups, in order.
+    groups : sequence of sequence of str
+    channels : sequence of sequence of Channel
+        Channels of each group, to be applied in turn. The first ones of all groups come first: what merges symbols
+        before anything is drawn keeps the tuples few.
+
+    Raises
+    ------
+    ColumnError
+        If the tuples would be too many, with an estimate and before their memory is taken.
+    """
+    tuples, alphabets = Tuples.split(inputs, groups)
+    ends = [given[-1].outputs if given else alphabet for given, alphabet in zip(channels, alphabets, strict=True)]
+    stages: list[Stage] = []
+    merging, drawing = _steps(channels)
+    for number, (part, kernel) in enumerate(merging + drawing):
+        if number == len(merging):
+            check_memory(tuples, drawing)
+        stage, tuples = tuples.through(part, kernel)
+        stages.append(stage)
+    if not stages:
+        stages = [Stage.deterministic(np.arange(len(inputs)), len(inputs))]
+    return Channel(tuple(stages), inputs, tuples.alphabet(ends))
+
+
+def _steps(channels: Sequence[Sequence[Channel]]) -> tuple[list[tuple[int, Stage]], list[tuple[int, Stage]]]:
+    """Stages of all parts that merge, and the others: the first channel of each part, then the second, and so on."""
+    merging: list[tuple[int, Stage]] = []
+    others: list[tuple[int, Stage]] = []
+    for turn in range(max((len(given) for given in channels), default=0)):
+        for part, given in enumerate(channels):
+            drawn = turn > 0
+            for stage in given[turn].stages if turn < len(given) else ():
+                drawn = drawn or not stage.is_deterministic
+                (others if drawn else merging).append((part, stage))
+    return merging, others
+
+
+def check_memory(tuples: Tuples, steps: Sequence[tuple[int, Stage]]) -> None:
+    """Refuse stages on parts of tuples that would take more memory than there may be, before any is taken.
+
+    Where every part is drawn by one stage and its outputs tell their input (printing of merged symbols), the count of
+    entries is exact; elsewhere it is at most all combinations of outputs.
+
+    Parameters
+    ----------
+    tuples : Tuples
+        Those that enter the first of the steps.
+    steps : sequence of (int, Stage)
+        Part, and the stage that draws it.
+
+    Raises
+    ------
+    ColumnError
+        If they would.
+    """
+    ways = np.ones(len(tuples))
+    sizes = [float(size) for size in tuples.sizes]
+    seen: set[int] = set()
+    entries, bound = 0.0, float(len(tuples))
+    for part, stage in steps:
+        lengths = np.diff(stage.indptr)
+        own: Vector | float = float(lengths.max(initial=0))
+        if part not in seen:
+            own = lengths[tuples.codes[:, part]]
+            seen.add(part)
+        ways = ways * own
+        entries += min(float(ways.sum()), bound * float(lengths.max(initial=0)))
+        sizes[part] = float(stage.n_outputs)
+        bound = min(float(ways.sum()), math.prod(sizes))
+    n_bytes = entries * (_ENTRY_BYTES + _PART_BYTES * len(sizes))
+    if n_bytes > _CHANNEL_BYTES:
+        raise ColumnError(
+            f"{bound:.3g} released combinations would take an estimated {n_bytes / (1 << 30):.3g} GiB, more than "
+            f"{_CHANNEL_BYTES / (1 << 30):.3g}: release columns in groups, one part each (public=[...]), or "
+            "all of them by LatentClassRelease"
+        )

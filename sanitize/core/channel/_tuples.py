@@ -1,0 +1,188 @@
+"""Stages that draw one part of a tuple, given its own symbol only, while the others pass through.
+
+A stage has the integers of that part's own stage, so the distribution of the whole tuple is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._util.limits import DENSE_CELLS
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.channel._stage import Stage
+from sanitize.errors import ColumnError
+from sanitize.tables.keys import Positions, distinct, distinct_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize._util.sampling.noise import RandomWords
+    from sanitize._util.sampling.sampler import Drawing, Sampler
+
+
+@dataclass(frozen=True, eq=False)
+class PartStage(Stage):
+    """Stage that draws one part of a tuple and leaves the others as they are.
+
+    Attributes
+    ----------
+    kernel : Stage
+        The part's own stage.
+    part : int
+        Number of the part.
+    tuples : Tuples
+        The input tuples.
+    """
+
+    kernel: Stage
+    part: int
+    tuples: Tuples
+
+    @cached_property
+    def component(self) -> NDArray[np.int32]:
+        """Symbol of the part in each input tuple, shape (n_inputs,)."""
+        return np.ascontiguousarray(self.tuples.codes[:, self.part])
+
+    @cached_property
+    def sampler(self) -> Sampler:
+        """Draws of the part's own small table, put in their place in the tuple."""
+        return _PartSampler(self.component, self.indptr, self.indices, self.kernel)
+
+    def take(self, inputs: NDArray[Any]) -> PartStage:
+        """Stage with some of the input tuples, in the order given."""
+        rows = super().take(inputs)
+        tuples = Tuples(self.tuples.codes[inputs], self.tuples.sizes)
+        return PartStage(*rows.form, self.kernel, self.part, tuples)
+
+    def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:
+        return PartStage, (*self.form, self.kernel, self.part, self.tuples)
+
+
+@dataclass(frozen=True, eq=False)
+class _PartSampler:
+    component: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    kernel: Stage
+
+    @cached_property
+    def _entries(self) -> Positions:
+        """Entries of the kernel by input and output, which are ascending."""
+        inputs = np.repeat(np.arange(self.kernel.n_inputs), np.diff(self.kernel.indptr))
+        keys = inputs * self.kernel.n_outputs + self.kernel.indices
+        return Positions(keys, self.kernel.n_inputs * self.kernel.n_outputs)
+
+    @cached_property
+    def _shift(self) -> NDArray[np.int64]:
+        """From the entries of the kernel to those of each tuple."""
+        return self.indptr[:-1] - self.kernel.indptr[self.component]
+
+    def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
+        """Draws of whole tuples; the same words decide as for the part alone."""
+        draw_part = self.kernel.sampler.drawing(source, lane, start)
+
+        def draw(rows: NDArray[Any]) -> NDArray[Any]:
+            own = self.component.take(rows)
+            key = own * np.int64(self.kernel.n_outputs)
+            key += draw_part(own)
+            place = self._entries.of(key)
+            place += self._shift.take(rows)
+            return self.indices.take(place)
+
+        return draw
+
+
+def parts_of(stages: Sequence[Stage]) -> list[tuple[NDArray[np.int32], tuple[Stage, ...]]] | None:
+    """For each part that a chain draws: its symbol in each input tuple, and its own stages; None for other chains."""
+    place: NDArray[Any] = np.arange(stages[0].n_inputs)
+    found: dict[int, tuple[NDArray[np.int32], tuple[Stage, ...]]] = {}
+    for stage in stages:
+        if not isinstance(stage, PartStage):
+            return None
+        # Stages of other parts leave this one alone, so that any way through them leads to its symbol.
+        start, kernels = found.get(stage.part, (stage.component[place], ()))
+        found[stage.part] = (start, (*kernels, stage.kernel))
+        place = stage.indices[stage.indptr[place]]
+    return list(found.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Tuples:
+    """Distinct tuples of codes in ascending order, one column a part.
+
+    Attributes
+    ----------
+    codes : ndarray of int32, shape (n, n_parts)
+    sizes : tuple of int
+        Symbols of each part.
+    """
+
+    codes: NDArray[np.int32]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def split(cls, alphabet: Alphabet, groups: Sequence[Sequence[str]]) -> tuple[Tuples, tuple[Alphabet, ...]]:
+        """Tuples of an alphabet whose columns fall into groups, in order, and the alphabet of each group."""
+        columns: list[NDArray[np.int32]] = []
+        alphabets: list[Alphabet] = []
+        for group in groups:
+            places = [alphabet.columns.index(name) for name in group]
+            own, codes = Alphabet._of_rows(group, [alphabet.levels[at] for at in places], alphabet.codes[:, places])
+            columns.append(codes)
+            alphabets.append(own)
+        rows = np.stack(columns, axis=1) if columns else np.zeros((len(alphabet), 0), np.int32)
+        return cls(rows, tuple(len(found) for found in alphabets)), tuple(alphabets)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def alphabet(self, parts: Sequence[Alphabet]) -> Alphabet:
+        """Alphabet of the tuples, given that of each part."""
+        columns = tuple(name for part in parts for name in part.columns)
+        twice = next((name for i, name in enumerate(columns) if name in columns[:i]), None)
+        if twice is not None:
+            raise ColumnError(f"two columns of the release would be called {twice!r}; rename one", twice)
+        codes = np.concatenate([part.codes[self.codes[:, i]] for i, part in enumerate(parts)], axis=1)
+        return Alphabet._of(columns, tuple(level for part in parts for level in part.levels), codes)
+
+    def select(self, parts: Sequence[int]) -> tuple[Tuples, NDArray[np.int32]]:
+        """Distinct tuples of some of the parts, and where each tuple is among them."""
+        sizes = tuple(self.sizes[part] for part in parts)
+        if not parts:
+            return Tuples(np.zeros((1, 0), np.int32), ()), np.zeros(len(self), np.int32)
+        rows, places = distinct_rows(self.codes[:, list(parts)], sizes)
+        return Tuples(rows, sizes), places
+
+    def through(self, part: int, kernel: Stage) -> tuple[PartStage, Tuples]:
+        """Stage that passes one part through a kernel, and the tuples that can come out.
+
+        Raises
+        ------
+        ColumnError
+            If they are too many.
+        """
+        component = self.codes[:, part]
+        lengths = np.diff(kernel.indptr)[component]
+        if (n_entries := lengths.sum()) > DENSE_CELLS:
+            raise ColumnError(
+                f"{len(self)} combinations of symbols with {n_entries} transitions are too many to release together; "
+                "keep fewer columns, or bin and pool values first"
+            )
+        own = kernel.take(component)
+        others = [other for other in range(len(self.sizes)) if other != part]
+        rest, place = self.select(others)
+        keys = np.repeat(place.astype(np.int64), lengths) * kernel.n_outputs + own.indices
+        found, number = distinct(keys)
+        rows = np.empty((len(found), len(self.sizes)), np.int32)
+        rows[:, others] = rest.codes[found // kernel.n_outputs]
+        rows[:, part] = found % kernel.n_outputs
+        sizes = tuple(kernel.n_outputs if i == part else size for i, size in enumerate(self.sizes))
+        ordered, rank = distinct_rows(rows, sizes)
+        stage = PartStage(own.indptr, rank[number], own.weights, len(ordered), kernel, part, self)
+        return stage, Tuples(ordered, sizes)

@@ -1,0 +1,317 @@
+"""Distributions that counts allow, from exact binomial intervals; extremes of p(y|s) and of the lift over them.
+
+Extremes are found by greedy filling, on arrays only. A distribution within ``lower <= p <= upper, sum p = 1`` that
+makes a mean of given values smallest puts the lower bounds everywhere and fills what is left into the smallest values
+first (a fractional knapsack); near a center it moves what may be moved from one end of the values to the other. Every
+extreme is attained by a distribution.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import betainc, betaincc, betaincinv, betaln, ndtri
+
+from sanitize._util.checks import Mask, Vector, required
+from sanitize._util.limits import BLOCK_CELLS
+from sanitize._util.tolerances import SMALLEST_POSITIVE
+from sanitize.core.budgets import LDPBudget, above, check_kind, forgiven, furthest, logs, tightest
+from sanitize.core.joint import ContingencyTable, JointDistribution
+from sanitize.errors import InvalidDistribution, InvalidParameter
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+    from scipy import sparse
+
+    from sanitize.core.budgets import Budget
+
+# Whole counts come back from frequencies up to a few rounding errors.
+_WHOLE, _RELATIVE = 1e-9, 1e-14
+# Where Newton's steps take a fifth of the time of SciPy's inverse, which is wrong where one is 1,000.
+_FEWEST, _LARGEST_SHARE, _LARGEST_TAIL = 100.0, 0.1, 0.25
+_MOST_ROWS = 1 << 30
+_NOT_COUNTS = (
+    "confidence needs whole counts of independent rows, and these are weighted or smoothed: leave out smoothing, and "
+    "give weighted rows as ConfidenceSet.weighted(df, sensitive, public, weights)"
+)
+
+
+def clopper_pearson(counts: ArrayLike, n: ArrayLike, level: float) -> tuple[Vector, Vector]:
+    """Lower and upper ends of exact intervals for binomial probabilities [CP34].
+
+    Each end alone fails with probability at most ``level / 2``. A count of 0 has the lower end 0, which cannot
+    fail; its upper end still takes half the level, because giving it all of it would overdraw the level of
+    probabilities that a larger count might have ruled out from below.
+
+    Parameters
+    ----------
+    counts, n : array-like
+        Successes and trials; where there was no trial the interval is [0, 1].
+    level : float
+        Probability that either end fails.
+
+    Examples
+    --------
+    >>> low, high = clopper_pearson([0, 5, 10], 10, 0.05)
+    >>> low.round(4), high.round(4)
+    (array([0.    , 0.1871, 0.6915]), array([0.3085, 0.8129, 1.    ]))
+    """
+    k, n = np.broadcast_arrays(np.asarray(counts, np.float64), np.asarray(n, np.float64))
+    low, high = np.zeros(k.shape), np.ones(k.shape)
+    some, rest = k > 0, k < n
+    low[some] = _quantile(k[some], (n - k + 1)[some], level / 2, above=False)
+    high[rest] = _quantile((k + 1)[rest], (n - k)[rest], level / 2, above=True)
+    return low, high
+
+
+def _quantile(a: Vector, b: Vector, tail: float, *, above: bool) -> Vector:
+    """Where the beta distribution with these parameters has a tail of this chance below, or above."""
+    found, left = np.empty(a.shape), np.ones(a.shape, bool)
+    # A share near 1 is that of the others near 0.
+    for few, many, other in ((a, b, False), (b, a, True)):
+        quick = left & (few >= _FEWEST) & (few <= _LARGEST_SHARE * (a + b)) & (tail <= _LARGEST_TAIL)
+        if quick.any():
+            share, rests = _by_newton(few[quick], many[quick], tail, above=above is not other)
+            found[quick] = 1 - share if other else share
+            left[quick] = ~rests
+    found[left] = betaincinv(a[left], b[left], 1 - tail if above else tail)
+    return found
+
+
+def _by_newton(a: Vector, b: Vector, tail: float, *, above: bool) -> tuple[Vector, Mask]:
+    """The same by steps on the logarithm of the tail, which is concave, and where they have come to rest.
+
+    They start at an approximation by the normal distribution [Abramowitz and Stegun 1964, 26.5.22].
+    """
+    short = 1e-6  # a step so short, in standard deviations, squares to less than a last digit.
+    sign = -1 if above else 1
+    y = -float(ndtri(tail)) * sign
+    of_a, of_b, shift = 1 / (2 * a - 1), 1 / (2 * b - 1), (y * y - 3) / 6
+    h = 2 / (of_a + of_b)
+    x = a / (a + b * np.exp(2 * (y * np.sqrt(h + shift) / h - (of_b - of_a) * (shift + 5 / 6 - 2 / (3 * h)))))
+    log_scale, deviation = betaln(a, b), np.sqrt(a * b / (a + b + 1)) / (a + b)
+    # Up to 1e-7 the complement of the other tail has digits enough; SciPy's own takes eight times as long.
+    tail_below = betainc if not above else betaincc if tail < 1e-7 else lambda a, b, x: 1 - betainc(a, b, x)
+    step = np.full(a.shape, np.inf)
+    for _ in range(3):
+        chance = tail_below(a, b, x)
+        density = np.exp((a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - log_scale)
+        step = sign * np.log(tail / chance) * chance / density
+        x = x + step
+        if (np.abs(step) <= short * deviation).all():
+            break
+    return x, np.abs(step) <= short * deviation
+
+
+@cache
+def rows_to_tell_two(lower: float, upper: float, level: float) -> int:
+    """About how many rows of one secret certify two symbols that are equally frequent, whatever the other rows are.
+
+    So many that P(y|s) is shown to be within e^-lower and e^upper of 1/2 by a count that is two standard deviations
+    from half of them.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Of the budget, in nats.
+    level : float
+        Of each interval.
+
+    Examples
+    --------
+    >>> rows_to_tell_two(1.0, 1.0, 0.05 / 18)
+    54
+    """
+
+    def tell(n: int) -> bool:
+        far = np.sqrt(n)
+        low, high = clopper_pearson(n / 2 - far, n, level)[0], clopper_pearson(n / 2 + far, n, level)[1]
+        return bool(low >= np.exp(-lower) / 2 and (upper >= np.log(2) or high <= np.exp(upper) / 2))
+
+    fewest = 4  # two deviations from half of 4 are none and all
+    return fewest + bisect_left(range(fewest, _MOST_ROWS), x=True, key=tell)
+
+
+def total_variation_radius(k: int, n: ArrayLike, level: float) -> Vector:
+    """Total variation within which frequencies of n rows over k symbols are, but for probability ``level``.
+
+    The smaller of two bounds that hold for every distribution: a union of Hoeffding bounds over the 2^k - 2 proper
+    subsets [WOS03], and the mean deviation, at most sqrt((k-1)/n)/2, plus a bounded-differences term [McD89].
+
+    Examples
+    --------
+    >>> total_variation_radius(17, [200, 2000], 5e-4).round(3)
+    array([0.22, 0.07])
+    """
+    n = np.maximum(np.asarray(n, np.float64), SMALLEST_POSITIVE)
+    if k == 1:
+        return np.zeros(n.shape)
+    subsets = k * np.log(2) + np.log1p(-(2.0 ** (1 - k)))
+    union = np.sqrt((subsets - np.log(level)) / (2 * n))
+    spread = (np.sqrt(k - 1) + np.sqrt(-2 * np.log(level))) / (2 * np.sqrt(n))
+    return np.minimum(np.minimum(union, spread), 1.0)
+
+
+def check_confidence(confidence: float) -> float:
+    """Level of confidence, checked to lie strictly between 0 and 1."""
+    return required("confidence", confidence, "lie between 0 and 1, such as 0.95", lambda level: 0 < level < 1)
+
+
+def whole_counts(counts: ContingencyTable | JointDistribution) -> tuple[NDArray[np.int64], JointDistribution]:
+    """Counts (n_s, n_x) of the symbols that occur, and their distribution."""
+    if isinstance(counts, ContingencyTable):
+        joint = counts.to_joint()
+        table = counts.counts
+        if not np.issubdtype(table.dtype, np.integer):
+            raise InvalidParameter(_NOT_COUNTS)
+        cells = table[np.ix_(table.sum(axis=1) > 0, table.sum(axis=0) > 0)]
+    else:
+        joint = counts
+        if joint.n is None:
+            raise InvalidDistribution(
+                "this distribution does not say how many rows it was counted from, so its error is unknown; "
+                "count it from a table (JointDistribution.from_frame) or give n"
+            )
+        cells = joint.pmf * joint.n
+    whole = np.rint(cells).astype(np.int64)
+    if (np.abs(cells - whole) > _WHOLE + _RELATIVE * np.abs(cells)).any() or whole.sum() != joint.n:
+        raise InvalidParameter(_NOT_COUNTS)
+    return whole, joint
+
+
+def least_mean(values: Vector, lower: Vector, upper: Vector) -> Vector:
+    """Smallest mean of each column of values, shape (k, m), over distributions between lower and upper, shape (k,)."""
+    return np.asarray((values * least_distribution(values, lower, upper)).sum(axis=0))
+
+
+def most_mean(values: Vector, lower: Vector, upper: Vector) -> Vector:
+    """Largest mean of each column of values; see `least_mean`."""
+    return -least_mean(-values, lower, upper)
+
+
+def least_distribution(values: Vector, lower: Vector, upper: Vector) -> Vector:
+    """Distributions between lower and upper, shape (k,), with the smallest mean of each column of values (k, m)."""
+    order = np.argsort(values, axis=0, kind="stable")
+    filled = np.minimum(np.cumsum((upper - lower)[order], axis=0), 1 - lower.sum())
+    extra = np.empty_like(values)
+    np.put_along_axis(extra, order, np.diff(filled, axis=0, prepend=0.0), axis=0)
+    return lower[:, None] + extra
+
+
+def released_bounds(
+    center: Vector, up: Vector, down: Vector, distance: Vector, matrix: sparse.csc_array
+) -> tuple[Vector, Vector]:
+    """Smallest and largest p(y|s) over the distributions P(.|s) near a center, shapes (n_s, n_y).
+
+    The largest value moves probability from the letters of the smallest P(y|x) to those of the largest, until the
+    two meet, a bound is reached, or ``distance`` has been moved.
+
+    Parameters
+    ----------
+    center, up, down : ndarray of shape (n_s, n_x)
+        A distribution of X for each s, and how much each of its entries may grow and shrink.
+    distance : ndarray of shape (n_s,)
+        How much may be moved in all: the total variation from the center.
+    matrix : sparse array of shape (n_x, n_y)
+        P(y|x). Entries that are not stored are zeros and need no sorting.
+    """
+    n_s, n_y = len(center), matrix.shape[1]
+    low, high = np.zeros((n_s, n_y)), np.zeros((n_s, n_y))
+    n_entries = np.diff(matrix.indptr)
+    totals = [capacity.sum(axis=1)[:, None, None] for capacity in (up, down)]
+    order = np.argsort(n_entries, kind="stable")
+    start = 0
+    while start < n_y:
+        sizes = n_entries[order[start:]] * np.arange(1, n_y - start + 1) * n_s
+        columns = order[start : start + max(1, int(np.searchsorted(sizes, BLOCK_CELLS)))]
+        start += len(columns)
+        place = np.arange(int(n_entries[columns].max()))[:, None]
+        stored = place < n_entries[columns]
+        entry = np.where(stored, matrix.indptr[columns] + place, 0)
+        values = np.where(stored, matrix.data[entry], 0.0)
+        by_size = np.argsort(-values, axis=0, kind="stable")
+        values = np.take_along_axis(values, by_size, axis=0)
+        letters = np.take_along_axis(np.where(stored, matrix.indices[entry], 0), by_size, axis=0)
+        mean = (center[:, letters] * values).sum(axis=1)
+        parts = []
+        for capacity, total in zip((up, down), totals, strict=True):
+            stored_there = capacity[:, letters] * (values > 0)  # then that of all letters without an entry
+            rest = np.maximum(total - stored_there.sum(axis=1, keepdims=True), 0.0)
+            parts.append(np.concatenate([stored_there, rest], axis=1))
+        grow, shrink = parts
+        values = np.concatenate([values, np.zeros((1, len(columns)))])
+        high[:, columns] = mean + _moved(values, grow, shrink, distance)
+        low[:, columns] = mean + _moved(values[::-1], grow[:, ::-1], shrink[:, ::-1], distance)
+    return low, high
+
+
+def least_near(values: Vector, center: Vector, up: Vector, down: Vector, distance: float) -> float:
+    """Smallest mean of values, shape (k,), over the distributions near one center; see `released_bounds`."""
+    order = np.argsort(values, kind="stable")
+    change = _moved(values[order, None], up[None, order, None], down[None, order, None], np.array([distance]))
+    return float(center @ values + change[0, 0])
+
+
+def _moved(values: Vector, grow: Vector, shrink: Vector, distance: Vector) -> Vector:
+    """Change of the mean, shape (n_s, m), when all that may move goes from the last values (k, m) to the first."""
+    return np.asarray((moved(grow, shrink, distance) * values).sum(axis=1))
+
+
+def moved(grow: Vector, shrink: Vector, distance: Vector) -> Vector:
+    """Change of each distribution, shape (n_s, k, m), when all that may move goes from its last entries to its first.
+
+    Entries may grow and shrink by so much, and distributions move by at most ``distance``, shape (n_s,), in total
+    variation.
+    """
+    growing = np.cumsum(grow, axis=1)
+    shrinking = np.cumsum(shrink[:, ::-1], axis=1)
+    # Across a cut, what lies before it can take no more than what lies behind it gives.
+    across = np.minimum(growing[:, :-1], shrinking[:, -2::-1]).max(axis=1, initial=0.0, keepdims=True)
+    across = np.minimum(across, distance[:, None, None])
+    taken = np.diff(np.minimum(growing, across), axis=1, prepend=0.0)
+    return np.asarray(taken - np.diff(np.minimum(shrinking, across), axis=1, prepend=0.0)[:, ::-1])
+
+
+def lift_bounds(low: Vector, high: Vector, prior_lower: Vector, prior_upper: Vector) -> tuple[Vector, Vector]:
+    """Smallest and largest lift p(y|s) / p(y), shapes (n_s, n_y), over p(y|s) in [low, high] and P_S in its box.
+
+    p(y) = Σ P(s') p(y|s'). The lift of s grows with p(y|s) and falls with every other p(y|s') whatever P_S is, so
+    its largest value has p(y|s) at the top and the others at the bottom; what is left is a smallest mean over P_S.
+    """
+    least, most = np.ones_like(low), np.ones_like(high)
+    if len(low) == 1:
+        return least, most
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for s in range(len(low)):
+            values = low.copy()
+            values[s] = high[s]
+            most[s] = np.where(high[s] > 0, high[s] / least_mean(values, prior_lower, prior_upper), 0.0)
+            values = high.copy()
+            values[s] = low[s]
+            least[s] = np.where(low[s] > 0, low[s] / most_mean(values, prior_lower, prior_upper), 0.0)
+    return least, most
+
+
+def ratio_bounds(low: Vector, high: Vector) -> Vector:
+    """Largest p(y|s) / p(y|s') of any two different s, shape (n_y,); 1 where there is one s only."""
+    if len(low) == 1:
+        return np.ones(low.shape[1])
+    smallest = np.argmin(low, axis=0)
+    ordered = np.partition(low, 1, axis=0)
+    other = np.where(np.arange(len(low))[:, None] == smallest, ordered[1], ordered[0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(high > 0, high / other, 0.0).max(axis=0))
+
+
+def excess_of(least: Vector, most: Vector, ratio: Vector, budget: Budget) -> Vector:
+    """Excess of symbols whose lifts reach from least to most, shapes (n_s, k), and whose ratio reaches (k,)."""
+    known = check_kind(budget, "confidence=")
+    if isinstance(known, LDPBudget):
+        over = above(logs(ratio), known.eps)
+    else:
+        top, bottom = furthest(known, least, most)
+        over = np.maximum(above(top, tightest(known.upper)), above(-bottom, tightest(known.lower)))
+    return forgiven(over)

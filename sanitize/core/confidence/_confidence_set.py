@@ -1,0 +1,417 @@
+"""Distributions that a table of counts allows, and what a channel leaks at worst under any of them.
+
+A channel designed for the frequencies of a sample sits on the edge of its budget, and exceeds it under the distribution
+the rows were drawn from. Here is the set of distributions that the counts allow, and a channel's exact worst case over
+it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from sanitize._util.checks import Vector
+from sanitize._util.tolerances import BUDGET
+from sanitize.core.budgets import logs
+from sanitize.core.channel import product_of
+from sanitize.core.confidence._boxes import (
+    check_confidence,
+    clopper_pearson,
+    excess_of,
+    lift_bounds,
+    ratio_bounds,
+    released_bounds,
+    total_variation_radius,
+    whole_counts,
+)
+from sanitize.core.confidence._weighted import WeightedRows
+from sanitize.core.joint import ContingencyTable, counted
+from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter, ReleaseWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from sanitize.core.alphabet import Alphabet
+    from sanitize.core.budgets import Budget
+    from sanitize.core.channel import Channel
+    from sanitize.core.joint import JointDistribution
+
+# What a set of clusters of unequal totals assumes, where the design does not say it.
+LARGEST_UNKNOWN = (
+    "the largest of the sample is taken for the largest that could have been drawn, and larger ones are not covered; "
+    "give largest_total, the largest of the frame"
+)
+# Entries of P(y|x) that the worst case sorts at most, as often as there are sensitive symbols.
+MOST_ENTRIES = 1 << 28
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidenceSet:
+    """Distributions of (S, X) that counts of n independent rows allow, at a level of confidence.
+
+    P(s) and every P(x|s) lie in Clopper-Pearson intervals [CP34], and every P(.|s) within a total variation of the
+    frequencies that bounds the error of all groups of x at once [WOS03]. All hold at the same time (Bonferroni over
+    the n_s + n_s n_x intervals and n_s distances, in equal shares): with probability at least ``confidence`` over
+    the rows, the distribution they were drawn from is in the set, if the symbols that occur are all there are. Nothing
+    ties the parts of different s together, so the set is all combinations of its parts.
+
+    The symbols are taken as known beforehand: the set speaks of distributions on the symbols that occur. Of a source
+    with many symbols that no row has, intervals of those that were seen are too few to share the level among, and miss
+    more often than is said. Smoothed counts are refused, because they are not counts of rows; of rows with weights see
+    `weighted`.
+
+    Parameters
+    ----------
+    center : ndarray of shape (n_s, n_x)
+        Frequencies of x given s.
+    lower, upper : ndarray of shape (n_s, n_x)
+        Bounds of P(x|s).
+    distance : ndarray of shape (n_s,)
+        Bound of the total variation of P(.|s) from the center.
+    prior_lower, prior_upper : ndarray of shape (n_s,)
+        Bounds of P(s).
+    counts : ndarray of shape (n_s, n_x)
+        What was counted; weights, scaled to the number of rows, where rows have them.
+    confidence : float
+        Between 0 and 1.
+    sensitive, public : Alphabet
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> joint = sz.JointDistribution.from_frame(df, "survived", "class")
+    >>> distributions = ConfidenceSet.of(joint, 0.95)
+    >>> distributions.contains(joint)
+    True
+    >>> distributions.center[0].round(3), distributions.upper[0].round(3), distributions.distance.round(3)
+    (array([0.082, 0.112, 0.354, 0.452]), array([0.104, 0.137, 0.391, 0.489]), array([0.052, 0.076]))
+    """
+
+    center: Vector
+    lower: Vector
+    upper: Vector
+    distance: Vector
+    prior_lower: Vector
+    prior_upper: Vector
+    counts: NDArray[Any]
+    confidence: float
+    sensitive: Alphabet
+    public: Alphabet
+    _rows: WeightedRows | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, counts: ContingencyTable | JointDistribution, confidence: float) -> ConfidenceSet:
+        """Set of the distributions that counts allow.
+
+        Parameters
+        ----------
+        counts : ContingencyTable or JointDistribution
+            Whole counts, or relative frequencies of ``n`` rows. Symbols without rows are left out.
+        confidence : float
+            Least probability, over the rows, that the set holds their distribution; 0 < confidence < 1.
+
+        Raises
+        ------
+        InvalidParameter
+            If confidence is no such number, or the counts are smoothed, or weighted and without their rows.
+        InvalidDistribution
+            If the distribution does not say how many rows it was counted from.
+        """
+        confidence = check_confidence(confidence)
+        if isinstance(counts, ContingencyTable) and counts.rows is not None:
+            joint, rows = counts.to_joint(), WeightedRows.of(*counts.rows)
+            return cls._of_counts(rows.counts, confidence, joint.sensitive, joint.public, rows)
+        cells, joint = whole_counts(counts)
+        return cls._of_counts(cells, confidence, joint.sensitive, joint.public)
+
+    @classmethod
+    def weighted(
+        cls,
+        df: Any,
+        sensitive: Sequence[str] | str,
+        public: Sequence[str] | str,
+        weights: ArrayLike,
+        *,
+        clusters: ArrayLike | None = None,
+        largest_total: float | None = None,
+        confidence: float = 0.95,
+    ) -> ConfidenceSet:
+        """Set of the distributions that weighted rows allow of the population that their weights stand for.
+
+        With probability at least ``confidence`` over the sample, the set holds the distribution P(s, x) that is
+        proportional to the mean of the weight of rows with (s, x): that of the population, where a weight is 1 over
+        the probability to be drawn. This is proven for independent rows of one source, and for fixed numbers of rows
+        in strata, drawn with or without replacement; with ``clusters``, for clusters in place of rows. It assumes
+        that no cluster (or row) that could have been drawn has a larger total of weights than ``largest_total``, and
+        that weights are fixed by the design: those fitted to the sample afterwards are not covered by the proof.
+
+        Parameters
+        ----------
+        df : pandas or polars DataFrame, pyarrow Table, or mapping of columns
+        sensitive, public : str or list of str
+            Columns that make up S and X.
+        weights : array-like of shape (n_rows,)
+            Weight of each row, non-negative. Rows without weight are left out.
+        clusters : array-like of shape (n_rows,), optional
+            What was drawn, as a household or school: rows of one cluster need not be independent. By default a row.
+        largest_total : float, optional
+            Largest total of weights that a cluster of the frame would have had in the sample, as the number of pupils
+            of the largest school over the chance to be drawn; without clusters, the largest weight. By default the
+            largest of the sample, with a warning where totals of clusters differ: a large cluster that was not drawn
+            is then not covered, and a set of 95 % may miss more often than not.
+        confidence : float
+            Between 0 and 1.
+
+        Raises
+        ------
+        InvalidParameter
+            If weights are no such numbers, or confidence is none, or a cluster has more than the largest total.
+
+        Warns
+        -----
+        ReleaseWarning
+            If totals of clusters differ and ``largest_total`` is not given.
+
+        Notes
+        -----
+        Ends and distances are those that bets on sums with mean 0 refuse, see proof 2 in docs/theory/proofs.md.
+        They hold together (Bonferroni, with n_s + 1 intervals of the variance), and are wider than Clopper-Pearson
+        intervals of as many rows with one weight.
+
+        Examples
+        --------
+        >>> import sanitize as sz
+        >>> df = sz.datasets.load_titanic()
+        >>> weights = (df["class"] != "Crew") + 1.0  # of the crew every row was drawn, of the others every second one
+        >>> population = ConfidenceSet.weighted(df, "survived", "class", weights)
+        >>> population.center[0].round(3), population.upper[0].round(3)
+        (array([0.106, 0.145, 0.458, 0.292]), array([0.142, 0.185, 0.507, 0.333]))
+        """
+        counts = counted(df, sensitive, public, weights, clusters, largest_total)
+        for sentence in assumptions_of(counts)[1:]:
+            warnings.warn(sentence, ReleaseWarning, stacklevel=2)
+        return cls.of(counts, confidence)
+
+    @classmethod
+    def _of_counts(
+        cls, cells: Any, confidence: float, sensitive: Alphabet, public: Alphabet, weighted: WeightedRows | None = None
+    ) -> ConfidenceSet:
+        n_s, n_x = cells.shape
+        rows = cells.sum(axis=1)
+        if weighted is not None:  # there are n_s + 1 bounds of a variance, too
+            bounds = weighted.bounds(level_of_each(n_s, n_x + 2, confidence))
+        else:
+            level = level_of_each(n_s, n_x, confidence)
+            given, distance = clopper_pearson(cells, rows[:, None], level), total_variation_radius(n_x, rows, level)
+            bounds = (*given, distance, *clopper_pearson(rows, rows.sum(), level))
+        arrays = (cells / rows[:, None], *bounds, cells)
+        for array in arrays:
+            array.flags.writeable = False
+        return cls(*arrays, confidence, sensitive, public, weighted)
+
+    def scaled(self, factor: int) -> ConfidenceSet:
+        """Set that ``factor`` times as many rows of the same frequencies would give: an extrapolation."""
+        rows = self._rows and replace(self._rows, repeats=self._rows.repeats * factor)
+        return self._of_counts(self.counts * factor, self.confidence, self.sensitive, self.public, rows)
+
+    @property
+    def n(self) -> int:
+        """Rows counted."""
+        return int(np.rint(self.counts.sum()))
+
+    def contains(self, joint: JointDistribution) -> bool:
+        """Whether a distribution on the same symbols is in the set, up to rounding."""
+        if joint.pmf.shape != self.lower.shape:
+            raise InvalidDistribution(f"the set is of distributions of shape {self.lower.shape}, got {joint.pmf.shape}")
+        given = joint.pmf / joint.p_s[:, None]
+        cells = (given >= self.lower - BUDGET) & (given <= self.upper + BUDGET)
+        far = np.abs(given - self.center).sum(axis=1) / 2 <= self.distance + BUDGET
+        prior = (joint.p_s >= self.prior_lower - BUDGET) & (joint.p_s <= self.prior_upper + BUDGET)
+        return bool(cells.all() and far.all() and prior.all())
+
+    def merged(self, labels: NDArray[np.integer], public: Alphabet) -> ConfidenceSet:
+        """Set of the distributions of (S, group of X), exactly, whoever chose them: bounds of a group are sums."""
+        first = np.eye(len(public))[np.asarray(labels)]
+        whole = (self.counts @ first).astype(self.counts.dtype)
+        rows = self._rows and replace(self._rows, x=np.asarray(labels)[self._rows.x])
+        sums = {name: getattr(self, name) @ first for name in ("center", "lower", "upper")}
+        return replace(self, counts=whole, public=public, _rows=rows, **sums)
+
+    def released(self, channel: Channel) -> tuple[Vector, Vector]:
+        """Smallest and largest P(y|s) of each released symbol over the set, shapes (n_s, n_y)."""
+        if channel.n_inputs != len(self.public):
+            raise InvalidChannel(
+                f"the channel takes {channel.n_inputs} symbols, the set has {len(self.public)} public symbols"
+            )
+        if self.work(channel) > MOST_ENTRIES:
+            raise InvalidParameter(
+                f"the worst case of a channel from {channel.n_inputs} to {channel.n_outputs} symbols is too large to "
+                "compute; pool rare symbols (min_count) or release fewer columns"
+            )
+        stages = list(channel.stages)
+        parts = around(self)
+        if stages[0].is_deterministic:  # merges the set itself; what follows is small
+            first = stages.pop(0)
+            merge = sparse.csr_array(first.probabilities)
+            parts = tuple(np.asarray(part @ merge) for part in parts)
+        matrix = sparse.csc_array(product_of(stages) if stages else sparse.eye_array(channel.n_outputs))
+        matrix.eliminate_zeros()
+        center, up, down = parts
+        return released_bounds(center, up, down, self.distance, matrix)
+
+    def work(self, channel: Channel) -> int:
+        """Numbers that the worst case of a channel sorts, at most: entries of P(y|x) times sensitive symbols."""
+        n_s = len(self.center)
+        stages = channel.stages[1:] if channel.stages[0].is_deterministic else channel.stages
+        entries = n_in = stages[0].n_inputs if stages else channel.n_outputs
+        for stage in stages:
+            entries = min(n_in * stage.n_outputs, entries * int(np.diff(stage.indptr).max()))
+        return n_s * (entries + n_s * channel.n_outputs)
+
+    def worst_case(self, channel: Channel) -> WorstCase:
+        """Exact extremes of the lift of each released symbol over the set."""
+        pushed = channel.push(self.counts / self.n)
+        kept = np.flatnonzero(pushed.sum(axis=0) > 0)
+        low, high = (bound[:, kept] for bound in self.released(channel))
+        least, most = lift_bounds(low, high, self.prior_lower, self.prior_upper)
+        ratio = ratio_bounds(low, high)
+        for array in (low, high, least, most, ratio):
+            array.flags.writeable = False
+        without_rows = replace(self, _rows=None)  # a report keeps this, and nothing of single rows
+        return WorstCase(least, most, ratio, low, high, without_rows, channel.outputs.take(kept))
+
+
+def assumptions_of(counts: ContingencyTable, *, of_people: bool = False) -> list[str]:
+    """What a set of weighted rows, or of people with several, takes as known of the design, as sentences."""
+    if counts.rows is None:
+        return []
+    rows, largest = WeightedRows.of(*counts.rows), counts.rows[-1]
+    said = "the largest in the sample" if largest is None else f"{largest:g}"
+    found = [
+        "people are counted, who have several rows: figures of this file are of its rows, and its source is the "
+        "population of such rows, from which people were drawn independently with all of theirs, none of them with "
+        f"more rows than {said}"
+        if of_people
+        else "rows are weighted: figures of this file are of weighted rows, and its source is the population that they "
+        "stand for, from which rows (or groups) were drawn independently, or at random within strata, none of them of "
+        f"a larger total weight than {said}"
+    ]
+    return [*found, f"totals of groups differ: {LARGEST_UNKNOWN}"] if rows.is_largest_unknown else found
+
+
+def around(distributions: ConfidenceSet) -> tuple[Vector, ...]:
+    """Centre, and how far each P(x|s) may lie above and below it: three arrays of shape (n_s, n_x)."""
+    center = distributions.center
+    return center, distributions.upper - center, center - distributions.lower
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCase:
+    """Extremes of what each released symbol tells, over a set of distributions. Each is attained by one of them.
+
+    Attributes
+    ----------
+    least_lift, most_lift : ndarray of shape (n_s, n_y)
+        Smallest and largest lift l(s, y) of any distribution of the set.
+    ldp_ratio : ndarray of shape (n_y,)
+        Largest p(y|s) / p(y|s').
+    low, high : ndarray of shape (n_s, n_y)
+        Smallest and largest p(y|s).
+    distributions : ConfidenceSet
+    released : Alphabet
+        Symbols y that can occur.
+    """
+
+    least_lift: Vector
+    most_lift: Vector
+    ldp_ratio: Vector
+    low: Vector
+    high: Vector
+    distributions: ConfidenceSet
+    released: Alphabet
+
+    @property
+    def max_log_lift(self) -> Vector:
+        """Largest log-lift of each released symbol, shape (n_y,), in nats."""
+        return logs(self.most_lift.max(axis=0))
+
+    @property
+    def min_log_lift(self) -> Vector:
+        """Smallest log-lift of each released symbol, shape (n_y,), in nats; -inf where it can be ruled out."""
+        return logs(self.least_lift.min(axis=0))
+
+    @property
+    def ldp_epsilon(self) -> Vector:
+        """Largest log of p(y|s) / p(y|s') of each released symbol, shape (n_y,), in nats."""
+        return logs(self.ldp_ratio)
+
+    def excess(self, budget: Budget) -> Vector:
+        """Nats above a lift or LDP budget of each released symbol under the worst distribution, shape (n_y,)."""
+        return excess_of(self.least_lift, self.most_lift, self.ldp_ratio, budget)
+
+
+def level_of_each(n_s: int, n_x: int, confidence: float) -> float:
+    """Probability of error of each interval of a set."""
+    return (1 - confidence) / (2 * n_s + n_s * n_x)
+
+
+def worst_case_lift(
+    counts: ContingencyTable | JointDistribution | ConfidenceSet, channel: Channel, confidence: float = 0.95
+) -> WorstCase:
+    """Exact largest and smallest log-lift of a channel over all distributions that the counts allow.
+
+    However the channel was designed: with probability at least ``confidence`` over the rows, no released symbol's
+    lift leaves these bounds under the distribution they were drawn from, if the symbols that occur are all it has.
+    Given the set the bounds are exact: p(y|s) is extreme where probability is moved greedily from one end of P(y|x) to
+    the other, and the lift then is the ratio of a number and a linear function of P(s).
+
+    Parameters
+    ----------
+    counts : ContingencyTable, JointDistribution or ConfidenceSet
+        Whole counts of independent rows; a ConfidenceSet has a confidence of its own.
+    channel : Channel
+        From X to what is printed.
+    confidence : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    WorstCase
+        One value a released symbol, in nats: ``max_log_lift``, ``min_log_lift``, ``ldp_epsilon``.
+
+    Raises
+    ------
+    InvalidParameter
+        If the counts are smoothed, or weighted and not a set, confidence is not between 0 and 1, or the channel is too
+        large.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> joint = sz.JointDistribution.from_frame(df, "survived", "class")
+    >>> channel = sz.watchdog(joint, 0.5)
+    >>> worst = worst_case_lift(joint, channel)
+    >>> sz.core.lifts.max_log_lift(joint.push(channel)).round(3), worst.max_log_lift.round(3)
+    (array([0.488, 0.1  , 0.116]), array([0.695, 0.183, 0.189]))
+    """
+    distributions = counts if isinstance(counts, ConfidenceSet) else ConfidenceSet.of(counts, confidence)
+    return distributions.worst_case(channel)
+
+
+def distributions_of(joint: JointDistribution, confidence: float | ConfidenceSet) -> ConfidenceSet:
+    """Distributions that a mechanism designs for: those given, or all that frequencies of ``joint.n`` rows allow."""
+    if not isinstance(confidence, ConfidenceSet):
+        return ConfidenceSet.of(joint, confidence)
+    if confidence.lower.shape != joint.pmf.shape:
+        raise InvalidDistribution(
+            f"the confidence set has the shape {confidence.lower.shape}, the distribution {joint.pmf.shape}"
+        )
+    return confidence

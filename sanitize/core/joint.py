@@ -1,0 +1,377 @@
+"""Counts of (s, x), and the validated distribution P_SX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from sanitize._util.checks import distributed, doubles, required
+from sanitize._util.limits import JOINT_CELLS
+from sanitize.core.alphabet import Alphabet, columns_of, rows_of
+from sanitize.errors import ColumnError, InvalidChannel, InvalidDistribution, InvalidParameter
+from sanitize.tables.columns import as_arrow, factorize
+from sanitize.tables.keys import Combined
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import ArrayLike, NDArray
+
+    from sanitize.core.channel import Channel
+
+__all__ = [
+    "ContingencyTable",
+    "JointDistribution",
+]
+
+# What has less has no inverse among doubles, and counts as no probability.
+_TINY = np.finfo(np.float64).tiny
+
+
+@dataclass(eq=False)
+class ContingencyTable:
+    """Counts of (sensitive, public) symbols; grows by batches and merges with others.
+
+    Attributes
+    ----------
+    sensitive, public : Alphabet
+        Symbols seen so far.
+    counts : ndarray of shape (n_s, n_x)
+        Rows seen a cell; integers, or floats where rows had weights.
+    n : int
+        Rows counted.
+    rows : tuple of ndarray, optional
+        Codes of S and X, weight and cluster (None: its own) of each row, where rows with weights were counted at once.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = ContingencyTable.empty(["ill"], ["town"])
+    >>> for batch in ({"ill": ["no", "yes"], "town": ["A", "A"]}, {"ill": ["no"], "town": ["B"]}):
+    ...     table.count({name: pa.array(values) for name, values in batch.items()})
+    >>> table.n, table.to_joint().pmf.round(4)
+    (3, array([[0.3333, 0.3333],
+           [0.3333, 0.    ]]))
+    """
+
+    sensitive: Alphabet
+    public: Alphabet
+    counts: NDArray[Any]
+    n: int = 0
+    _orders: Mapping[str, pa.Array] = field(default_factory=dict, repr=False)
+    rows: tuple[Any, ...] | None = field(default=None, repr=False)
+    row_counts: NDArray[Any] | None = field(default=None, repr=False)
+
+    @classmethod
+    def empty(
+        cls, sensitive: Sequence[str], public: Sequence[str], orders: Mapping[str, pa.Array] | None = None
+    ) -> ContingencyTable:
+        """Table without rows, for these columns."""
+        columns: dict[str, list[object]] = {name: [] for name in [*sensitive, *public]}
+        return cls(
+            Alphabet.from_table(columns, sensitive, orders),
+            Alphabet.from_table(columns, public, orders),
+            np.zeros((0, 0), np.int64),
+            0,
+            dict(orders or {}),
+        )
+
+    def count(
+        self, table: Mapping[str, Any], weights: Any = None, clusters: Any = None, largest: float | None = None
+    ) -> None:
+        """Add the rows of a table, given as a mapping of column names to columns; a weight of 3 is three rows.
+
+        ``largest`` is the largest total weight of a cluster, or of a row, that could have been drawn.
+        """
+        names = tuple(dict.fromkeys((*self.sensitive.columns, *self.public.columns)))
+        rows = rows_of(table, names) if weights is None else columns_of(table, names)
+        if isinstance(rows, Combined):
+            present = np.flatnonzero(weights := rows.counts)
+            rows, weights = rows.table(present), weights[present]
+        s, x = self.sensitive.encode(rows), self.public.encode(rows)
+        if clusters is not None:
+            clusters = factorize(as_arrow(clusters, "clusters"), "clusters")[1]
+        for values, what in ((x, "public columns"), (weights, "weights"), (clusters, "clusters")):
+            if values is not None and len(values) != len(s):
+                raise ColumnError(f"the {what} have {len(values)} rows, the sensitive columns {len(s)}")
+        if len(s) == 0:
+            return
+        if s.min() < 0 or x.min() < 0:
+            self._extend(
+                Alphabet.from_table(rows, self.sensitive.columns, self._orders),
+                Alphabet.from_table(rows, self.public.columns, self._orders),
+            )
+            s, x = self.sensitive.encode(rows), self.public.encode(rows)
+        n_s, n_x = len(self.sensitive), len(self.public)
+        cells = s.astype(np.int64) * n_x + x
+        added = np.bincount(cells, weights=weights, minlength=n_s * n_x).reshape(n_s, n_x)
+        is_weighted = weights is not None and not np.issubdtype(weights.dtype, np.integer)
+        self.rows = (s, x, weights, clusters, largest) if is_weighted and self.n == 0 else None
+        if weights is None:
+            self.n += len(s)
+        elif not is_weighted:
+            added = added.astype(np.int64)
+            self.n += int(weights.sum())
+        else:
+            self.n += int((weights > 0).sum())
+        self.counts = self.counts + added
+        if self.row_counts is not None:
+            self.row_counts = self.row_counts + np.bincount(cells, minlength=n_s * n_x).reshape(n_s, n_x)
+
+    def add(self, other: ContingencyTable) -> None:
+        """Merge the counts of another table of the same columns."""
+        self.rows = None
+        cells = self._extend(other.sensitive, other.public)
+        self.counts = self.counts.astype(np.result_type(self.counts, other.counts))
+        self.counts[cells] += other.counts
+        if self.row_counts is not None:
+            self.row_counts[cells] += other.seen
+        self.n += other.n
+
+    @property
+    def seen(self) -> NDArray[Any]:
+        """Rows seen a cell, whatever their weights, shape (n_s, n_x)."""
+        if self.row_counts is not None:
+            return self.row_counts
+        if self.rows is None:
+            return self.counts
+        s, x, weights, *_ = self.rows
+        cells = s.astype(np.int64) * len(self.public) + x
+        return np.bincount(cells, weights > 0, self.counts.size).reshape(self.counts.shape)
+
+    @property
+    def people(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Different clusters of each sensitive symbol and of each public one, where rows were counted with clusters."""
+        s, x, weights, clusters, _ = self.rows or (None,) * 5
+        if clusters is None:
+            raise InvalidParameter("the rows of this table were counted without saying whose they are")
+        some = weights > 0
+        n = int(clusters.max(initial=0)) + 1
+        first, second = (
+            np.bincount(np.unique(codes[some].astype(np.int64) * n + clusters[some]) // n, minlength=len(symbols))
+            for codes, symbols in ((s, self.sensitive), (x, self.public))
+        )
+        return first, second
+
+    def without_rows(self) -> ContingencyTable:
+        """The same symbols, none of which was seen: what is likely to hold more rows of the same table."""
+        row_counts = None if self.row_counts is None else np.zeros_like(self.row_counts)
+        return replace(self, counts=np.zeros_like(self.counts), n=0, rows=None, row_counts=row_counts)
+
+    def with_rows_counted(self) -> ContingencyTable:
+        """The same table without rows, which counts them beside their weights."""
+        return replace(self, row_counts=np.zeros(self.counts.shape, np.int64))
+
+    def merged(self, other: ContingencyTable) -> ContingencyTable:
+        """Counts of both tables; neither is changed."""
+        both = replace(self)  # `add` sets new arrays and leaves the old ones alone
+        both.add(other)
+        return both
+
+    def _extend(self, sensitive: Alphabet, public: Alphabet) -> tuple[NDArray[Any], ...]:
+        """Take more symbols in; where the cells of these now stand."""
+        self.sensitive, rows, more_rows = self.sensitive.union(sensitive)
+        self.public, columns, more_columns = self.public.union(public)
+        if len(self.sensitive) * len(self.public) > JOINT_CELLS:
+            raise ColumnError(
+                f"{len(self.sensitive)} sensitive times {len(self.public)} public symbols are too many to count; "
+                "name fewer sensitive columns, or bin and pool values first"
+            )
+        shape, places = (len(self.sensitive), len(self.public)), np.ix_(rows, columns)
+        counts = np.zeros(shape, self.counts.dtype)
+        counts[places] = self.counts
+        self.counts = counts
+        if self.row_counts is not None:
+            row_counts = np.zeros(shape, np.int64)
+            row_counts[places] = self.row_counts
+            self.row_counts = row_counts
+        return np.ix_(more_rows, more_columns)
+
+    def to_joint(self, smoothing: float = 0.0) -> JointDistribution:
+        """Relative frequencies, after adding ``smoothing`` to every cell (a prior, not data)."""
+        smoothing = required("smoothing", smoothing, "be a finite number >= 0", lambda given: 0 <= given < np.inf)
+        if self.n == 0 or not self.counts.sum() > 0:
+            raise InvalidDistribution(
+                "the table has no rows (or only rows of weight 0), so there is no distribution to learn"
+            )
+        counts = self.counts + smoothing
+        rows, columns = counts.sum(axis=1) > 0, counts.sum(axis=0) > 0
+        return JointDistribution(
+            counts[np.ix_(rows, columns)] / counts.sum(),
+            self.sensitive.take(np.flatnonzero(rows)),
+            self.public.take(np.flatnonzero(columns)),
+            self.n,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class JointDistribution:
+    """Distribution of (S, X), or of (S, Y): non-negative, sums to 1, every symbol has positive probability.
+
+    Cells may be zero: an empty cell has lift 0 and log-lift -inf, which is a value like any other.
+
+    Parameters
+    ----------
+    pmf : ndarray of shape (n_s, n_x)
+        Probabilities; the order of axes is S, then X.
+    sensitive, public : Alphabet
+        Symbols of the rows and columns.
+    n : int, optional
+        Rows the distribution was counted from; None for a distribution known by itself.
+
+    Examples
+    --------
+    >>> joint = JointDistribution.from_matrix([[0.3, 0.1], [0.2, 0.4]])
+    >>> joint.p_s, joint.p_x
+    (array([0.4, 0.6]), array([0.5, 0.5]))
+    """
+
+    pmf: NDArray[np.float64]
+    sensitive: Alphabet
+    public: Alphabet
+    n: int | None = None
+
+    def __post_init__(self) -> None:
+        pmf = np.asarray(self.pmf, dtype=np.float64)
+        if pmf.ndim != 2 or not pmf.size:
+            raise InvalidDistribution(f"pmf must be a matrix (n_s, n_x) with entries, got shape {pmf.shape}")
+        if pmf.shape != (len(self.sensitive), len(self.public)):
+            raise InvalidDistribution(
+                f"pmf of shape {pmf.shape} does not fit {len(self.sensitive)} sensitive and "
+                f"{len(self.public)} public symbols"
+            )
+        vars(self)["pmf"] = _frozen(distributed(pmf, "pmf", "; for counts use ContingencyTable"))
+        for margin, name in ((self.p_s, "sensitive"), (self.p_x, "public")):
+            empty = np.flatnonzero(margin < _TINY)
+            if len(empty):
+                raise InvalidDistribution(
+                    f"{len(empty)} {name} symbol(s) have probability 0 (the first at position {empty[0]}); drop them"
+                )
+
+    @classmethod
+    def from_matrix(cls, pmf: ArrayLike) -> JointDistribution:
+        """Distribution from a matrix of probabilities (n_s, n_x); symbols are named by their positions."""
+        matrix = doubles(
+            pmf, InvalidDistribution("pmf must be a matrix of numbers (n_s, n_x), with rows of one length")
+        )
+        if matrix.ndim != 2:
+            raise InvalidDistribution(f"pmf must be a matrix (n_s, n_x), got {matrix.ndim} dimension(s)")
+        return cls(matrix, Alphabet.of_size("s", matrix.shape[0]), Alphabet.of_size("x", matrix.shape[1]))
+
+    @classmethod
+    def from_frame(
+        cls,
+        df: Any,
+        sensitive: Sequence[str] | str,
+        public: Sequence[str] | str,
+        weights: ArrayLike | None = None,
+    ) -> JointDistribution:
+        """Empirical distribution of the columns of a table.
+
+        Parameters
+        ----------
+        df : pandas or polars DataFrame, pyarrow Table, or mapping of columns
+        sensitive, public : str or list of str
+            Columns that make up S and X.
+        weights : array-like of shape (n_rows,), optional
+            Weight of each row, non-negative.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> df = pd.DataFrame({"ill": ["no", "no", "yes", "no"], "town": ["A", "B", "B", "A"]})
+        >>> JointDistribution.from_frame(df, sensitive="ill", public="town").pmf
+        array([[0.5 , 0.25],
+               [0.  , 0.25]])
+        """
+        return counted(df, sensitive, public, weights).to_joint()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in ("pmf", "sensitive", "public", "n")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.pmf.flags.writeable = False
+
+    @cached_property
+    def p_s(self) -> NDArray[np.float64]:
+        """Prior of S, shape (n_s,)."""
+        return _frozen(self.pmf.sum(axis=1))
+
+    @cached_property
+    def p_x(self) -> NDArray[np.float64]:
+        """Margin of X (or Y), shape (n_x,)."""
+        return _frozen(self.pmf.sum(axis=0))
+
+    @cached_property
+    def posterior(self) -> NDArray[np.float64]:
+        """P(s|x), shape (n_s, n_x); columns sum to 1."""
+        return _frozen(self.pmf / self.p_x)
+
+    def push(self, channel: Channel) -> JointDistribution:
+        """Distribution of (S, Y) when X passes through a channel; released symbols that cannot occur are dropped."""
+        if not hasattr(channel, "n_inputs"):
+            raise InvalidChannel.no_channel(channel)
+        check_fit(self, channel)
+        pmf, outputs = channel.push(self.pmf), channel.outputs
+        occurs = pmf.sum(axis=0)
+        if not occurs.all():
+            kept = np.flatnonzero(occurs)
+            pmf, outputs = pmf[:, kept], outputs.take(kept)
+        return JointDistribution(pmf, self.sensitive, outputs, self.n)
+
+    def __repr__(self) -> str:
+        rows = "" if self.n is None else f", n={self.n}"
+        return f"JointDistribution({len(self.sensitive)} sensitive x {len(self.public)} public symbols{rows})"
+
+
+def counted(
+    df: Any, sensitive: Any, public: Any, weights: Any = None, clusters: Any = None, largest: float | None = None
+) -> ContingencyTable:
+    """Counts of the columns of a table, whose rows may have weights and be of clusters."""
+    sensitive, public = ([names] if isinstance(names, str) else list(names) for names in (sensitive, public))
+    both = set(sensitive) & set(public)
+    if both:
+        raise ColumnError(f"column {min(both)!r} is listed both as sensitive and as public", min(both))
+    table = ContingencyTable.empty(sensitive, public)
+    if weights is None:
+        table.count(df)
+        return table
+    given = np.asarray(weights, dtype=np.float64)
+    if given.ndim != 1 or not np.isfinite(given).all() or (given < 0).any():
+        raise InvalidParameter("weights must be one finite, non-negative number a row")
+    table.count(df, given, clusters, largest)
+    return table
+
+
+def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    array.flags.writeable = False
+    return array
+
+
+def check_distribution(joint: JointDistribution) -> JointDistribution:
+    """The distribution itself, or an error that says what was passed instead."""
+    if not isinstance(joint, JointDistribution):
+        raise InvalidDistribution.expected_joint(joint)
+    return joint
+
+
+def check_fit(joint: JointDistribution, channel: Channel) -> None:
+    """Refuse a channel of other symbols than those of the distribution."""
+    if channel.n_inputs != len(joint.public):
+        raise InvalidChannel(
+            f"the channel takes {channel.n_inputs} symbols, the distribution has {len(joint.public)} public symbols"
+        )
+
+
+def sparse_counts(one: NDArray[np.integer], another: NDArray[np.integer], shape: tuple[int, int]) -> sparse.csr_array:
+    """Rows of each pair of codes, of which most have none."""
+    counts = np.bincount(one.astype(np.int64) * shape[1] + another, minlength=shape[0] * shape[1])
+    seen = np.flatnonzero(counts != 0)
+    starts = np.searchsorted(seen, np.arange(shape[0] + 1) * shape[1])
+    return sparse.csr_array((counts[seen], seen % shape[1], starts), shape)

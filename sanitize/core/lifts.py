@@ -1,0 +1,380 @@
+"""The lift l(s, y) = P(s|y) / P(s), and every leakage of one released symbol.
+
+All functions take a distribution of (S, Y) and return one value a symbol y, in nats where they are logarithms. Zeros
+are values: an empty cell has lift 0, log-lift -inf and inverse lift +inf. References: [ZDS] sections II, VI.
+"""
+
+from __future__ import annotations
+
+import math
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._util.checks import Vector, number, required
+from sanitize._util.tolerances import SAME, SMALLEST_POSITIVE, TIGHT
+from sanitize.errors import InvalidDistribution
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.core.joint import JointDistribution
+
+__all__ = [
+    "alpha_lift",
+    "alpha_lift_inverse",
+    "chi2_lift",
+    "chi2_lift_inverse",
+    "l1_lift",
+    "l1_lift_inverse",
+    "ldp_ratio",
+    "lift",
+    "log_lift",
+    "max_lift",
+    "max_log_lift",
+    "min_lift",
+    "min_log_lift",
+    "pml_envelope",
+    "pml_quantile",
+]
+
+# A row of the program of the envelope is broken by more than the solver leaves, which is 1e-10.
+_BROKEN = 2e-10
+# Nats between the ends of a quantile.
+_QUANTILE = 1e-9
+
+
+def lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Lift l(s, y) = P(s, y) / (P(s) P(y)), shape (n_s, n_y) [ZDS eq. 1].
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> lift(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]]))
+    array([[2.        , 0.66666667],
+           [0.        , 1.33333333]])
+    """
+    try:
+        return joint.pmf / joint.p_s[:, None] / joint.p_x
+    except AttributeError:
+        raise InvalidDistribution.expected_joint(joint) from None
+
+
+def log_lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Log-lift i(s, y) = log l(s, y) in nats, shape (n_s, n_y); -inf where P(s, y) = 0.
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> log_lift(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
+    array([[ 0.2877,    -inf],
+           [-0.4055,  0.6931]])
+    """
+    return logs(lift(joint))
+
+
+def max_lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Largest lift over s of each symbol, Λ(y), shape (n_y,); at least 1 [ZDS eq. 2].
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> max_lift(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
+    array([1.3333, 2.    ])
+    """
+    return np.maximum(lift(joint).max(axis=0), 1.0)  # P_S averages lifts to 1; rounding does not
+
+
+def min_lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Smallest lift over s of each symbol, Ψ(y), shape (n_y,); at most 1, and 0 beside an empty cell.
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> min_lift(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
+    array([0.6667, 0.    ])
+    """
+    return np.minimum(lift(joint).min(axis=0), 1.0)
+
+
+def max_log_lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Largest log-lift of each symbol, log Λ(y) in nats, shape (n_y,): pointwise maximal leakage.
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> max_log_lift(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
+    array([0.2877, 0.6931])
+    """
+    return logs(max_lift(joint))
+
+
+def min_log_lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Smallest log-lift of each symbol, log Ψ(y) in nats, shape (n_y,).
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> min_log_lift(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
+    array([-0.4055,    -inf])
+    """
+    return logs(min_lift(joint))
+
+
+def pml_envelope(joint: JointDistribution, u: float) -> float:
+    """Largest P(max-log-lift of Z >= u) of all that may be made of Y: the envelope of pointwise maximal leakage.
+
+    P(max-log-lift of Y >= u) itself may grow when symbols are merged: those of one telling symbol and of others become
+    one that tells just enough. This is the most that it can grow to, whatever Z is made of Y (S - Y - Z).
+    Let q(s, y) be the mass of y that is merged for the secret s: the largest sum of q >= 0 with sum_s q(s, y) <= P(y)
+    and, for every s, sum_y q(s, y) (P(s|y) - e^u P(s)) >= 0, a linear program.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Of (S, Y).
+    u : float
+        In nats.
+
+    Returns
+    -------
+    float
+        An upper bound for certain, and the largest chance up to the solver's precision: the value of the dual program,
+        min over λ >= 0 of sum_y P(y) max(0, max_s 1 + λ_s (P(s|y) - e^u P(s))), at the λ that was found.
+
+    Examples
+    --------
+    >>> import math
+    >>> from sanitize.core.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.1, 0.0, 0.4], [0.0, 0.1, 0.4]])
+    >>> float(joint.p_x[max_log_lift(joint) >= math.log(1.9)].sum()), round(pml_envelope(joint, math.log(1.9)), 4)
+    (0.2, 0.2222)
+    """
+    with np.errstate(over="ignore"):
+        least = np.exp(number("u", u, -math.inf, math.inf))
+    # Rounding must not take a symbol that is on the bound for one below it.
+    return envelope_of(lift(joint) * (1 + SAME), joint.p_x, float(least))[0]
+
+
+def pml_quantile(joint: JointDistribution, delta: float) -> float:
+    """Least ε at which at most a mass δ of anything made of Y has a pointwise maximal leakage above it, in nats.
+
+    It is the inverse ε(δ) of `pml_envelope`: sup P(log Λ(Z) > ε) over all Z made of Y is at most δ, and no smaller ε
+    has that. So Y is (ε, δ)-PML for whatever reads it [Saeidian], and within `PMLEnvelopeBudget(ε, δ)`.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Of (S, Y).
+    delta : float
+        δ, from 0 to 1.
+
+    Returns
+    -------
+    float
+        At least the quantile, by no more than 1e-9.
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.1, 0.0, 0.4], [0.0, 0.1, 0.4]])
+    >>> [round(pml_quantile(joint, delta), 4) for delta in (0.0, 0.2222, 0.5, 1.0)]
+    [0.6931, 0.6419, 0.3365, 0.0]
+    """
+    delta = number("delta", delta, 0, 1)
+    low, high = 0.0, max(0.0, float(max_log_lift(joint).max()))
+    if delta == 1:
+        return 0.0
+    lifts = lift(joint)
+    while high - low > _QUANTILE:
+        middle = (low + high) / 2
+        # Above the middle, a lift on it is none.
+        mass, _ = envelope_of(lifts, joint.p_x, math.exp(middle) * (1 + SAME))
+        low, high = (low, middle) if mass <= delta else (middle, high)
+    return high
+
+
+def envelope_of(lifts: Vector, p_y: Vector, bound: float) -> tuple[float, Vector]:
+    """Largest mass of what is made of Y that has a lift of at least ``bound``, and thresholds t_s that prove it.
+
+    With t_s for e^u - 1 / (λ_s P(s)) the dual program is the least of Σ_y P(y) max(0, max_s (l - t_s) / (e^u - t_s)),
+    from lifts of shape (n_s, n_y). Secrets that no symbol has such a lift of need no room: t_s = e^u. See proof 6 in
+    docs/theory/proofs.md.
+    """
+    thresholds = np.full(len(lifts), bound)
+    reached = np.flatnonzero(lifts.max(axis=1) >= bound)
+    if not len(reached):
+        return 0.0, thresholds
+    mass, by_secret = _envelope_prices(lifts[reached] - bound, p_y)
+    thresholds[reached] -= 1 / np.maximum(by_secret, SMALLEST_POSITIVE)
+    return mass, thresholds
+
+
+def _envelope_prices(gains: Vector, p_y: Vector) -> tuple[float, Vector]:
+    """Least value of the dual program, and the prices λ_s that have it.
+
+    Each symbol y has a price v_y >= 0 of its own, which is at least 1 + λ_s (l - e^u). Few of these rows bind: each
+    symbol begins with its most telling secret, and rows that the last prices break are added. The value is that of
+    prices, not of the program, and so it is an upper bound whenever the rounds end.
+    """
+    from scipy import sparse
+    from scipy.optimize import linprog
+
+    n_s, n_y = gains.shape
+    is_row = np.zeros(gains.shape, bool)
+    is_row[gains.argmax(axis=0), np.arange(n_y)] = True
+    best, is_broken = (1.0, np.zeros(n_s)), np.ones(n_y, bool)
+    while is_broken.any():
+        s, y = np.nonzero(is_row)
+        entries = np.concatenate([gains[s, y], -np.ones(len(s))])
+        places = np.tile(np.arange(len(s)), 2), np.concatenate([s, n_s + y])
+        rows = sparse.csc_array((entries, places), shape=(len(s), n_s + n_y))
+        costs = np.append(np.zeros(n_s), p_y)
+        prices = linprog(costs, rows, -np.ones(len(s)), method="highs-ds", options=TIGHT).x
+        if prices is None:
+            break
+        by_secret = np.maximum(prices[:n_s], 0)
+        needed = 1 + by_secret[:, None] * gains
+        top, highest = needed.argmax(axis=0), needed.max(axis=0)
+        best = min(best, (float(p_y @ np.maximum(highest, 0)), by_secret), key=itemgetter(0))
+        is_broken = highest > np.maximum(prices[n_s:], 0) * (1 + SAME) + _BROKEN
+        is_broken &= ~is_row[top, np.arange(n_y)]
+        is_row[top[is_broken], np.flatnonzero(is_broken)] = True
+    return best
+
+
+def ldp_ratio(joint: JointDistribution) -> NDArray[np.float64]:
+    """Ratio of largest to smallest lift of each symbol, Γ(y) = Λ(y) / Ψ(y), shape (n_y,) [ZDS Def. 2].
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> ldp_ratio(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]])).round(4)
+    array([ 2., inf])
+    """
+    with np.errstate(divide="ignore"):
+        return max_lift(joint) / min_lift(joint)
+
+
+def l1_lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Sum over s of P(s) |l(s, y) - 1|, shape (n_y,); half its mean is the total variation [ZDS §VI].
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> l1_lift(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]])).round(4)
+    array([1.    , 0.3333])
+    """
+    return l1_of(lift(joint), joint.p_s)
+
+
+def chi2_lift(joint: JointDistribution) -> NDArray[np.float64]:
+    """Sum over s of P(s) (l(s, y) - 1)**2, shape (n_y,); its mean is the chi2 divergence [ZDS §VI].
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> chi2_lift(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]])).round(4)
+    array([1.    , 0.1111])
+    """
+    return chi2_of(lift(joint), joint.p_s)
+
+
+def alpha_lift(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
+    """(Sum over s of P(s) l(s, y)**alpha)**(1/alpha), shape (n_y,); the max-lift at alpha = inf [ZDS §VI].
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Distribution of (S, Y).
+    alpha : float
+        Order, greater than 1 (1 gives the value 1 for every symbol).
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> alpha_lift(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]]), 2).round(4)
+    array([1.4142, 1.0541])
+    """
+    return alpha_of(lift(joint), joint.p_s, check_alpha(alpha))
+
+
+def l1_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
+    """ℓ1-lift with 1/l in place of l, shape (n_y,); inf beside an empty cell. Bounds the min-lift [ZDS §VI].
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> l1_lift_inverse(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]])).round(4)
+    array([  inf, 0.375])
+    """
+    return l1_of(inverse(lift(joint)), joint.p_s)
+
+
+def chi2_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
+    """chi2-lift with 1/l in place of l, shape (n_y,); inf beside an empty cell. Bounds the min-lift [ZDS §VI].
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> chi2_lift_inverse(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]])).round(4)
+    array([   inf, 0.1562])
+    """
+    return chi2_of(inverse(lift(joint)), joint.p_s)
+
+
+def alpha_lift_inverse(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
+    """α-lift with 1/l in place of l, shape (n_y,); inf beside an empty cell. Bounds the min-lift [ZDS §VI].
+
+    Parameters
+    ----------
+    joint : JointDistribution
+    alpha : float
+        Order, at least 1; inf gives the largest 1/l.
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> alpha_lift_inverse(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]]), 2).round(4)
+    array([   inf, 1.1859])
+    """
+    return alpha_of(inverse(lift(joint)), joint.p_s, check_alpha(alpha))
+
+
+def check_alpha(alpha: float) -> float:
+    """Order of a Rényi-type measure, checked to be at least 1."""
+    return required("alpha", alpha, "be at least 1 (inf is allowed)", lambda order: order >= 1)
+
+
+def l1_of(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """ℓ1 deviation from 1 of columns of lifts under the prior."""
+    return p_s @ np.abs(lifts - 1)
+
+
+def chi2_of(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared deviation from 1 of columns of lifts under the prior."""
+    with np.errstate(over="ignore"):  # beyond doubles it is infinite
+        return np.asarray(p_s @ np.square(lifts - 1))
+
+
+def alpha_of(lifts: NDArray[np.float64], p_s: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+    """α-norm of columns of lifts under the prior; scaled by the largest entry so that no power overflows."""
+    top = lifts.max(axis=0)
+    if np.isinf(alpha):
+        return top
+    with np.errstate(invalid="ignore"):
+        scaled = np.where(np.isinf(top), 1.0, lifts / top)
+    return top * (p_s @ scaled**alpha) ** (1 / alpha)
+
+
+def inverse(lifts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1/l, inf where l = 0."""
+    with np.errstate(divide="ignore"):
+        return 1 / lifts
+
+
+def logs(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Natural logarithms, -inf of 0."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(values))

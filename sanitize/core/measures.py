@@ -1,0 +1,463 @@
+"""Scalar leakages and utilities: averages of `sanitize.lift` under P_Y, in nats.
+
+Every leakage takes a distribution of (S, Y); `normalized_utility` takes the distribution of (S, X) and the channel.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy.special import entr, logsumexp, xlogy
+
+from sanitize._util.checks import Vector
+from sanitize._util.limits import CHANNEL_CELLS
+from sanitize.core.channel import ReducedChannel, check_channel
+from sanitize.core.joint import JointDistribution, check_distribution, check_fit
+from sanitize.core.lifts import check_alpha, chi2_lift, l1_lift, ldp_ratio, lift, max_lift
+from sanitize.errors import ColumnError, InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize.core.channel import Channel
+
+__all__ = [
+    "arimoto_information",
+    "chi2_divergence",
+    "dobrushin_coefficient",
+    "effective_share",
+    "ldp_epsilon",
+    "max_information",
+    "maximal_correlation",
+    "maximal_leakage",
+    "mutual_information",
+    "normalized_utility",
+    "sibson_information",
+    "side_knowledge",
+    "total_variation",
+    "utility",
+]
+
+# Symbols whose correlations are one matrix.
+_MOST_SIDE = 4096
+Kind = Literal["exact", "bound", "estimate"]
+
+
+def mutual_information(joint: JointDistribution) -> float:
+    """I(S;Y) = E[log l] in nats.
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> round(mutual_information(JointDistribution.from_matrix([[0.5, 0.0], [0.0, 0.5]])), 6)
+    0.693147
+    """
+    lifts = lift(joint)
+    return max(0.0, float(joint.p_s @ xlogy(lifts, lifts) @ joint.p_x))
+
+
+def total_variation(joint: JointDistribution) -> float:
+    """T(S;Y), half the mean ℓ1-lift: distance of P_SY from independence, between 0 and 1 [ZDS §VI].
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> total_variation(JointDistribution.from_matrix([[0.5, 0.0], [0.0, 0.5]]))
+    0.5
+    """
+    return float(l1_lift(joint) @ joint.p_x) / 2
+
+
+def chi2_divergence(joint: JointDistribution) -> float:
+    """χ²(S;Y), the mean chi2-lift [ZDS §VI].
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> chi2_divergence(JointDistribution.from_matrix([[0.5, 0.0], [0.0, 0.5]]))
+    1.0
+    """
+    return float(chi2_lift(joint) @ joint.p_x)
+
+
+def sibson_information(joint: JointDistribution, alpha: float) -> float:
+    """Sibson mutual information α/(α-1) log E[α-lift] in nats; I(S;Y) at 1, maximal leakage at inf [ZDS §VI].
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Distribution of (S, Y).
+    alpha : float
+        Order, at least 1.
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])
+    >>> [round(sibson_information(joint, a), 4) for a in (1, 2, float("inf"))]
+    [0.0863, 0.1533, 0.3365]
+    """
+    order = check_alpha(alpha)
+    if math.isinf(order):
+        return maximal_leakage(joint)
+    return _renyi_information(joint, order)
+
+
+def arimoto_information(joint: JointDistribution, alpha: float) -> float:
+    """Arimoto mutual information H_α(S) - H_α(S|Y) in nats, the α-leakage of S [ZDS §VI].
+
+    It is Sibson's with the prior tilted to P(s)**α in the weights; at inf it is the min-entropy leakage.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Distribution of (S, Y).
+    alpha : float
+        Order, at least 1.
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])
+    >>> [round(arimoto_information(joint, a), 4) for a in (1, 2, float("inf"))]
+    [0.0863, 0.1533, 0.3365]
+    """
+    order = check_alpha(alpha)
+    check_distribution(joint)
+    if math.isinf(order):
+        return float(np.log(joint.pmf.max(axis=0).sum() / joint.p_s.max()))
+    return _renyi_information(joint, order, np.log(joint.p_s))
+
+
+def _renyi_information(joint: JointDistribution, alpha: float, tilt: NDArray[np.float64] | None = None) -> float:
+    """α/(α-1) log E_Y[(Σ_s w(s) l(s, Y)^α)^{1/α}] for the weights w ∝ P_S e^{(α-1) tilt}; no tilt is 0."""
+    if alpha == 1:
+        return mutual_information(joint)
+    lifts = lift(joint)
+    tilt = np.zeros(len(lifts)) if tilt is None else tilt
+    order = alpha - 1
+    with np.errstate(divide="ignore"):
+        log_lifts = np.log(lifts)
+    # Below this distance from order 1 the plain formula loses digits to cancellation.
+    if order > 0.5:
+        # In logs, because a large order underflows the weight of a rare s whose lift is large.
+        log_weights = np.log(joint.p_s) + order * tilt
+        norms = logsumexp(log_weights[:, None] + alpha * log_lifts, axis=0) - logsumexp(log_weights)
+        return max(0.0, alpha / order * float(logsumexp(norms / alpha, b=joint.p_x)))
+    # With w = P_S e^{(α-1)t} / Z and Σ P_S l = 1 the bracket is 1 + Σ P_S l expm1((α-1)(t + log l)), over Z:
+    # small numbers stay small, so that nothing cancels as α tends to 1.
+    log_z = np.log1p(joint.p_s @ np.expm1(order * tilt))
+    bracket = np.einsum("s,sy,sy->y", joint.p_s, lifts, np.expm1(order * (tilt[:, None] + log_lifts)))
+    small = np.expm1((np.log1p(bracket) - log_z) / alpha)
+    return max(0.0, alpha / order * float(np.log1p(small @ joint.p_x)))
+
+
+def maximal_leakage(joint: JointDistribution) -> float:
+    """L(S→Y) = log E[max_s l(s, Y)] in nats: Sibson information of order infinity [ZDS §VI].
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> round(maximal_leakage(JointDistribution.from_matrix([[0.5, 0.0], [0.0, 0.5]])), 6)
+    0.693147
+    """
+    return max(0.0, float(np.log(max_lift(joint) @ joint.p_x)))
+
+
+def side_knowledge(joint: JointDistribution, channel: Channel, known: Sequence[str]) -> tuple[float, float]:
+    """Smallest and largest log of P(s|y,w) / P(s|w) in nats, where w is what a row has in some public columns.
+
+    It is the log-lift for an adversary who knows these columns of a row beforehand, exactly: P(s,w,y) is the sum of
+    P(s,x) P(y|x) over the x that have w. Who knows all of X learns nothing more, and both are 0.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Distribution of (S, X).
+    channel : Channel
+        From X to Y.
+    known : sequence of str
+        Public columns; with none of them it is the log-lift of S and Y.
+
+    Raises
+    ------
+    ColumnError
+        If a column is not public.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> joint = sz.JointDistribution.from_frame(sz.datasets.load_titanic(), "survived", ["class", "sex"])
+    >>> channel = sz.subset_merging(joint, sz.LiftBudget(at_most=1.65, at_least=0.37))
+    >>> for known in ([], ["class"], ["sex"], ["class", "sex"]):
+    ...     print(known, np.exp(side_knowledge(joint, channel, known)).round(3))
+    [] [0.69  1.586]
+    ['class'] [0.073 3.63 ]
+    ['sex'] [0.103 2.017]
+    ['class', 'sex'] [1. 1.]
+    """
+    symbols, reduced = check_distribution(joint).public, ReducedChannel.of(check_channel(channel))
+    for name in set(known) - {*symbols.columns}:
+        raise ColumnError(f"column {name!r} is not public; choose among {', '.join(symbols.columns)}", name)
+    places = [symbols.columns.index(name) for name in known]
+    w = np.unique(symbols.codes[:, places], axis=0, return_inverse=True)[1].ravel()
+    shape = len(joint.p_s), int(w.max()) + 1, reduced.n_states
+    before = np.zeros(shape)
+    for row, of_s in zip(joint.pmf, before, strict=True):
+        np.add.at(of_s, (w, reduced.states), row)
+    after = reduced.push(before.reshape(-1, shape[2]))
+    p_swy, p_sw = after.reshape(*shape[:2], -1), before.sum(axis=2, keepdims=True)
+    s, w, y = np.nonzero((p_sw > 0) & (p_swy.sum(axis=0) > 0))
+    odds = p_swy[s, w, y] / p_swy.sum(axis=0)[w, y] * p_sw.sum(axis=0)[w, 0] / p_sw[s, w, 0]
+    with np.errstate(divide="ignore"):
+        return float(np.log(odds.min())), float(np.log(odds.max()))
+
+
+def dobrushin_coefficient(channel: Channel) -> float:
+    """Largest total variation of two rows of a channel: what it leaves of any difference between distributions of X.
+
+    Whatever P and Q are, the total variation of Y under them is at most so many times that of X, with equality for the
+    two rows, and so is every f-divergence at most so many times its own: strong data processing [Dobrushin, CKZ].
+
+    Parameters
+    ----------
+    channel : Channel
+        From X to Y.
+
+    Raises
+    ------
+    InvalidParameter
+        If there are too many symbols to compare any two of them.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> round(dobrushin_coefficient(sz.mechanisms.randomized_response(2, 1.0)), 4)    # tanh(1/2)
+    0.4621
+    """
+    rows = np.unique(_rows(ReducedChannel.of(check_channel(channel))), axis=0)
+    if len(rows) * rows.size > 32 * CHANNEL_CELLS:
+        raise InvalidParameter(f"{len(rows)} rows are too many to compare any two of them")
+    return float(max(np.abs(rows - row).sum(axis=1).max() for row in rows)) / 2
+
+
+def maximal_correlation(joint: JointDistribution, channel: Channel) -> float:
+    """Largest correlation of a function of X and one of Y, from 0 to 1, under a distribution of X.
+
+    Its square is the strong data processing constant of chi2 at P_X: χ²(Q_Y || P_Y) is at most that times χ²(Q || P_X),
+    for every Q, with equality for the best function of X. So no test for a small difference from P_X has more power on
+    n released rows than on that share of n rows of X.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Distribution of (S, X), of which P_X counts.
+    channel : Channel
+
+    Raises
+    ------
+    InvalidParameter
+        If the channel has too many symbols.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> joint = sz.JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
+    >>> round(maximal_correlation(joint, sz.mechanisms.randomized_response(2, 1.0)) ** 2, 4)
+    0.2136
+    """
+    masses, _ = _correlations(joint, channel)
+    side = masses @ masses.T if len(masses) <= masses.shape[1] else masses.T @ masses
+    if len(side) > _MOST_SIDE:
+        raise InvalidParameter(f"{len(side)} symbols are too many for their correlations")
+    values = np.linalg.eigvalsh(side)  # the largest is 1, of constant functions
+    return float(np.sqrt(np.clip(values[-2], 0.0, 1.0))) if len(values) > 1 else 0.0
+
+
+def effective_share(joint: JointDistribution, channel: Channel) -> float:
+    """Share of rows of X on which a test has the power of a test on all released rows, on average over what is tested.
+
+    A test for a small difference h from P_X has the power that n χ² gives it. Released rows leave E[E[h(X)|Y]²] of
+    E[h(X)²], and the mean over all functions h of mean 0 is (Σ_xy P(x) P(y|x)² / P(y) - 1) / (|X| - 1): that of the
+    squared correlations: proof 9 in docs/theory/proofs.md. 1 where every row is released as it is, 0 where nothing is.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Distribution of (S, X), of which P_X counts.
+    channel : Channel
+
+    Raises
+    ------
+    InvalidParameter
+        If the channel has too many symbols.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
+    >>> round(effective_share(joint, sz.watchdog(joint, 0.3)), 4)    # three symbols of four
+    0.6667
+    """
+    masses, n_symbols = _correlations(joint, channel)
+    if n_symbols == 1:
+        return 1.0
+    return float(np.clip((np.square(masses).sum() - 1) / (n_symbols - 1), 0.0, 1.0))
+
+
+def _correlations(joint: JointDistribution, channel: Channel) -> tuple[Vector, int]:
+    """√P(x) P(y|x) / √P(y) of classes of x that have one row, shape (n, n_y), and the number of all x."""
+    check_fit(check_distribution(joint), check_channel(channel))
+    reduced = ReducedChannel.of(channel)
+    rows, p = _rows(reduced), np.bincount(reduced.states, joint.p_x)
+    q = p @ rows
+    return np.sqrt(p)[:, None] * rows[:, q > 0] / np.sqrt(q[q > 0]), len(joint.p_x)
+
+
+def _rows(reduced: ReducedChannel) -> Vector:
+    """P(y|state), shape (n_states, n_y)."""
+    if reduced.n_states * reduced.most_symbols > CHANNEL_CELLS:
+        raise InvalidParameter(f"{reduced.n_states} symbols are too many for one matrix of what they are released as")
+    return reduced.push(np.eye(reduced.n_states))
+
+
+def max_information(joint: JointDistribution) -> float:
+    """I_∞(S;Y) = largest log-lift of any pair, in nats.
+
+    Examples
+    --------
+    >>> from sanitize.core.joint import JointDistribution
+    >>> round(max_information(JointDistribution.from_matrix([[0.4, 0.1], [0.2, 0.3]])), 4)
+    0.4055
+    """
+    return float(np.log(max_lift(joint).max()))
+
+
+def ldp_epsilon(channel_or_joint: Channel | JointDistribution) -> float:
+    """Local differential privacy ε in nats: of X for a channel, of S for a distribution of (S, Y); inf beside a zero.
+
+    Parameters
+    ----------
+    channel_or_joint : Channel or JointDistribution
+        For a channel the largest log P(y|x)/P(y|x'); for a distribution the largest log P(y|s)/P(y|s') [ZDS Def. 2].
+
+    Examples
+    --------
+    >>> from sanitize.core.channel import Channel
+    >>> from sanitize.core.joint import JointDistribution
+    >>> round(ldp_epsilon(Channel.from_matrix([[0.75, 0.25], [0.25, 0.75]])), 4)
+    1.0986
+    >>> ldp_epsilon(JointDistribution.from_matrix([[0.5, 0.0], [0.25, 0.25]]))
+    inf
+    """
+    if isinstance(channel_or_joint, JointDistribution):
+        return max(0.0, float(np.log(ldp_ratio(channel_or_joint).max())))
+    return ReducedChannel.of(check_channel(channel_or_joint)).log_ratio()
+
+
+def entropy(p: NDArray[np.float64]) -> float:
+    """Shannon entropy of a distribution in nats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(entropy(np.array([0.5, 0.5])), 6)
+    0.693147
+    """
+    return float(entr(p).sum())
+
+
+def utility(joint: JointDistribution, channel: Channel) -> float:
+    """I(X;Y) in nats: how much of the public columns the release keeps [ZDS §II].
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Distribution of (S, X); only the margin of X matters.
+    channel : Channel
+        From X to Y.
+
+    Examples
+    --------
+    >>> from sanitize.core.channel import Channel
+    >>> from sanitize.core.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.2, 0.2, 0.1], [0.1, 0.2, 0.2]])
+    >>> round(utility(joint, Channel.merge([0, 0, 1])), 4)
+    0.6109
+    """
+    reduced = ReducedChannel.of(check_channel(channel))
+    check_fit(check_distribution(joint), channel)
+    p_state = np.bincount(reduced.states, weights=joint.p_x)
+    p_y = reduced.push(p_state[None, :].astype(np.float64))
+    return max(0.0, entropy(p_y.ravel()) - float(p_state @ reduced.entropies()))
+
+
+def normalized_utility(joint: JointDistribution, channel: Channel) -> float:
+    """I(X;Y) / H(X), between 0 and 1 [ZDS §II]; 1 when X is constant and there is nothing to lose.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Distribution of (S, X).
+    channel : Channel
+        From X to Y.
+
+    Examples
+    --------
+    >>> from sanitize.core.channel import Channel
+    >>> from sanitize.core.joint import JointDistribution
+    >>> joint = JointDistribution.from_matrix([[0.2, 0.2, 0.1], [0.1, 0.2, 0.2]])
+    >>> normalized_utility(joint, Channel.identity(3))
+    1.0
+    """
+    return share_of_entropy(utility(joint, channel), check_distribution(joint).p_x)
+
+
+def share_of_entropy(kept: float, p: NDArray[np.float64]) -> float:
+    """What is kept of H(p), between 0 and 1; 1 where one symbol has all mass, whatever sums are rounded to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> even = np.array([0.5, 0.5])
+    >>> share_of_entropy(0.0, even), share_of_entropy(1e-16, even), share_of_entropy(0.0, np.array([1 - 1e-16, 0.0]))
+    (0.0, 0.0, 1.0)
+    """
+    # Digits beyond those are rounding: nothing is kept where 1e-15 is.
+    return round(min(max(kept / entropy(p), 0.0), 1.0), 12) if np.count_nonzero(p) > 1 else 1.0
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One line of a report.
+
+    Attributes
+    ----------
+    name, label : str
+        Key, and words for people.
+    unit : str
+        ``nats`` or ``1`` (a pure number).
+    kind : str
+        ``exact`` for the distribution stated, ``bound`` for a guarantee, ``estimate`` for a sample.
+    before, after : float or None
+        Value for the raw table and for the release; None where it does not apply or was not computed.
+    bound : float or None
+        What the budget allows; a lower limit for ``min_log_lift``, an upper one elsewhere.
+    low, high : float or None
+        Interval of an estimate; all intervals of a report hold at the same time at its confidence.
+    """
+
+    name: str
+    label: str
+    unit: str
+    kind: Kind
+    before: float | None
+    after: float | None
+    bound: float | None = None
+    low: float | None = None
+    high: float | None = None

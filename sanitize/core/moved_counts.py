@@ -1,0 +1,122 @@
+"""Differential privacy of who is counted where: discrete Gaussian noise on counts, one row of which may move.
+
+A row that moves from one count to another changes two counts, by -1 and +1. With independent noise Z of
+P(z) ∝ exp(-z²/2σ²) on both, what is seen is o_1 = n_1 + z_1 and o_2 = n_2 + z_2, or, after the move,
+n_1 - 1 + (z_1 + 1) and n_2 + 1 + (z_2 - 1); both distributions have one normalization, as the move is by whole numbers.
+So the privacy loss is ((z_1 + 1)² - z_1² + (z_2 - 1)² - z_2²) / 2σ² = (1 + D)/σ², D = z_1 - z_2, and
+δ(ε) = E max(0, 1 - exp(ε - (1 + D)/σ²)) exactly [CKS]. The other direction has the same distribution, as D is
+symmetric. P(D = d) ∝ exp(-d²/4σ²) Σ_z exp(-(z + d/2)²/σ²): a discrete Gaussian of variance parameter 2σ², times one
+factor for even and another for odd d.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+
+from sanitize._util.checks import number, required
+from sanitize.errors import InvalidParameter
+
+# Noise levels are multiples of 1/64, so that exact samplers take them as they are.
+_PER_UNIT = 64
+_LARGEST_SIGMA = 1e3
+# Standard deviations beyond which the distribution of D holds less than 1e-300.
+_REACH = 38.0
+
+
+def moved_count_delta(eps: float, sigma: float) -> float:
+    """Least δ for which counts with discrete Gaussian noise are (ε, δ)-private in which of them a row is counted.
+
+    Rounded up; the formula is in the module's first lines. Counts of other rows add nothing, so it holds for a whole
+    table of counts, each with noise of its own.
+
+    Parameters
+    ----------
+    eps : float
+        Level in nats, >= 0.
+    sigma : float
+        Of the noise on each count, of P(z) ∝ exp(-z²/2σ²); at least 1/64 and at most 1,000.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InvalidParameter
+        If an argument is outside its range.
+
+    References
+    ----------
+    [CKS] Canonne, Kamath and Steinke, The discrete Gaussian for differential privacy (2020).
+
+    Examples
+    --------
+    >>> f"{moved_count_delta(1.0, 6.0):.3g}"
+    '8.94e-07'
+    """
+    eps = number("eps", eps, 0.0, math.inf)
+    sigma = number("sigma", sigma, 1 / _PER_UNIT, _LARGEST_SIGMA)
+    reach = math.ceil(_REACH * sigma) + 2
+    d = np.arange(-2 * reach, 2 * reach + 1)
+    weight = np.exp(-((d / (2 * sigma)) ** 2)) * np.where(d % 2 == 0, _sum(0.0, sigma), _sum(0.5, sigma))
+    loss = (1 + d) / sigma**2
+    over = loss > eps
+    told = weight[over] * -np.expm1(eps - loss[over])
+    # Relative room for rounding of sums of positive terms, which are right to about 1e-13.
+    return min(1.0, math.fsum(told) / math.fsum(weight) * (1 + 1e-9) + 1e-300)
+
+
+@cache
+def moved_count_sigma(eps: float, delta: float) -> float:
+    """Noise σ, in steps of 1/64, that makes counts (ε, δ)-private in which of them a row is counted.
+
+    The least one where δ falls as σ grows; for σ below 1 it need not everywhere, and a larger one may be found.
+
+    Parameters
+    ----------
+    eps : float
+        Level in nats, > 0.
+    delta : float
+        Probability, at least 1e-100 and below 1.
+
+    Returns
+    -------
+    float
+        For which `moved_count_delta` is at most ``delta``.
+
+    Raises
+    ------
+    InvalidParameter
+        If an argument is outside its range, or asks for noise of more than 1,000.
+
+    Examples
+    --------
+    >>> sigma = moved_count_sigma(1.0, 1e-6)
+    >>> sigma, moved_count_delta(1.0, sigma) <= 1e-6 < moved_count_delta(1.0, sigma - 1 / 64)
+    (5.984375, True)
+    """
+    eps = required("eps", eps, "be a finite number > 0", lambda given: 0 < given < math.inf)
+    delta = number("delta", delta, 1e-100, 1.0)
+    low, high, most = 0, 1, int(_LARGEST_SIGMA * _PER_UNIT)
+    while moved_count_delta(eps, high / _PER_UNIT) > delta:
+        if high == most:
+            raise InvalidParameter(
+                f"eps={eps:g} and delta={delta:g} ask for noise of more than {_LARGEST_SIGMA:g} rows on each count; "
+                "raise one of them"
+            )
+        low, high = high, min(2 * high, most)
+    # Whatever the search does between, the level it ends on was found to be enough.
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if moved_count_delta(eps, middle / _PER_UNIT) <= delta else (middle, high)
+    return high / _PER_UNIT
+
+
+def _sum(shift: float, sigma: float) -> float:
+    """Σ_z exp(-(z + shift)²/σ²) over whole numbers z."""
+    reach = math.ceil(_REACH * sigma)
+    z = np.arange(-reach, reach + 1) + shift
+    return math.fsum(np.exp(-((z / sigma) ** 2)))

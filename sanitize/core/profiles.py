@@ -1,0 +1,232 @@
+"""Counts of what rows hold in each class: of columns, of pairs of columns and of secrets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sanitize._util.checks import Codes, Mask, Vector
+from sanitize.core.joint import sparse_counts
+from sanitize.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from scipy import sparse
+
+# Groups of values in which the information of a column is counted: of more, what few rows say is noise.
+GROUPS = 16
+
+
+# Of the rows, which design a channel where the others certify it.
+DESIGN_SHARE = 0.2
+_MIXTURES = 2048
+
+
+def grouped(counts: NDArray[np.integer[Any]], *, is_ordered: bool, most: int = GROUPS) -> Codes:
+    """Group of each level: runs of levels of about equal rows, or the most frequent ones and the rest."""
+    if np.count_nonzero(counts) <= most:
+        return np.maximum(np.cumsum(counts > 0) - 1, 0)
+    if is_ordered:
+        middle = np.cumsum(counts) - counts / 2
+        return np.unique((middle * most / counts.sum()).astype(np.intp), return_inverse=True)[1]
+    place = np.empty(len(counts), np.intp)
+    place[np.argsort(-counts, kind="stable")] = np.minimum(np.arange(len(counts)), most - 1)
+    return place
+
+
+def column_counts(
+    names: Sequence[str],
+    groups: Sequence[NDArray[np.int64]],
+    cells: NDArray[np.integer],
+    n_cells: int,
+    rows: Mask | None = None,
+) -> Iterator[tuple[str, sparse.csr_array]]:
+    """Name of each column and rows of (X_j, cell), from the group of X_j in each row, shape (n_groups, n_cells)."""
+    chosen = slice(None) if rows is None else rows
+    for name, own in zip(names, groups, strict=True):
+        yield name, sparse_counts(own[chosen], cells[chosen], (int(own.max()) + 1, n_cells))
+
+
+def pair_counts(
+    names: Sequence[str],
+    groups_of: Callable[[int], Sequence[NDArray[np.int64]]],
+    cells: NDArray[np.integer],
+    n_cells: int,
+) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
+    """The same of the pairs of `chosen_pairs`; of very many rows of every k-th row, in the groups of that step."""
+    pairs = chosen_pairs(len(names))
+    step = max(1, -(-len(cells) * len(pairs) // 30_000_000))
+    cells, groups = cells[::step], groups_of(step)
+    for i, j in pairs:
+        n_i, n_j = int(groups[i].max()) + 1, int(groups[j].max()) + 1
+        counts = sparse_counts(groups[i] * n_j + groups[j], cells, (n_i * n_j, n_cells))
+        yield (names[i], names[j]), counts[np.flatnonzero(np.diff(counts.indptr))]
+
+
+def pair_overlaps(
+    names: Sequence[str], codes: Sequence[tuple[Codes, Codes]], weights: tuple[Vector, Vector], noise: float = 0.0
+) -> dict[tuple[str, str], float]:
+    """Overlap of the distributions of each of `chosen_pairs` in two tables, 1 less their total variation.
+
+    Parameters
+    ----------
+    names : sequence of str
+    codes : sequence of (ndarray of int, ndarray of int)
+        Group of each row of either table in each column; a column alone counts as a pair of itself.
+    weights : pair of ndarray of float
+        Of the rows of either table, which sum to 1.
+    noise : float
+        1/n + 1/m of tables of n and m rows drawn at random: what they differ by chance is taken off.
+
+    Examples
+    --------
+    >>> half = np.full(2, 0.5)
+    >>> pair_overlaps(["a"], [(np.array([0, 1]), np.array([0, 0]))], (half, half))
+    {('a', 'a'): 0.5}
+    """
+    sizes = [int(max(side.max() for side in own)) + 1 for own in codes]
+    found = {}
+    for i, j in chosen_pairs(len(names)) or [(0, 0)]:
+        ours, theirs = (
+            np.bincount(codes[i][k] * sizes[j] + codes[j][k], weights[k], sizes[i] * sizes[j]) for k in range(2)
+        )
+        by_chance = np.sqrt(2 / np.pi * noise * ours * (1 - ours)).sum()
+        found[names[i], names[j]] = 1 - max(0.0, float(np.abs(ours - theirs).sum() - by_chance)) / 2
+    return found
+
+
+def chosen_pairs(n: int) -> list[tuple[int, int]]:
+    """All pairs of n columns; of more than 1,000 pairs so many at random, each as likely as any other.
+
+    Examples
+    --------
+    >>> chosen_pairs(3)
+    [(0, 1), (0, 2), (1, 2)]
+    >>> len(chosen_pairs(200))
+    1000
+    """
+    most = 1000  # pairs of columns that are worth the time, and rows x pairs
+    n_pairs = n * (n - 1) // 2
+    if n_pairs <= most:
+        return list(combinations(range(n), 2))
+    drawn = np.sort(np.random.default_rng(0).choice(n_pairs, most, replace=False))
+    up_to = np.cumsum(np.arange(n)[::-1])  # pairs whose first column is this one or an earlier one
+    first = np.searchsorted(up_to, drawn, side="right")
+    return list(zip(first.tolist(), (n - up_to[first] + drawn).tolist(), strict=True))
+
+
+def design_rows(n_records: int, share: float = DESIGN_SHARE) -> Mask:
+    """Rows that design a channel where all others certify it: a fixed uniform choice by position.
+
+    Parameters
+    ----------
+    n_records : int
+        Rows of the table.
+    share : float
+        Of the rows, between 0 and 1.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_records,)
+
+    Examples
+    --------
+    >>> design_rows(1000).sum(), bool((design_rows(1000) == design_rows(1000)).all())
+    (np.int64(200), True)
+    """
+    if not 0 < share < 1:
+        raise InvalidParameter(f"share must lie between 0 and 1, got {share!r}")
+    chosen = np.zeros(n_records, bool)
+    # The choice of rows must not depend on what they hold, so the seed is fixed.
+    chosen[np.random.default_rng(13).permutation(n_records)[: round(share * n_records)]] = True
+    return chosen
+
+
+def cell_counts(
+    cells: NDArray[np.integer], secrets: NDArray[np.integer], n_cells: int, n_secrets: int
+) -> NDArray[np.int64]:
+    """Rows of each secret in each cell, shape (n_secrets, n_cells).
+
+    Parameters
+    ----------
+    cells, secrets : ndarray of int, shape (n,)
+        Cell and sensitive symbol of each row, numbered from 0.
+    n_cells, n_secrets : int
+
+    Returns
+    -------
+    ndarray of int, shape (n_secrets, n_cells)
+
+    Examples
+    --------
+    >>> cell_counts(np.array([0, 1, 1]), np.array([0, 0, 1]), 2, 2)
+    array([[1, 1],
+           [0, 1]])
+    """
+    keys = secrets.astype(np.int64) * n_cells + cells
+    return np.bincount(keys, minlength=n_secrets * n_cells).reshape(n_secrets, n_cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Profiles:
+    """Counts of the levels of some columns in each cell.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_cells, n_levels)
+        The levels of all these columns, one column after the other.
+    starts : ndarray of int
+        Where the levels of each column begin.
+    weights : ndarray
+        Of each column's information, divided by its entropy.
+    """
+
+    counts: Vector
+    starts: NDArray[np.int64]
+    weights: Vector
+
+    @property
+    def rows(self) -> Vector:
+        """Rows of each cell, shape (n_cells,)."""
+        return np.asarray(self.counts[:, : self.starts[1] if len(self.starts) > 1 else None].sum(axis=1))
+
+    def coarser(self, most: int) -> Profiles:
+        """Profiles of at most so many steps a column, of neighbouring levels that hold about equally many rows."""
+        begins: list[NDArray[np.int64]] = []
+        starts = [0]
+        for start, end in zip(self.starts, [*self.starts[1:], self.counts.shape[1]], strict=True):
+            held = self.counts[:, start:end].sum(axis=0)
+            step = ((np.cumsum(held) - held / 2) * most / max(held.sum(), 1.0)).astype(np.int64)
+            begins.append(start + np.unique(step, return_index=True)[1])
+            starts.append(starts[-1] + len(begins[-1]))
+        counts = np.add.reduceat(self.counts, np.concatenate(begins), axis=1)
+        return Profiles(counts, np.array(starts[:-1], np.int64), self.weights)
+
+    def lost(self, mixtures: Any) -> Vector:
+        """Σ_j w_j m H(X_j | y) / H(X_j) of released symbols, m their rows, from P(y|cell) times any factor.
+
+        Parameters
+        ----------
+        mixtures : ndarray or sparse array of shape (k, n_cells)
+
+        Returns
+        -------
+        ndarray of shape (k,)
+            Linear in the factor, so the mixture of released symbols that loses least is a linear program.
+        """
+        lost = np.empty(mixtures.shape[0])
+        for start in range(0, len(lost), _MIXTURES):
+            part = mixtures[start : start + _MIXTURES]
+            inside, rows = np.asarray(part @ self.counts), np.asarray(part @ self.rows)
+            spread = np.add.reduceat(_x_log_x(inside), self.starts, axis=1)
+            lost[start : start + _MIXTURES] = (_x_log_x(rows)[:, None] - spread) @ self.weights
+        return lost
+
+
+def _x_log_x(values: NDArray[Any]) -> Vector:
+    return np.asarray(values * np.log(np.where(values > 0, values, 1.0)))

@@ -1,0 +1,5 @@
+"""Where tables are released: files, Dask, Spark and databases."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,221 @@
+"""The release of Parquet files and of Dask data frames by Dask workers.
+
+Examples
+--------
+>>> import tempfile, pathlib
+>>> import sanitize as sz
+>>> import sanitize.engines.dask
+>>> from sanitize.transformers import SubsetMerging
+>>> folder = pathlib.Path(tempfile.mkdtemp())
+>>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
+>>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
+>>> sanitize.engines.dask.release_file(folder / "raw.parquet", folder / "released", sanitizer)
+LeakageReport(subset merging, holds for these rows only)
+>>> [part.name for part in (folder / "released").iterdir()]
+['part-00000.parquet']
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
+
+from sanitize._util.sampling.noise import hidden
+from sanitize.engines.parquet import TASK_ROWS, Item, Outcome, keyed, partition_words, release_by_tasks, release_frame
+
+__all__ = [
+    "release_file",
+    "transform",
+]
+
+try:
+    import dask
+except ModuleNotFoundError:
+    raise ModuleNotFoundError(
+        "sanitize.engines.dask needs Dask: pip install 'sanitize-tabular[dask]'", name="dask"
+    ) from None
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Sequence
+
+    import dask.dataframe as dd
+    from distributed import Client
+
+    from sanitize.over_time import Ledger
+    from sanitize.release.first_pass import RowOrder
+    from sanitize.report import LeakageReport
+    from sanitize.transformers import Sanitizer
+
+_MERGED_AT_ONCE = 8
+
+
+def release_file(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    sanitizer: Sanitizer,
+    *,
+    rows: RowOrder = "shuffle",
+    key: bytes | None = None,
+    force: bool = False,
+    client: Client | None = None,
+    retries: int = 3,
+    task_rows: int = TASK_ROWS,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+) -> LeakageReport:
+    """Release a Parquet file or data set with Dask: `sanitize.release_file`, counted and written by workers.
+
+    Workers read the source and write the parts by themselves, so all of them need to see both places under the
+    same path. The channel is the single-machine one bit for bit, and so are the rows for the same key: read one
+    after another, the parts hold the same rows in the same order.
+
+    Parameters
+    ----------
+    source : path
+        A Parquet file, or a folder whose ``*.parquet`` files have one schema.
+    target : path
+        A folder of parts; it appears whole or not at all.
+    sanitizer : Sanitizer
+        An estimator of `sanitize.transformers`; it is fitted in place.
+    rows : {"shuffle", "keep"}
+        Row order can tell S (a file sorted by it), so rows are shuffled; ``keep`` keeps their order.
+    key : bytes, optional
+        256-bit key of the noise; by default a fresh one, which is then forgotten. Workers get it with their tasks.
+    force : bool
+        Replace a target that exists.
+    client : distributed.Client, optional
+        The workers to use; by default Dask's own choice: the current client, or threads of this process.
+    retries : int
+        How often a task that failed is run again; it draws the same noise and replaces its file. Threads of this
+        process do not retry.
+    task_rows : int
+        Most rows of a task, unless a single row group has more.
+    ledger : Ledger or path, optional
+        Book of the releases of this table, in a file that the client alone reads and writes: the release is
+        refused where it exceeds the ledger's budget together with all that are recorded there, and recorded once
+        otherwise, before any row is drawn. Workers count what all releases tell together in one more pass.
+
+    Returns
+    -------
+    LeakageReport
+
+    Raises
+    ------
+    BudgetExceeded
+        If the channel exceeds the budget, or the ledger's; nothing is written.
+    SourceError, TargetError, ColumnError
+        If the input cannot be read, the output not written, or a column does not fit.
+    """
+    key = hidden(key)
+    engine = _Tasks(client, retries)
+    return release_by_tasks(
+        engine, source, target, sanitizer, rows=rows, key=key, force=force, task_rows=task_rows, ledger=ledger
+    )
+
+
+def transform(ddf: dd.DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) -> dd.DataFrame:
+    """Release the public columns of a Dask data frame through a sanitizer that is fitted already.
+
+    Row ``i`` of partition ``k`` draws its noise from (key, k, i), so a task that is run again, and every later
+    ``compute`` of the frame returned, gives the same rows. Calling `transform` again without a key draws fresh
+    noise, and releasing rows twice tells more than once. The order of rows is kept.
+
+    Parameters
+    ----------
+    ddf : dask.dataframe.DataFrame
+        With the public columns. Its partitions should hold the same rows in the same order whenever they are
+        computed (as those read from files do).
+    sanitizer : Sanitizer
+        Fitted, for example by `release_file` or on a sample in memory.
+    key : bytes, optional
+        256-bit key of the noise; by default a fresh one.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+        The released columns only.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import Watchdog
+    >>> df = sz.datasets.load_titanic()
+    >>> sanitizer = Watchdog(1.0, sensitive="survived", public=["class", "sex"]).fit(df)
+    >>> released = transform(dd.from_pandas(df, npartitions=3), sanitizer)
+    >>> released.npartitions, released.columns.tolist()
+    (3, ['class', 'sex'])
+    """
+    import dask.dataframe as dd
+    from dask.dataframe.utils import clear_known_categories
+
+    key = hidden(key)
+    release = sanitizer.fitted_release()
+    words = keyed(sanitizer, key)
+    public = ddf[list(release.layout.read)]
+    meta = clear_known_categories(release_frame(release, public._meta, words))
+    token = secrets.token_hex(8)
+    shared = _shared(partial(release_frame, release), f"sanitize-release-{token}")
+    # Numbers are given to partitions after the plan of the source is settled: a later selection of partitions or
+    # columns must not renumber them, or a row would be released twice with different noise.
+    parts = [
+        dask.delayed(_call, pure=False)(
+            shared, part, _Sealed(partition_words(words, number)), dask_key_name=f"sanitize-partition-{token}-{number}"
+        )
+        for number, part in enumerate(public.to_delayed())
+    ]
+    return dd.from_delayed(parts, meta=meta, verify_meta=False)
+
+
+@dataclass(frozen=True)
+class _Tasks:
+    """Tasks as Dask sees them; their names are random, never hashes of what they carry."""
+
+    client: Client | None
+    retries: int
+
+    def run(self, work: Callable[[Item], Outcome], items: Sequence[Item], name: str) -> Outcome:
+        """Merged results of ``work`` on every item."""
+        token = secrets.token_hex(8)
+        shared = _shared(work, f"sanitize-{name}-work-{token}")
+        call, merge = dask.delayed(_call, pure=False), dask.delayed(_merge, pure=False)
+        nodes = [
+            call(shared, _Sealed(item), dask_key_name=f"sanitize-{name}-{token}-{i}") for i, item in enumerate(items)
+        ]
+        while (n := len(nodes)) > 1:
+            nodes = [
+                merge(nodes[i : i + _MERGED_AT_ONCE], dask_key_name=f"sanitize-{name}-merge-{token}-{n}-{i}")
+                for i in range(0, n, _MERGED_AT_ONCE)
+            ]
+        if self.client is None:
+            return dask.compute(nodes[0], retries=self.retries)[0]
+        future = self.client.compute(nodes[0], retries=self.retries)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+
+class _Sealed:
+    """A value that Dask neither looks into, hashes nor prints."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _shared(value: Any, name: str) -> Any:
+    """One node of the graph that many tasks take as an argument."""
+    return dask.delayed(_Sealed(value), name=name, traverse=False)
+
+
+def _call(work: _Sealed, *items: Any) -> Any:
+    return work.value(*(item.value if isinstance(item, _Sealed) else item for item in items))
+
+
+def _merge(outcomes: list[Any]) -> Any:
+    return reduce(lambda one, other: one.merged(other), outcomes)

@@ -1,0 +1,199 @@
+"""The driver of a release by tasks: plan, merge, design, gate, and show the target whole.
+
+An engine brings one thing: a way to call a function on each of many tasks, anywhere and possibly more than once,
+and to merge what comes back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+
+from sanitize._util.checks import whole_number
+from sanitize._util.outputs import outputs
+from sanitize._util.sampling.noise import NoiseKey, hidden, random_words
+from sanitize.engines.parquet._second_pass import check_same_rows, drawn_counts, part_of
+from sanitize.engines.parquet._tasks import (
+    CountReleases,
+    CountRows,
+    RewriteRows,
+    Task,
+    WriteShuffled,
+    shuffled_parts,
+    tasks_of,
+    without_files,
+)
+from sanitize.errors import InvalidParameter, TargetError
+from sanitize.over_time import CountedElsewhere, as_ledger
+from sanitize.release.designer import Prepared, check_designer
+from sanitize.release.first_pass import Counted, FirstPass, check_row_order
+from sanitize.tables.files.open import Target
+from sanitize.tables.files.parquet import ParquetSource
+from sanitize.tables.frame import Table
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Sequence
+
+    from sanitize._util.sampling.noise import RandomWords
+    from sanitize.over_time import Entry, Ledger, Tally
+    from sanitize.release.first_pass import RowOrder
+    from sanitize.release.layout import Layout
+    from sanitize.release.release import Release
+    from sanitize.report import LeakageReport
+    from sanitize.transformers import Sanitizer
+
+# Rows of a task: enough to outweigh its start, few enough to be done again.
+TASK_ROWS = 1 << 23
+
+
+class Mergeable(Protocol):
+    """What a task returns."""
+
+    def merged(self, other: Any, /) -> Any:
+        """Both results as one; neither is changed."""
+
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome", bound=Mergeable)
+
+
+class Engine(Protocol):
+    """A way to run tasks."""
+
+    def run(self, work: Callable[[Item], Outcome], items: Sequence[Item], name: str) -> Outcome:
+        """Merged results of ``work`` on every item; ``name`` may be shown to people, the arguments may not."""
+
+
+def release_by_tasks(
+    engine: Engine,
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    sanitizer: Sanitizer,
+    *,
+    rows: RowOrder,
+    key: bytes | None,
+    force: bool,
+    task_rows: int,
+    ledger: Ledger | str | os.PathLike[str] | None,
+) -> LeakageReport:
+    """The release of `sanitize.release_file`, its passes run by an engine, as a folder of parts."""
+    key = hidden(key)
+    check_row_order(rows)
+    whole_number("task_rows", task_rows, 1)
+    check_designer(sanitizer, "a release by many workers is designed by an estimator")
+    keyed(sanitizer, key)  # refused before anything is read
+    table = ParquetSource.open(Path(source).absolute())
+    place = _folder(Path(target).absolute(), table.root, force=force)
+    book = None if ledger is None else as_ledger(ledger)
+    tasks = tasks_of(table, task_rows)
+    first = _FirstPassByTasks(table, engine=engine, tasks=tasks)
+    prepared = sanitizer.prepare(first, rows, key=key)
+    together = None
+    with contextlib.ExitStack() as stack:
+        if book is not None:  # recorded here, by the one driver, and not by workers, who may do a task twice
+            spending = book.spending(CountedElsewhere(first.tally), sanitizer, key=key, target=place.path)
+            together = stack.enter_context(spending)
+        # Workers get the key, and neither the report nor counts.
+        words, bare = _shared_key(prepared.words).for_workers(), prepared.release
+        shared = without_files(table), Prepared(bare, np.zeros(0, np.int64), words, None, prepared.footer)
+        if rows == "keep":  # each task draws its rows and writes them
+            with _parts(place, len(tasks)) as folder:
+                written = engine.run(RewriteRows(*shared, folder), tasks, "rewrite")
+                check_same_rows(table, written.rows, prepared.expected)
+        else:  # what is drawn is known here, and tasks write it in its new order
+            released = drawn_counts(prepared.release.channel, prepared.expected, words.derive("drawn"))
+            parts = shuffled_parts(released, words, len(table.files), task_rows)
+            with _parts(place, len(parts)) as folder:
+                engine.run(WriteShuffled(*shared, folder), parts, "write")
+                table.unchanged()
+    return prepared.report if together is None else prepared.report.recorded_in(together)
+
+
+@dataclass(frozen=True)
+class _FirstPassByTasks(FirstPass):
+    """A table in files that workers count.
+
+    Attributes
+    ----------
+    engine : Engine
+    tasks : list of Task
+    """
+
+    source: ParquetSource
+    engine: Engine = field(kw_only=True)
+    tasks: list[Task] = field(kw_only=True)
+
+    def count(self, layout: Layout, order: RowOrder) -> Counted:
+        """Count all rows; where they keep their order, also by position."""
+        self.source.check(list(dict.fromkeys((*layout.sensitive, *layout.read))))
+        audited = self.audit_of(layout, order) is not None
+        return self._run(CountRows(without_files(self.source), layout, audited), "count")
+
+    def tally(self, entries: tuple[Entry, ...]) -> Tally:
+        """Count the rows for a ledger."""
+        self.source.check(list(dict.fromkeys(n for e in entries for n in (*e.layout.sensitive, *e.layout.read))))
+        return self._run(CountReleases(without_files(self.source), entries), "ledger")
+
+    def _run(self, work: Callable[[Task], Outcome], name: str) -> Outcome:
+        counted = self.engine.run(work, self.tasks, name)
+        self.source.unchanged()
+        return counted
+
+
+def keyed(sanitizer: Sanitizer, key: bytes | None) -> NoiseKey:
+    """The noise of a release by many workers: any of them must be able to draw any row's again."""
+    key = hidden(key)
+    return _shared_key(random_words(sanitizer.recipe().random_state if key is None else key)).for_workers()
+
+
+def _shared_key(words: RandomWords) -> NoiseKey:
+    if not isinstance(words, NoiseKey):
+        raise InvalidParameter(
+            "workers cannot share a NumPy Generator: leave random_state at None, or give key= 32 bytes"
+        )
+    return words
+
+
+def _folder(target: Path, source: Path, *, force: bool) -> Target:
+    """Target as a folder of parts, whatever the source is."""
+    if target.suffix.lower() in (".parquet", ".csv"):
+        raise TargetError(
+            f"{target.name} names a file, and workers write a folder of parts; leave out the {target.suffix}"
+        )
+    return Target.check(target, source, force=force, as_folder=True)
+
+
+@contextlib.contextmanager
+def _parts(place: Target, n_parts: int) -> Iterator[Path]:
+    """Folder that workers write parts to; it takes its name when all are there, and goes away otherwise."""
+    place.clear_stale()
+    with outputs() as made, made.folder(place.path, replaces=place.replaces) as folder:
+        yield folder
+        paths, found = {part_of(folder, number) for number in range(n_parts)}, set(folder.iterdir())
+        if missing := len(paths - found):
+            raise TargetError(
+                f"{missing} of {n_parts} parts are not in {folder.parent}: the target must lie where this machine "
+                "and all workers write to the same storage; nothing was released"
+            )
+        for stray in found - paths:  # what killed workers left of theirs
+            stray.unlink()
+
+
+# ------------------------------------------------------------------------------------ rows of a data frame
+
+
+def partition_words(words: NoiseKey, number: int) -> NoiseKey:
+    """Noise of one partition of a distributed frame."""
+    return words.derive(f"partition {number}").for_workers()
+
+
+def release_frame(release: Release, frame: Any, words: NoiseKey, start: int = 0) -> Any:
+    """Released columns of the next rows of a partition, as the same kind of frame."""
+    table = Table.of(frame)
+    columns, _ = release.apply(table, words, start)
+    return table.rebuild(columns, wide=release.wide(table.whole_types))

@@ -1,0 +1,329 @@
+"""Releases of Parquet or CSV in bounded memory: count, then draw and write."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sanitize._util.checks import whole_number
+from sanitize._util.sampling.noise import hidden
+from sanitize._util.system import n_workers
+from sanitize.engines.parquet._second_pass import SecondPass
+from sanitize.engines.parquet._writers import formula_note
+from sanitize.errors import InvalidParameter
+from sanitize.release.designer import Designer, Releases, Report, refuse_noisy
+from sanitize.release.first_pass import FirstPass, check_row_order
+from sanitize.release.layout import Layout
+from sanitize.tables.files.description import TableDescription as TableDescription
+from sanitize.tables.files.open import Target, described, open_source, open_target
+from sanitize.tables.files.source import BATCH_ROWS
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Self
+
+    from sanitize.over_time import Ledger
+    from sanitize.release.first_pass import RowOrder
+    from sanitize.report import LeakageReport
+    from sanitize.tables.files.open import SourceLike, TargetLike
+    from sanitize.tables.files.source import Source
+
+
+def release_file(
+    source: SourceLike,
+    target: TargetLike,
+    by: Releases[Report],
+    *,
+    rows: RowOrder | None = None,
+    key: bytes | None = None,
+    force: bool = False,
+    batch_rows: int = BATCH_ROWS,
+    workers: int | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    description: TableDescription | None = None,
+    receipt: str | os.PathLike[str] | None = None,
+    allow_useless: bool = True,
+) -> Report:
+    """Release a Parquet or CSV file, data set or stream: count, design, check, draw, write.
+
+    An estimator is fitted on the source. Nothing is written unless the designed channel is within its budget, and the
+    target appears whole or not at all. The output holds the released columns and nothing else of the source: no other
+    column, metadata, index, unused dictionary value or statistics of raw values.
+
+    Names ending in ``.csv``, ``.tsv``, ``.txt`` or ``.dat``, perhaps compressed (``.gz``, ``.bz2``, ``.xz``, ``.zip``),
+    are read as CSV: UTF-8 with double quotes. Columns with bins are numbers or dates, and so are those of a whole table
+    whose every value is written as one; a `TableDescription` says of any column what it is. Others are text as it
+    stands (01234 and NA stay what they are). An empty field is missing, ``""`` is the empty text.
+
+    Parameters
+    ----------
+    source : path, table or stream
+        A file, or a folder whose files have one schema: all ``*.parquet`` under it, or all ``*.csv`` where there
+        are none. Folders named ``key=value`` make a column ``key``, a number where every value is whole. A table is
+        a DataFrame or a pyarrow Table. A stream is a reader of Arrow's record batches, an iterator of them or of
+        tables, whatever has ``__arrow_c_stream__``, a lazy frame of polars, a data set of pyarrow, or bytes of CSV
+        (``sys.stdin.buffer``); all of it is copied, once, to a temporary file that has no name.
+    target : path or binary stream
+        A file (Parquet, or CSV for a name ending in ``.csv``), or for a folder source a folder of neutrally named
+        Parquet parts (a name ending in ``.parquet`` or ``.csv`` makes one file of it). A stream gets CSV, when all
+        of it is there. Texts that start with ``=``, ``+``, ``-`` or ``@`` are written to CSV as they are, and the
+        report warns of spreadsheets.
+    by : Sanitizer, Policy or SavedRelease
+        An estimator of `sanitize.transformers`, which is fitted in place; a policy, which must list every column of the
+        source, and says what is not said here (rows, workers, ledger, description, receipt); or a saved release, which
+        fits nothing and refuses values that were not there at fit.
+    rows : {"shuffle", "keep"}, optional
+        Row order can tell S (a file sorted by it), so rows are shuffled by default, and depend on the counts of the
+        source alone; ``keep`` keeps their order, and reads them twice.
+    key : bytes, optional
+        256-bit key of the noise. The same key and source give the same draws in any batch size; fit on one source
+        only with it, because rows of two sources would share their noise (a saved release draws other noise for
+        every file). By default a fresh key from the operating system, which is then forgotten.
+    force : bool
+        Replace a target that exists.
+    batch_rows : int
+        Rows held in memory at a time, for each worker; the output does not depend on it.
+    workers : int, optional
+        Threads that read, count and draw, each a row group at a time; all cores by default. Memory grows with them, and
+        the output does not depend on them. Noise of a NumPy Generator is drawn by one.
+    ledger : Ledger or path, optional
+        Book of the releases of this table: the release is refused where it exceeds the ledger's budget together with
+        all that are recorded there, and recorded otherwise.
+    description : TableDescription, optional
+        How a source is read: what a text file writes where, and what its columns are. By default a policy says it, or
+        it is inferred. What is written has commas between fields, and numbers and dates as ISO 8601 has them.
+    receipt : path, optional
+        File, outside the folder of the target and readable by its owner only, to write what `verify_file` draws the
+        release again by. It holds a key derived for this release and this source alone: whoever has it undoes the
+        noise. Not of what cannot be drawn again: a stream, a seed, a NumPy Generator, ``secret_dp``.
+    allow_useless : bool, optional
+        Write a release although each of its columns keeps less than 5 % of its information. The command line allows it
+        only where it is asked to.
+
+    Returns
+    -------
+    LeakageReport, or AppendedReport for a saved release
+
+    Raises
+    ------
+    BudgetExceeded
+        If the channel exceeds the budget, or the ledger's; nothing is written.
+    UselessRelease
+        If no column would keep anything, and that is not allowed; nothing is written.
+    UnknownSymbol
+        If rows hold a public value that a saved release does not know; nothing is written.
+    SourceError, TargetError, ColumnError
+        If the input cannot be read, the output not written, or a column does not fit.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import SubsetMerging
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
+    >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
+    >>> sz.release_file(folder / "raw.parquet", folder / "released.parquet", sanitizer)
+    LeakageReport(subset merging, holds for these rows only)
+    """
+    key = hidden(key)
+    asked = _Asked.of(by, rows, workers, description)
+    sanitizer, rows, threads = asked.sanitizer, asked.rows, asked.threads
+    ledger, receipt = asked.of_policy("ledger", ledger), asked.of_policy("receipt", receipt)
+    whole_number("batch_rows", batch_rows, 1)
+    place, opened = open_target(target, source, force=force)
+    spending = None if ledger is None else _spending(ledger, sanitizer)
+    with opened as outputs, asked.opened(source) as table:
+        written = place.path if isinstance(place, Target) else None
+        if spending is not None and table.weights is not None:
+            raise InvalidParameter("a ledger adds up rows without weights; leave out weights or the ledger")
+        begun = None
+        if receipt is not None:  # one that could not be written or drawn again is refused
+            from sanitize.release.saved import Receipt, check_place
+
+            outputs.home(Path(receipt))
+            check_place(Path(receipt), written)
+            begun = Receipt.begin(table, sanitizer, rows, key)
+            key = begun.key.key
+        first = FirstPass(table, batch_rows, workers=threads, keeps=rows == "keep")
+        prepared = sanitizer.prepare(first, rows, key=key)
+        if not allow_useless and isinstance(sanitizer, Designer):
+            prepared.report.require_use()
+        told = None if begun is None else begun.to_json(prepared.release)
+        digest = None if told is None else hashlib.sha256(told.encode()).hexdigest()
+        together = None
+        if spending is not None:
+            recording = spending(table, key=key, target=written, receipt=digest)
+            together = outputs.during.enter_context(recording)
+        SecondPass(first, prepared).write(outputs, place, rows)
+        if receipt is not None and told is not None:
+            outputs.text(Path(receipt), told, replaces=force)
+    report: Any = prepared.report
+    if together is not None:
+        report = report.recorded_in(together)
+    if isinstance(place, Target) and not place.is_csv:
+        return report
+    return report.with_notes(formula_note(prepared.release.printed_levels))
+
+
+def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Callable[..., Any]:
+    """What records a release while it is written; ledgers are loaded only where there is one."""
+    if not isinstance(sanitizer, Designer):
+        raise InvalidParameter(
+            "a saved release does not know the joint that a ledger adds up; fit a sanitizer on these rows, or leave "
+            "the ledger out"
+        )
+    from sanitize.over_time import as_ledger
+
+    return partial(as_ledger(ledger).spending, sanitizer=sanitizer)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What designs, and how rows are read, of a call or else of its policy.
+
+    A policy, other than what designs for one, also says how its source is read, and lists the columns.
+    """
+
+    sanitizer: Any
+    policy: Any
+    rows: RowOrder
+    threads: int
+    description: TableDescription | None
+    is_listed: bool
+
+    @classmethod
+    def of(cls, by: Any, rows: RowOrder | None, workers: int | None, description: TableDescription | None) -> Self:
+        """Settings that hold; arguments in another order are refused."""
+        if not hasattr(by, "_releaser"):
+            raise InvalidParameter(
+                "what releases comes last, an estimator, a policy or a saved release, as in release_file(source, "
+                f"target, sanitizer); got {type(by).__name__} there"
+            )
+        releaser = by._releaser()
+        policy, is_listed = getattr(releaser, "policy", None), releaser is not by
+        if policy is not None:
+            if policy.unit is not None:
+                raise InvalidParameter(
+                    "the rows of this policy belong to units: release them by `sanitize release -p`, or by "
+                    f"sanitize.{'relational.UnitRelease' if policy.tables else 'parquet.release_units'}"
+                )
+            rows, workers = rows or policy.rows, workers or policy.workers
+            description = description or (policy.description if is_listed else None)
+        rows = rows or "shuffle"
+        check_row_order(rows)
+        return cls(releaser, policy, rows, n_workers(workers), description, is_listed)
+
+    def of_policy(self, name: str, given: Any) -> Any:
+        """A place of the policy, where none was given; levels of differential privacy are booked by themselves."""
+        if given is not None or self.policy is None or (name == "ledger" and self.policy.is_noisy):
+            return given
+        return getattr(self.policy, name)
+
+    @contextlib.contextmanager
+    def opened(self, source: SourceLike) -> Iterator[Source]:
+        """The table, whose columns are all in the policy."""
+        with open_source(described(source, self.description), self.sanitizer.numbers) as table:
+            if self.is_listed:
+                self.policy.check(table.schema.names)
+            yield table
+
+
+def plan_file(
+    source: SourceLike,
+    by: Releases[LeakageReport],
+    *,
+    rows: RowOrder | None = None,
+    batch_rows: int = BATCH_ROWS,
+    workers: int | None = None,
+    description: TableDescription | None = None,
+) -> LeakageReport:
+    """Design and measure what `release_file` would write, and write nothing.
+
+    Parameters
+    ----------
+    source : path, table or stream
+        As `release_file` takes it.
+    by : Sanitizer or Policy
+        An estimator is fitted in place.
+    rows : {"shuffle", "keep"}, optional
+        ``keep`` also measures what the order of the rows tells.
+    batch_rows : int
+    workers : int, optional
+        Threads; all cores by default.
+    description : TableDescription, optional
+        As `release_file` takes it.
+
+    Returns
+    -------
+    LeakageReport
+
+    Raises
+    ------
+    BudgetExceeded
+        If the channel exceeds the budget.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import Watchdog
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "raw.parquet"
+    >>> sz.datasets.load_titanic().to_parquet(file)
+    >>> plan_file(file, Watchdog(1.0, sensitive="survived", public=["class", "sex"]))
+    LeakageReport(watchdog, holds for these rows only)
+    """
+    asked = _Asked.of(by, rows, workers, description)
+    refuse_noisy(asked.sanitizer, "a plan would be a fit of its own; release, and read the report, or plan without")
+    with asked.opened(source) as table:
+        report: LeakageReport = asked.sanitizer.prepare(
+            FirstPass(table, batch_rows, workers=asked.threads), asked.rows
+        ).report
+    return report
+
+
+def audit_file(
+    source: SourceLike,
+    sensitive: Sequence[str],
+    public: Sequence[str],
+    *,
+    batch_rows: int = BATCH_ROWS,
+    workers: int | None = None,
+    description: TableDescription | None = None,
+) -> LeakageReport:
+    """What the public columns of a Parquet file or data set tell about the sensitive ones as they are.
+
+    Parameters
+    ----------
+    source : path, table or stream
+        As `release_file` takes it.
+    sensitive, public : sequence of str
+    batch_rows : int
+    workers : int, optional
+        Threads; all cores by default.
+    description : TableDescription, optional
+        As `release_file` takes it.
+
+    Returns
+    -------
+    LeakageReport
+        Without a budget: it only measures.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import sanitize as sz
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "raw.parquet"
+    >>> sz.datasets.load_titanic().to_parquet(file)
+    >>> round(audit_file(file, ["survived"], ["class", "sex"]).summary["max_log_lift"], 3)
+    1.102
+    """
+    with open_source(described(source, description)) as table:
+        layout = Layout(tuple(sensitive), tuple(public))
+        counted = FirstPass(table, batch_rows, workers=n_workers(workers)).count(layout, "shuffle")
+    return layout.audit(counted.table)

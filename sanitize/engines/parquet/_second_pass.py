@@ -1,0 +1,335 @@
+"""Draw, order, print, write, and check that the source is the same; rows that keep their order are read a second time.
+
+What a channel makes of a row depends on its symbol alone, so rows that are shuffled need not be read again: one is
+drawn for each that was counted, and the order of all is drawn from how often each released symbol came up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import numpy as np
+
+from sanitize._util.limits import FEW_ROWS
+from sanitize._util.outputs import STREAM, Outputs, new_file, writing
+from sanitize._util.progress import advance, begin
+from sanitize._util.sampling.noise import GeneratorWords, NoiseKey, RandomWords, derived
+from sanitize._util.system import in_turn
+from sanitize.engines.parquet._writers import ROW_GROUP_ROWS, CsvWriter, ReleaseWriter, released_schema
+from sanitize.errors import SourceChanged
+from sanitize.tables.files.open import Target
+from sanitize.tables.keys import count, spread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from sanitize._util.sampling.noise import RandomWords
+    from sanitize.core.channel import Channel
+    from sanitize.release.designer import Prepared
+    from sanitize.release.first_pass import FirstPass
+
+    Counts = NDArray[np.int64]
+
+    from sanitize.release.first_pass import RowOrder
+    from sanitize.tables.files.source import Load, Source
+
+# NumPy's hypergeometric sampler takes populations below 10**9.
+_POPULATION = 10**9 - 1
+# Rows that are drawn at a time.
+_DRAWN_ROWS = 1 << 20
+# So many standard deviations less than its rows are meant for a symbol: that more come up is seldom.
+_DEVIATIONS = 4
+
+
+def drawn_counts(channel: Channel, rows: Counts, words: RandomWords, workers: int = 1) -> Counts:
+    """How often each output is drawn, for so many rows of each input, shape (n_y,).
+
+    Nothing is drawn for inputs that have one output only.
+    """
+    output: NDArray[Any] = np.arange(len(rows))
+    is_sure = np.ones(len(rows), bool)
+    for stage in channel.stages:
+        is_sure &= np.diff(stage.indptr)[output] == 1
+        output = stage.indices[stage.indptr[output]]
+    inputs = np.flatnonzero(~is_sure).astype(np.min_scalar_type(len(rows)))
+    sizes = rows[inputs]
+    ends = np.cumsum(sizes)
+    n_rows = int(sizes.sum())
+    dtype = np.min_scalar_type(channel.n_outputs)
+
+    def counted(bounds: tuple[int, int]) -> Counts:
+        codes = np.repeat(inputs, np.clip(ends, *bounds) - np.clip(ends - sizes, *bounds))
+        drawn = channel.sample(codes, words, start=bounds[0], out=np.empty(len(codes), dtype))
+        return count(drawn, channel.n_outputs)
+
+    total = np.zeros(channel.n_outputs, np.int64)
+    np.add.at(total, output[is_sure], rows[is_sure])
+    for found in in_turn(counted, pairwise([*range(0, n_rows, _DRAWN_ROWS), n_rows]), workers):
+        total += found
+    return total
+
+
+def shuffled_blocks(counts: Counts, words: RandomWords, sizes: Iterable[int]) -> Iterator[NDArray[Any]]:
+    """Codes with these counts in random order, in blocks of the sizes given.
+
+    Memory is one block, whatever the number of rows.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (n_y,)
+        How often each code occurs.
+    words : RandomWords
+    sizes : iterable of int
+        Rows of each block; they sum to the counts.
+    """
+    for number, left in enumerate(compositions(counts, generator_of(words), sizes)):
+        yield arranged(left, block_generator(words, number))
+
+
+def generator_of(words: RandomWords) -> np.random.Generator:
+    """What decides how many of each code are in each block."""
+    return words.generator() if isinstance(words, NoiseKey) else cast("GeneratorWords", words).generator
+
+
+def block_generator(words: RandomWords, number: int) -> np.random.Generator:
+    """What decides the order of one block: another generator for each, so that anybody can draw any of them."""
+    return generator_of(words.derive(f"order of block {number}") if isinstance(words, NoiseKey) else words)
+
+
+def compositions(counts: Counts, generator: np.random.Generator, sizes: Iterable[int]) -> Iterator[Counts]:
+    """How many of each code are in each block of a random order."""
+    left = counts.astype(np.int64)
+    for size in sizes:
+        taken = _composition(left, size, generator)
+        left = left - taken
+        yield taken
+
+
+def arranged(counts: NDArray[np.integer[Any]], generator: np.random.Generator) -> NDArray[Any]:
+    """Codes with these counts in random order, each order as likely as any other.
+
+    Independent draws of one distribution come in any order alike, whatever the distribution, and so they do when it is
+    known how often each code came up. So most places get independent draws, of a distribution that leaves some places
+    open and no code more often than it is there (all are drawn again if one is); what is left goes to the open places
+    in random order.
+    """
+    n_codes, n_rows = len(counts), int(counts.sum())
+    codes = np.arange(n_codes + 1, dtype=np.min_scalar_type(n_codes))
+    meant = np.maximum(counts - _DEVIATIONS * np.sqrt(counts), 0)
+    shares = (meant * (1 << 16) / max(n_rows, 1)).astype(np.int64)
+    if n_rows < FEW_ROWS or shares.sum() < 1 << 15:  # more than half of all places would stay open
+        rows = np.repeat(codes[:-1], counts)
+        generator.shuffle(rows)
+        return rows
+    table = np.repeat(codes, np.append(shares, (1 << 16) - shares.sum()))
+    left = np.array([-1])
+    while left.min() < 0:
+        quarters = generator.integers(0, 1 << 64, -(-n_rows // 4), dtype=np.uint64)
+        rows = spread(table, quarters.astype("<u8", copy=False).view("<u2")[:n_rows])
+        left = counts - count(rows, n_codes + 1)[:-1]
+    rows[np.flatnonzero(rows == n_codes)] = arranged(left, generator)
+    return rows
+
+
+def _composition(left: Counts, size: int, generator: np.random.Generator) -> Counts:
+    """How many of each code go into the next block."""
+    total = int(left.sum())
+    if size == total:
+        return left
+    if total <= _POPULATION:
+        return generator.multivariate_hypergeometric(left, size, method="marginals")
+    # Beyond the sampler's range a block is a tiny part of the rows, and drawing with replacement, capped at
+    # what is left, is the same to one part in a thousand.
+    taken = np.minimum(generator.multinomial(size, left / total), left)
+    while short := size - int(taken.sum()):
+        rest = left - taken
+        taken = np.minimum(taken + generator.multinomial(short, rest / rest.sum()), left)
+    return taken
+
+
+@dataclass(frozen=True)
+class Block:
+    """Released codes of consecutive output rows, and where the noise of printing them comes from."""
+
+    codes: NDArray[Any]
+    words: RandomWords
+    start: int
+
+
+@dataclass(eq=False)
+class SecondPass:
+    """Released codes of every row, in blocks of one row group, and the check that nothing changed.
+
+    Attributes
+    ----------
+    first : FirstPass
+        Over the same files, whose rows need not be read again as far as they are kept.
+    prepared : Prepared
+        What is drawn by; other rows of each symbol than it expects are refused.
+    workers : int
+        Threads that draw and print.
+    before : int
+        Rows of the source before the next file.
+    seen : ndarray of int, shape (n_x,)
+        Rows of each input symbol that were read so far.
+    """
+
+    first: FirstPass
+    prepared: Prepared[Any]
+    before: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        # Draws from a generator follow one another, and only those of a key are for any thread.
+        self.workers = self.first.workers if isinstance(self.prepared.words, NoiseKey) else 1
+        self.seen = np.zeros(self.prepared.release.channel.n_inputs, np.int64)
+
+    def parts(self, rows: RowOrder) -> Iterator[Iterator[Block]]:
+        """Blocks of each part of the output; one part a file of the source."""
+        files, expected, words = self.first.source.files, self.prepared.expected, self.prepared.words
+        begin(int(expected.sum()))
+        if rows == "keep":
+            yield from map(self.blocks, files)
+            return
+        totals = drawn_counts(self.prepared.release.channel, expected, derived(words, "drawn"), self.workers)
+        n_parts, n_rows = len(files), int(totals.sum())
+        blocks = shuffled_blocks(totals, words, block_sizes(n_rows, n_parts))
+        yield from self._even_parts(blocks, n_rows, derived(words, "shuffled"))
+
+    def _even_parts(self, blocks: Iterator[NDArray[Any]], n_rows: int, words: RandomWords) -> Iterator[Iterator[Block]]:
+        """Codes that come in blocks of `block_sizes`, one part a file of the source, all of about the same size."""
+
+        def between(start: int, end: int) -> Iterator[Block]:
+            while start < end:
+                codes = next(blocks)
+                advance(len(codes))
+                yield Block(codes, words, start)
+                start += len(codes)
+
+        n_parts = len(self.first.source.files)
+        for part in range(n_parts):
+            yield between(n_rows * part // n_parts, n_rows * (part + 1) // n_parts)
+
+    def blocks(self, file: Path, first: int = 0) -> Iterator[Block]:
+        """Released codes of one file in source order; they depend on the key and the row number only.
+
+        ``first`` is the number in its file of the first row that the source reads.
+        """
+        held: list[NDArray[Any]] = []
+        n_held, start = 0, first
+        for released in self._drawn(file, first):
+            while n_held + len(released) >= ROW_GROUP_ROWS:
+                cut = ROW_GROUP_ROWS - n_held
+                yield Block(np.concatenate([*held, released[:cut]]), self._words_of(file), start)
+                held, n_held, released, start = [], 0, released[cut:], start + ROW_GROUP_ROWS
+            held.append(released)
+            n_held += len(released)
+        if n_held:
+            yield Block(np.concatenate(held), self._words_of(file), start)
+
+    def _words_of(self, file: Path) -> RandomWords:
+        label = self.first.source.label(file)
+        return derived(self.prepared.words, label) if label else self.prepared.words
+
+    def _drawn(self, file: Path, first: int) -> Iterator[NDArray[Any]]:
+        """Released codes of each load of a file, one after another."""
+        words, release = self._words_of(file), self.prepared.release
+        channel = release.channel
+        dtype = np.min_scalar_type(max(channel.n_outputs - 1, 0))
+        before = self.before
+
+        def draw(numbered: tuple[int, Load]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+            (row, load), seen = numbered, np.zeros(channel.n_inputs, np.int64)
+            drawn: list[NDArray[Any]] = []
+            for batch in load.batches():
+                codes, n_unseen = release.encode(batch, first=before + row - first)
+                if n_unseen:
+                    raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
+                seen += count(codes, channel.n_inputs)
+                drawn.append(channel.sample(codes, words, start=row, out=np.empty(len(codes), dtype)))
+                row += len(codes)
+            return seen, np.concatenate(drawn or [np.empty(0, dtype)])
+
+        for seen, released in in_turn(draw, self.first.loads([file], list(release.layout.read), first), self.workers):
+            self.seen += seen
+            self.before += len(released)
+            yield released
+
+    def write(self, outputs: Outputs, place: Target | BinaryIO, rows: RowOrder) -> None:
+        """Second pass into a file, a folder of parts, or a stream; all of it or nothing.
+
+        Parameters
+        ----------
+        outputs : Outputs
+            With which it appears.
+        place : Target or binary stream
+        rows : {"shuffle", "keep"}
+        """
+        parts = self.parts(rows)
+        if not isinstance(place, Target):
+            with outputs.stream(place) as stream:
+                self.print(stream, STREAM, chain.from_iterable(parts), as_csv=True)
+                self._check(rows)
+            return
+        place.clear_stale()
+        if place.as_folder:
+            with outputs.folder(place.path, replaces=place.replaces) as folder:
+                for number, codes in enumerate(parts):
+                    path = part_of(folder, number)
+                    with new_file(path) as stream:
+                        self.print(stream, path, codes)
+                self._check(rows)
+        else:
+            with outputs.file(place.path, replaces=place.replaces) as stream:
+                self.print(stream, place.path, chain.from_iterable(parts), as_csv=place.is_csv)
+                self._check(rows)
+
+    def _check(self, rows: RowOrder) -> None:
+        if rows == "keep":
+            check_same_rows(self.first.source, self.seen, self.prepared.expected)
+        else:
+            self.first.source.unchanged()
+
+    def print(self, stream: BinaryIO, path: Path, blocks: Iterator[Block], *, as_csv: bool = False) -> None:
+        """Print blocks into a new file: Parquet, or CSV."""
+        release = self.prepared.release
+        printed = release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0), 0)
+        schema = released_schema(self.first.source.schema, printed, release)
+        with writing(path):
+            writer: Any = CsvWriter(stream, schema) if as_csv else ReleaseWriter(stream, schema, self.prepared.footer)
+
+        def made(block: Block) -> Any:
+            return writer.encode(release.decode(block.codes, block.words, block.start))
+
+        # Lines of CSV are made when they are written: more than the next rows would only wait.
+        for encoded in in_turn(made, blocks, min(self.workers, 2) if as_csv else self.workers):
+            with writing(path):
+                writer.write(encoded)
+        with writing(path):
+            writer.close()
+
+
+def check_same_rows(source: Source, seen: NDArray[np.int64], expected: NDArray[np.int64]) -> None:
+    """Refuse the release when the second pass did not see the rows of the first."""
+    source.unchanged()
+    if not np.array_equal(seen, expected):
+        raise SourceChanged("the source changed while it was being read; nothing was released. Run again")
+
+
+def part_of(folder: Path, number: int) -> Path:
+    """File of a part; names sort like the numbers."""
+    return folder / f"part-{number:05d}.parquet"
+
+
+def block_sizes(n_rows: int, n_parts: int) -> Iterator[int]:
+    """Rows of each block, when every part is cut into row groups."""
+    for part in range(n_parts):
+        left = n_rows * (part + 1) // n_parts - n_rows * part // n_parts
+        while left:
+            size = min(left, ROW_GROUP_ROWS)
+            yield size
+            left -= size

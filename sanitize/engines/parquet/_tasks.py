@@ -1,0 +1,238 @@
+"""Count and rewrite some row groups of a Parquet file: what an engine runs on its workers.
+
+A task is a pure function of its rows, the key and the numbers of its rows, so a task that is run again draws the
+same noise and writes the same file in place of the first. Nothing is decided here: see
+`sanitize.engines.parquet._engine`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._util.outputs import new_file
+from sanitize._util.sampling.noise import derived
+from sanitize.engines.parquet._second_pass import (
+    Block,
+    SecondPass,
+    arranged,
+    block_generator,
+    block_sizes,
+    compositions,
+    generator_of,
+    part_of,
+)
+from sanitize.engines.parquet._writers import ROW_GROUP_ROWS
+from sanitize.errors import SourceChanged
+from sanitize.over_time import Tally
+from sanitize.release.first_pass import Counted, FirstPass
+from sanitize.release.row_order import OrderAudit
+from sanitize.tables.files.parquet import ParquetSource, consecutive
+from sanitize.tables.files.source import BATCH_ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize._util.sampling.noise import NoiseKey
+    from sanitize.over_time import Entry
+    from sanitize.release.designer import Prepared
+    from sanitize.release.layout import Layout
+
+
+@dataclass(frozen=True)
+class Task:
+    """Consecutive row groups of one file.
+
+    Attributes
+    ----------
+    file : Path
+    row_groups : tuple of int
+    first, before : int
+        Rows before the task in its file, and in the whole source.
+    n_rows : int
+        Rows that the footer announces.
+    number : int
+        Place among all tasks.
+    """
+
+    file: Path
+    row_groups: tuple[int, ...]
+    first: int
+    before: int
+    n_rows: int
+    number: int
+
+    def check(self, n_rows: int) -> None:
+        """Refuse to go on when other rows were read than announced: the row numbers would be wrong."""
+        if n_rows != self.n_rows:
+            raise SourceChanged(
+                f"{self.file.name} does not hold the rows that its footer announces; nothing was released"
+            )
+
+
+def tasks_of(source: ParquetSource, task_rows: int) -> list[Task]:
+    """Tasks of up to ``task_rows`` rows, at least one row group and at least one task a file."""
+    tasks: list[Task] = []
+    before = 0
+    for file in source.files:
+        first = 0
+        for groups, n_rows in consecutive([rows for _, rows in source.row_groups_of(file)], task_rows):
+            tasks.append(Task(file, groups, first, before, n_rows, len(tasks)))
+            first += n_rows
+            before += n_rows
+    return tasks
+
+
+@dataclass(frozen=True)
+class _Slice(ParquetSource):
+    """The row groups of one task as a source; whether files changed is for the driver to see."""
+
+    row_groups: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, source: ParquetSource, task: Task) -> _Slice:
+        of_task = source.root, (task.file,), source.schema, (), source.partitions, task.row_groups
+        return cls(*of_task, n_rows=source.n_rows)
+
+    def row_groups_of(self, file: Path) -> Sequence[tuple[int, int]]:
+        return [group for group in super().row_groups_of(file) if group[0] in self.row_groups]
+
+    def batches(
+        self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS, row_groups: Sequence[int] | None = None
+    ) -> Generator[dict[str, Any], None, None]:
+        return super().batches(file, columns, batch_rows, self.row_groups if row_groups is None else row_groups)
+
+
+def without_files(source: ParquetSource) -> ParquetSource:
+    """A source for workers: what all tasks share."""
+    return replace(source, files=(), _stamps=())
+
+
+@dataclass(frozen=True)
+class Written:
+    """Rows that were written, by input symbol where they were read for it."""
+
+    rows: NDArray[np.int64]
+
+    def merged(self, other: Written) -> Written:
+        """Sums of both."""
+        return Written(self.rows + other.rows)
+
+
+@dataclass(frozen=True)
+class CountRows:
+    """First pass over one task."""
+
+    source: ParquetSource
+    layout: Layout
+    audits_order: bool
+
+    def __call__(self, task: Task) -> Counted:
+        """Contingency table of the rows of a task."""
+        order = None
+        if self.audits_order:
+            order = OrderAudit.of(self.layout.sensitive, self.source.n_rows, self.layout.public)
+        counted = FirstPass(_Slice.of(self.source, task)).counted(self.layout, order, task.before)
+        task.check(counted.table.n)
+        return counted
+
+
+@dataclass(frozen=True)
+class CountReleases:
+    """Pass for a ledger over one task: what the rows are to each of some releases, and to all together."""
+
+    source: ParquetSource
+    entries: tuple[Entry, ...]
+
+    def __call__(self, task: Task) -> Tally:
+        """Counts of the rows of a task."""
+        tally = Tally.of(self.entries, _Slice.of(self.source, task), task.before)
+        task.check(tally.singles[0].n)
+        return tally
+
+
+@dataclass(frozen=True)
+class _WritesParts:
+    """What a task knows that writes a part of its own to a folder."""
+
+    source: ParquetSource
+    prepared: Prepared[None]
+    folder: Path
+
+
+class RewriteRows(_WritesParts):
+    """Second pass over one task: draw every row, and write a part of its own."""
+
+    def __call__(self, task: Task) -> Written:
+        """Rows of each input symbol that were read; a part that is there already is replaced."""
+        passed = SecondPass(FirstPass(_Slice.of(self.source, task)), self.prepared, before=task.before)
+        path = part_of(self.folder, task.number)
+        with new_file(path) as stream:
+            passed.print(stream, path, passed.blocks(task.file, task.first))
+            task.check(int(passed.seen.sum()))
+        return Written(passed.seen)
+
+
+@dataclass(frozen=True)
+class ShuffledPart:
+    """A run of output rows: how many of each code are in each of its blocks.
+
+    Attributes
+    ----------
+    number, first : int
+        Of the part, and of its first block.
+    start : int
+        Number of its first row.
+    blocks : tuple of ndarray of int, shape (n_y,)
+    """
+
+    number: int
+    first: int
+    start: int
+    blocks: tuple[NDArray[np.int32], ...]
+
+
+def shuffled_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, most: int) -> list[ShuffledPart]:
+    """Parts that, one after another, hold the very rows of the single-machine release of ``n_files`` parts.
+
+    What is in each block comes from one generator, so it is drawn here; the order within blocks, which takes most of
+    the time, is drawn by whoever prints and writes them.
+    """
+    n_rows = int(released.sum())
+    blocks = block_sizes(n_rows, n_files)
+    bounds = [n_rows * file // n_files for file in range(n_files + 1)]
+    of_files = [[next(blocks) for _ in range(-(-(end - start) // ROW_GROUP_ROWS))] for start, end in pairwise(bounds)]
+    runs = [([sizes[i] for i in run], total) for sizes in of_files for run, total in consecutive(sizes, most)]
+    drawn = compositions(released, generator_of(words), [size for sizes, _ in runs for size in sizes])
+    parts: list[ShuffledPart] = []
+    first = start = 0
+    for sizes, total in runs:
+        made = tuple(counts.astype(np.int32) for counts in islice(drawn, len(sizes)))
+        parts.append(ShuffledPart(len(parts), first, start, made))
+        first, start = first + len(sizes), start + total
+    return parts
+
+
+class WriteShuffled(_WritesParts):
+    """Write one part of the shuffled output; it reads no row."""
+
+    def __call__(self, part: ShuffledPart) -> Written:
+        """How many rows were written; a part that is there already is replaced."""
+        passed = SecondPass(FirstPass(self.source), self.prepared)
+        path = part_of(self.folder, part.number)
+        with new_file(path) as stream:
+            passed.print(stream, path, self._blocks(part))
+        return Written(np.sum(part.blocks, axis=0, dtype=np.int64))
+
+    def _blocks(self, part: ShuffledPart) -> Iterator[Block]:
+        words, start = self.prepared.words, part.start
+        for number, counts in enumerate(part.blocks, part.first):
+            codes = arranged(counts, block_generator(words, number))
+            yield Block(codes, derived(words, "shuffled"), start)
+            start += len(codes)

@@ -1,0 +1,239 @@
+"""Writing released columns: as Parquet with a schema built anew, or as CSV.
+
+CSV is RFC 4180 in UTF-8, the dialect that is read. Symbols are written as they are, quoted only where they need it, so
+that they read back as the same symbols. A spreadsheet may take a text that starts with ``= + - @`` for a formula, which
+no quoting prevents and which changing the symbol would hide from every other reader: the report names the columns
+instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from inspect import signature
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sanitize.errors import ColumnError
+from sanitize.tables.columns import in_type, value_type
+from sanitize.tables.files.csv import BLOCK_BYTES
+from sanitize.tables.files.csv_stream import HEADER_BYTES
+from sanitize.tables.files.parquet import is_text
+
+if TYPE_CHECKING:
+    from sanitize.release.release import Release
+
+ROW_GROUP_ROWS = 1 << 20
+# Newer Arrow cuts pages at 20,000 rows, for indexes of pages; a release has none, and every page has a header to read.
+_PAGES = {"max_rows_per_page": ROW_GROUP_ROWS} if "max_rows_per_page" in signature(pq.ParquetWriter).parameters else {}
+
+
+def released_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release: Release) -> pa.Schema:
+    """Schema of the output: no metadata of the source, every column nullable.
+
+    Text is written from dictionaries; the file itself names the plain type only. Numbers and dates keep their
+    type where what is printed is a value and not a label; whole numbers that it could not hold get 64 bits.
+    """
+    plain = {field.name: value_type(field.type) for field in source if field.name in columns}
+    whole = {name: np.dtype(dtype.to_pandas_dtype()) for name, dtype in plain.items() if pa.types.is_integer(dtype)}
+    wide = release.wide(whole)
+    fields = []
+    for name, array in columns.items():
+        dtype = value_type(array.type)
+        if not is_text(dtype) and name in plain and name not in wide:
+            dtype = plain[name]
+        if pa.types.is_string(dtype) or pa.types.is_binary(dtype):
+            dtype = pa.dictionary(pa.int32(), dtype)
+        fields.append(pa.field(name, dtype))
+    return pa.schema(fields)
+
+
+def as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
+    """Array of the type that its column is written with."""
+    if pa.types.is_dictionary(dtype) or not isinstance(array, pa.DictionaryArray):
+        return in_type(array, dtype)
+    storage = dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype
+    values = array.dictionary.cast(storage).take(array.indices)
+    return dtype.wrap_array(values) if isinstance(dtype, pa.ExtensionType) else values
+
+
+def with_sorted_dictionary(array: pa.Array) -> pa.Array:
+    """Text whose dictionary is in order: the order in which values were found is the table's."""
+    if not isinstance(array, pa.DictionaryArray):
+        return array
+    order = np.asarray(pc.sort_indices(array.dictionary))
+    if (np.diff(order.astype(np.int64)) > 0).all():
+        return array
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(rank).take(array.indices), array.dictionary.take(pa.array(order)))
+
+
+def typed(column: Any, dtype: pa.DataType, name: str) -> Any:
+    """A column of a file in the type that it was written from: the inverse of `as_type`, and of values as text."""
+    plain = value_type(column.type)
+    if plain == dtype:
+        return column
+    try:
+        values = column.cast(plain)
+        if pa.types.is_null(dtype):
+            return pa.nulls(len(values)) if values.null_count == len(values) else values
+        if isinstance(dtype, pa.ExtensionType):
+            chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+            stored = [dtype.wrap_array(chunk.cast(dtype.storage_type)) for chunk in chunks]
+            return pa.chunked_array(stored, dtype) if isinstance(values, pa.ChunkedArray) else stored[0]
+        if pa.types.is_duration(dtype):
+            values = values.cast(pa.int64())
+        if pa.types.is_time(dtype) and pa.types.is_string(values.type):
+            values = pc.binary_join_element_wise("1970-01-01", values, " ").cast(pa.timestamp(dtype.unit))
+        return values.cast(dtype)
+    except pa.ArrowException:
+        raise ColumnError(f"column {name!r} of the release holds text that is no {dtype}", name) from None
+
+
+class ReleaseWriter(pq.ParquetWriter):  # type: ignore[misc]
+    """Parquet writer that lets nothing through but released columns."""
+
+    def __init__(self, stream: BinaryIO, schema: pa.Schema, footer: bytes) -> None:
+        super().__init__(
+            stream,
+            schema,
+            store_schema=False,
+            compression="zstd",
+            use_dictionary=True,
+            # Those of text take a third of the time, and tell nothing: the least and largest of a few values.
+            write_statistics=[field.name for field in schema if not pa.types.is_dictionary(field.type)],
+            write_page_checksum=True,
+            **_PAGES,
+        )
+        self.add_key_value_metadata({"sanitize": footer})
+
+    def __del__(self) -> None:
+        """A writer that was not closed is that of a run that failed, whose file goes away: nothing more is written."""
+
+    def encode(self, columns: Mapping[str, pa.Array]) -> pa.Table:
+        """A row group in the types of the file, to be written in its turn; any thread may make it."""
+        arrays = [with_sorted_dictionary(as_type(columns[field.name], field.type)) for field in self.schema]
+        return pa.Table.from_arrays(arrays, schema=self.schema)
+
+    def write(self, rows: pa.Table) -> None:
+        """Write a row group."""
+        self.write_table(rows, row_group_size=ROW_GROUP_ROWS)
+
+
+_SPECIAL = re.compile('[,"\r\n]|^$|^\ufeff')
+_FORMULA = re.compile(r"\s*[=+\-@|%]")
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+# Lines are put together in pieces of about this size.
+_PIECE_BYTES = 1 << 25
+_PIECE_ROWS = 1 << 16
+
+
+class CsvWriter:
+    """CSV writer of released columns, with the interface of the Parquet one."""
+
+    def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
+        self._stream = stream
+        self._schema = schema
+        # A reader tells the dialect by semicolons and tabs that are not quoted.
+        names = (_in_quotes(name) if re.search("[;\t]", name) else quoted(name) for name in schema.names)
+        header = (",".join(names) + "\n").encode()
+        if len(header) > HEADER_BYTES:
+            raise _too_long(f"the names of the columns take more than {HEADER_BYTES >> 20} MiB")
+        self._stream.write(header)
+
+    def encode(self, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array]:
+        """Rows as they are: their text takes far more memory, and is made when it is written."""
+        return columns
+
+    def write(self, columns: Mapping[str, pa.Array]) -> None:
+        """Write some rows."""
+        texts, longest = [], 0
+        for number, field in enumerate(self._schema):
+            end = "\n" if number == len(self._schema) - 1 else ","
+            values, indices = _texts(as_type(columns[field.name], field.type), field.name)
+            lines = pa.array([("" if text is None else quoted(text)) + end for text in [*values, None]], pa.string())
+            longest += pc.max(pc.binary_length(lines)).as_py()
+            texts.append((lines, indices.fill_null(len(values))))
+        n_rows = len(texts[0][1])
+        step = max(1, min(_PIECE_ROWS, _PIECE_BYTES // longest))
+        for start in range(0, n_rows, step):
+            parts = [lines.take(indices.slice(start, step)) for lines, indices in texts]
+            joined = pc.binary_join_element_wise(*parts, "")
+            if pc.max(pc.binary_length(joined)).as_py() > BLOCK_BYTES:
+                raise _too_long(f"a row takes more than {BLOCK_BYTES >> 20} MiB")
+            # All text of a fresh array, one after another.
+            offsets, content = (memoryview(buffer).cast("B") for buffer in joined.buffers()[1:])
+            last = int.from_bytes(offsets[4 * len(joined) : 4 * len(joined) + 4], "little")
+            self._stream.write(content[:last])
+
+    def close(self) -> None:
+        """Nothing follows the rows."""
+
+
+def _too_long(what: str) -> ColumnError:
+    """Error for text that CSV is not read with."""
+    return ColumnError(f"{what} as text, more than CSV is read with; release to a .parquet file")
+
+
+def quoted(text: str) -> str:
+    """Field of a CSV line; the empty text is quoted, because an empty field is missing."""
+    return _in_quotes(text) if _SPECIAL.search(text) else text
+
+
+def _in_quotes(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
+    """Distinct values as text, and the index of each row's value."""
+    encoded = array if isinstance(array, pa.DictionaryArray) else _plain(array).dictionary_encode()
+    values = encoded.dictionary
+    if not pa.types.is_string(values.type):
+        try:
+            if pa.types.is_binary(values.type) or pa.types.is_fixed_size_binary(values.type):
+                raise pa.ArrowInvalid("bytes are not text")
+            text = values.cast(pa.string())
+            if pa.types.is_temporal(values.type) and not typed(text, values.type, name).equals(values):
+                raise pa.ArrowInvalid("some are too far from 1970 to be read again")
+        except (pa.ArrowException, ColumnError):
+            raise ColumnError(
+                f"column {name!r} is {array.type}, and values of it have no text form in CSV; release it to a .parquet "
+                "file",
+                name,
+            ) from None
+        values = text
+    texts = values.to_pylist()
+    if any("\0" in text for text in (name, *texts) if text is not None):
+        raise ColumnError(
+            f"column {name!r} holds NUL characters, which CSV cannot; release it to a .parquet file", name
+        )
+    return texts, encoded.indices
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """The array in a type whose distinct values Arrow can tell: extensions as they are stored, narrow decimals wide."""
+    array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
+    if pa.types.is_decimal(array.type) and array.type.bit_width < 128:
+        return array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    return array
+
+
+def formula_note(levels: Mapping[str, pa.Array]) -> tuple[str, ...]:
+    """What the report says when released texts, or names of columns, look like formulas to a spreadsheet."""
+    found = []
+    for name, level in levels.items():
+        texts = [name, *(level.to_pylist() if pa.types.is_string(level.type) else ())]
+        if any(_FORMULA.match(text) and not _NUMBER.fullmatch(text) for text in texts):
+            found.append(name)
+    if not found:
+        return ()
+    names = ", ".join(map(repr, found))
+    return (
+        f"texts or names of {names} start with a sign that spreadsheets take for a formula; they are written as they "
+        "are, so import the file as text",
+    )

@@ -1,0 +1,202 @@
+"""The release of Parquet files and of Spark data frames by Spark workers.
+
+The examples need Java, so they are not run with those of the other modules.
+
+Examples
+--------
+>>> import sanitize as sz
+>>> import sanitize.engines.spark
+>>> from sanitize.transformers import SubsetMerging
+>>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
+>>> sanitize.engines.spark.release_file("raw.parquet", "released", sanitizer, spark=spark)  # doctest: +SKIP
+LeakageReport(subset merging, holds for these rows only)
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+import zlib
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from sanitize import errors
+from sanitize._util.sampling.noise import hidden
+from sanitize.engines.parquet import TASK_ROWS, Item, Outcome, keyed, partition_words, release_by_tasks, release_frame
+
+__all__ = [
+    "release_file",
+    "transform",
+]
+
+try:
+    from pyspark import TaskContext
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+    from pyspark.sql import functions as sf
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+except ModuleNotFoundError as missing:
+    if (missing.name or "").partition(".")[0] != "pyspark":
+        raise
+    raise ModuleNotFoundError(
+        "sanitize.engines.spark needs PySpark: pip install 'sanitize-tabular[spark]', and Java", name="pyspark"
+    ) from None
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from sanitize.over_time import Ledger
+    from sanitize.release.first_pass import RowOrder
+    from sanitize.report import LeakageReport
+    from sanitize.transformers import Sanitizer
+
+
+def release_file(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    sanitizer: Sanitizer,
+    *,
+    rows: RowOrder = "shuffle",
+    key: bytes | None = None,
+    force: bool = False,
+    spark: SparkSession | None = None,
+    task_rows: int = TASK_ROWS,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+) -> LeakageReport:
+    """Release a Parquet file or data set with Spark: `sanitize.release_file`, counted and written by workers.
+
+    Spark hands out tasks (a file and some of its row groups); Python workers read the source and write the parts by
+    themselves, and no row crosses the JVM. All of them need to see both places under the same path. The channel is
+    the single-machine one bit for bit, and so are the rows for the same key: read one after another, the parts
+    hold the same rows in the same order.
+
+    Parameters
+    ----------
+    source : path
+        A Parquet file, or a folder whose ``*.parquet`` files have one schema.
+    target : path
+        A folder of parts; it appears whole or not at all.
+    sanitizer : Sanitizer
+        An estimator of `sanitize.transformers`; it is fitted in place.
+    rows : {"shuffle", "keep"}
+        Row order can tell S (a file sorted by it), so rows are shuffled; ``keep`` keeps their order.
+    key : bytes, optional
+        256-bit key of the noise; by default a fresh one, which is then forgotten. Workers get it as an argument of
+        their tasks, which Spark may keep on its local disks while it runs; ``spark.io.encryption.enabled``
+        encrypts those.
+    force : bool
+        Replace a target that exists.
+    spark : SparkSession, optional
+        By default the active one. It runs a failed task again (``spark.task.maxFailures``); the task then draws the
+        same noise and replaces its file.
+    task_rows : int
+        Most rows of a task, unless a single row group has more.
+    ledger : Ledger or path, optional
+        Book of the releases of this table, in a file that the driver alone reads and writes: the release is
+        refused where it exceeds the ledger's budget together with all that are recorded there, and recorded once
+        otherwise, before any row is drawn. Workers count what all releases tell together in one more pass.
+
+    Returns
+    -------
+    LeakageReport
+
+    Raises
+    ------
+    BudgetExceeded
+        If the channel exceeds the budget, or the ledger's; nothing is written.
+    SourceError, TargetError, ColumnError
+        If the input cannot be read, the output not written, or a column does not fit.
+    """
+    key = hidden(key)
+    engine = _Tasks(SparkSession.active() if spark is None else spark)
+    return release_by_tasks(
+        engine, source, target, sanitizer, rows=rows, key=key, force=force, task_rows=task_rows, ledger=ledger
+    )
+
+
+def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) -> DataFrame:
+    """Release the public columns of a Spark data frame through a sanitizer that is fitted already.
+
+    For rows that live in a data frame; a Parquet source is released several times faster by `release_file`,
+    because here every row crosses between the JVM and Python. Row ``i`` of partition ``k`` draws its noise from
+    (key, k, i), so a task that is run again draws the same. The order of rows is kept.
+
+    Spark computes a data frame anew for every action, and may cut it into other partitions for another query. So
+    write the result once and hand out copies of what was written: rows that are released twice with different
+    noise tell more than once. Where rows come from a shuffle their order within a partition is up to Spark; sort
+    them within partitions first, or checkpoint them, if tasks may be run again.
+
+    Parameters
+    ----------
+    df : pyspark.sql.DataFrame
+        With the public columns.
+    sanitizer : Sanitizer
+        Fitted, for example by `release_file` or on a sample in memory.
+    key : bytes, optional
+        256-bit key of the noise; by default a fresh one.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The released columns only.
+
+    Examples
+    --------
+    >>> released = transform(df, sanitizer)  # doctest: +SKIP
+    >>> released.write.parquet("released")  # doctest: +SKIP
+    """
+    key = hidden(key)
+    release = sanitizer.fitted_release()
+    words = keyed(sanitizer, key)
+    public = df.select(*["`" + name.replace("`", "``") + "`" for name in release.layout.read])
+    printed = release_frame(release, to_arrow_schema(public.schema).empty_table(), words).schema
+
+    def released(batches: Iterator[Any]) -> Iterator[Any]:
+        task = TaskContext.get()
+        assert task is not None
+        stream = partition_words(words, task.partitionId())
+        start = 0
+        for batch in batches:
+            rows = batch.schema.empty_table().from_batches([batch])
+            yield from release_frame(release, rows, stream, start).cast(printed).to_batches()
+            start += batch.num_rows
+
+    return public.mapInArrow(released, from_arrow_schema(printed))
+
+
+@dataclass(frozen=True)
+class _Tasks:
+    """Tasks as Spark sees them: one row and one partition each, whose value is the pickled outcome."""
+
+    spark: SparkSession
+
+    def run(self, work: Callable[[Item], Outcome], items: Sequence[Item], name: str) -> Outcome:
+        """Merged results of ``work`` on every item."""
+
+        def call(number: int) -> bytes:
+            return zlib.compress(pickle.dumps(work(items[number])), 1)
+
+        call.__name__ = f"sanitize_{name}"
+        numbers = self.spark.range(0, len(items), 1, len(items))
+        try:
+            found = numbers.select(sf.udf(call, "binary", useArrow=False)("id")).collect()
+        except PySparkException as failed:
+            raise _own_error(str(failed)) or failed from None
+        return reduce(lambda one, other: one.merged(other), (pickle.loads(zlib.decompress(row[0])) for row in found))
+
+
+def _own_error(text: str) -> errors.SanitizeError | None:
+    """The error of this library that ended a task, as Spark tells it: as the text of a traceback."""
+    told = re.findall(r"^sanitize\.errors\.(\w+): (.*)$", text, re.MULTILINE)
+    if not told:
+        return None
+    kind = getattr(errors, told[-1][0], errors.SanitizeError)
+    return kind(told[-1][1]) if kind in _TOLD else errors.SanitizeError(told[-1][1])
+
+
+# Errors that a task may end with and that consist of their message.
+_TOLD = (errors.SourceError, errors.SourceChanged, errors.TargetError, errors.ColumnError, errors.InvalidParameter)

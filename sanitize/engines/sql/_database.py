@@ -1,0 +1,482 @@
+"""A table in a database, and the SQL that learns from it and releases it; Python draws the same rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sanitize._util.checks import one_of
+from sanitize._util.limits import SQL_LINES
+from sanitize._util.sampling.alias_method import Buckets, bits_of
+from sanitize._util.sampling.noise import HiddenText, NoiseKey, hidden
+from sanitize.core.binning import DateBins, Joined, is_numeric, is_of_dates
+from sanitize.core.channel import SCALE_BITS
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.policy import CLASSES
+from sanitize.release.designer import Designer
+from sanitize.release.first_pass import Counted, FirstPass
+from sanitize.release.people import ROW
+from sanitize.release.saved import SavedRelease
+from sanitize.report import rendered
+from sanitize.tables.columns import as_arrow, value_type
+from sanitize.tables.files.open import open_source
+from sanitize.tables.files.source import Numbers
+from sanitize.tables.frame import Table
+
+try:
+    from sqlglot import exp
+except ModuleNotFoundError:
+    raise ModuleNotFoundError(
+        "sanitize.engines.sql needs sqlglot: pip install 'sanitize-tabular[sql]'", name="sqlglot"
+    ) from None
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize.core.channel import Channel
+    from sanitize.policy import Policy
+    from sanitize.release.release import Release
+    from sanitize.tables.files.open import SourceLike
+    from sanitize.transformers import Sanitizer
+
+Frame = TypeVar("Frame")
+Arrays: TypeAlias = "tuple[NDArray[Any], ...]"
+Dialect = Literal["duckdb", "postgres", "sqlite"]
+
+# Column of the result of `Database.counts` that says how many rows are alike.
+COUNT = "n_rows"
+# A hash has so many words of 64 bits, of which the first 62 count: one for each stage that draws.
+_WORDS = 4
+_TIED_BITS = 64 - SCALE_BITS
+_NO_ROWS = "latent classes generate rows, which SQL cannot: release the result of a query with sanitize.release_file"
+
+
+@dataclass(frozen=True)
+class Database:
+    """A table in a database, and the SQL that learns from it and releases it.
+
+    Attributes
+    ----------
+    dialect : {"duckdb", "postgres", "sqlite"}
+    table : str
+        Name of the table or view, with its schema before a dot if it has one.
+    row_id : str or None
+        Column of whole numbers or text, different in each row; it is hashed, and never released.
+
+    Examples
+    --------
+    >>> from sanitize.policy import Policy
+    >>> policy = Policy.from_toml('''
+    ... version = 1
+    ... columns = {sensitive = ["ill"], public = ["town"], drop = ["id"]}
+    ... budget = {upper = 0.7, lower = 1.0}
+    ... ''')
+    >>> print(Database("postgres", "clinic.people").counts(policy))
+    SELECT
+      "t"."ill" AS "ill",
+      "t"."town" AS "town",
+      COUNT(*) AS "n_rows"
+    FROM "clinic"."people" AS "t"
+    GROUP BY
+      "t"."ill",
+      "t"."town"
+    """
+
+    dialect: Dialect
+    table: str
+    row_id: str | None = None
+
+    def __post_init__(self) -> None:
+        one_of("dialect", self.dialect, *get_args(Dialect))
+        if len(names := self.table.split(".")) > 3 or not all(names):
+            raise InvalidParameter("table must be a name, perhaps with its schema and catalog before dots")
+
+    def counts(self, policy: Policy) -> str:
+        """The ``GROUP BY`` that learns the counts: its result is what `fit` takes, and is as secret as the table.
+
+        A column that the policy cuts into bins has one value of each bin, so that no more is read than is counted.
+
+        Raises
+        ------
+        InvalidParameter
+            If the policy asks for latent classes, which are fitted to rows, or cuts dates.
+        """
+        coder, shown, groups = Coder(self.dialect), [], []
+        bins = {name: edges for channel in policy.channels for name, edges in channel.bins.items()}
+        for name in counted_columns(policy):
+            column = group = coder.column(name)
+            if name in bins:
+                refuse_type(name, is_fit=not is_of_dates(bins[name]))
+                column, group = exp.Min(this=column), coder.interval(name, [*map(float, bins[name][1:-1])], -1)
+            shown.append(column.as_(name, quoted=True))
+            groups.append(group)
+        rows = exp.Count(this=exp.Star()).as_(COUNT, quoted=True)
+        return exp.select(*shown, rows).from_(self._source).group_by(*groups).sql(self.dialect, pretty=True)
+
+    @staticmethod
+    def fit(policy: Policy, counts: SourceLike) -> Sanitizer:
+        """Design the release of a policy from the result of `counts`: channel and report are those of the table.
+
+        Parameters
+        ----------
+        policy : Policy
+        counts : DataFrame, pyarrow Table, stream of Arrow's batches, or path of a file of them
+            The columns of the policy, and ``n_rows``, how many rows are alike.
+
+        Returns
+        -------
+        Sanitizer
+            The fitted estimator of the policy, with its ``report_``.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the designed channel exceeds the budget.
+        ColumnError
+            If it is no such result.
+        """
+        names, designer = counted_columns(policy), policy.sanitizer()
+        with open_source(counts, Numbers((*designer.numbers.named, COUNT))) as files:
+            columns = FirstPass(files).sample((*names, COUNT), files.n_rows)
+        number = columns.pop(COUNT)
+        if not pa.types.is_integer(number.type) or number.null_count or pc.min(number).as_py() < 1:
+            raise ColumnError(f"column {COUNT!r} must hold numbers of rows, as the statement counts them", COUNT)
+        layout, source = designer.recipe().layout(Table.of(pa.table(columns)))
+        counted = Counted.of(layout, source, np.asarray(number).astype(np.int64))
+        counted = replace(counted, clipped=Counter())  # in groups and not in rows, which is no figure of the table
+        designer.recipe().design(designer.recipe().specification(), layout, counted).kept_by(designer)
+        return designer
+
+    def release(self, saved: SavedRelease | Designer) -> str:
+        """The statement that releases every row; its one parameter is the key, as ``key.hex()`` of 32 bytes.
+
+        It fails, and gives no row, where ids repeat, are missing or are neither whole numbers nor text, where a row
+        holds a symbol that the fit has not seen, and where the key has another length. Whoever holds the key undoes the
+        noise: draw one for each release, use it on nothing else, and keep it out of logs.
+
+        Raises
+        ------
+        InvalidParameter
+            If the release cannot be said in SQL: it generates rows, reads dates, or has too many symbols.
+        """
+        if self.row_id is None:
+            raise InvalidParameter("a release needs row_id: a column that is different in each row")
+        own = self._prefix
+        bound, coder = bound_of(saved, self.row_id), Coder(self.dialect, own)
+        coded = [code.as_(f"k{k}") for k, code in enumerate(coder.codes(bound))]
+        symbol, codes = symbol_of(bound)
+        coder.tables[f"{own}inputs"] = "symbol, state", codes
+        steps, last = steps_of(bound.channel)
+        for i, (states, buckets) in enumerate(steps):
+            coder.tables[f"{own}stage_{i}"] = "state, place, shift", numbered(states)
+            coder.tables[f"{own}bucket_{i}"] = "place, cut, one, other", numbered(buckets)
+        columns = {name: column.take(last) for name, column in printed_columns(bound).items()}
+        heads = [f"c{k}" for k in range(len(columns))]
+        coder.tables[f"{own}outputs"] = ", ".join(["state", *heads]), numbered([*columns.values()])
+        if sum(len(lines) for _, lines in coder.tables.values()) > SQL_LINES:
+            raise InvalidParameter(
+                f"its look-up tables take more than {SQL_LINES} lines; release fewer columns at once"
+            )
+        key = exp.Placeholder() if self.dialect == "sqlite" else exp.Parameter(this=literal(1))
+        queries: dict[str, Any] = {name: coder.table(*named) for name, named in coder.tables.items()}
+        queries[f"{own}secret"] = exp.select(exp.Lower(this=exp.cast(key, "text")).as_("hex"))
+        coded_rows = exp.select(coder.column(self.row_id).as_("id"), *coded).from_(self._source)
+        for level, on in coder.joins.items():
+            coded_rows = coded_rows.join(level, on=on, join_type="left")
+        queries[f"{own}coded"] = coded_rows
+        queries[f"{own}given"] = f"SELECT id, {symbol} AS symbol FROM {own}coded"
+        queries |= drawing(self.dialect, len(steps), own)
+        rows, outputs = f"{own}rows_{len(steps)}", f"{own}outputs"
+        shown = [exp.column(head, outputs).as_(name, quoted=True) for head, name in zip(heads, columns, strict=True)]
+        query = exp.select(*shown).from_(rows).join(outputs, on=f"{outputs}.state = {rows}.state")
+        for name, made in queries.items():  # each once: a hash that is part of a join would be computed for every line
+            query = query.with_(name, as_=made, materialized=True, dialect=self.dialect, copy=False)
+        return query.order_by(f"{rows}.a", f"{rows}.b", copy=False).sql(self.dialect, copy=False)
+
+    @staticmethod
+    def register(connection: sqlite3.Connection) -> None:
+        """Give a connection of SQLite the function that its statements need, since SQLite has no SHA-256."""
+        connection.create_function("sanitize_word", 2, lambda text, part: int(words_of([text])[0, part]))
+
+    @property
+    def _prefix(self) -> str:
+        """What names of the statement's own queries begin with, and the table's does not: theirs would hide it."""
+        prefix = "sanitize_"
+        while self.table.lower().startswith(prefix):
+            prefix += "_"
+        return prefix
+
+    @property
+    def _source(self) -> exp.Table:
+        name, *above = reversed(self.table.split("."))
+        return exp.table_(name, *above, quoted=True, alias=exp.to_identifier("t", quoted=True))
+
+
+def release(df: Frame, saved: SavedRelease | Designer, *, key: bytes | NoiseKey, row_id: str) -> Frame:
+    """Release a frame as a database does: for one key the same rows in the same order.
+
+    Rows come in the order of a hash of their ids, and numbers cut into bins as labels. See `Database.release`.
+
+    Parameters
+    ----------
+    df : pandas or polars DataFrame, pyarrow Table, or array
+    saved : SavedRelease, or a fitted sanitizer
+    key : 32 bytes, or NoiseKey
+        For one release only.
+    row_id : str
+        Column of whole numbers or text, different in each row.
+
+    Returns
+    -------
+    Frame of the same kind
+        The released columns, without the ids.
+
+    Raises
+    ------
+    ColumnError
+        If ids are missing, repeat, or are neither whole numbers nor text.
+    UnknownSymbol
+        If a row holds a public value that was not there at fit.
+    """
+    key = hidden(key)
+    table, bound = Table.of(df), bound_of(saved, row_id)
+    secret = HiddenText((key if isinstance(key, NoiseKey) else NoiseKey(key)).key.hex())
+    ids = texts_of(as_arrow(table[row_id], row_id), row_id)
+    state: NDArray[Any] = bound.encode(table)[0]
+    steps, last = steps_of(bound.channel)
+    words, placed = (words_of([HiddenText(f"{secret}{mark}|{text}") for text in ids]) for mark in ("", "order"))
+    for word, ((place, shift), (cut, one, other)) in zip(words.T, steps, strict=False):
+        bucket = place[state] + (word >> shift[state])
+        state = np.where(word < cut[bucket], one[bucket], other[bucket])
+    rows = pa.array(last[state[np.lexsort((placed[:, 1], placed[:, 0]))]])
+    made = table.rebuild({name: column.take(rows) for name, column in printed_columns(bound).items()})
+    return made.reset_index(drop=True) if table.kind == "pandas" else made
+
+
+def steps_of(channel: Channel) -> tuple[list[tuple[Arrays, Arrays]], NDArray[Any]]:
+    """Stages that draw, as Walker's tables, and the released symbol of each state after the last one.
+
+    The first table has of each state its first bucket, and how many bits of a word are left beside the number of the
+    bucket; the second has of each bucket the number of 62 bits below which a word draws its first output, then both.
+
+    Raises
+    ------
+    InvalidParameter
+        If a hash has too few words for them.
+    """
+    steps: list[tuple[Arrays, Arrays]] = []
+    state = np.arange(channel.n_inputs, dtype=np.int32)
+    for stage in channel.stages:
+        if stage.is_deterministic:
+            state = stage.indices[state]
+            continue
+        bits = bits_of(np.diff(stage.indptr))
+        buckets, shift = Buckets.of(stage.indptr, stage.weights, SCALE_BITS, bits), SCALE_BITS - bits
+        row = np.repeat(np.arange(stage.n_inputs), 1 << bits)
+        cut = (np.arange(len(row)) - buckets.offset[row] << shift[row]) + buckets.threshold
+        one, other = (stage.indices[stage.indptr[row] + place] for place in (buckets.first, buckets.second))
+        steps.append(((buckets.offset[state], shift[state]), (cut, one, other)))
+        state = np.arange(stage.n_outputs, dtype=np.int32)
+    if len(steps) > _WORDS:
+        raise InvalidParameter(
+            f"its channel draws {len(steps)} times a row, and a hash has {_WORDS} words; release less"
+        )
+    return steps, state
+
+
+def numbered(columns: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Lines of a look-up table, with their numbers."""
+    return [(i, *map(literal, line)) for i, line in enumerate(zip(*(c.tolist() for c in columns), strict=True))]
+
+
+def words_of(messages: Sequence[str]) -> NDArray[np.int64]:
+    """The four words of 62 bits of the SHA-256 of each message, shape (n, 4)."""
+    digests = b"".join(hashlib.sha256(message.encode()).digest() for message in messages)
+    return (np.frombuffer(digests, ">u8").reshape(-1, _WORDS) >> np.uint64(_TIED_BITS)).astype(np.int64)
+
+
+def texts_of(ids: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
+    """Ids as the texts that are hashed.
+
+    Raises
+    ------
+    ColumnError
+        If they are missing, repeat, or are neither whole numbers nor text.
+    """
+    dtype = value_type(ids.type)
+    if not (pa.types.is_integer(dtype) or pa.types.is_string(dtype) or pa.types.is_large_string(dtype)):
+        raise ColumnError(f"the row id {name!r} is {dtype}; ids are whole numbers or text: convert them first", name)
+    texts: list[str] = ids.cast(dtype).cast(pa.large_string()).to_pylist()
+    if surplus := len(texts) - len({text for text in texts if text is not None}):
+        raise ColumnError(f"the row id {name!r} repeats or is missing in {surplus} rows; ids tell rows apart", name)
+    return texts
+
+
+def bound_of(saved: SavedRelease | Designer, row_id: str) -> Release:
+    """What draws, if it can be said in SQL; symbols that the fit has not seen are refused.
+
+    Raises
+    ------
+    InvalidParameter
+        If it cannot.
+    """
+    whole = saved if isinstance(saved, SavedRelease) else SavedRelease.of(saved)
+    bound = replace(whole.bound(), handle_unknown="error")
+    if row_id in {*bound.layout.sensitive, *bound.layout.read, *bound.output_columns}:
+        raise InvalidParameter(f"the row id {row_id!r} is sensitive or released; ids stay where they are")
+    if bound.classes is not None:
+        raise InvalidParameter(_NO_ROWS)
+    for name, bins in bound.layout.bins.items():
+        if isinstance(bins, Joined) and name in bound.layout.read:
+            raise InvalidParameter(f"column {name!r} has values joined; join them in a view, and release that")
+        refuse_type(name, is_fit=name not in bound.layout.read or not isinstance(bins, DateBins))
+    return bound
+
+
+def refuse_type(name: str, *, is_fit: bool) -> None:
+    """Refuse a column that databases write each in its own way."""
+    if not is_fit:
+        raise InvalidParameter(
+            f"column {name!r} holds dates, or other than numbers, text and booleans, and databases write them "
+            "differently; make it text in a view, such as the year, and release that"
+        )
+
+
+def printed_columns(bound: Release) -> dict[str, pa.Array]:
+    """What each released symbol is printed as; numbers cut into bins are printed as labels."""
+    return dict(bound.channel.outputs.decode(np.arange(bound.channel.n_outputs, dtype=np.int32)))
+
+
+def counted_columns(policy: Policy) -> tuple[str, ...]:
+    """Columns whose combinations are counted for a policy.
+
+    Raises
+    ------
+    InvalidParameter
+        If counts are not enough, or a column has the name of the counts.
+    """
+    if any(channel.mechanism == CLASSES for channel in policy.channels):
+        raise InvalidParameter(_NO_ROWS)
+    if policy.unit is not None or policy.ledger is not None or policy.receipt is not None:
+        raise InvalidParameter("a database books nothing: release by unit, ledger or receipt from Python")
+    if policy.person not in (None, ROW):
+        raise InvalidParameter(
+            "people are counted by the rows that each has, and not from counts: fit on the table in Python and release "
+            "what was fitted"
+        )
+    if policy.rows == "keep":
+        raise InvalidParameter("the rows of a database have no order to keep: leave rows at 'shuffle'")
+    names = (*policy.sensitive, *policy.public, *policy.keep)
+    if COUNT in names:
+        raise InvalidParameter(f"column {COUNT!r} has the name that the counts have; rename it in a view")
+    return names
+
+
+@dataclass(frozen=True)
+class Coder:
+    """Columns of a table as codes, with the look-up tables that they need and the joins with them.
+
+    Names of look-up tables begin with ``own``.
+    """
+
+    dialect: str
+    own: str = ""
+    tables: dict[str, tuple[str, list[tuple[Any, ...]]]] = field(default_factory=dict)
+    joins: dict[str, exp.Expression] = field(default_factory=dict)
+
+    def table(self, names: str, lines: list[tuple[Any, ...]]) -> exp.Expression:
+        """A look-up table; the databases name columns of VALUES alike but for DuckDB."""
+        given = (f"col{k}" if self.dialect == "duckdb" else f"column{k + 1}" for k in range(len(lines[0])))
+        named = (exp.column(own).as_(name) for own, name in zip(given, names.split(", "), strict=True))
+        return exp.select(*named).from_(exp.values(lines, alias="listed"))
+
+    def codes(self, bound: Release) -> list[exp.Expression]:
+        """Code of each column of a row; NULL for a value that was not seen."""
+        layout, inputs = bound.layout, bound.channel.inputs
+        return [
+            self.interval(name, layout.bins[name].edges[1:-1], len(level))
+            if name in layout.bins
+            else self.looked_up(name, level.to_pylist(), level.type, range(len(level)), len(level))
+            for name, level in zip(inputs.columns, inputs.levels, strict=True)
+        ]
+
+    def column(self, name: str) -> exp.Expression:
+        """A column of the table; with its table's name, or SQLite would read an absent one as a text."""
+        return exp.column(name, "t", quoted=True)
+
+    def interval(self, name: str, starts: Sequence[Any], missing: int) -> exp.Expression:
+        """How many of some ascending numbers are at most the value: floats are held against doubles."""
+        whole = all(isinstance(start, int) for start in starts)
+        value = self.column(name) if whole else exp.cast(self.column(name), "double")
+        case = self.missing(name, missing, is_number=True)
+        for code, start in enumerate(starts):
+            case = case.when(exp.LT(this=value.copy(), expression=literal(start)), literal(code))
+        return case.else_(literal(len(starts)))
+
+    def looked_up(
+        self, name: str, values: Sequence[Any], dtype: pa.DataType, codes: Sequence[int], missing: int
+    ) -> exp.Expression:
+        """Code of a value by a look-up table; NULL where it is not there."""
+        is_text, value, table = pa.types.is_string(dtype), self.column(name), f"{self.own}level_{len(self.joins)}"
+        refuse_type(name, is_fit=is_text or is_numeric(dtype) or pa.types.is_boolean(dtype) or pa.types.is_null(dtype))
+        lines = zip(map(literal, values), codes, strict=True)
+        self.tables[table] = "value, code", [*lines] or [(None, None)]
+        value = exp.cast(value, "text") if is_text else value
+        self.joins[table] = exp.EQ(this=value, expression=exp.column("value", table))
+        return self.missing(name, missing, is_number=is_numeric(dtype)).else_(exp.column("code", table))
+
+    def missing(self, name: str, code: int, *, is_number: bool) -> exp.Expression:
+        """Begin of a CASE with the code of missing values, to which NaN belongs; SQLite stores NaN as NULL."""
+        none = exp.Is(this=self.column(name), expression=exp.null())
+        if is_number and self.dialect != "sqlite":
+            number = exp.cast(self.column(name), "double")
+            none = exp.or_(none, exp.EQ(this=number, expression=exp.cast(exp.convert("NaN"), "double")))
+        return exp.Case().when(none, literal(code))
+
+
+def symbol_of(bound: Release) -> tuple[str, list[tuple[Any, int]]]:
+    """Number of a row's public symbol from its codes k0, k1, ..., and what code of the channel each number is."""
+    inputs = bound.channel.inputs
+    symbol, numbers = "CAST(0 AS BIGINT)", np.zeros(len(inputs), object)  # beyond 64 bits it is refused, not wrapped
+    for i, level in enumerate(inputs.levels):
+        size = len(level) + 1
+        symbol, numbers = f"({symbol}) * {size} + k{i}", numbers * size + inputs.codes[:, i]
+    return symbol, [(literal(int(number)), code) for code, number in enumerate(numbers)]
+
+
+def literal(value: Any) -> exp.Expression:
+    """A value in SQL, a double as an exact fraction: whole numbers and powers of 2 are read alike everywhere.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is a number that 64 bits do not hold.
+    """
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return exp.convert(value)
+    if not abs(value) < 1 << 63:
+        raise InvalidParameter("the channel or its bins hold a number beyond 2**63, which SQL has no exact words for")
+    if isinstance(value, int):
+        return exp.convert(value)
+    numerator, denominator = value.as_integer_ratio()
+    found: exp.Expression = exp.cast(exp.convert(numerator), "double")
+    while denominator > 1:
+        power = min(denominator, 1 << 60)
+        found = exp.Div(this=found, expression=exp.cast(exp.convert(power), "double"))
+        denominator //= power
+    return found
+
+
+def drawing(dialect: str, n_steps: int, own: str) -> dict[str, str]:
+    """Queries from symbols and keys to released states; they hold internal names alone."""
+    queries = rendered("engines/sql/drawing.sql.jinja", dialect=dialect, n_steps=n_steps, own=own).strip().split("\n\n")
+    return dict(query.split(":\n", 1) for query in queries)

@@ -1,0 +1,222 @@
+"""Releases of DataFrames as one plain function, and as the methods of `df.sanitize`."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from sanitize.errors import InvalidParameter, ReleaseWarning, SanitizeError
+from sanitize.release.first_pass import Counted
+from sanitize.release.layout import Layout
+from sanitize.report import LeakageReport, report_of
+from sanitize.tables.frame import Table
+from sanitize.transformers import (
+    ExponentialChannel,
+    GaussianChannel,
+    JointRelease,
+    LatentClassRelease,
+    OptimalRandomResponse,
+    RandomizedResponse,
+    SubsetMerging,
+    SubsetRandomResponse,
+    Watchdog,
+    audit_pipeline,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sanitize.transformers import Sanitizer
+
+__all__ = ["audit", "last_report", "release"]
+
+Frame = TypeVar("Frame")
+Parameters = ParamSpec("Parameters")
+
+
+def release(df: Frame, sanitizer: Sanitizer) -> Frame:
+    """Release a frame: learn from its rows, design a channel within the budget, draw every row.
+
+    Parameters
+    ----------
+    df : pandas or polars DataFrame, or pyarrow Table
+    sanitizer : Sanitizer
+        An estimator with its parameters. It is fitted on this frame; to release other rows through the same channel,
+        call its ``transform``.
+
+    Returns
+    -------
+    Frame of the same kind
+        The sanitized public columns, rows in the same order; `last_report` gives its report.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the designed channel leaks more than the budget.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> sanitizer = sz.Watchdog(1.0, sensitive="survived", public=["class", "sex"])
+    >>> released = sz.frames.release(df, sanitizer)
+    >>> list(released.columns), sz.last_report(released).ok
+    (['class', 'sex'], True)
+    """
+    if not hasattr(sanitizer, "fit") or hasattr(df, "fit"):
+        raise InvalidParameter(
+            f"release takes a frame and then a sanitizer, release(df, sanitizer); got {type(df).__name__} and "
+            f"{type(sanitizer).__name__}"
+        )
+    if isinstance(df, (str, PathLike)):
+        raise InvalidParameter("release takes a DataFrame; files are released by release_file")
+    released: Frame = sanitizer.fit(df).transform(df)
+    # What somebody who prints no report would miss.
+    told = []
+    lack = sanitizer.report_.lack
+    if lack is not None:
+        told.append(f"next to nothing is kept of most columns: {lack.advice}")
+    index = getattr(released, "index", None)
+    if getattr(getattr(index, "dtype", None), "kind", "i") not in "iu":  # numbers of rows tell their order at most
+        told.append("the index of the released frame is the source's and may identify; reset_index(drop=True) drops it")
+    for words in told:
+        warnings.warn(words, ReleaseWarning, stacklevel=2)
+    return released
+
+
+def audit(
+    df: Any, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None, *, pipeline: Any = None
+) -> LeakageReport:
+    """What the public columns of a table tell about the sensitive ones as they are, or what a pipeline tells of them.
+
+    Parameters
+    ----------
+    df : pandas or polars DataFrame, or pyarrow Table
+    sensitive : str or list of str
+    public : str or list of str, optional
+        All other columns by default.
+    pipeline : estimator of scikit-learn, optional
+        A fitted Pipeline, ColumnTransformer or FeatureUnion, nested at will, in place of ``public``. All that it hands
+        out of these rows is measured together: each sanitizer draws by itself, given its own columns, and a column that
+        reaches any other step, or the output, counts as itself. What comes after is made of that and tells no more.
+        What stands before a sanitizer is applied to the rows.
+
+    Returns
+    -------
+    LeakageReport
+        Without a budget: it only measures. Of a pipeline ``to_frame("parts")`` has what each sanitizer and each column
+        tells by itself.
+
+    Raises
+    ------
+    ColumnError
+        If a column holds a different value in most rows, or all together have too many combinations.
+    InvalidParameter
+        If a step has a sanitizer inside and is none of those named, or two sanitizers draw from one key or seed.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> report = sz.audit(sz.datasets.load_titanic(), sensitive="survived", public=["class", "sex"])
+    >>> round(report.summary["max_log_lift"], 3)
+    1.102
+
+    Two sanitizers side by side tell more than each of them:
+
+    >>> from sklearn.compose import ColumnTransformer
+    >>> df = sz.datasets.load_titanic()
+    >>> def noisy(x, seed):
+    ...     return x, sz.OptimalRandomResponse(0.3, sensitive="age", public=x, random_state=seed), ["age", x]
+    >>> columns = ColumnTransformer([noisy("class", 1), noisy("sex", 2)]).fit(df)  # without seeds the second one warns
+    >>> report = sz.audit(df, sensitive="age", pipeline=columns)
+    >>> report.to_frame("parts")["max_log_lift"].round(3).tolist(), round(report.summary["max_log_lift"], 3)
+    ([0.3, 0.3], 0.613)
+    """
+    table = Table.of(df)
+    secret = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
+    if pipeline is not None:
+        if public is not None:
+            raise InvalidParameter("a pipeline says itself what it hands out: give public or pipeline, not both")
+        return audit_pipeline(df, secret, pipeline)
+    names = [name for name in table.names if name not in secret] if public is None else public
+    shown = (names,) if isinstance(names, str) else tuple(names)
+    layout = Layout(secret, shown)
+    return layout.audit(Counted.of(layout, table).table)
+
+
+def last_report(df: Any) -> LeakageReport:
+    """Report of a released frame: this very object, not a copy of it.
+
+    Raises
+    ------
+    SanitizeError
+        If the frame did not come from a release, or is a copy of one that did.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> released = sz.frames.release(df, sz.Watchdog(1.0, sensitive="survived", public="sex"))
+    >>> sz.last_report(released)
+    LeakageReport(watchdog, holds for these rows only)
+    """
+    report = report_of(df)
+    if report is None:
+        raise SanitizeError("this frame has no report: it is a copy or was not released by sanitize; keep the original")
+    return report
+
+
+def _releasing(
+    estimator: Callable[Parameters, Sanitizer],
+) -> Callable[Concatenate[FrameMethods[Frame], Parameters], Frame]:
+    """Method that takes the parameters of an estimator, by name and type, and releases the frame through it."""
+
+    def method(self: FrameMethods[Frame], /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Frame:
+        return release(self._df, estimator(*args, **kwargs))
+
+    made = inspect.signature(estimator)
+    me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    vars(method)["__signature__"] = made.replace(parameters=[me, *made.parameters.values()])
+    method.__doc__ = f"`release` of this frame through `sanitize.{estimator.__name__}`, whose parameters it takes."
+    return method
+
+
+class FrameMethods(Generic[Frame]):
+    """Methods of ``df.sanitize``, the same on pandas and polars frames.
+
+    Those named after an estimator take its parameters and give `release` of the frame through it.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> released = sz.frames.FrameMethods(df).watchdog(1.0, sensitive="survived", public=["class", "sex"])
+    >>> sz.last_report(released).ok
+    True
+    """
+
+    def __init__(self, df: Frame) -> None:
+        self._df = df
+
+    watchdog = _releasing(Watchdog)
+    subset_merging = _releasing(SubsetMerging)
+    optimal_random_response = _releasing(OptimalRandomResponse)
+    subset_random_response = _releasing(SubsetRandomResponse)
+    randomized_response = _releasing(RandomizedResponse)
+    exponential_channel = _releasing(ExponentialChannel)
+    gaussian_channel = _releasing(GaussianChannel)
+    joint_release = _releasing(JointRelease)
+    latent_class_release = _releasing(LatentClassRelease)
+
+    def audit(
+        self, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None, *, pipeline: Any = None
+    ) -> LeakageReport:
+        """`sanitize.audit` of this frame."""
+        return audit(self._df, sensitive, public, pipeline=pipeline)
+
+    @property
+    def report(self) -> LeakageReport:
+        """`sanitize.last_report` of this frame."""
+        return last_report(self._df)

@@ -1,0 +1,284 @@
+"""The file of a ledger: what is written, read, checked and locked."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._util.declared import (
+    Count,
+    Declared,
+    Digest,
+    Finite,
+    Misfit,
+    Positive,
+    Version1,
+    require,
+    said,
+    sealed,
+    unsealed,
+)
+from sanitize._util.outputs import written
+from sanitize._util.system import wait_for_lock
+from sanitize.core.binning import Bins, DateBins, Joined
+from sanitize.core.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
+from sanitize.core.channel import Channel, ChannelForm
+from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, SourceError, TargetError
+from sanitize.release.classes import ClassPartition
+from sanitize.release.layout import Layout, classes_of, through_cells
+from sanitize.tables.files.open import path_of
+from sanitize.tables.files.source import bytes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from sanitize.core.budgets import Budget
+    from sanitize.release.release import Release
+
+
+Form = TypeVar("Form", bound=Declared)
+Made = TypeVar("Made")
+
+_Names = Annotated[tuple[str, ...], said("some columns", min_length=1)]
+
+
+class _RecordedBins(Bins, frozen=True, tag="recorded"):
+    """Bins with their symbols written out, whatever made them."""
+
+    symbols: pa.Array
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(len(self.symbols) == len(self.edges) - 1, "must be one for each bin", "symbols")
+
+    @property
+    def labels(self) -> pa.Array:
+        """Symbols of the intervals in ascending order."""
+        return self.symbols
+
+
+class _EntryForm(Declared, frozen=True, eq=False):
+    number: Annotated[str, said("16 hexadecimal digits", pattern=r"^[0-9a-f]{16}\Z")]
+    sensitive: _Names
+    public: _Names
+    partition: ClassPartition | None
+    bins: dict[str, _RecordedBins | DateBins | Joined]
+    channel: ChannelForm
+    fallback: Count
+    digest: Digest
+    key: Digest | None
+    receipt: Digest | None
+
+    def __post_init__(self) -> None:
+        for name, bins in self.bins.items():
+            require(name == bins.column and name in (*self.sensitive, *self.public), "are of another column", "bins")
+
+
+class _BookForm(Declared, frozen=True, eq=False):
+    format: Literal["sanitize/over_time"]
+    version: Version1
+    budget: dict[str, Finite | str | dict[str, Finite | str]]
+    salt: Digest
+    n_rows: Positive | None
+    together: Digest | None
+    releases: tuple[_EntryForm, ...]
+    sha256: str
+
+    def __post_init__(self) -> None:
+        require((self.n_rows is None) == (not self.releases), "must be of the releases", "n_rows")
+        require(self.together is None or self.releases, "must be of the releases", "together")
+        require(len({entry.number for entry in self.releases}) == len(self.releases), "has a number twice", "releases")
+        require(len({frozenset(entry.sensitive) for entry in self.releases}) < 2, "has other secrets", "releases")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One release: which columns went through which channel.
+
+    Attributes
+    ----------
+    number : str
+        Random, to take back what was not released after all.
+    layout : Layout
+        Columns and bins.
+    channel : Channel
+    fallback : int
+        Code of rows whose symbol the channel does not know.
+    digest : str
+        Keyed digest of the counts of (S, X) that the channel was applied to.
+    key : str or None
+        Keyed digest of the key of the noise, where the caller brought one.
+    receipt : str or None
+        Digest of the receipt that the release wrote.
+    """
+
+    number: str
+    layout: Layout
+    channel: Channel
+    fallback: int
+    digest: str = ""
+    key: str | None = None
+    receipt: str | None = None
+
+    @classmethod
+    def of(cls, release: Release, key: str | None, receipt: str | None = None) -> Entry:
+        """A release that is about to happen."""
+        # A generated row is written from a released class alone, so the class is all that it reveals.
+        plain = Layout(release.layout.sensitive, release.layout.read, dict(release.layout.bins))
+        layout = through_cells(plain, classes_of(release.layout))
+        return cls(os.urandom(8).hex(), layout, release.channel, release.fallback, "", key, receipt)
+
+    def encode(self, source: Mapping[str, Any], first: int = 0) -> NDArray[np.int32]:
+        """Input symbol of each row of a batch that begins with some row of the table."""
+        codes = self.channel.inputs.encode(self.layout.columns(source, first=first))
+        codes[codes < 0] = self.fallback
+        return codes
+
+    def form(self) -> _EntryForm:
+        """What is written of it."""
+        layout = self.layout
+        bins = {  # those of dates as they are, others with their symbols
+            name: own
+            if isinstance(own, (DateBins, Joined))
+            else _RecordedBins(own.column, own.edges, learned=False, whole=False, symbols=own.labels)
+            for name, own in layout.bins.items()
+        }
+        columns = layout.sensitive, layout.read, classes_of(layout), bins
+        digests = self.digest, self.key, self.receipt
+        return _EntryForm(self.number, *columns, self.channel.form(), self.fallback, *digests)
+
+    @classmethod
+    def of_form(cls, form: _EntryForm) -> Entry:
+        """Inverse of `form`."""
+        layout = through_cells(Layout(form.sensitive, form.public, dict(form.bins)), form.partition)
+        channel = form.channel.channel()
+        require(form.fallback < channel.n_inputs and channel.inputs.columns == layout.public)
+        for name, level in zip(channel.inputs.columns, channel.inputs.levels, strict=True):
+            order = form.bins[name].order if name in form.bins else None
+            require(order is None or level.equals(order))
+        return cls(form.number, layout, channel, form.fallback, form.digest, form.key, form.receipt)
+
+
+@dataclass(frozen=True)
+class Book:
+    """What a ledger's file says.
+
+    Attributes
+    ----------
+    budget : Budget
+        Of all releases together.
+    salt : bytes
+        Key of the digests.
+    n_rows : int or None
+        Rows of the table; None before the first release.
+    entries : tuple of Entry
+    together : str or None
+        Keyed digest of the counts of S and of what all channels tell apart; None where it is not known.
+    """
+
+    budget: Budget
+    salt: bytes = field(repr=False)
+    n_rows: int | None = None
+    entries: tuple[Entry, ...] = ()
+    together: str | None = None
+
+    @classmethod
+    def empty(cls, budget: Budget) -> Book:
+        """A book without releases."""
+        if type(budget).__name__ not in SYMBOL_BUDGETS:
+            raise InvalidBudget(f"a ledger keeps one of {', '.join(SYMBOL_BUDGETS)}, not {type(budget).__name__}")
+        return cls(budget, os.urandom(32))
+
+    def without(self, number: str) -> Book:
+        """The book less one entry."""
+        left = tuple(entry for entry in self.entries if entry.number != number)
+        return replace(self, entries=left, n_rows=self.n_rows if left else None, together=None)
+
+    @classmethod
+    def read(cls, path: Path) -> Book:
+        """Book in a file; every part is checked again."""
+        return read_book(path, _BookForm, cls._of_form, "a ledger")
+
+    @classmethod
+    def _of_form(cls, form: _BookForm) -> Book:
+        budget = budget_from_dict(form.budget, kinds=SYMBOL_BUDGETS)
+        entries = tuple(map(Entry.of_form, form.releases))
+        return cls(budget, bytes.fromhex(form.salt), form.n_rows, entries, form.together)
+
+    def write(self, path: Path) -> None:
+        """Put the book in place of the file in one step, readable by its owner only."""
+        budget, releases = budget_to_dict(self.budget), tuple(entry.form() for entry in self.entries)
+        of_rows = self.salt.hex(), self.n_rows, self.together
+        write_book(path, _BookForm("sanitize/over_time", 1, budget, *of_rows, releases, ""))
+
+
+def read_book(path: Path, form: type[Form], made: Callable[[Form], Made], what: str, most_bytes: int = 1 << 28) -> Made:
+    """What is made of the form that a ledger's file has; every part is checked again."""
+    try:
+        content = bytes_of(path, most_bytes)
+    except SourceError as error:
+        raise LedgerError(f"the ledger {error}") from None
+    try:
+        return made(unsealed(form, content))
+    except (Misfit, SanitizeError) as error:
+        # A part of it read as nothing would let a release pass that must not.
+        raise LedgerError(f"{path.name!r} is not {what} that can be trusted: {error}; restore it from a copy") from None
+
+
+def write_book(path: Path, form: Declared) -> None:
+    """Put a form in place of the file in one step, readable by its owner only."""
+    try:
+        written(sealed(form, indent=None), path)
+    except TargetError as error:
+        raise LedgerError(f"the ledger cannot record a release: {error}") from None
+
+
+def place_of(path: str | os.PathLike[str]) -> Path:
+    """Where a ledger is: what a link leads to, so that whatever names it locks, reads and replaces one file."""
+    return path_of(path, LedgerError).resolve()
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes from changing a ledger; the lock goes away with the process."""
+    if not path.name or path.is_dir():
+        raise LedgerError(f"the ledger must be a file, and {str(path)!r} is a folder; name a file in it")
+    try:
+        handle = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise LedgerError(f"the ledger {path.name!r} cannot be locked: {error.strerror or error}") from None
+    try:
+        wait_for_lock(handle)
+        if path.exists() and path.stat().st_nlink > 1:
+            raise LedgerError(
+                f"the ledger {path.name!r} has another name (a hard link), under which it would be another ledger; "
+                "remove one of them, or make one a symbolic link"
+            )
+        yield
+    finally:
+        os.close(handle)
+
+
+def stamp(target: Path | None) -> tuple[int, int] | None:
+    """What tells whether a target was written; None where there is none."""
+    if target is None or not target.exists():
+        return None
+    state = target.stat()
+    return state.st_ino, state.st_mtime_ns
+
+
+def keyed_digest(book: Book, *parts: bytes) -> str:
+    """Digest of some parts that tells nothing without the book's salt."""
+    mac = hmac.new(book.salt, digestmod="sha256")
+    for part in parts:
+        mac.update(len(part).to_bytes(8, "big") + part)
+    return mac.hexdigest()

@@ -1,0 +1,301 @@
+"""What all recorded releases of some rows and one more tell together."""
+
+from __future__ import annotations
+
+import hmac
+import math
+import os
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize.core import measures
+from sanitize.core.budgets import LDPBudget, LiftBudget
+from sanitize.core.channel import Channel, ReducedChannel, Tuples
+from sanitize.core.joint import ContingencyTable, JointDistribution
+from sanitize.core.repeats import repeated_information, repeats_needed
+from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, LedgerError, LedgerExceeded
+from sanitize.over_time._book import Book, Entry, keyed_digest
+from sanitize.release.recipes.joint_plan import Beside, side_by_side
+from sanitize.report import LEDGER, VERDICT_TOLERANCE, LeakageReport, ReleaseFacts, Section
+from sanitize.tables.files.open import open_source
+from sanitize.tables.files.source import Numbers, Source
+from sanitize.tables.frame import Table
+
+# Information in nats that is rounding, and the part of the limit that one release may lack without noise.
+_NOTHING, _NO_NOISE = 1e-9, 1e-6
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize.core.budgets import Budget
+
+
+def together(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageReport]:
+    """The book with one more entry, and the report on all of its entries.
+
+    Raises
+    ------
+    LedgerExceeded
+        If they tell more than the budget together.
+    LedgerError
+        If the rows are others than those of the book.
+    ColumnError
+        If what they tell cannot be measured and no theorem bounds it.
+    """
+    if any(set(old.layout.sensitive) != set(entry.layout.sensitive) for old in book.entries):
+        raise LedgerError(
+            "the recorded releases protect other sensitive columns than this one; keep one ledger for each set"
+        )
+    runs = [_Run.of(number, each) for number, each in enumerate((*book.entries, entry), 1)]
+    digests, counts, last = _count(book, runs, rows)
+    n_rows = last.n
+    known = [old.digest for old in book.entries]
+    whole = None
+    if counts is not None:
+        columns = [run.column for run in runs]
+        whole = keyed_digest(book, *_packed_together(counts, columns))
+        if book.together is not None:
+            known.append(book.together)
+            digests.insert(len(book.entries), keyed_digest(book, *_packed_together(counts, columns[:-1])))
+    if book.n_rows not in (None, n_rows) or not all(map(hmac.compare_digest, known, digests)):
+        raise LedgerError(
+            "these are not the rows that the recorded releases were made of: their number or their frequencies "
+            "differ. What releases of overlapping tables tell together is not measured; keep one ledger for each table "
+            "and do not change a table between its releases"
+        )
+    n = len(runs)
+    report = _measure(counts, runs, n, book.budget, 0.0)
+    level = 0.0
+    if report is None and isinstance(book.budget, (LiftBudget, LDPBudget)):
+        level = sum(run.level for run in runs if not math.isinf(run.level))
+        runs = [run for run in runs if math.isinf(run.level)]
+        if level:
+            report = _measure(_count(book, runs, rows)[1] if runs else counts, runs, n, book.budget, level)
+    if report is None:
+        raise ColumnError(
+            f"the {n} releases of these rows have too many combinations of symbols to measure what "
+            "they tell together, and no theorem bounds it; release coarser columns (bins, min_count)"
+        )
+    _require(report, book, level)
+    report = _with_repeats(report, last.to_joint(), entry.channel)
+    recorded = replace(entry, digest=digests[-1])
+    return replace(book, n_rows=n_rows, entries=(*book.entries, recorded), together=whole), report
+
+
+@dataclass(frozen=True)
+class _Run(Beside):
+    """An entry as it is measured beside others: what its channel makes of a symbol before anything is drawn.
+
+    Symbols that the channel merges count as one; and printing a released symbol as one that determines it tells
+    neither more nor less than the symbol.
+    """
+
+    entry: Entry
+    states: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, number: int, entry: Entry) -> _Run:
+        reduced = ReducedChannel.of(entry.channel)
+        return cls(f"release {number}", reduced.stages, entry, reduced.states)
+
+    @cached_property
+    def level(self) -> float:
+        """Local DP of X of the channel; inf where it is not finite or cannot be told."""
+        try:
+            return measures.ldp_epsilon(self.entry.channel)
+        except InvalidParameter:
+            return math.inf
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts of S and each of some releases, and of S and all of them together.
+
+    Attributes
+    ----------
+    singles : tuple of ContingencyTable
+        S and the public symbol that each release gets.
+    whole : ContingencyTable or None
+        S and what all releases tell apart; None where that is too many to count.
+    """
+
+    singles: tuple[ContingencyTable, ...]
+    whole: ContingencyTable | None
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry], rows: Any, first: int = 0) -> Tally:
+        """Counts of the rows of a frame, of files, or of whoever counts them, from some row of the table on."""
+        if isinstance(rows, CountedElsewhere):
+            return rows.tally(tuple(entries))
+        runs = [_Run.of(number, entry) for number, entry in enumerate(entries, 1)]
+        sensitive = entries[0].layout.sensitive
+        orders = [{n: own for n, own in entry.layout.orders.items() if n in sensitive} for entry in entries]
+        singles = [
+            ContingencyTable.empty(sensitive, [run.column], order) for run, order in zip(runs, orders, strict=True)
+        ]
+        whole: ContingencyTable | None = ContingencyTable.empty(sensitive, [run.column for run in runs], orders[0])
+        layouts = [entry.layout for entry in entries]
+        names = dict.fromkeys(name for layout in layouts for name in (*layout.sensitive, *layout.read))
+        numbers = Numbers(frozenset[str]().union(*(layout.numeric for layout in layouts)))
+        for batch in _batches(rows, list(names), numbers):
+            codes = {run.column: run.entry.encode(batch, first) for run in runs}
+            first += len(codes[runs[0].column])
+            for run, single in zip(runs, singles, strict=True):
+                single.count(_beside(run, batch, {run.column: codes[run.column]}))
+            if whole is not None:
+                states = {run.column: run.states[codes[run.column]].astype(np.int32) for run in runs}
+                try:
+                    whole.count(_beside(runs[0], batch, states))
+                except ColumnError:
+                    whole = None
+        return cls(tuple(singles), whole)
+
+    def merged(self, other: Tally) -> Tally:
+        """Counts of the rows of both; the same, however the rows were cut."""
+        singles = tuple(one.merged(two) for one, two in zip(self.singles, other.singles, strict=True))
+        try:
+            whole = None if self.whole is None or other.whole is None else self.whole.merged(other.whole)
+        except ColumnError:
+            whole = None
+        return Tally(singles, whole)
+
+
+@dataclass(frozen=True)
+class CountedElsewhere:
+    """Rows that are counted by others: by the workers of an engine.
+
+    Attributes
+    ----------
+    tally : callable
+        From releases to the counts of all rows, as `Tally.of` has them.
+    """
+
+    tally: Callable[[tuple[Entry, ...]], Tally]
+
+
+def _count(book: Book, runs: Sequence[_Run], rows: Any) -> tuple[list[str], ContingencyTable | None, ContingencyTable]:
+    """Digest of the counts of each release, the counts of all together unless too many, and those of the last."""
+    tally = Tally.of([run.entry for run in runs], rows)
+    if tally.singles[0].n == 0:
+        raise ColumnError("the table has no rows, so nothing is known of what a release of it tells")
+    digests = []
+    for single in tally.singles:
+        s, x = np.nonzero(single.counts)
+        cells = np.stack([s, np.asarray(single.public.symbols)[x], single.counts[s, x]]).astype("<i8")
+        secrets = repr(single.sensitive.symbols).encode()
+        digests.append(keyed_digest(book, b"counts", secrets, b"%d" % single.n, cells.tobytes()))
+    return digests, tally.whole, tally.singles[-1]
+
+
+def _beside(run: _Run, batch: Mapping[str, Any], codes: Mapping[str, Any]) -> dict[str, Any]:
+    """Sensitive columns of a batch as a release sees them, and columns of codes."""
+    columns = run.entry.layout.columns(batch)
+    return {**{name: columns[name] for name in run.entry.layout.sensitive}, **codes}
+
+
+def _batches(rows: Any, names: list[str], numbers: Numbers) -> Iterator[Mapping[str, Any]]:
+    """Columns of the table: of a frame at once, of files a batch at a time."""
+    if isinstance(rows, Source):
+        rows.check(names)
+        for file in rows.files:
+            yield from rows.batches(file, names)
+        rows.unchanged()
+    elif isinstance(rows, (str, os.PathLike)):
+        with open_source(rows, numbers) as source:
+            yield from _batches(source, names, numbers)
+    else:
+        yield Table.of(rows)
+
+
+def _packed_together(counts: ContingencyTable, columns: list[str]) -> tuple[bytes, ...]:
+    """Counts of S and some of the releases together as bytes, the same for the same rows."""
+    tuples, (alphabet,) = Tuples.split(counts.public, [columns])
+    sums = np.stack([np.bincount(tuples.codes[:, 0], row, len(alphabet)) for row in counts.counts])
+    s, y = np.nonzero(sums)
+    states = np.asarray(alphabet.symbols).reshape(len(alphabet), -1)[y]
+    cells = np.column_stack([s, states, np.rint(sums[s, y])]).astype("<i8")
+    return b"together", repr(counts.sensitive.symbols).encode(), cells.tobytes()
+
+
+def _measure(
+    counts: ContingencyTable | None, runs: Sequence[_Run], n: int, budget: Budget, level: float
+) -> LeakageReport | None:
+    """Report on some of n releases beside others that tell up to a level; None where they are too many to measure."""
+    if not runs:
+        distribution, channel = JointDistribution.from_matrix([[1.0]]), Channel.identity(1)
+    elif counts is None:
+        return None
+    else:
+        distribution = counts.to_joint()
+        try:
+            channel = side_by_side(distribution.public, runs)
+        except ColumnError:
+            return None
+    notes: tuple[str, ...] = ()
+    if level:
+        # The others multiply every P(y|s) by at most e**±level relative to P(y).
+        budget = type(budget)(**{side: max(bound - level, 0.0) for side, bound in _sides(budget).items()})
+        notes = (
+            "the releases have too many combinations of symbols to be measured together: those with a finite local DP "
+            f"of X count with the sum of their levels, {level:.6g} nats, and the others against what that leaves",
+        )
+    facts = ReleaseFacts(mechanism=LEDGER, warnings=notes, recorded=n)
+    return LeakageReport.measure(distribution, channel, budget, facts=facts)
+
+
+def _with_repeats(report: LeakageReport, distribution: JointDistribution, channel: Channel) -> LeakageReport:
+    """The report with how many releases like the last one tell most of what any number of them does."""
+    first, *others = channel.stages
+    stages = (first.take(np.asarray(distribution.public.symbols).reshape(-1)), *others)
+    try:
+        words = _repeats(distribution, Channel(stages, distribution.public, channel.outputs))
+    except InvalidParameter:
+        return report
+    return report.with_section(Section("repeats", "Releases like the last one", words)) if words else report
+
+
+def _repeats(distribution: JointDistribution, channel: Channel) -> str:
+    """What releases with fresh noise tell together, in words; none where there is no noise that could average out."""
+    once, limit = (repeated_information(distribution, channel, k) for k in (1, math.inf))
+    raw = measures.mutual_information(distribution)
+    if raw <= _NOTHING or (limit > _NOTHING and once >= limit * (1 - _NO_NOISE)):
+        return ""
+    needed = repeats_needed(distribution, channel)
+    if needed is None:
+        return "However many of them there are, with fresh noise each, together they reveal nothing of the secret."
+    return (
+        f"About {needed:,} of them together, with fresh noise each, reveal nine tenths of all that any number of them "
+        f"reveals of the secret. That limit is {limit / raw:.0%} of the information in the raw columns."
+    )
+
+
+def _sides(budget: Budget) -> dict[str, float]:
+    """Bounds that levels of local DP add up to, in nats, whatever they were written as."""
+    assert isinstance(budget, (LiftBudget, LDPBudget))
+    return asdict(budget)
+
+
+def _require(report: LeakageReport, book: Book, level: float) -> None:
+    """Refuse what exceeds the budget, and say what the recorded releases leave of it."""
+    over = max(level - bound for bound in _sides(book.budget).values()) if level else 0.0
+    witness: tuple[Any, Any] = (None, None)
+    try:
+        report.require()
+        excess = over
+        if over <= VERDICT_TOLERANCE:
+            return
+    except BudgetExceeded as error:
+        witness, excess = error.witness, max(error.excess, over)
+    left = None
+    if not level:
+        # The distribution of everything less the last release is the distribution of what is recorded.
+        distribution, before = report._after, report._after.public.columns[:-1]
+        tuples, (alphabet,) = Tuples.split(distribution.public, [before])
+        sums = [np.bincount(tuples.codes[:, 0], weights=row, minlength=len(alphabet)) for row in distribution.pmf]
+        left = float(-book.budget.excess(JointDistribution(np.stack(sums), distribution.sensitive, alphabet)).max())
+    raise LedgerExceeded(report, witness, excess, book.budget, len(book.entries), left)

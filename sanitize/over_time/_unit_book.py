@@ -1,0 +1,268 @@
+"""The file of a unit ledger: who was released the same so far, under digests that its key makes."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from sanitize._util.checks import Codes, Vector
+from sanitize._util.declared import Count, Declared, Digest, Finite, Number, Positive, Version1, plain, require, said
+from sanitize._util.sampling.noise import NoiseKey
+from sanitize.core.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict, by_value
+from sanitize.core.confidence import check_confidence
+from sanitize.core.measures import entropy
+from sanitize.errors import InvalidBudget, LedgerError
+from sanitize.mechanisms import as_lift_budget
+from sanitize.over_time._book import read_book, write_book
+from sanitize.over_time._unit_certificate import whole_share
+from sanitize.over_time._unit_report import UnitEntry, UnitReport, log_extremes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sanitize.core.budgets import Budget
+
+# Ten million units take a third of it.
+_BOOK_BYTES = 1 << 30
+# Of the name of the unit column, which errors repeat.
+_NAME_CHARACTERS = 200
+# Printed values that are kept of each group, for units that are told nothing new.
+SAID = 64
+DIGEST_BYTES = 16
+
+
+def keyed_digests(key: NoiseKey, texts: Sequence[str]) -> NDArray[np.uint8]:
+    """A digest of each text that tells nothing without the key, shape (n, 16)."""
+    digest = hashlib.blake2b(key=key.key, digest_size=DIGEST_BYTES)
+    found = bytearray()
+    for text in texts:
+        own = digest.copy()
+        own.update(text.encode("utf-8", "surrogatepass"))
+        found += own.digest()
+    return np.frombuffer(bytes(found), np.uint8).reshape(-1, DIGEST_BYTES)
+
+
+@dataclass(frozen=True)
+class PairWords:
+    """Words of pairs: a pure function of (key, unit, value, lane), wherever the pair stands.
+
+    A word is half of AES-256 of the unit's digest exclusive-or one of the value and the lane: pairs whose sums agree
+    would share their words, which of so many bits none ever do.
+
+    Attributes
+    ----------
+    key : NoiseKey
+    units : ndarray of uint8, shape (n_pairs, 16)
+        Digest of the unit of each pair.
+    values : ndarray of uint8, shape (n_values, 16)
+        Digest of each value.
+    value : ndarray of int, shape (n_pairs,)
+        Number of the value of each pair.
+    """
+
+    key: NoiseKey
+    units: NDArray[np.uint8] = field(repr=False)
+    values: NDArray[np.uint8] = field(repr=False)
+    value: Codes = field(repr=False)
+
+    def words_at(self, lane: int, positions: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """A 64-bit word for each of some pairs."""
+        digests = [hmac.digest(self.key.key, b"%d:" % lane + bytes(value), "sha256") for value in self.values]
+        of_lane: NDArray[Any] = np.frombuffer(b"".join(digests), np.uint8).reshape(len(digests), -1)
+        return self.key.words_of(self.units[positions] ^ of_lane[self.value[positions], :DIGEST_BYTES])
+
+    def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
+        """A word of 32 bits, or of 16, for each of the pairs ``start`` to ``start + count``."""
+        words = self.words_at(lane, np.arange(start, start + count))
+        return (words >> np.uint64(64 - 8 * np.dtype(dtype).itemsize)).astype(dtype)
+
+
+class _EntryForm(Declared, frozen=True):
+    n_rows: Count
+    n_withheld: Count
+    n_again: Count
+    n_units: Count
+    n_new: Count
+    kept: dict[str, Finite]
+    least_log_lift: Number
+    largest_log_lift: Number
+    room: Number
+
+    def entry(self) -> UnitEntry:
+        values: Any = {name: float(own) if isinstance(own, str) else own for name, own in plain(self).items()}
+        return UnitEntry(**values)
+
+
+class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "hex_key": "key", "entries": "releases"}):
+    """What a unit ledger knows, as its file says it.
+
+    Attributes
+    ----------
+    promise : dict
+        The budget as plain values.
+    unit : str
+    least : int
+        Units of a group.
+    confidence : float or None
+        Of the promise for the distribution that the units are drawn from; None where it is for these units.
+    hex_key : str
+        The key of the noise and of the digests, in hexadecimal.
+    sensitive : tuple of str
+        Sensitive columns; empty before the first release.
+    secrets : ndarray of uint8, shape (n_s, 16)
+        Digest of each secret of the first release.
+    units : ndarray of uint8, shape (n_units, 16)
+        Digest of each unit.
+    secret, group : ndarray of int, shape (n_units,)
+        Of each unit; group 0 holds those that were told nothing.
+    sizes : ndarray of int, shape (n_groups, n_s)
+        Units of each secret that a group had when it was made; of group 0, those of the first release.
+    chosen : ndarray of int, shape (n_s,)
+        Those of the first release who choose blocks.
+    shares : ndarray of shape (n_groups,)
+        Of the probability of error, what each group has left.
+    values : ndarray of uint8, shape (n_values, 16)
+        Digest of each value that could be printed so far.
+    said : ndarray of int, shape (n_groups, 64)
+        Numbers of some values that each group was last printed, with repetition, -1 for none; of group 0, anybody's of
+        the first release.
+    entries : tuple
+        The releases, their infinite figures as texts.
+    """
+
+    format: Literal["sanitize/units"]
+    version: Version1
+    promise: dict[str, Finite | str]
+    unit: Annotated[str, said("the name of a column", min_length=1, max_length=_NAME_CHARACTERS)]
+    least: Positive
+    confidence: Finite | None
+    hex_key: Digest
+    sensitive: tuple[str, ...]
+    secrets: NDArray[np.uint8]
+    units: NDArray[np.uint8]
+    secret: Codes
+    group: Codes
+    sizes: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    shares: Vector
+    values: NDArray[np.uint8]
+    said: Codes
+    entries: tuple[_EntryForm, ...]
+    sha256: str
+
+    def __repr__(self) -> str:
+        return f"UnitBook({self.budget!r}, {self.unit!r}, {len(self.units)} units, {len(self.entries)} releases)"
+
+    @property
+    def budget(self) -> Budget:
+        """Of all that a unit is released."""
+        return budget_from_dict(self.promise, kinds=SYMBOL_BUDGETS)
+
+    @property
+    def key(self) -> NoiseKey:
+        """Of the noise, and of the digests."""
+        return NoiseKey(bytes.fromhex(self.hex_key))
+
+    @property
+    def releases(self) -> tuple[UnitEntry, ...]:
+        """All releases so far."""
+        return tuple(entry.entry() for entry in self.entries)
+
+    @classmethod
+    def empty(cls, budget: Budget, unit: str, least: int, confidence: float | None) -> UnitBook:
+        """A book without releases."""
+        if not 0 < len(unit) <= _NAME_CHARACTERS:
+            raise LedgerError(f"unit must be the name of a column, of at most {_NAME_CHARACTERS} characters")
+        if type(budget).__name__ not in SYMBOL_BUDGETS:
+            raise InvalidBudget(f"a unit ledger keeps one of {', '.join(SYMBOL_BUDGETS)}, not {type(budget).__name__}")
+        if by_value(budget):
+            raise InvalidBudget("a unit ledger keeps one limit for all sensitive values, and none by value")
+        share = 0.0
+        if confidence is not None:
+            as_lift_budget(budget)  # or it is refused
+            share = whole_share(check_confidence(confidence))
+        promise = budget_to_dict(budget), unit, least, confidence, NoiseKey.from_system().key.hex()
+        nobody, no_codes = np.zeros((0, DIGEST_BYTES), np.uint8), np.zeros(0, np.intp)
+        no_sizes, shares = np.zeros((1, 0), np.int64), np.array([share])
+        of_units, of_groups = (nobody, nobody, no_codes, no_codes), (no_sizes, no_sizes[0], shares)
+        return cls("sanitize/units", 1, *promise, (), *of_units, *of_groups, nobody, np.full((1, SAID), -1), (), "")
+
+    def report(self) -> UnitReport:
+        """What all releases told."""
+        low, high, excess, information = 0.0, 0.0, -math.inf, 0.0
+        if self.releases:
+            prior = self.sizes[0] / self.sizes[0].sum()
+            lifts = (self.sizes / self.sizes.sum(axis=1, keepdims=True) / prior).T
+            low, high = log_extremes(lifts)
+            excess = float(self.budget.excess_of(lifts, prior).max())
+            information = self._information()
+        promise = self.budget, self.unit, self.least, self.confidence
+        counts = len(self.units), len(self.sizes), int(self.sizes.sum(axis=1).min())
+        return UnitReport(*promise, *counts, low, high, excess, information, self.releases)
+
+    def room(self) -> float:
+        """Mean over the units of log(units of the group / least), where a group has more."""
+        size = np.bincount(self.group)[self.group]
+        return float(np.log(np.maximum(size / self.least, 1.0)).mean())
+
+    def _information(self) -> float:
+        distribution = np.zeros((self.sizes.shape[1], len(self.sizes)))
+        np.add.at(distribution, (self.secret, self.group), 1 / len(self.group))
+        # A difference of entropies may be less than 0 by a rounding.
+        return max(entropy(distribution.sum(axis=1)) + entropy(distribution.sum(axis=0)) - entropy(distribution), 0.0)
+
+    # --------------------------------------------------------------------------------------------- file
+
+    @classmethod
+    def read(cls, path: Path) -> UnitBook:
+        """Book in a file; every part is checked again.
+
+        Raises
+        ------
+        LedgerError
+            If it cannot be read, is no unit ledger, or was changed.
+        """
+        return read_book(path, cls, cls._checked, "a unit ledger", _BOOK_BYTES)
+
+    def _checked(self) -> UnitBook:
+        """Itself, if its parts belong together: they do not while a release is made."""
+        for digests in (self.secrets, self.units, self.values):
+            require(digests.shape[1:] == (DIGEST_BYTES,))
+        n, n_secrets = len(self.units), len(self.secrets)
+        require(self.secret.shape == self.group.shape == (n,) and n == len({bytes(row) for row in self.units}))
+        require(self.sizes.shape[1:] == self.chosen.shape == (n_secrets,) and len(self.sizes) > 0)
+        n_groups = len(self.sizes)
+        require(self.said.shape == (n_groups, SAID) and self.shares.shape == (n_groups,))
+        most = 0.0 if self.confidence is None else whole_share(self.confidence)
+        require(0 <= most < 1 and bool(((self.shares >= 0) & (self.shares <= most)).all()))
+        require(bool(n) == bool(self.entries) == bool(self.sensitive) == bool(n_secrets))
+        if n:
+            require(self.secret.min() >= 0 and self.secret.max() < n_secrets and self.sizes[0].min() >= 1)
+            require(self.group.min() >= 0 and self.group.max() < n_groups and self.sizes.min() >= 0)
+            require(bool(((self.chosen >= 0) & (self.chosen <= self.sizes[0])).all()))
+            require(self.said.min() >= -1 and self.said.max() < len(self.values))
+        budget_from_dict(self.promise, kinds=SYMBOL_BUDGETS)  # or it is refused
+        return self
+
+    def write(self, path: Path) -> None:
+        """Put the book in place of the file in one step, readable by its owner only."""
+        write_book(path, self)
+
+    def with_release(self, entry: UnitEntry) -> UnitBook:
+        """The book with one more release."""
+        return self.__replace__(entries=(*self.entries, _EntryForm(**entry.to_dict())))
+
+    def with_units(self, units: NDArray[np.uint8], secret: Codes) -> UnitBook:
+        """The book with more units, which were told nothing yet."""
+        return self.__replace__(
+            units=np.concatenate([self.units, units]),
+            secret=np.concatenate([self.secret, secret]),
+            group=np.concatenate([self.group, np.zeros(len(units), np.intp)]),
+        )

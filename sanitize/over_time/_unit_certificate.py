@@ -1,0 +1,145 @@
+"""Groups that are within the budget in the source that units are drawn from, by what units apart prove of them.
+
+A fifth of the units, taken by their keyed digests, choose the channel and the blocks into which a group is to be
+split. What the others show decides whether it is: exact intervals of the shares of secrets in each block, against
+intervals of those in the first release. Units are independent draws; rows of one unit need not be, and do not count.
+
+Which groups there are depends on what passed before, so every split that could ever be tried has a share of the
+probability of error, fixed by the fifth alone. A group hands on what it has: to the test, to itself in case its
+blocks do not pass, to those of it who are absent, and the rest to its blocks. It never hands on more than it has, so
+the shares of all that could be tested add up to the probability of error at most: proof 5 in docs/theory/proofs.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._util.checks import Codes, Mask, Vector
+from sanitize._util.limits import LARGEST_EXPONENT
+from sanitize.core.confidence import clopper_pearson
+from sanitize.mechanisms import as_lift_budget, least_shown
+from sanitize.release.classes import DESIGN_SHARE, cell_counts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.core.budgets import Budget
+    from sanitize.over_time._groups import Counting
+
+    Bounds = tuple[Vector, Vector]
+
+# Of the probability of error, spent on P(s).
+_FOR_PRIOR = 0.05
+# Of the share of a group, spent on the test of its blocks, kept if they do not pass, and kept by those who are absent.
+_FOR_TEST, _STAYS, LEFT = 0.25, 0.05, 0.2
+# What blocks are to show on the units that choose them, times what the others have to show.
+_SURE = 1.5
+# Below it the tails of exact intervals have too few digits.
+_LEAST_LEVEL = 1e-12
+
+
+def choosing(units: NDArray[np.uint8]) -> Mask:
+    """Which units choose, by their digests, shape (n_units,)."""
+    return np.asarray(units[:, 0] < 256 * DESIGN_SHARE)
+
+
+def whole_share(confidence: float) -> float:
+    """Probability of error that all groups have together."""
+    return (1 - confidence) * (1 - _FOR_PRIOR)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What blocks of units must show.
+
+    Attributes
+    ----------
+    counting : Counting
+        What they are held to besides, in counts of all units.
+    proven, expected : pair of ndarrays of shape (n_s,)
+        Between what P(s|block) must lie whatever P(s) is that the first release allows, and about, by those who choose.
+    """
+
+    counting: Counting
+    proven: Bounds = field(repr=False)
+    expected: Bounds = field(repr=False)
+
+    @classmethod
+    def of(cls, counting: Counting, chosen: NDArray[np.int64], budget: Budget, confidence: float) -> Certificate:
+        """That of the units of each secret in the first release; ``chosen`` are those of them who choose."""
+        bounds, first = as_lift_budget(budget), counting.reference
+        low, high = clopper_pearson(first, first.sum(), (1 - confidence) * _FOR_PRIOR / len(first))
+        about = (chosen + 1) / (chosen.sum() + len(chosen))
+        least, most = np.exp(-bounds.lower), np.exp(min(bounds.upper, LARGEST_EXPONENT))
+        return cls(counting, (least * high, most * low), (least * about, most * about))
+
+    def split(
+        self, secret: Codes, symbol: Codes, chooses: Mask, share: float, *, is_first: bool, is_stale: bool
+    ) -> tuple[Codes, float]:
+        """Block of each unit of a group that is here, and the part of the group's share that is handed on to them.
+
+        The first units of all are one block untested: P(s) is theirs. One block of a later group is not tested either,
+        for it tells that a unit is here, and that alone.
+        """
+        nobody: Codes = np.zeros(len(secret), np.intp)
+        if chooses.sum() < self.counting.least:  # whatever the others are, so that no test of theirs was skipped
+            return (nobody + 1, 1 - LEFT) if is_first else (nobody, 1.0)
+        wanted = self._chosen(secret[chooses], symbol[chooses], int(symbol.max()) + 1, share)
+        n_blocks = int(wanted.max()) + 1
+        if n_blocks > 1:
+            blocks = wanted[symbol] + 1
+            others = cell_counts(blocks[~chooses] - 1, secret[~chooses], n_blocks, len(self.proven[0]))
+            if self._shows(others, share * _FOR_TEST / n_blocks) and self.counting.allows(secret, blocks):
+                return blocks, 1 - _FOR_TEST - _STAYS - LEFT
+            return (nobody + 1 if is_first else nobody), _STAYS
+        if not is_stale and self.counting.allows(secret, nobody + 1):
+            return nobody + 1, 1 - _STAYS - LEFT
+        return nobody, _STAYS
+
+    def _shows(self, counts: NDArray[np.int64], level: float) -> bool:
+        """Whether units (n_s, n_blocks) show of every block that it is within the budget.
+
+        One that is not makes a claim that is false; the first of them passes with probability ``level`` at most, so a
+        block needs no smaller one for all of its claims.
+        """
+        if level < _LEAST_LEVEL:
+            return False
+        low, high = clopper_pearson(counts, counts.sum(axis=0), 2 * level)
+        least, most = self.proven
+        return bool((low >= least[:, None]).all() and (high <= most[:, None]).all())
+
+    def _chosen(self, secret: Codes, symbol: Codes, n_symbols: int, share: float) -> Codes:
+        """Block of each symbol: the one that shows least is put to another, until all show enough.
+
+        To one with which it does, if there is one that did not by itself, and the smallest of them; else to that with
+        which it shows most. Symbols that nobody has here who chooses go to the largest block.
+        """
+        seen, own = np.unique(symbol, return_inverse=True)
+        found, merged = np.arange(len(seen)), cell_counts(own, secret, len(seen), len(self.expected[0]))
+        while merged.shape[1] > 1:
+            enough = -_SURE * np.log(max(share, _LEAST_LEVEL) * _FOR_TEST / merged.shape[1])
+            shown = self._expected(merged)
+            worst = int(shown.argmin())
+            if shown[worst] >= enough:
+                break
+            together = merged + merged[:, [worst]]
+            alone, shown = shown, self._expected(together)
+            shown[worst] = -1.0
+            may = np.flatnonzero(shown >= enough)
+            order = np.lexsort((merged.sum(axis=0)[may], alone[may] >= enough))
+            other = int(may[order[0]] if len(may) else shown.argmax())
+            merged[:, other] = together[:, other]
+            merged = np.delete(merged, worst, axis=1)
+            found[found == worst] = other
+            found -= found > worst
+        whole = np.full(n_symbols, merged.sum(axis=0).argmax())
+        whole[seen] = found
+        return whole
+
+    def _expected(self, counts: NDArray[np.int64]) -> Vector:
+        """What the others are expected to show of blocks of those who choose, in nats; 0 where it is nothing."""
+        n = counts.sum(axis=0)
+        return least_shown((counts + 0.5) / (n + 1), *self.expected, n * (1 - DESIGN_SHARE) / DESIGN_SHARE)

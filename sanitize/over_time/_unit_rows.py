@@ -1,0 +1,286 @@
+"""Rows of a table as units, secrets and kept symbols, and what each of them is released as."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._util.checks import Codes, Vector
+from sanitize.core.channel import ReducedChannel
+from sanitize.core.measures import entropy, share_of_entropy
+from sanitize.errors import ColumnError, LedgerError
+from sanitize.over_time._groups import Counting, Sources
+from sanitize.over_time._unit_book import DIGEST_BYTES, SAID, PairWords, keyed_digests
+from sanitize.over_time._unit_certificate import LEFT, Certificate, choosing
+from sanitize.over_time._unit_report import UnitEntry, log_extremes
+from sanitize.tables.columns import as_arrow, factorize, python_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize._util.sampling.noise import RandomWords
+    from sanitize.core.alphabet import Alphabet
+    from sanitize.core.channel import Channel
+    from sanitize.over_time._unit_book import UnitBook
+    from sanitize.release.release import Release
+    from sanitize.tables.frame import Table
+
+# Lane of the random source above all that print: whose symbol a unit is released as.
+_BLOCK_LANE = 1 << 21
+
+
+def released_rows(
+    book: UnitBook, release: Release, table: Mapping[str, Any], words: RandomWords
+) -> tuple[UnitBook, NDArray[np.int32]]:
+    """The book with one more release, and the released symbol of each row of a table, -1 of one that is withheld.
+
+    A row is drawn through the channel of the release as its unit is always drawn for that value. Several rows of a unit
+    are told one after another. Equal ones are no exception: that they are equal would tell something, too. Rows beyond
+    the most that ``min_units`` units have are withheld.
+
+    Raises
+    ------
+    ColumnError
+        If a column is absent, the unit is missing in some rows, or it is released or sensitive itself.
+    LedgerError
+        If a unit has several secrets, or one that the first release had not, or no row may be printed.
+    """
+    book, unit, n_new = _with_rows(book, release, table)
+    codes, _ = release.encode(table)
+    channel = release.channel
+    y = _kept_draws(book, channel, unit, codes)
+    told = ReducedChannel.before_printing(channel)
+    digests = keyed_digests(book.key, [f"printed:{text}" for text in _symbols(channel.outputs)])
+    number = np.append(numbers_of(book.values, digests), -1)  # of each output's value; the last output is no value
+    new = np.flatnonzero(number[:-1] < 0)
+    number[new] = len(book.values) + np.arange(len(new))
+    book = book.__replace__(values=np.concatenate([book.values, digests[new]]))
+    output = np.full(len(book.values) + 1, -1)  # the last of no value
+    output[number[:-1]] = np.arange(channel.n_outputs)
+    released = np.full(len(y), -1, np.int32)
+    rows, n_again = np.zeros((len(book.secrets), channel.n_outputs)), 0
+    for turn, now in enumerate(_turns(unit)):
+        if len(now) < book.least:
+            break
+        here, again = unit[now], output[book.said]
+        blocks, handed = _blocks(book, here, told, y[now], again)
+        sources = Sources.of(book.group[here], blocks, y[now], again)
+        released[now] = sources.draw(words.words_at(_BLOCK_LANE + turn, np.arange(len(now))))
+        rows += sources.rows(book.secret[here], rows.shape)
+        n_again += int(((sources.block == 0) & (released[now] >= 0)).sum())
+        book = _told(book, here, blocks, number[released[now]], handed)
+    shown = released >= 0
+    if not shown.any():
+        raise LedgerError(
+            f"no row can be released: one is printed only from at least {book.least} units that were released the same "
+            "so far; give more units, or begin a ledger with a smaller min_units"
+        )
+    distribution = rows[rows.any(axis=1)][:, rows.any(axis=0)] / rows.sum()
+    lifts = distribution / distribution.sum(axis=0) / distribution.sum(axis=1, keepdims=True)
+    counts = int(shown.sum()), int((~shown).sum()), n_again, len(np.unique(unit)), n_new
+    kept = _kept(channel, codes[shown], released[shown])
+    entry = UnitEntry(*counts, kept, *log_extremes(lifts), book.room())
+    return book.with_release(entry), released
+
+
+def _blocks(book: UnitBook, here: Codes, told: Codes, y: NDArray[np.int32], again: Codes) -> tuple[Codes, Vector]:
+    """Block of each unit that is released something, by what it was printed from; and what is left of shares."""
+    sizes = np.bincount(book.group, minlength=len(again))
+    sizes[0] += 1  # for those who are still to come
+    said = np.where(again >= 0, told[again], -1)
+    secret, symbol, group, units = book.secret[here], told[y], book.group[here], book.units[here]
+    counting, is_first = Counting(book.sizes[0], book.budget, book.least), len(book.sizes) == 1
+    chooses = choosing(units)
+    proof = book.confidence and Certificate.of(counting, book.chosen, book.budget, book.confidence)
+    # 0 where a unit is told nothing new, else from 1 on.
+    blocks, handed = np.zeros(len(here), np.intp), np.ones(len(sizes))
+    order = np.argsort(group, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        own, of_members = int(group[members[0]]), (secret[members], symbol[members])
+        # Whether one block would part those who are here from those who are not, and say nothing new.
+        is_stale = len(members) < sizes[own] and bool(np.isin(symbol[members], said[own]).all())
+        if proof:
+            of_units = chooses[members], float(book.shares[own])
+            blocks[members], handed[own] = proof.split(*of_members, *of_units, is_first=is_first, is_stale=is_stale)
+        else:
+            blocks[members] = counting.split(*of_members, is_stale=is_stale)
+    return blocks, handed
+
+
+def _told(book: UnitBook, here: Codes, block: Codes, printed: Codes, handed: Vector) -> UnitBook:
+    """The book after some units were printed a value each; a block that is all of a group is no new one.
+
+    ``handed`` is the part of each group's share that those who were told something new are handed, or the group itself
+    where nobody was.
+    """
+    said, shares = book.said, book.shares * handed
+    if not book.releases and len(book.sizes) == 1:
+        said = _sample(printed)[None, :]  # for whoever comes later
+    told = np.flatnonzero(block)
+    if not len(told):
+        return book.__replace__(said=said, shares=shares)
+    width = int(block.max()) + 1
+    pairs, own, size = np.unique(book.group[here[told]] * width + block[told], return_inverse=True, return_counts=True)
+    old = pairs // width
+    new = (size < np.bincount(book.group)[old]) | (pairs < width)
+    number = np.where(new, len(book.sizes) - 1 + np.cumsum(new), old)
+    sizes = np.concatenate([book.sizes, np.zeros((int(new.sum()), len(book.secrets)), np.int64)])
+    sizes[number] = 0
+    np.add.at(sizes, (number[own], book.secret[here[told]]), 1)
+    said = np.concatenate([said, np.full((int(new.sum()), SAID), -1)])
+    order = np.argsort(own, kind="stable")
+    for made, members in zip(number, np.split(order, np.cumsum(size)[:-1]), strict=True):
+        said[made] = _sample(printed[told[members]])
+    after = book.group.copy()
+    after[here[told]] = number[own]
+    n_choosing = np.bincount(own, choosing(book.units[here[told]]))
+    part = n_choosing / np.maximum(np.bincount(old, n_choosing)[old], 1)
+    made_shares = (shares[old] * part)[new]
+    shares[old[new]] = book.shares[old[new]] * LEFT
+    shares = np.concatenate([shares, made_shares])
+    return book.__replace__(group=after, sizes=sizes, said=said, shares=shares)
+
+
+def _sample(printed: Codes) -> Codes:
+    """Some of the values that were printed, which are drawn in any order."""
+    return printed[np.arange(SAID) * len(printed) // SAID]
+
+
+def _with_rows(book: UnitBook, release: Release, table: Mapping[str, Any]) -> tuple[UnitBook, Codes, int]:
+    """The book with the units of a table, the number of each row's unit in it, and how many of them are new."""
+    layout = release.layout
+    if set(layout.sensitive) == set(layout.read):
+        raise LedgerError("what is told of a unit needs a secret; name the sensitive columns of the sanitizer")
+    if book.unit in (*layout.sensitive, *layout.read):
+        raise ColumnError(
+            f"the unit column {book.unit!r} must be neither sensitive nor public; name another", book.unit
+        )
+    if book.sensitive and set(book.sensitive) != set(layout.sensitive):
+        raise LedgerError("the ledger is about other sensitive columns; keep one ledger for each set")
+    columns = layout.columns(table)
+    names = tuple(sorted(layout.sensitive))
+    unit_texts, unit = texts_of(table, [book.unit])
+    if json.dumps([None]) in unit_texts:
+        raise ColumnError(f"column {book.unit!r} has missing values, and every row must say whose it is", book.unit)
+    secret_texts, secret = texts_of(columns, names)
+    if not len(unit):
+        raise ColumnError("the table has no rows, so there is nothing to release")
+    held, first = np.unique(unit, return_index=True)
+    mixed = len(np.unique(unit * np.int64(len(secret_texts)) + secret)) - len(held)
+    digests = keyed_units(book, unit_texts)
+    found = numbers_of(book.units, digests)
+    own, secrets = _secrets(book, secret_texts, secret[first])
+    there = found >= 0
+    mixed += int((book.secret[found[there]] != own[there]).sum())
+    if mixed:
+        raise LedgerError(
+            f"the sensitive columns have several values for one unit {mixed} times, here or in an earlier release; "
+            "give every row of a unit one secret, for example whether it ever had the diagnosis"
+        )
+    if not book.releases:
+        sizes, chosen = (np.bincount(s, minlength=len(secrets)) for s in (own, own[choosing(digests)]))
+        book = book.__replace__(sensitive=names, secrets=secrets, sizes=sizes[None, :], chosen=chosen)
+    found[~there] = len(book.units) + np.arange(int((~there).sum()))
+    return book.with_units(digests[~there], own[~there]), found[unit], int((~there).sum())
+
+
+def _secrets(book: UnitBook, texts: Sequence[str], secret: Codes) -> tuple[Codes, NDArray[np.uint8]]:
+    """Number of each unit's secret in the book, and the digests of all secrets; those of the first release make it."""
+    digests = keyed_digests(book.key, [f"secret:{text}" for text in texts])
+    if not book.releases:
+        return secret, digests
+    of_text = numbers_of(book.secrets, digests)
+    strange = int((of_text[secret] < 0).sum())
+    if strange:
+        raise LedgerError(
+            f"{strange} units have a value of the sensitive columns that no unit of the first release had, so there is "
+            "no share to hold it against; pool it with another value, or begin a new ledger"
+        )
+    return of_text[secret], book.secrets
+
+
+def chosen_rows(book: UnitBook, table: Table) -> Table:
+    """Rows of the units that choose."""
+    texts, unit = texts_of(table, [book.unit])
+    chosen = np.flatnonzero(choosing(keyed_units(book, texts))[unit])
+    if not len(chosen):
+        raise LedgerError(
+            f"with confidence a fifth of the units choose what is told of all, and of {len(texts)} there is none; give "
+            "more units, or begin a ledger without confidence"
+        )
+    return table.take(chosen)
+
+
+def keyed_units(book: UnitBook, texts: Sequence[str]) -> NDArray[np.uint8]:
+    """Digests of units by their texts, shape (n, 16)."""
+    return keyed_digests(book.key, [f"unit:{text}" for text in texts])
+
+
+def numbers_of(known: NDArray[np.uint8], digests: NDArray[np.uint8]) -> Codes:
+    """Number of each digest among those known, -1 where it is not."""
+    number = {bytes(row): place for place, row in enumerate(known)}
+    return np.array([number.get(bytes(row), -1) for row in digests], np.intp)
+
+
+def texts_of(table: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str], Codes]:
+    """Distinct rows of some columns as texts, equal ones for equal values of any type; and the number of each row's."""
+    levels, codes = [], []
+    for name in names:
+        values, own = factorize(as_arrow(table[name], name), name)
+        levels.append(_plain(python_values(values, name)))
+        codes.append(own)
+    rows, number = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
+    return _rows_as_texts(levels, rows), number.reshape(-1)
+
+
+def _plain(values: Sequence[Any]) -> list[str | None]:
+    """Values as texts, the same whether a column holds numbers or their digits; last what stands for a missing one."""
+    whole = (int(value) if isinstance(value, float) and value.is_integer() else value for value in values)
+    return [*map(str, whole), None]
+
+
+def _rows_as_texts(levels: Sequence[list[str | None]], rows: NDArray[np.int32]) -> list[str]:
+    """Rows of codes as texts, no two of which are the same for different rows."""
+    return [json.dumps([level[code] for level, code in zip(levels, row, strict=True)]) for row in rows]
+
+
+def _kept_draws(book: UnitBook, channel: Channel, unit: Codes, codes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Output of the channel for each row, the same for all rows of a unit and value, now and later."""
+    pairs, pair = np.unique(unit * np.int64(channel.n_inputs) + codes, return_inverse=True)
+    of_unit, x = np.divmod(pairs, channel.n_inputs)
+    used, value = np.unique(x, return_inverse=True)
+    values = keyed_digests(book.key, [f"value:{text}" for text in _symbols(channel.inputs.take(used))])
+    words = PairWords(book.key, book.units[of_unit].reshape(-1, DIGEST_BYTES), values, value)
+    drawn = channel.sample(x, words)
+    return np.asarray(drawn[pair])
+
+
+def _symbols(alphabet: Alphabet) -> list[str]:
+    pairs = zip(alphabet.columns, alphabet.levels, strict=True)
+    return _rows_as_texts([_plain(python_values(level, name)) for name, level in pairs], alphabet.codes)
+
+
+def _turns(unit: Codes) -> list[Codes]:
+    """The first row of each unit, then the second of those that have one, and so on."""
+    order = np.argsort(unit, kind="stable")
+    starts = np.r_[True, np.diff(unit[order]) != 0]
+    turn = np.arange(len(unit)) - np.flatnonzero(starts)[np.cumsum(starts) - 1]
+    by_turn = np.argsort(turn, kind="stable")
+    return np.split(order[by_turn], np.cumsum(np.bincount(turn))[:-1])
+
+
+def _kept(channel: Channel, codes: NDArray[np.int32], released: NDArray[np.int32]) -> dict[str, float]:
+    """I(X_j;Y)/H(X_j) of each column among rows, less what chance adds to it in the mean [Miller-Madow]."""
+    found = {}
+    for name, of_symbol in zip(channel.inputs.columns, channel.inputs.codes.T, strict=True):
+        x = of_symbol[codes]
+        cells, counts = np.unique(x * np.int64(channel.n_outputs) + released, return_counts=True)
+        p_x, p_y = np.bincount(x) / len(x), np.bincount(released) / len(x)
+        by_chance = (len(cells) - np.count_nonzero(p_x) - np.count_nonzero(p_y) + 1) / (2 * len(x))
+        shared = entropy(p_x) + entropy(p_y) - entropy(counts / len(x)) - by_chance
+        found[name] = share_of_entropy(shared, p_x)
+    return found

@@ -1,0 +1,363 @@
+"""Rows of an owner, written one after another: each given its owner, the row before and its own other columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._util.checks import Codes, Mask, Vector
+from sanitize.release.classes import ClassColumn, draw_listed, grouped, information, threshold_counts
+from sanitize.tables.columns import as_arrow, ascending, python_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize._util.sampling.noise import RandomWords
+    from sanitize.tables.columns import ArrowColumn
+
+# Kinds of owners of a column, units of each, owners that they are learned from, groups of states that tell them apart,
+# and rows that say which columns go with which: more are no better.
+_KINDS, _UNITS, _LEAST, _OWNERS, _GROUPS, _ROWS = 480, 30, 20, 20_000, 12, 100_000
+# Groups of a column at most, and rows of a pair of them on average: with fewer rows there are fewer groups.
+_STATES, _PAIR_ROWS = (8, 64), 80
+# Of tilting: rounds, what a step is taken to the power of, and the share from which a pair is worth one.
+_TILTS, _STEP, _LEAST_SHARE = 8, 0.6, 1e-5
+# Rows of any state that an owner may have beyond those that it shall have.
+_BESIDE = 0.1
+# Largest of the whole numbers that states are drawn by.
+_LARGEST = 1 << 22
+# A pair is forbidden where fewer units have it though chance would give many rows; all others get a share of a row.
+_FEW, _USUAL, _SELDOM = 3, 20, 1e-3
+_TINY = np.finfo(float).tiny
+# Lane of the noise on which columns go with which, above those of columns.
+_TREE_LANE = 1 << 21
+_HALF = np.uint64(32)
+
+
+# Of columns the share of rows of each owner that have a value, by the value as text.
+Shares: TypeAlias = "Mapping[str, Mapping[str, Vector]]"
+
+
+@dataclass(frozen=True, eq=False)
+class Owners:
+    """Whose rows they are.
+
+    Attributes
+    ----------
+    of_row : ndarray of int, shape (n_rows,)
+        Owner of each row, ascending.
+    unit : ndarray of int, shape (n_owners,)
+        The unit that an owner belongs to, by which people are counted.
+    features : ndarray of float, shape (n_owners, n_features)
+        What is known of an owner; nan where nothing is.
+    """
+
+    of_row: Codes
+    unit: Codes
+    features: NDArray[np.float32]
+
+    def kinds(self, codes: Codes, column: ClassColumn) -> tuple[Any, Codes]:
+        """Regression tree by which owners differ most in a column, and the leaf of the owner of each row."""
+        from sklearn.tree import DecisionTreeRegressor
+
+        counts = np.bincount(codes, minlength=column.n_groups)
+        group = grouped(counts, is_ordered=column.is_ordered, most=_GROUPS)
+        some, inverse = np.unique(self.of_row, return_inverse=True)
+        counts = _counts(inverse, group[codes], (len(some), int(group.max()) + 1))
+        learned = slice(None, None, max(1, len(some) // _OWNERS))
+        most = max(2, min(_KINDS, len(np.unique(self.unit)) // _UNITS))
+        tree = DecisionTreeRegressor(max_leaf_nodes=most, min_samples_leaf=_LEAST, random_state=0)
+        tree.fit(self.features[some][learned], (counts / counts.sum(axis=1, keepdims=True))[learned])
+        return tree, tree.apply(self.features[some])[inverse]
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """One column: how its state follows from the kind of its owner, the row before, and another column of its row.
+
+    Their weights are multiplied. A state is a group of values.
+    """
+
+    column: ClassColumn
+    parent: int
+    kinds: Any
+    weights: tuple[Vector, ...]  # of the kind, the state before, and the other column
+    aims: tuple[Vector, ...]  # pairs that the last two shall have, of many units
+    pairs: NDArray[np.int64]  # of the state before and this one
+
+    @property
+    def n_states(self) -> int:
+        return self.column.n_groups
+
+    def wanted(self, kind: Codes, shares: Mapping[str, Vector], numbers: Codes) -> Vector:
+        """Rows of each owner that are to be in each state; the kind of owner decides states of other values."""
+        wanted, is_wanted = np.zeros((len(numbers), self.n_states)), np.zeros(self.n_states, bool)
+        values = python_values(self.column.values, self.column.name)
+        for place in np.flatnonzero(self.column.places >= 0):
+            if (value := str(values[self.column.places[place]])) in shares:
+                state = self.column.group_of_outcome[place]
+                wanted[:, state] += shares[value]
+                is_wanted[state] = True
+        by_kind, total = self.weights[0][kind], wanted.sum(axis=1, keepdims=True)
+        others = np.where(is_wanted, 0.0, by_kind).sum(axis=1, keepdims=True)
+        # Shares are written one by one, and need not sum to what there is.
+        whole = np.clip(total, 1 - 2 * others, 1 - others / 2)
+        left = ~is_wanted * by_kind * (1 - whole) / np.maximum(others, _TINY)
+        scaled = wanted * whole / np.maximum(total, _TINY) + left
+        return np.asarray(numbers[:, None] * np.where(total > 0, scaled, by_kind))
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryModel:
+    """A chain of rows for each owner, whose pairs of states are those that many units have.
+
+    Attributes
+    ----------
+    names : tuple of str
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[_Column, ...]  # parents before children
+
+    @classmethod
+    def fit(
+        cls, table: Mapping[str, Any], owners: Owners, words: RandomWords, before: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Learn how the rows of owners follow one another.
+
+        Parameters
+        ----------
+        table : mapping of name to column
+            Rows of one owner stand together, in their order.
+        owners : Owners
+        words : RandomWords
+            For noise on which columns go with which.
+        before : mapping of name to column and ndarray of bool, optional
+            Of each row the one before it, and where there is none; by default those of an owner follow one another.
+        """
+        names, units = list(table), _Units(owners.unit[owners.of_row], int(owners.unit.max(initial=-1)) + 1)
+        n_rows = len(owners.of_row)
+        most = int(np.clip(np.sqrt(n_rows / _PAIR_ROWS), *_STATES))
+        made = [units.groups(as_arrow(table[name], name), name, most) for name in names]
+        codes = [column.encode(table[name]).astype(np.intp) for column, name in zip(made, names, strict=True)]
+        sizes = [column.n_groups for column in made]
+        order, parents = _structure(codes, sizes, words, units.n)
+        columns = []
+        for place, parent in zip(order, parents, strict=True):
+            own, n = codes[place], sizes[place]
+            if before is None:
+                last = _before(own, owners.of_row, n)
+            else:
+                values, none = before[names[place]]
+                last = np.where(none, n, made[place].encode(values))
+            kinds, kind = owners.kinds(own, made[place])
+            given = [(kind, kinds.tree_.node_count), (last, n + 1)]
+            if parent >= 0:
+                given.append((codes[order[parent]], sizes[order[parent]]))
+            soft = [units.pairs(values, own, (size, n)) for values, size in given]
+            weights = [one / np.maximum(one.sum(axis=1, keepdims=True), _TINY) for one in soft]
+            alone = np.maximum(_shares(np.bincount(own, minlength=n)), _TINY)
+            weights[1:] = [one / alone for one in weights[1:]]
+            pairs = _counts(last, own, (n + 1, n))
+            columns.append(_Column(made[place], parent, kinds, tuple(weights), tuple(soft[1:]), pairs))
+        return cls(tuple(names[place] for place in order), tuple(columns))
+
+    def tilted(self, of_row: Codes, features: NDArray[np.float32], shares: Shares, words: RandomWords) -> Self:
+        """Return the model with weights under which generated rows follow one another as those of the table do.
+
+        What is known of generated owners differs a little from what is known of those of the table.
+
+        Parameters
+        ----------
+        of_row : ndarray of int, shape (n_rows,)
+            Owner of each row, ascending, of some that are generated and thrown away.
+        features : ndarray of float, shape (n_owners, n_features)
+        shares : Shares
+        words : RandomWords
+        """
+        model = self
+        for _ in range(_TILTS):
+            states, columns = model.draw_states(of_row, features, shares, words), []
+            for number, column in enumerate(model.columns):
+                given = [_before(states[number], of_row, column.n_states)]
+                if column.parent >= 0:
+                    given.append(states[column.parent])
+                weights = list(column.weights)
+                for place, (values, aim) in enumerate(zip(given, column.aims, strict=True), 1):
+                    found = _counts(values, states[number], aim.shape)
+                    step = (aim / max(aim.sum(), 1) + _LEAST_SHARE) / (found / max(found.sum(), 1) + _LEAST_SHARE)
+                    weights[place] = weights[place] * step**_STEP
+                columns.append(replace(column, weights=tuple(weights)))
+            model = replace(model, columns=tuple(columns))
+        return model
+
+    def draw_states(self, of_row: Codes, features: NDArray[np.float32], shares: Shares, words: RandomWords) -> Codes:
+        """Draw the states of generated rows of owners, shape (n_columns, n_rows).
+
+        Where it is known of an owner which share of its rows has a value, so many have it: what is drawn is taken out
+        of what there is still to draw.
+
+        Parameters
+        ----------
+        of_row : ndarray of int, shape (n_rows,)
+            Owner of each generated row, ascending.
+        features : ndarray of float, shape (n_owners, n_features)
+        shares : Shares
+        words : RandomWords
+        """
+        states = np.empty((len(self.columns), len(of_row)), np.intp)
+        kinds = [column.kinds.apply(features) for column in self.columns] if len(features) else []
+        wanted = {
+            number: column.wanted(kinds[number], shares[name], np.bincount(of_row, minlength=len(features)))
+            for number, (name, column) in enumerate(zip(self.names, self.columns, strict=True))
+            if name in shares
+        }
+        first = np.searchsorted(of_row, np.arange(len(features)))
+        length = np.diff(np.append(first, len(of_row)))
+        longest = np.argsort(-length, kind="stable")
+        shorter = -length[longest]
+        for step in range(int(length.max(initial=0))):
+            active = np.sort(longest[: np.searchsorted(shorter, -step)])
+            rows = first[active] + step
+            for number, column in enumerate(self.columns):
+                before = states[number, rows - 1] if step else np.full(len(rows), column.n_states)
+                given = [kinds[number][active], before]
+                if column.parent >= 0:
+                    given.append(states[column.parent, rows])
+                word, weights = words.words_at(3 * number, rows) >> _HALF, column.weights
+                if number in wanted:
+                    left = wanted[number][active]
+                    weights = (left + _BESIDE * weights[0][given[0]], *weights[1:])
+                    given[0] = np.arange(len(active))
+                states[number, rows] = drawn = _drawn(weights, given, word)
+                if number in wanted:
+                    wanted[number][active, drawn] = np.maximum(left[np.arange(len(active)), drawn] - 1, 0)
+        return states
+
+    def write(self, states: Codes, words: RandomWords) -> dict[str, pa.Array]:
+        """Write rows in these states, as columns."""
+        rows, made = np.arange(states.shape[1]), {}
+        for number, (name, column) in enumerate(zip(self.names, self.columns, strict=True)):
+            one, more = (words.words_at(3 * number + lane, rows) for lane in (1, 2))
+            made[name] = column.column.write(column.column.draw_outcomes(states[number], one >> _HALF), more)
+        return made
+
+    def moved(self, states: Codes, of_row: Codes) -> float:
+        """Total variation of what follows what in printed rows from that of the rows it was learned from, at most."""
+        found = []
+        for own, column in zip(states, self.columns, strict=True):
+            pairs = _counts(_before(own, of_row, column.n_states), own, column.pairs.shape)
+            found.append(np.abs(pairs / max(pairs.sum(), 1) - column.pairs / max(column.pairs.sum(), 1)).sum() / 2)
+        return float(max(found))
+
+    def features(self, table: Mapping[str, Any]) -> NDArray[np.float32]:
+        """Return what is known of rows, for the rows that they own."""
+        encoded = [c.column.encode(table[name]) for name, c in zip(self.names, self.columns, strict=True)]
+        return np.stack(encoded, axis=1).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class _Units:
+    """The unit of each row, by which pairs of states are told that many have."""
+
+    of_row: Codes
+    n: int
+
+    def groups(self, column: ArrowColumn, name: str, most: int) -> ClassColumn:
+        """Groups of the values of a column, by which each unit has a value once: what many have is not one unit's."""
+        values, codes = ascending(column, name)
+        places = np.where(codes < 0, len(values), codes)
+        once = np.unique(self.of_row * (len(values) + 1) + places) % (len(values) + 1)
+        units = np.bincount(once, minlength=len(values) + 1)[:-1]
+        return ClassColumn.fit(column, name, values, once, units, most)
+
+    def pairs(self, one: Codes, another: Codes, shape: tuple[int, int]) -> Vector:
+        """Rows of each pair of states; those of pairs of few units are spread as their states leave rows to spread.
+
+        Pairs that do not occur may, but seldom, unless chance would give many rows.
+        """
+        key, rows = one * shape[1] + another, _counts(one, another, shape)
+        units = np.bincount(np.unique(key * self.n + self.of_row) // self.n, minlength=rows.size).reshape(shape)
+        of_one, of_another = rows.sum(axis=1), rows.sum(axis=0)
+        kept = rows * threshold_counts(units) / np.maximum(units, 1)
+        margin = _shares(of_another)
+        left = np.maximum(margin * len(key) - kept.sum(axis=0), 0.0)
+        left = left / left.sum() if left.any() else margin
+        soft = kept + np.outer(of_one - kept.sum(axis=1), left) + _SELDOM * margin
+        return np.where((units < _FEW) & (np.outer(of_one, of_another) >= _USUAL * max(len(key), 1)), 0.0, soft)
+
+
+def _before(codes: Codes, of_row: Codes, n_states: int) -> Codes:
+    """State of the row before of the same owner; one more state where there is none."""
+    return np.where(begins(of_row), n_states, np.append(n_states, codes[:-1])[: len(codes)])
+
+
+def begins(of_row: Codes) -> Mask:
+    """Which rows are the first of their owner, where those of each stand together."""
+    return np.append(True, of_row[1:] != of_row[:-1])[: len(of_row)]
+
+
+def _counts(one: Codes, another: Codes, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Rows of each pair of states."""
+    return np.bincount(one * shape[1] + another, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def _shares(counts: NDArray[np.int64]) -> Vector:
+    """Shares of states, rare ones less than they are; as counted where all are rare."""
+    soft = threshold_counts(counts)
+    soft = soft if soft.any() else counts.astype(np.float64)
+    return np.asarray(soft / max(soft.sum(), 1))
+
+
+def _structure(codes: list[Codes], sizes: list[int], words: RandomWords, n_units: int) -> tuple[list[int], list[int]]:
+    """Columns in their order, and of each the place of the one that it is drawn given; -1 for the first."""
+    found = np.zeros((len(codes), len(codes)))
+    step = max(1, len(codes[0]) // _ROWS)
+    for one in range(len(codes)):
+        for another in range(one + 1, len(codes)):
+            counts = _counts(codes[one][::step], codes[another][::step], (sizes[one], sizes[another]))
+            found[one, another] = information(counts / max(counts.sum(), 1), int(counts.sum()))
+    branches = _spanning_tree(found, words, max(n_units, 1))
+    order = [0, *(child for _, child in branches)]
+    return order, [-1, *(order.index(parent) for parent, _ in branches)]
+
+
+def _spanning_tree(shared: Vector, words: RandomWords, n_units: int) -> list[tuple[int, int]]:
+    """Parent and child of each edge of the tree of most information, parents first [ChowLiu].
+
+    Noise of the size of what one unit could change is added to the information, so that an edge reveals nobody.
+    """
+    n = len(shared)
+    drawn = words.words_at(_TREE_LANE, np.arange(n * n)) >> np.uint64(11)
+    uniform = drawn.astype(np.float64) * 2.0**-53 + 2.0**-54
+    noise = -np.log(-np.log(uniform)).reshape(n, n) * np.log(n_units + 1) / (n_units + 1)
+    weight = np.triu(shared + noise, 1)
+    weight += weight.T
+    edges, reached = [], [0]
+    while len(reached) < n:
+        others = [place for place in range(n) if place not in reached]
+        parent, child = np.unravel_index(weight[np.ix_(reached, others)].argmax(), (len(reached), len(others)))
+        edges.append((reached[parent], others[child]))
+        reached.append(others[child])
+    return edges
+
+
+def _drawn(weights: Sequence[Vector], given: Sequence[Codes], word: NDArray[np.uint64]) -> Codes:
+    """A state of each row, by the product of the weights that it is given."""
+    keys = np.zeros(len(word), np.intp)
+    for table, values in zip(weights, given, strict=True):
+        keys = keys * len(table) + values
+    _, chosen, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    rows = [values[chosen] for values in given]
+    weight = np.prod([table[row] for table, row in zip(weights, rows, strict=True)], axis=0)
+    lost = ~weight.any(axis=1)  # no state may be beside all of them
+    weight[lost] = weights[-1][rows[-1][lost]]
+    weight = np.ceil(weight * (_LARGEST / weight.max(axis=1, keepdims=True))).astype(np.int64)
+    width = weight.shape[1]
+    first = inverse.ravel() * width
+    return draw_listed(np.append(0, np.cumsum(weight)), first, first + width, word) - first

@@ -1,0 +1,183 @@
+"""Units under differential privacy: one record of each, which follows from its own rows, and rows of their model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sanitize.errors import ColumnError
+from sanitize.release.layout import Layout, bins_of
+from sanitize.release.recipes.promise import noise_key
+from sanitize.release.recipes.record_dp import RecordDP, decoded
+from sanitize.tables.ordered import is_ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize._util.sampling.noise import NoiseKey
+    from sanitize.core.alphabet import Alphabet
+    from sanitize.people._profiles import Rows
+    from sanitize.release.layout import CellLayout
+    from sanitize.release.recipes.classes import LatentClassReleaseRecipe
+    from sanitize.report import LeakageReport, Section
+
+_DAY = 86_400 * 10**9  # nanoseconds
+_BEFORE = "{}, of the row before"
+# Edges of shares where none are declared.
+_SHARE = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+class UnitDP(RecordDP):
+    """The same promise of units."""
+
+    def of_people(self, report: LeakageReport, layout: CellLayout) -> str:
+        return _of_units(super().of_people(report, layout))
+
+    def section(self, report: LeakageReport, layout: CellLayout) -> Section:
+        section = super().section(report, layout)
+        return replace(section, title=section.title.replace("Rows u", "Units u"), words=_of_units(section.words))
+
+
+def _of_units(words: str) -> str:
+    words = words.replace("several rows of one person, which add up, and those of relatives", "those who depend on one")
+    words = words.replace("other columns of the row, or a part of them", "a part of what there is of a unit")
+    return words.replace("this table", "these tables").replace("row", "unit")
+
+
+@dataclass(frozen=True, eq=False)
+class FlatRecords:
+    """A record of each unit that follows from the rows of this unit alone: one unit more changes a count by 1.
+
+    It holds the profile, and of each table a row chosen at random, with the one before it: one of those of the unit,
+    and further below of those of the row that was chosen above. What columns it has, and what these may hold, is
+    declared or follows from names and types. With m rows of each unit counts would be m times as large, as would be the
+    noise on them; what less chance there were in which rows are chosen is little beside noise.
+
+    Attributes
+    ----------
+    root : Rows
+    recipe : LatentClassReleaseRecipe
+        With values or bins of all columns of a record.
+    columns : dict of str to column
+        Codes of the chosen rows and of those before; one more where there is none.
+    """
+
+    root: Rows
+    recipe: LatentClassReleaseRecipe
+    columns: dict[str, pa.Array]
+    _layout: Layout
+    _alphabets: Mapping[str, Alphabet]
+    _key: NoiseKey
+
+    @classmethod
+    def of(cls, root: Rows, recipe: LatentClassReleaseRecipe) -> FlatRecords:
+        """Records of units.
+
+        Raises
+        ------
+        ColumnError
+            If a row belongs to nobody, or has a value that was not declared.
+        """
+        promise, key = recipe.record_dp, noise_key(recipe.random_state, "record_dp")
+        assert promise is not None
+        rows_of = dict[str, Any]()
+        for rows in root.below:
+            if rows.n_nobody:
+                words = f"table {rows.name!r} has rows that belong to nobody: with record_dp leave them out"
+                raise ColumnError(words, rows.child.key)
+            for name in rows.columns:
+                column = rows.distances(name)
+                in_days = name == rows.child.order and pa.types.is_duration(column.type)
+                rows_of[rows.label(name)] = pc.divide(column.cast(pa.int64()), _DAY) if in_days else column
+        bins, values = _with_usual(root, dict(recipe.bins or {}), dict(promise.values))
+        own, names = {name: bins.pop(name) for name in rows_of if name in bins}, tuple(rows_of) or (root.name,)
+        layout = Layout(names, names, bins_of(own, rows_of, names), recipe.missing)
+        promise = UnitDP(promise.eps, values, promise.delta, promise.ledger)
+        columns, alphabets, read = dict[str, pa.Array](), {}, layout.columns(rows_of)
+        for rows, chosen, before in _chosen(root, np.arange(root.n_owners), key.derive("chosen rows")):
+            for name in map(rows.label, rows.columns):
+                alphabets[name] = alphabet = promise.alphabet(layout, [name])
+                codes = alphabet.encode(read)
+                if (codes < 0).any():
+                    raise promise.refused(name)
+                in_order = name in own or is_ordered(alphabet.levels[0].type, name)
+                coded, every = np.append(codes, len(alphabet)), np.arange(len(alphabet) + 1)
+                for label, places in ((name, chosen), (_BEFORE.format(name), before)):
+                    columns[label], known = (
+                        pa.array(of).cast(pa.int64() if in_order else pa.string()) for of in (coded[places], every)
+                    )
+                    values[label] = known.to_pylist()
+        if both := sorted(columns.keys() & root.columns.keys()):
+            raise ColumnError(f"column {both[0]!r} of table {root.name!r} is there twice; rename it", both[0])
+        recipe = recipe.changed(bins=bins, record_dp=replace(promise, values=values))
+        return cls(root, recipe, columns, layout, alphabets, key.derive("values of rows"))
+
+    def printed(self, made: Mapping[str, Any]) -> Rows:
+        """Rows of records of the model, which nobody has: of each its chosen row, as often as it says it has rows."""
+        root = replace(self.root, columns={name: made[name] for name in self.root.columns})
+        return self._below(root, made, np.arange(len(root.owner)))
+
+    def _below(self, above: Rows, made: Mapping[str, Any], record: NDArray[np.intp]) -> Rows:
+        children = []
+        for rows in above.children:
+            owner = np.repeat(np.arange(len(record)), rows.printed(above.columns, len(record)))
+            owner = owner if len(owner) else np.zeros(1, np.intp)
+            of = record[owner]
+            before = {name: self._values(rows, name, made, of, _BEFORE) for name in rows.columns}
+            columns = {name: self._values(rows, name, made, of)[0] for name in rows.columns}
+            if (order := rows.child.order) in columns:  # the distance of a row that follows none is 0
+                follows = pa.array(~before[order][1])
+                columns[order] = pc.if_else(follows, columns[order], pa.scalar(0, columns[order].type))
+            new = replace(rows, columns=columns, before=before, owner=owner, n_owners=len(record), unit=record)
+            children.append(self._below(new, made, of))
+        return replace(above, children=children)
+
+    def _values(
+        self, rows: Rows, name: str, made: Mapping[str, Any], of: NDArray[np.intp], which: str = "{}"
+    ) -> tuple[pa.Array, NDArray[np.bool_]]:
+        """Values of a column of records, those of others where there are none; and where there are none."""
+        label = rows.label(name)
+        alphabet, named = self._alphabets[label], which.format(label)
+        codes = np.asarray(made[named].cast(pa.int64()))
+        none = codes == len(alphabet)
+        known = codes[~none] if not none.all() else np.zeros(1, np.intp)
+        codes = np.where(none, np.resize(known, len(codes)), codes)
+        column = decoded(self._layout, alphabet, codes, rows.columns[name].type, self._key.derive(named))
+        if name == rows.child.order and pa.types.is_temporal(rows.types[name]):
+            column = pc.multiply(column.cast(pa.int64()), _DAY).cast(pa.duration("ns"))
+        return column.take(pa.array(of)), none[of]
+
+
+def _with_usual(
+    root: Rows, bins: dict[str, Any], values: dict[str, Sequence[Any]]
+) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
+    """What is declared, with what follows for columns that rows come to; owners without rows miss them."""
+    for above, below in ((root, root.below), *((rows, rows.children) for rows in root.below)):
+        means = {f"{rows.name}: mean of {name}": rows.label(name) for rows in below for name in rows.columns}
+        for name in above.made - {rows.count for rows in above.children}:
+            if name not in bins and (means.get(name) in bins or ": share of " in name):
+                bins[name] = bins.get(means.get(name, ""), _SHARE)
+            if (name in bins or name in values) and None not in values.get(name, ()):
+                values[name] = (*values.get(name, ()), None)
+    return bins, values
+
+
+def _chosen(
+    above: Rows, owner: NDArray[np.intp], key: NoiseKey
+) -> Iterator[tuple[Rows, NDArray[np.intp], NDArray[np.intp]]]:
+    """A row of each unit and the one before it, of all tables below; -1 where there is none."""
+    for rows in above.children:
+        number = np.append(np.bincount(rows.owner, minlength=rows.n_owners), 0)[owner]
+        first = np.append(np.searchsorted(rows.owner, np.arange(rows.n_owners)), 0)[owner]
+        # By the unit's place and its own number of rows alone.
+        words = key.derive(rows.name).words_at(0, np.arange(len(owner))) >> np.uint64(32)
+        place = (words * number.astype(np.uint64) >> np.uint64(32)).astype(np.intp)
+        chosen = np.where(number > 0, first + place, -1)
+        yield rows, chosen, np.where(place > 0, chosen - 1, -1)
+        yield from _chosen(rows, chosen, key)

@@ -1,0 +1,436 @@
+"""The release of whole people: one symbol for each, by which all of their rows in all tables are printed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property, reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sanitize._util.outputs import outputs, writing
+from sanitize._util.sampling.noise import NoiseKey, derived, random_words
+from sanitize.core.binning import is_numeric
+from sanitize.errors import ColumnError, InvalidParameter, SourceError
+from sanitize.people._halves import halved, side_by_side
+from sanitize.people._history import HistoryModel, Owners
+from sanitize.people._private import FlatRecords
+from sanitize.people._profiles import Child, Rows, read_units
+from sanitize.release.designer import RecipeDesigner, footer_of
+from sanitize.release.first_pass import Counted
+from sanitize.release.layout import select
+from sanitize.release.recipes.classes import LatentClassReleaseRecipe
+from sanitize.release.recipes.promise import check_settings
+from sanitize.release.recipes.recipe import Recipe
+from sanitize.release.survey import refuse_identifiers
+from sanitize.report import LeakageReport, Section
+from sanitize.tables.files.open import Among, Target, path_of, whole_table
+from sanitize.tables.frame import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from sanitize._util.sampling.noise import RandomWords
+    from sanitize.over_time import UnitLedger, UnitReport
+    from sanitize.release.classes import ClassPartition
+    from sanitize.release.release import Release
+
+    Features = NDArray[np.float32]  # what is known of each owner, shape (n_owners, n_features)
+    Line = tuple[str | float, ...]  # of the report, about one table
+
+# Units that models are tilted to, and the seed that they are printed from.
+_TRIED, _SEED = 10_000, 0
+Tables: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str]"
+
+
+class UnitRelease:
+    """Release tables in which a unit, a person say, has several rows, so that the budget is that of whole units.
+
+    The rows of a unit are summed up in one profile, and a latent class is drawn given the profile; the classes are
+    designed for and certified, with as many rows as there are units. One class is released for each unit; a model
+    writes a profile for it, and rows of each table from that profile, the row before and one another. All rows of a
+    unit together are drawn from that one class, so they reveal no more of the secret than the class does (data
+    processing): the budget holds for whoever reads a whole history. The models are learned from what many units share;
+    that is measured, not proven, as for single rows. With ``record_dp`` all but the symbols is differentially private
+    for another unit in place of one, with all of its rows: one record of each is counted with noise. Columns of
+    children are declared as ``table: column``.
+
+    Parameters
+    ----------
+    by : LatentClassRelease or Policy
+        What designs the channel. Its public columns are those of the root that are released, all by default. A policy
+        also says what follows here.
+    key : str, optional
+        Column that names the unit. Printed are new keys, the same in every table.
+    children : mapping of name to Child, optional
+        Tables whose rows belong to others.
+    root : str, optional
+        Table with one row for each unit. Without one there is a single child, and what is the same in all rows of each
+        unit, the secret among it, is the unit's own.
+    ledger : UnitLedger, optional
+        Of releases of the same units, with a budget for all that a unit is told in them: month after month, each with
+        tables and a design of its own. Units that it has nothing to print for are left out.
+
+    Attributes
+    ----------
+    report_ : LeakageReport
+        Of units, with what a ledger's units are told in all; after a release with what was kept of histories.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> import sanitize as sz
+    >>> from sanitize.people import Child, UnitRelease
+    >>> rng = np.random.default_rng(0)
+    >>> ill = rng.integers(0, 2, 3000)
+    >>> people = pd.DataFrame({"person": np.arange(3000), "ill": ill})
+    >>> of = np.repeat(np.arange(3000), rng.integers(1, 6, 3000))
+    >>> visits = pd.DataFrame({"person": of, "code": np.where(rng.random(len(of)) < 0.3 + 0.2 * ill[of], "A", "B")})
+    >>> design = sz.LatentClassRelease(sz.LiftBudget(at_most=1.3, at_least=0.7), sensitive="ill", random_state=0)
+    >>> units = UnitRelease(design, key="person", children={"visits": Child()}, root="people")
+    >>> released = units.fit({"people": people, "visits": visits}).release()
+    >>> len(released["people"]), set(released["visits"]["person"]) <= set(released["people"]["person"])
+    (3000, True)
+    """
+
+    def __init__(
+        self,
+        by: Any,
+        key: str | None = None,
+        children: Mapping[str, Child] | None = None,
+        root: str | None = None,
+        ledger: UnitLedger | None = None,
+    ) -> None:
+        if hasattr(by, "tables"):  # a policy
+            key, children, root = key or by.unit, children or by.tables, root or by.root
+        if key is None or not children:
+            raise InvalidParameter(
+                "units need key=, the column that names them, and children=, the tables of their rows"
+            )
+        if ledger is not None and ledger.unit != key:
+            raise InvalidParameter(f"the ledger is of the units that {ledger.unit!r} names, and these are of {key!r}")
+        self.by, self.key, self.children, self.root, self.ledger = by, key, dict(children), root, ledger
+        recipe = (by._releaser() if hasattr(by, "_releaser") else by).recipe()
+        if not isinstance(recipe, LatentClassReleaseRecipe):
+            raise InvalidParameter("units are released through latent classes: give a LatentClassRelease")
+        if recipe.promise is not None:
+            check_settings(vars(recipe))
+            if recipe.record_dp is None:
+                raise InvalidParameter("histories are learned without noise on secrets alone: leave secret_dp out")
+            if root is None:
+                raise InvalidParameter("record_dp needs the table with one row for each unit: name it with root=")
+            if ledger is not None:
+                raise InvalidParameter("a ledger of units counts secrets without noise: leave it out with record_dp")
+        if ledger is None and getattr(by, "ledger", None) is not None and not by.is_noisy:
+            raise InvalidParameter(
+                f"the policy keeps a ledger of units: give ledger=UnitLedger({by.ledger.name!r}, budget, unit={key!r})"
+            )
+        self._recipe = recipe
+        for name, child in self.children.items():
+            if Path(name).name != name:
+                raise InvalidParameter(f"table {name!r} cannot be the name of a file; rename it")
+            above = self.children.get(child.parent or "")
+            if child.parent not in (None, root) and (above is None or above.id is None):
+                raise InvalidParameter(f"the parent of {name!r} must be the root, or a child with an id")
+            if above is not None and above.parent not in (None, root):
+                raise InvalidParameter(f"table {name!r} is three levels below the units; two are the most")
+        if root is None and (len(self.children) != 1 or recipe.public is not None):
+            raise InvalidParameter(
+                "without a root there is one table, whose public columns its Child names; else name the table with one "
+                "row for each unit with root="
+            )
+
+    def profiles(self, tables: Tables) -> Any:
+        """One row for each unit: its own columns, and what its rows in other tables amount to.
+
+        What judges and analyses single rows, `sanitize.auditing.attack.judge` say, takes them for whole people.
+
+        Parameters
+        ----------
+        tables : mapping of name to table; or path
+            DataFrames or pyarrow Tables; or a folder with a Parquet file ``NAME.parquet``, or a folder ``NAME`` of
+            them, for each.
+
+        Returns
+        -------
+        Table of the kind of the root's, or of the only one's
+        """
+        root = self._read(tables)
+        return root.table.rebuild(root.columns)
+
+    def halves(self, tables: Tables) -> Any:
+        """Profiles of two halves of the rows of each unit, the earlier and the later, side by side.
+
+        Of a person known by the one half and a file with the other, `sanitize.auditing.attack.judge` says whether a
+        release leads from the one to the other: its ``half`` are the columns whose names begin with "later".
+
+        Parameters
+        ----------
+        tables : mapping of name to table; or path
+            As of `profiles`.
+
+        Returns
+        -------
+        Table of the kind of the root's, or of the only one's
+        """
+        read = self._given(tables)
+        root = self._read(read)
+        halves = self._read(halved(read, self.key, self.children, self.root, root.keys))
+        return root.table.rebuild(side_by_side(root, halves))
+
+    def _given(self, tables: Tables) -> dict[str, Table]:
+        names = [name for name in (self.root, *self.children) if name is not None]
+        if isinstance(tables, (str, os.PathLike)):
+            folder = path_of(tables, SourceError)
+            files = {name: folder / f"{name}.parquet" for name in names}
+            tables = {
+                name: whole_table(file if file.exists() else folder / name, also=None) for name, file in files.items()
+            }
+        if absent := [name for name in names if name not in tables]:
+            raise InvalidParameter(f"there is no table {absent[0]!r} among those given; name all of them")
+        return {name: Table.of(tables[name]) for name in names}
+
+    def _read(self, tables: Tables) -> Rows:
+        read = self._given(tables)
+        own, first = None, next(iter(read.values()))
+        if self._recipe.public is not None:
+            own = select("public", self._recipe.public, first)
+            with contextlib.suppress(ColumnError):  # a release has no secret
+                own += select("sensitive", self._recipe.sensitive, first)
+        promise = self._recipe.record_dp
+        return read_units(read, self.key, self.children, self.root, own, None if promise is None else promise.values)
+
+    def fit(self, tables: Tables) -> Self:
+        """Sum up the rows of each unit, fit classes, design the channel, and learn how histories are written.
+
+        Parameters
+        ----------
+        tables : mapping of name to table; or path
+            As of `profiles`.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the designed channel exceeds the budget.
+        ColumnError
+            If a key names nothing, or the secret is not the unit's own.
+        """
+        self._rows = root = self._read(tables)
+        self._folder = Path(tables) if isinstance(tables, (str, os.PathLike)) else None
+        if hasattr(self.by, "check"):  # a policy lists all columns
+            self.by.check(list(root.types))
+        secrets = select("sensitive", self._recipe.sensitive, root.table)
+        for name in secrets:
+            if name not in root.columns:
+                raise ColumnError(f"column {name!r} must be the units' own, the same in all rows of each", name)
+        public = [name for name in root.columns if name not in secrets]
+        recipe = self._recipe.changed(public=public, sensitive=list(secrets))
+        recipe.summaries = root.made
+        flat, beside = None, dict[str, pa.Array]()
+        if recipe.record_dp is not None:
+            flat = FlatRecords.of(root, recipe.changed(public=None))  # of what is beside the profiles, too
+            recipe, beside = flat.recipe, flat.columns
+        for rows in root.below if flat is None else ():
+            refuse_identifiers(rows.columns, sorted(rows.columns.keys() - {rows.child.order, *rows.made}))
+        self._words = random_words(recipe.random_state)
+        roles, source = Recipe.layout(recipe, Table.of(pa.table({**root.columns, **beside})))
+        layout = replace(recipe.fitted(roles, source, self._words, beside=beside), is_shuffled=True)
+        # Of private tables below nothing is looked at from here on.
+        learned = root if flat is None else flat.printed(layout.source)
+        root.children = learned.children
+        counted = Counted.of(layout, source)
+        fitted = recipe.design(recipe.for_files(), layout, counted)
+        fitted.report.require()
+        self._release: Release = fitted
+        self._designer = RecipeDesigner(recipe)
+        fitted.kept_by(self._designer)
+        rows_of = self._release.expected(counted.table)
+        if isinstance(recipe.random_state, NoiseKey):
+            recipe.random_state.bind(fitted.channel, rows_of.tobytes(), None)
+        self._classes = classes = layout.partition
+        vars(self).pop("report_", None)
+        # Units that are printed from a seed and thrown away: models are tilted to what is known of printed ones.
+        seed, p_y = NoiseKey.from_seed(_SEED), fitted.channel.push(rows_of[None] / rows_of.sum())[0]
+        cells = np.searchsorted(np.cumsum(p_y)[:-1], np.linspace(0, 1, _TRIED, endpoint=False), side="right")
+        # In random order: of many rows the first are enough, and must be of all symbols.
+        mixed = np.argsort(derived(seed, "order").words_at(0, np.arange(_TRIED)))
+        tried = self._release.decode(cells[mixed], seed)
+        self._learn(root, _features(classes, learned.columns), tried, _features(classes, tried))
+        return self
+
+    @cached_property
+    def report_(self) -> LeakageReport:
+        """Of the fit, until a release sets its own; what a ledger would be told is found out when this is read."""
+        told = None if self.ledger is None else self.ledger.check(self._told, self._designer)
+        return self._reported([], told)
+
+    def _learn(self, above: Rows, features: Features, tried: Mapping[str, Any], tried_features: Features) -> None:
+        """Learn what prints the rows of all that belong to these."""
+        seed = NoiseKey.from_seed(_SEED)
+        for child in above.children:
+            of_owner, n = _with_nobody(features, child.n_nobody), len(tried_features)
+            own = of_owner[child.owner]
+            numbers = child.printed(tried, n)
+            owner, shares = np.repeat(np.arange(n), numbers)[: _TRIED * 10], child.shares(tried, n)
+            if child.columns:
+                table = {name: child.distances(name) for name in child.columns}
+                words = derived(self._words, f"learn {child.name}")
+                model = HistoryModel.fit(table, Owners(child.owner, child.unit, of_owner), words, child.before)
+                child.model = model = model.tilted(owner, tried_features, shares, seed)
+            if not child.children:
+                continue
+            columns, known = {}, tried_features[owner]
+            if child.columns:
+                states = model.draw_states(owner, tried_features, shares, seed)
+                columns, known = model.write(states, seed), np.hstack([states.T.astype(np.float32), known])
+                own = np.hstack([model.features(table), own])
+            columns |= {name: tried[of].take(pa.array(owner)) for name, of in child.shared.items() if of in tried}
+            self._learn(child, own, columns, known)
+
+    def release(self) -> dict[str, Any]:
+        """Draw a symbol for each unit, and print its rows in all tables, under new keys and in a new order.
+
+        Returns
+        -------
+        dict of name to table, each of the kind that it was given as
+        """
+        with self._drawn(None) as drawn:
+            return self._printed(*drawn)
+
+    @contextlib.contextmanager
+    def _drawn(self, target: Path | None) -> Iterator[tuple[Release, RandomWords, NDArray[np.int32]]]:
+        """What prints, by which noise, and a symbol for each unit that is told something, which a ledger records."""
+        if self.ledger is None:
+            words = derived(self._words, "release")
+            yield self._release, words, self._release.channel.sample(self._release.encode(self._told)[0], words)
+        else:
+            with self.ledger.spending(self._told, self._designer, target=target) as (release, words, symbols):
+                yield release, words, symbols[symbols >= 0]
+
+    @property
+    def _told(self) -> dict[str, Any]:
+        """Columns of units, with whose they are."""
+        return {**self._rows.columns, self.key: self._rows.keys}
+
+    def _printed(self, release: Release, words: RandomWords, drawn: NDArray[np.int32]) -> dict[str, Any]:
+        root = self._rows
+        order, keys = derived(words, "order").words_at(0, np.arange(len(drawn))), np.arange(1, len(drawn) + 1)
+        printed = release.decode(drawn[np.argsort(order, kind="stable")], words)
+        made = {} if self.root is None else {self.root: _rebuilt(root, printed, {self.key: keys})}
+        kept: list[Line] = []
+        for name, rows, line in self._print(root, printed, _features(self._classes, printed), keys, words):
+            made[name] = rows
+            kept.append(line)
+        self.report_ = self._reported(kept, None if self.ledger is None else self.ledger.report())
+        return {name: made[name] for name in (self.root, *self.children) if name is not None}
+
+    def _print(
+        self, above: Rows, printed: Mapping[str, Any], features: Features, keys: NDArray[np.intp], words: RandomWords
+    ) -> Iterator[tuple[str, Any, Line]]:
+        """The name, the rows, and how like the table they are, of all that belongs to printed ones."""
+        for child in above.children:
+            n, of_owner = len(keys), _with_nobody(features, child.n_nobody)
+            numbers = np.append(child.printed(printed, n), np.ones(child.n_nobody, np.intp))
+            owner = np.repeat(np.arange(len(numbers)), numbers)
+            columns, known, moved = {}, of_owner[owner], 0.0
+            if child.model is not None:
+                own_words = derived(words, child.name)
+                states = child.model.draw_states(owner, of_owner, child.shares(printed, len(numbers)), own_words)
+                columns, moved = child.model.write(states, own_words), child.model.moved(states, owner)
+                known = np.hstack([states.T.astype(np.float32), known])
+            place = pa.array(owner, mask=owner >= n)
+            columns |= {name: printed[of].take(place) for name, of in child.shared.items() if of in printed}
+            if (order := child.child.order) in child.columns:
+                columns[order] = child.places(columns[order], printed[child.start].take(place), owner)
+            own = np.arange(1, len(owner) + 1)
+            of_keys = np.append(keys, np.zeros(child.n_nobody, np.intp))[owner]
+            named = {child.child.key or self.key: of_keys, child.child.id or "": own}
+            like = float(len(child.owner)), float(len(owner)), child.distance(numbers[:n]), moved
+            yield child.name, _rebuilt(child, columns, named), (child.name, *like)
+            yield from self._print(child, columns, known, own, words)
+
+    def write(self, target: str | os.PathLike[str] | Among, *, force: bool = False) -> LeakageReport:
+        """Release into a new folder: a Parquet file ``NAME.parquet`` for each table, all of them or nothing.
+
+        Parameters
+        ----------
+        target : path
+            Neither in the folder that was fitted on nor around it.
+        force : bool
+            Replace a folder that exists.
+
+        Raises
+        ------
+        TargetError
+            If there is such a folder, or it cannot be written.
+        """
+        among = target if isinstance(target, Among) else None
+        named: Any = target if among is None else among.target
+        place = Target.check(named, self._folder, force=force, as_folder=True)
+        with contextlib.nullcontext(among.outputs) if among else outputs() as run:
+            released = self._printed(*run.during.enter_context(self._drawn(place.path)))
+            said = {"sanitize": footer_of(self.report_, "shuffle")}
+            place.clear_stale()
+            with run.folder(place.path, replaces=force) as hidden:
+                for name, native in released.items():
+                    table, file = Table.of(native).to_arrow(), hidden / f"{name}.parquet"
+                    with (
+                        writing(place.path),
+                        pq.ParquetWriter(file, table.schema, store_schema=False, compression="zstd") as writer,
+                    ):
+                        writer.add_key_value_metadata(said)
+                        writer.write_table(table)
+        return self.report_
+
+    def _reported(self, kept: list[Line], told: UnitReport | None) -> LeakageReport:
+        """The report of the design with what holds for whole units, and what all releases told of them."""
+        report = self._designer.report_
+        whom = (
+            f"Whole units are released, named by {self.key!r}: all rows of one are printed from one symbol of its own."
+        )
+        words = (
+            f"Each row that this report counts is a unit, named by {self.key!r}. It has one symbol, drawn once, and "
+            "all of its rows in all tables are printed from it: who reads a whole history learns no more of the secret "
+            "than the symbol tells."
+        )
+        heads = ("table", "rows", "printed", "rows of an owner (KS)", "what follows what (total variation)")
+        sections = [Section("units", "Whole units", words, heads if kept else (), tuple(kept))]
+        if told is not None:
+            words = f"{'; '.join(told.summary)}. Figures of the design are of this release by itself."
+            sections.append(Section("over_time", "All releases of these units", words))
+        n = None if told is None else len(told.releases)
+        facts = replace(report.facts, people=f"{whom} {report.facts.people}", recorded=n)
+        report = replace(report, facts=facts)
+        return reduce(LeakageReport.with_section, sections, report)
+
+
+def _rebuilt(rows: Rows, columns: Mapping[str, Any], keys: Mapping[str, NDArray[np.intp]]) -> Any:
+    """A printed table with the columns that it had, and new keys."""
+    made = {}
+    for name, dtype in rows.types.items():
+        if name in keys:  # numbers, or numbers as text; missing for 0
+            numbers, missing = keys[name], keys[name] == 0
+            width = len(str(numbers.max(initial=0)))
+            as_they_were = numbers if is_numeric(dtype) else [f"{number:0{width}d}" for number in numbers.tolist()]
+            made[name] = pa.array(as_they_were, mask=missing)
+        elif name in columns:
+            made[name] = columns[name]
+    return rows.table.rebuild(made)
+
+
+def _features(classes: ClassPartition, profile: Mapping[str, Any]) -> Features:
+    """Groups of the columns of profiles: numbers within a group are generated evenly, and are not what there is."""
+    return np.stack([c.encode(profile[c.name]) for c in classes.columns], axis=1).astype(np.float32)
+
+
+def _with_nobody(features: Features, n_nobody: int) -> Features:
+    """Features of owners, and of as many of whom nothing is known."""
+    return np.concatenate([features, np.full((n_nobody, features.shape[1]), np.nan, np.float32)])

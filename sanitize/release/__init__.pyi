@@ -1,0 +1,4 @@
+from . import (
+    choosing as choosing,
+    saved as saved,
+)

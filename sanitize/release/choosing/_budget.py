@@ -1,0 +1,266 @@
+"""Choosing a budget: the tightest one that keeps enough, or the most useful one that leaks little enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._util.checks import non_negative, number, whole_number
+from sanitize._util.tolerances import BUDGET
+from sanitize.core.budgets import LiftBudget
+from sanitize.core.lifts import log_lift
+from sanitize.core.measures import mutual_information
+from sanitize.errors import InfeasibleTarget, InvalidParameter
+from sanitize.mechanisms import subset_merging
+from sanitize.release.choosing._curve import designed, judged, mechanism_name, point_of
+from sanitize.release.choosing._mechanism import most_useful_so_far
+from sanitize.report import TradeoffCurve, TradeoffPoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sanitize.core.budgets import Budget
+    from sanitize.core.channel import Channel
+    from sanitize.core.joint import JointDistribution
+    from sanitize.release.choosing._curve import Mechanism
+    from sanitize.report import LeakageReport
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A budget that fulfils a wish, with the channel it gives and the figures that were measured. Frozen.
+
+    Attributes
+    ----------
+    budget : Budget
+    channel : Channel
+        What the mechanism designed for the budget.
+    report : LeakageReport
+        Of that channel, with every budget that was tried as its curve.
+    point : TradeoffPoint
+        The figures in short.
+    leakage : float
+        The measure that was asked for, in its unit.
+    """
+
+    budget: Budget
+    channel: Channel = field(repr=False)
+    report: LeakageReport = field(repr=False)
+    point: TradeoffPoint = field(repr=False)
+    leakage: float
+
+    @property
+    def curve(self) -> TradeoffCurve:
+        """Every budget that was tried, tightest first."""
+        assert self.report.curve is not None
+        return self.report.curve
+
+    @property
+    def normalized_utility(self) -> float:
+        """I(X;Y) / H(X), between 0 and 1."""
+        return self.point.normalized_utility
+
+    def __str__(self) -> str:
+        return f"{self.budget!r}\n\n{self.curve.to_text(chosen=self.point)}"
+
+
+@dataclass
+class _Trials:
+    """Budgets tried so far, with the channels designed for them, and the best of them."""
+
+    joint: JointDistribution
+    mechanism: Mechanism
+    family: Callable[[float], Budget]
+    measure: Callable[[JointDistribution], float]
+    # Whether the wish is fulfilled, from utility and leakage.
+    wish: Callable[[float, float], bool]
+    # What makes one budget better than another, both fulfilling the wish or both not: eps, utility, leakage.
+    merit: Callable[[bool, float, float, float], float]
+    tried: dict[float, Suggestion] = field(default_factory=dict)
+
+    def fulfils(self, eps: float) -> bool:
+        """Design and measure the channel of a budget, unless that was done, and judge it."""
+        if eps not in self.tried:
+            budget = self.family(eps)
+            made = designed(self.joint, self.mechanism, budget)
+            leakage = float(self.measure(self.joint.push(made.channel)))
+            self.tried[eps] = Suggestion(budget, made.channel, made.report, point_of(budget, made.report), leakage)
+        return self.wish(self.utility(eps), self.tried[eps].leakage)
+
+    def utility(self, eps: float) -> float:
+        """Share of information that a tried budget keeps."""
+        return self.tried[eps].normalized_utility
+
+    def judge(self, grid: list[float], *, until: bool) -> list[bool]:
+        """Whether each budget of the grid fulfils the wish.
+
+        Some mechanisms, such as randomized response, want budgets beyond the log-lifts of the distribution: the largest
+        is doubled as long as more may be kept and the last one does not judge as ``until``.
+        """
+        judged = [self.fulfils(eps) for eps in grid]
+        # How often the largest budget is doubled where a mechanism wants more than the log-lifts of the distribution.
+        for _ in range(6):
+            if judged[-1] is until or self.utility(grid[-1]) >= 1 - BUDGET or not grid[-1] > 0:
+                break
+            grid.append(2 * grid[-1])
+            judged.append(self.fulfils(grid[-1]))
+        return judged
+
+    def halve(self, fails: float, holds: float) -> None:
+        """Try budgets between one that fails the wish and one that fulfils it, ever nearer to the edge."""
+        # Halvings of the interval around the answer: a millionth of the distance between two points of the grid.
+        for _ in range(20):
+            middle = (fails + holds) / 2
+            if middle in (fails, holds):
+                return
+            if self.fulfils(middle):
+                holds = middle
+            else:
+                fails = middle
+
+    def suggestion(self) -> Suggestion:
+        """The best budget tried, its report carrying all of them."""
+
+        def rank(eps: float) -> tuple[bool, float, float]:
+            ok = self.fulfils(eps)
+            # Among equals the tightest budget wins.
+            return ok, self.merit(ok, eps, self.utility(eps), self.tried[eps].leakage), -eps
+
+        found, points = self.tried[max(self.tried, key=rank)], []
+        tried = [self.tried[eps] for eps in sorted(self.tried)]
+        best = most_useful_so_far([one.normalized_utility for one in tried])
+        # A point for each budget; where the design for a tighter one keeps more, that one, as it is within both.
+        for own, better in zip(tried, (tried[place] for place in best), strict=True):
+            is_own = own is better or own is found
+            report = own.report if is_own else judged(self.joint, better.channel, own.budget, better.report.facts)
+            points.append(point_of(own.budget, report))
+        curve = TradeoffCurve(mechanism_name(self.mechanism), tuple(points), found.report.measures)
+        return replace(found, report=found.report.with_curve(curve))
+
+
+def suggest_budget(
+    joint: JointDistribution,
+    *,
+    target_utility: float | None = None,
+    max_leakage: float | None = None,
+    mechanism: Mechanism = subset_merging,
+    measure: Callable[[JointDistribution], float] = mutual_information,
+    family: Callable[[float], Budget] = LiftBudget.symmetric,
+    n_points: int = 33,
+) -> Suggestion:
+    """Budget that keeps enough of X, or that leaks little enough about S; give one of the two wishes.
+
+    Mechanisms that search are not monotone: the design for a looser budget may keep less. So budgets are tried and
+    their channels measured: 0, quantiles of the log-lifts of the distribution (where symbols become low-risk) and a
+    geometric grid up to the budget at which every symbol that can be low-risk is, doubled up to six times where that
+    may help; then the interval before the answer is halved 20 times.
+    What is returned is the tightest (for ``target_utility``) or the most useful (for ``max_leakage``) budget among
+    those tried, and its figures are those of its own channel (differences up to 1e-12, rounding, count as met). In the
+    curve every other budget has the most useful of its own channel and those for tighter budgets.
+
+    Choosing a budget by looking at the table is a choice that depends on the table: a budget that was fixed
+    beforehand tells nothing, this one tells a little.
+
+    Parameters
+    ----------
+    joint : JointDistribution
+        Distribution of (S, X); of a table, `JointDistribution.from_frame`.
+    target_utility : float, optional
+        Share of the information in X to keep at least, I(X;Y) / H(X), between 0 and 1.
+    max_leakage : float, optional
+        Most that ``measure`` may be, >= 0.
+    mechanism : callable
+        From a distribution and a budget to a channel.
+    measure : callable
+        Leakage of a distribution of (S, Y), used by ``max_leakage``: by default `mutual_information`, an average; to
+        limit the worst case give for example ``lambda joint: sz.core.lifts.max_log_lift(joint).max()``.
+    family : callable
+        From a number of nats to a `Budget` that allows more as the number grows: by default symmetric local
+        information privacy; `LDPBudget` and ``lambda eps: LiftBudget.from_ldp(eps, 0.65)`` are others.
+    n_points : int
+        Points of the grid, at least 3: each costs one design of a channel.
+
+    Returns
+    -------
+    Suggestion
+
+    Raises
+    ------
+    InvalidParameter
+        If not exactly one wish is given, or a parameter is outside its range.
+    InfeasibleTarget
+        If no finite budget tried fulfils the wish; ``nearest`` is the suggestion that comes nearest.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
+    >>> found = suggest_budget(joint, target_utility=0.9)
+    >>> round(found.budget.upper, 4), found.normalized_utility
+    (0.9163, 1.0)
+    >>> round(suggest_budget(joint, max_leakage=0.01).normalized_utility, 4)
+    0.7482
+    """
+    if (target_utility is None) == (max_leakage is None):
+        raise InvalidParameter("give exactly one of target_utility and max_leakage")
+    n_points = whole_number("n_points", n_points, 3)
+    grid, trials = _grid(joint, n_points), partial(_Trials, joint, mechanism, family, measure)
+    if target_utility is not None:
+        least = number("target_utility", target_utility, 0, 1) - BUDGET
+        # The tightest budget that keeps enough wins, or else the most useful.
+        keeps = trials(lambda utility, _: utility >= least, lambda ok, eps, utility, _: -eps if ok else utility)
+        meets = keeps.judge(grid, until=True)
+        if not any(meets):
+            nearest = keeps.suggestion()
+            raise InfeasibleTarget(
+                f"no finite budget makes {mechanism_name(mechanism)} keep {target_utility:.4g} of the information in "
+                f"the public columns; the nearest is {nearest.budget!r}, which keeps {nearest.normalized_utility:.4g}. "
+                "Empty cells may be the reason: a family with lower=inf lifts the bound on the min-lift",
+                nearest,
+            )
+        if (first := meets.index(True)) > 0:
+            keeps.halve(grid[first - 1], grid[first])
+        return keeps.suggestion()
+    assert max_leakage is not None
+    most = non_negative("max_leakage", max_leakage) + BUDGET
+    # The most useful budget that leaks little enough wins, or else the one that leaks least.
+    hides = trials(lambda _, leakage: leakage <= most, lambda ok, _, utility, leakage: utility if ok else -leakage)
+    return _most_useful(hides, grid, max_leakage)
+
+
+def _most_useful(trials: _Trials, grid: list[float], limit: float) -> Suggestion:
+    """Most useful budget tried whose channel is within the limit."""
+    within = trials.judge(grid, until=False)
+    if not any(within):
+        nearest = trials.suggestion()
+        raise InfeasibleTarget(
+            f"no budget makes {mechanism_name(trials.mechanism)} leak at most {limit:.4g}; the nearest is "
+            f"{nearest.budget!r}, which leaks {nearest.leakage:.4g}",
+            nearest,
+        )
+    crossings = [(a, b) for a, b, ok, over in zip(grid, grid[1:], within, within[1:], strict=False) if ok and not over]
+    crossings.sort(key=lambda ends: -trials.utility(ends[1]))
+    # Places where the leakage crosses the limit that are searched, the most useful first.
+    for low, high in crossings[:4]:
+        trials.halve(high, low)
+    return trials.suggestion()
+
+
+def _grid(joint: JointDistribution, n_points: int) -> list[float]:
+    """Budgets to try first, ascending from 0 to where nothing finite is high-risk any more."""
+    logs = log_lift(joint)
+    top, bottom = logs.max(axis=0), logs.min(axis=0)
+    critical = np.concatenate([np.maximum(top, -bottom), top - bottom, top])
+    critical = np.unique(critical[np.isfinite(critical)])
+    # An infinite budget is no suggestion: it allows everything.
+    last = float(critical[-1]) if len(critical) else 1.0
+    if last <= 0:
+        return [0.0]
+    n = n_points // 2
+    spread = np.unique(np.linspace(0, len(critical) - 1, n).round().astype(int))  # the ends among them
+    # The smallest budget of the grid but 0, as a share of the largest.
+    points = [*critical[spread], *np.geomspace(1e-3 * last, last, n_points - n - 1), 0.0]
+    return sorted({float(eps) for eps in points})

@@ -1,0 +1,50 @@
+"""Classes that a released symbol is written as: the row's own as often as the share of each class allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import eye_array, kron, vstack
+
+from sanitize.release.classes._integers import apportion
+
+
+def couple_classes(joint: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the chances of the class that is written for each symbol, in whole numbers that sum to `UNIT`.
+
+    Over all symbols each class is written as often as rows have it, and under that a row is written from its own class
+    as often as can be; drawing from the classes behind the symbol would keep fewer.
+
+    Parameters
+    ----------
+    joint : ndarray, shape (n_symbols, n_classes)
+        Rows, or weights of them, by released symbol and class; each symbol has some.
+
+    Returns
+    -------
+    ndarray of int, shape (n_symbols, n_classes)
+
+    Examples
+    --------
+    >>> couple_classes(np.array([[3, 1], [1, 3]])) / 2**16
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    n_symbols, n_classes = joint.shape
+    shares = joint / joint.sum()
+    given = shares / shares.sum(axis=1, keepdims=True)
+    margins = vstack(
+        [
+            kron(eye_array(n_symbols), np.ones((1, n_classes))),
+            kron(np.ones((1, n_symbols)), eye_array(n_classes)),
+        ]
+    )
+    wanted = np.concatenate([shares.sum(axis=1), shares.sum(axis=0)])
+    # One of the equations follows from the others, but for rounding.
+    found = linprog(-given.ravel(), A_eq=margins.tocsr()[:-1], b_eq=wanted[:-1], method="highs")
+    moved = shares if found.x is None else np.maximum(found.x, 0).reshape(joint.shape)
+    weights = np.rint(moved / moved.sum(axis=1, keepdims=True) * (1 << 40)).astype(np.int64)
+    return np.diff(apportion(weights), axis=1, prepend=0)

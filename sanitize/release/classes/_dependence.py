@@ -1,0 +1,192 @@
+"""Columns that others determine, everywhere or for some values: their values are looked up, and few exceptions ignored.
+
+Husbands are men, a town lies in one region, children have no income. A value of the first column that leaves fewer than
+ten rows beside the usual value of the second one is written with it alone: one exception more changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._util.checks import Codes, Vector
+from sanitize.release.classes._numbers import threshold_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+# Between these a value passes from leaving its column free to determining it: rows beside the usual value that chance
+# would give, the share of them that there are, and the share of all rows that chance would put elsewhere.
+_EXPECTED, _LEFT, _GAIN = (3.0, 9.0), (0.3, 0.1), (0.01, 0.03)
+# Rows on which most pairs of columns show that neither determines the other, what else two columns share in nats, and
+# how many determiners are tried.
+_FIRST_LOOK, _SHARED, _MOST_TRIED = 1000, 0.005, 12
+# In place of an outcome: drawn as if there were no rule, and the same but not missing.
+FREE, PRESENT = -1, -2
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A column that determines another one.
+
+    Attributes
+    ----------
+    determiner : int
+        Place of the column among all.
+    of_missing : bool
+        Whether it says only where values are missing.
+    strengths : ndarray of float
+        Of each value of the determiner, from 0 to 1.
+    gain : float
+        Share of all rows that chance would put elsewhere.
+    """
+
+    determiner: int
+    of_missing: bool
+    strengths: Vector
+    gain: float
+
+    @classmethod
+    def of(cls, determiner: int, codes: Codes, target: Codes, n_values: int, *, of_missing: bool) -> Rule:
+        """Measure how far values of one column determine another one."""
+        value, _, rows = _pairs(codes, target)
+        largest, count = np.zeros(n_values), np.bincount(codes, minlength=n_values)
+        np.maximum.at(largest, value, rows)
+        margin = np.bincount(target) / max(len(target), 1)
+        is_usual = rows == largest[value]
+        usual = np.zeros(n_values, np.intp)
+        usual[value[is_usual]] = _pairs(codes, target)[1][is_usual]
+        expected = count * (1 - margin[usual])
+        left = count - largest
+        strengths = _ramp(expected, _EXPECTED) * _ramp(left / np.maximum(expected, 1e-9), _LEFT)
+        gain = float((strengths * np.maximum(expected - left, 0)).sum()) / max(len(codes), 1)
+        return cls(determiner, of_missing, strengths * float(_ramp(np.array(gain), _GAIN)), gain)
+
+
+def find_rules(
+    codes: Sequence[Codes], sizes: Sequence[int], shared: Vector, free: Collection[int] = ()
+) -> dict[int, Rule]:
+    """For each column that another one determines the strongest rule; no column determines itself by others.
+
+    Parameters
+    ----------
+    codes : sequence of ndarray of int, shape (n,)
+        Number of each row's value in each column, ``sizes[j] - 1`` for missing.
+    sizes : sequence of int
+        Values of each column, missing included.
+    shared : ndarray of float, shape (n_columns, n_columns)
+        Information that columns have of one another, in nats.
+    free : collection of int
+        Columns that determine where others are missing, and no value of them, as the others determine none of theirs.
+    """
+    found = []
+    for one, another in _candidates(codes, shared):
+        missing = codes[another] == sizes[another] - 1
+        for target, of_missing in ((codes[another], False), (missing.astype(np.intp), True)):
+            if (missing.any() and not missing.all()) if of_missing else not {one, another} & {*free}:
+                rule = Rule.of(one, codes[one], target, sizes[one], of_missing=of_missing)
+                found.append((-rule.gain, of_missing, one, another, rule))
+    rules: dict[int, Rule] = {}
+    for _, _, one, another, rule in sorted(found, key=lambda entry: entry[:4]):
+        if rule.strengths.any() and another not in rules and not _leads(rules, another, one):
+            rules[another] = rule
+    return rules
+
+
+def _leads(rules: dict[int, Rule], start: int, end: int) -> bool:
+    """Whether a column determines another one, directly or by others."""
+    while end != start and end in rules:
+        end = rules[end].determiner
+    return end == start
+
+
+def _candidates(codes: Sequence[Codes], shared: Vector) -> list[tuple[int, int]]:
+    """Pairs of columns of which the first may determine the second."""
+    n = len(codes[0])
+    some = np.unique(np.linspace(0, n - 1, min(n, _FIRST_LOOK)).astype(np.intp)) if n else np.empty(0, np.intp)
+    few = np.stack([code[some] for code in codes], axis=1)
+    most = np.sort(shared, axis=0)[-_MOST_TRIED:][0]
+    may = (shared > _SHARED) & (shared >= most)
+    for place in range(len(codes)):
+        last = np.zeros((int(few[:, place].max(initial=0)) + 1, len(codes)), few.dtype)
+        last[few[:, place]] = few
+        if len(np.unique(few[:, place])) < len(some) / 2:
+            may[place] |= (last[few[:, place]] == few).mean(axis=0) > 0.9
+    np.fill_diagonal(may, val=False)
+    return [(int(one), int(another)) for one, another in np.argwhere(may)]
+
+
+def order_of(n_columns: int, rules: dict[int, Rule]) -> list[int]:
+    """Columns in their order, each after the one that determines it."""
+    order: list[int] = []
+
+    def place(column: int) -> None:
+        if column in order:
+            return
+        if column in rules:
+            place(rules[column].determiner)
+        order.append(column)
+
+    for column in range(n_columns):
+        place(column)
+    return order
+
+
+def look_up_table(
+    given: Codes, target: Codes, strengths: Vector
+) -> tuple[NDArray[np.int64], NDArray[np.int32], Vector]:
+    """Outcomes of a determined column for each outcome of its determiner.
+
+    Parameters
+    ----------
+    given, target : ndarray of int, shape (n,)
+        Outcomes of each row.
+    strengths : ndarray of float
+        Of each outcome of the determiner.
+
+    Returns
+    -------
+    first : ndarray of int
+        Where the outcomes of each outcome of the determiner begin.
+    outcomes : ndarray of int
+        `FREE` for drawing as if there were no rule.
+    shares : ndarray of float
+    """
+    n_given = len(strengths)
+    chosen = strengths[given] > 0
+    value, outcome, rows = _pairs(given[chosen], target[chosen])
+    largest = np.zeros(n_given)
+    np.maximum.at(largest, value, rows)
+    left = np.bincount(value, rows, n_given) - largest
+    kept = rows * np.where(rows == largest[value], 1.0, (threshold_counts(left) / np.maximum(left, 1))[value])
+    share = strengths[value] * kept / np.maximum(np.bincount(value, kept, n_given), 1e-9)[value]
+    value, outcome = np.append(value, np.arange(n_given)), np.append(outcome, np.full(n_given, FREE))
+    share = np.append(share, 1 - strengths)
+    used = share > 0
+    order = np.argsort(value[used], kind="stable")
+    first = np.searchsorted(value[used][order], np.arange(n_given + 1))
+    return first.astype(np.int64), outcome[used][order].astype(np.int32), share[used][order]
+
+
+def _pairs(one: Codes, another: Codes) -> tuple[Codes, Codes, NDArray[np.int64]]:
+    """Pairs of values that occur, and the rows of each."""
+    width = np.int64(another.max(initial=0)) + 1
+    key = one.astype(np.int64) * width + another
+    most = int(key.max(initial=0)) + 1
+    if most <= 8 * len(key) + 1000:
+        counts = np.bincount(key, minlength=most)
+        pairs = np.flatnonzero(counts)
+        rows = counts[pairs]
+    else:
+        pairs, rows = np.unique(key, return_counts=True)
+    return pairs // width, pairs % width, rows
+
+
+def _ramp(values: Vector, ends: tuple[float, float]) -> Vector:
+    """0 before the first end, 1 beyond the second, and a smooth step between them."""
+    share = np.clip((values - ends[0]) / (ends[1] - ends[0]), 0, 1)
+    return np.asarray(share * share * (3 - 2 * share))

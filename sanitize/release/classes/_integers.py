@@ -1,0 +1,95 @@
+"""Distributions as whole numbers: logarithms in fixed point, their powers of two, and draws from them."""
+
+from __future__ import annotations
+
+from math import isqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sanitize._util.checks import Codes, Vector
+
+# Steps of a logarithm to base two.
+STEPS = 1 << 10
+# What memberships of a row sum to.
+UNIT = 1 << 16
+# Bits of the largest weight of a distribution that is drawn from.
+_BITS = 24
+# Logarithms that are as good as none.
+LEAST_LOG = -64 * STEPS
+_HALF = np.uint64(32)
+
+
+def _powers() -> NDArray[np.int64]:
+    """2**(_BITS - i / STEPS) for each i, rounded down, by exact square roots."""
+    scale = 256
+    root = 1 << scale
+    root *= 2
+    for _ in range(STEPS.bit_length() - 1):
+        root = isqrt(root << scale)
+    power, powers = 1 << (scale + _BITS), []
+    for _ in range(STEPS):
+        powers.append(power >> scale)
+        power = (power << scale) // root
+    return np.array(powers, np.int64)
+
+
+_POWERS = _powers()
+
+
+def fixed_point(logs: NDArray[Any]) -> NDArray[np.int32]:
+    """Natural logarithms as whole steps of logarithms to base two."""
+    return np.clip(np.rint(logs * (STEPS / np.log(2))), LEAST_LOG, -LEAST_LOG).astype(np.int32)
+
+
+def powers_of_two(logs: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Weights of the logarithms in each row, the largest of which is 2**24."""
+    below = logs.max(axis=1, keepdims=True) - logs
+    return np.asarray(_POWERS[below & (STEPS - 1)] >> np.minimum(below >> (STEPS.bit_length() - 1), 63))
+
+
+def apportion(weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Running totals of the weights of each row, scaled to end at `UNIT`."""
+    totals = np.cumsum(weights, axis=1)
+    return totals * UNIT // totals[:, -1:]
+
+
+def draw_below(totals: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """For each row a number from 0 to below its total, from words of 32 bits; totals have at most 31 bits."""
+    return ((words * totals.astype(np.uint64)) >> _HALF).astype(np.int64)
+
+
+def draw_states(weights: NDArray[np.int64], words: NDArray[np.uint64]) -> Codes:
+    """For each row a state by the weights of the row, from words of 32 bits."""
+    totals = np.cumsum(weights, axis=1)
+    drawn = draw_below(totals[:, -1], words)
+    return np.asarray((totals <= drawn[:, None]).sum(axis=1), np.intp)
+
+
+def draw_listed(
+    cumulative: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64], words: NDArray[np.uint64]
+) -> Codes:
+    """For each row a place from ``first`` to before ``last``, by weights given as their running total.
+
+    Parameters
+    ----------
+    cumulative : ndarray of int, shape (n_places + 1,)
+        Weights before each place; all distributions stand one after another, each of at most 31 bits.
+    first, last : ndarray of int, shape (n,)
+        Places of the distribution of each row.
+    words : ndarray of uint64, shape (n,)
+        Words of 32 bits.
+    """
+    start = cumulative[first]
+    drawn = start + draw_below(cumulative[last] - start, words)
+    return np.searchsorted(cumulative, drawn, side="right") - 1
+
+
+def whole_weights(shares: Vector, first: Codes, most: int = 1 << _BITS) -> NDArray[np.int64]:
+    """Weights of listed outcomes, distribution by distribution, in whole numbers that sum to about ``most``."""
+    totals = np.add.reduceat(shares, first[:-1])
+    sizes = np.diff(first)
+    whole = np.rint(shares / np.repeat(np.where(totals > 0, totals, 1), sizes) * most).astype(np.int64)
+    empty = np.add.reduceat(whole, first[:-1]) == 0
+    return np.where(np.repeat(empty, sizes), 1, whole)

@@ -1,0 +1,144 @@
+"""Latent classes by expectation and maximization: every parameter is an average over all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from sanitize._util.checks import Codes, Vector
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+# Rows of the margin that each class has in each column, and rows that each class has, before any row is seen.
+_PRIOR, _CLASS_PRIOR = 2.0, 0.5
+# Rounds until the likelihood settles, in nats per row.
+_ROUNDS, _SETTLED = 60, 5e-4
+# Starts that are tried, and the rounds after which the best of them goes on.
+_STARTS, _TRIAL = 2, 8
+# Columns of many groups would decide alone what classes are: logarithms of chances are divided by this power of the
+# entropy of their column in nats, which is at least so much.
+_EVEN, _LEAST_ENTROPY = 0.35, 0.05
+# Logarithms are rounded to this, so that the last digits of sums decide nothing.
+_GRID = 2.0**20
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Classes of rows, and the distribution of each column in each class.
+
+    Attributes
+    ----------
+    log_sizes : ndarray of float, shape (n_classes,)
+    log_chances : ndarray of float, shape (sum of n_groups, n_classes)
+        Of the groups of all columns, one column after another; those of columns of high entropy count less.
+    settled : bool
+        Whether the likelihood had stopped to rise.
+    """
+
+    log_sizes: Vector
+    log_chances: Vector
+    log_likelihood: float
+    settled: bool
+
+    @classmethod
+    def fit(
+        cls, codes: NDArray[np.int32], sizes: Sequence[int], n_classes: int, weights: Vector, noise: Vector
+    ) -> Mixture:
+        """Fit classes to rows.
+
+        Parameters
+        ----------
+        codes : ndarray of int, shape (n, n_columns)
+            Group of each row in each column.
+        sizes : sequence of int
+            Number of groups of each column.
+        n_classes : int
+        weights : ndarray of float, shape (n,)
+        noise : ndarray of float, shape (n_starts, n, n_classes)
+            Numbers in (0, 1) that starts are made of.
+        """
+        rows = indicators(codes, sizes)
+        transposed = rows.T.tocsr()
+        margin = (transposed @ weights + 1e-3) / (weights.sum() + 1e-3)
+        first = np.cumsum([0, *sizes])
+        starts = [cls._maximize(transposed, _start(one), weights, margin, first) for one in noise]
+        tried = [one._improve(rows, transposed, weights, margin, first, _TRIAL) for one in starts]
+        best = max(tried, key=lambda one: one.log_likelihood)
+        return best._improve(rows, transposed, weights, margin, first, _ROUNDS)
+
+    def _improve(
+        self, rows: csr_array, transposed: csr_array, weights: Vector, margin: Vector, first: Codes, rounds: int
+    ) -> Mixture:
+        model = self
+        for _ in range(rounds):
+            memberships, likelihood = model.memberships(rows)
+            total = float(likelihood @ weights)
+            settled = total - model.log_likelihood < _SETTLED * float(weights.sum())
+            model = self._maximize(transposed, memberships * weights[:, None], weights, margin, first, total)
+            if settled:
+                return Mixture(model.log_sizes, model.log_chances, total, settled=True)
+        return model
+
+    @classmethod
+    def _maximize(
+        cls,
+        transposed: csr_array,
+        memberships: Vector,
+        weights: Vector,
+        margin: Vector,
+        first: Codes,
+        log_likelihood: float = -np.inf,
+    ) -> Mixture:
+        sizes = memberships.sum(axis=0)
+        counts = transposed @ memberships + _PRIOR * margin[:, None]
+        totals = np.add.reduceat(counts, first[:-1], axis=0)
+        chances = counts / np.repeat(totals, np.diff(first), axis=0)
+        log_sizes = np.log((sizes + _CLASS_PRIOR) / (sizes.sum() + _CLASS_PRIOR * len(sizes)))
+        logs = np.log(chances) * _powers(margin, first)[:, None]
+        return cls(_rounded(log_sizes), _rounded(logs), log_likelihood, settled=False)
+
+    def sharpened(self, power: int) -> Mixture:
+        """The mixture whose memberships are a power of these, scaled to sum to one."""
+        return Mixture(power * self.log_sizes, power * self.log_chances, self.log_likelihood, self.settled)
+
+    def memberships(self, rows: csr_array) -> tuple[Vector, Vector]:
+        """P(class | row), and the log-likelihood of each row."""
+        logs = rows @ self.log_chances
+        logs += self.log_sizes
+        largest = logs.max(axis=1, keepdims=True)
+        logs -= largest
+        np.exp(logs, out=logs)
+        totals = logs.sum(axis=1, keepdims=True)
+        logs /= totals
+        return logs, (np.log(totals) + largest)[:, 0]
+
+
+def indicators(codes: NDArray[np.int32], sizes: Sequence[int]) -> csr_array:
+    """One column for each group of each column, 1 where the row is in it."""
+    n, width = codes.shape
+    places = (codes + np.cumsum([0, *sizes[:-1]]).astype(np.int32)).astype(np.int32)
+    return csr_array((np.ones(n * width), places.ravel(), np.arange(n + 1) * width), shape=(n, int(sum(sizes))))
+
+
+def _powers(margin: Vector, first: Codes) -> Vector:
+    """Weight of each column in what a class is, for each of its groups."""
+    entropies = np.maximum(-np.add.reduceat(margin * np.log(margin), first[:-1]), _LEAST_ENTROPY)
+    powers = entropies**-_EVEN
+    powers *= entropies.sum() / (powers * entropies).sum()
+    return np.repeat(powers, np.diff(first))
+
+
+def _start(noise: Vector) -> Vector:
+    """Memberships near few classes each, from numbers in (0, 1)."""
+    sharp = noise ** (1 / 0.3) + 1e-12
+    return np.asarray(sharp / sharp.sum(axis=1, keepdims=True))
+
+
+def _rounded(logs: Vector) -> Vector:
+    return np.asarray(np.rint(logs * _GRID) / _GRID)

@@ -1,0 +1,420 @@
+"""Latent classes of rows of public columns, and generated rows of each class."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import pairwise
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from sanitize._util.checks import Codes, Vector
+from sanitize._util.declared import Count, Declared, require
+from sanitize._util.system import in_turn
+from sanitize.release.classes._column import ClassColumn
+from sanitize.release.classes._dependence import FREE, PRESENT
+from sanitize.release.classes._fit import FittedColumns, information
+from sanitize.release.classes._integers import (
+    LEAST_LOG,
+    UNIT,
+    apportion,
+    draw_listed,
+    draw_states,
+    fixed_point,
+    powers_of_two,
+    whole_weights,
+)
+from sanitize.release.classes._mixture import Mixture, indicators
+from sanitize.release.classes._numbers import threshold_counts
+from sanitize.release.classes._regression import Design, Variable, penalty_of, with_constant
+from sanitize.tables.columns import as_arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from sanitize._util.sampling.noise import RandomWords
+
+# Lanes of the random source: of starts, of classes, and of what each column is written as.
+_LANE = 1 << 21
+_START_LANE, _CLASS_LANE, _COLUMN_LANE = _LANE, _LANE + 1, _LANE + 16
+_LANES = 4  # of each column
+# P(class | row) is drawn from with this power: a class then says more of its row.
+_SHARPNESS = 2
+# Rows that are worked on together.
+_BLOCK = 1 << 14
+# Rows that columns and classes are learned from, drawn by position.
+_COLUMN_ROWS, _CLASS_ROWS = 200_000, 16_000
+_LOW, _HALF = np.uint64((1 << 32) - 1), np.uint64(32)
+
+
+class LookUp(Declared, frozen=True, eq=False, dict=True):
+    """Outcomes that values of an earlier column leave.
+
+    Attributes
+    ----------
+    determiner : int
+        The earlier column, in the order in which they are drawn.
+    first : ndarray of int
+        Where the outcomes of each of its outcomes begin.
+    outcomes : ndarray of int
+        -1 for drawing as if there were no rule, -2 for the same but not missing.
+    weights : ndarray of int
+    """
+
+    determiner: Count
+    first: NDArray[np.int64]
+    outcomes: NDArray[np.int32]
+    weights: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        require(self.first.ndim == self.outcomes.ndim == 1 and len(self.first) > 1 and self.first[0] == 0)
+        require((np.diff(self.first) > 0).all() and self.first[-1] == len(self.outcomes))
+        require(self.weights.shape == self.outcomes.shape and (self.weights >= 0).all())
+        totals = np.add.reduceat(self.weights, self.first[:-1])
+        require(((totals > 0) & (totals < 1 << 31)).all() and (self.outcomes >= PRESENT).all())
+
+    @cached_property
+    def _cumulative(self) -> NDArray[np.int64]:
+        return np.append(0, np.cumsum(self.weights))
+
+    def draw(self, given: NDArray[np.integer[Any]], words: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """Outcome of rows given that of the earlier column, from words of 32 bits."""
+        return self.outcomes[draw_listed(self._cumulative, self.first[given], self.first[given + 1], words)]
+
+
+class Writer(Declared, frozen=True, eq=False):
+    """How the group of one column is drawn, given the class and the groups of earlier columns.
+
+    Attributes
+    ----------
+    column : ClassColumn
+    chances : ndarray of int, shape (n_groups, n_classes)
+        Logarithms by which a class is found: of P(group | class), times a weight of the column.
+    base : ndarray of int, shape (n_classes, n_groups)
+        Logarithms by which a group is drawn in each class.
+    given : tuple of int
+        Earlier columns, in the order in which they are drawn.
+    slopes : tuple of ndarray of int
+        What each group of each of them adds to the logarithms, shape (its groups, n_groups).
+    rule : LookUp, optional
+        What an earlier column leaves of this one.
+    """
+
+    column: ClassColumn
+    chances: NDArray[np.int32]
+    base: NDArray[np.int32]
+    given: tuple[Count, ...] = ()
+    slopes: tuple[NDArray[np.int32], ...] = ()
+    rule: LookUp | None = None
+
+    def __post_init__(self) -> None:
+        require(self.chances.ndim == 2 and len(self.chances) == self.column.n_groups)
+        require(self.base.shape == self.chances.shape[::-1] and self.chances.shape[1] > 0)
+        require(self.column.n_groups < 1 << 7)  # so that weights sum to less than 31 bits
+        require(len(self.given) == len(self.slopes))
+        require(all(slope.ndim == 2 and slope.shape[1] == self.column.n_groups for slope in self.slopes))
+        for logs in (self.chances, self.base, *self.slopes):
+            require((logs >= LEAST_LOG).all() and (logs <= -LEAST_LOG).all())
+
+
+class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag="classes"):
+    """Classes of rows [Lazarsfeld], each a distribution of rows; all that is drawn from is whole numbers.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Public columns in their order.
+    writers : tuple of Writer
+        One for each column, in the order in which they are drawn.
+    log_sizes : ndarray of int, shape (n_classes,)
+        Twice the logarithms of P(class).
+    n_parameters, n_rows : int
+        Effective number of parameters, and the rows that they were learned from.
+    settled : bool
+        Whether the likelihood had stopped to rise.
+    """
+
+    names: tuple[str, ...]
+    writers: tuple[Writer, ...]
+    log_sizes: NDArray[np.int32]
+    n_parameters: Count
+    n_rows: Count
+    settled: bool
+
+    def __post_init__(self) -> None:
+        require(sorted(writer.column.name for writer in self.writers) == sorted(set(self.names)))
+        require(len(self.names) == len(self.writers) > 0 and self.log_sizes.ndim == 1)
+        require({writer.chances.shape[1] for writer in self.writers} == {len(self.log_sizes)})
+        sizes = [writer.column.n_groups for writer in self.writers]
+        for number, writer in enumerate(self.writers):
+            require(all(given < number for given in writer.given))
+            require([len(slope) for slope in writer.slopes] == [sizes[given] for given in writer.given])
+            if writer.rule is not None:
+                require(writer.rule.determiner < number)
+                require(len(writer.rule.first) == len(self.writers[writer.rule.determiner].column.places) + 1)
+                require((writer.rule.outcomes < len(writer.column.places)).all())
+        require((self.log_sizes >= LEAST_LOG).all() and (self.log_sizes <= 0).all())
+
+    @classmethod
+    def fit(
+        cls,
+        table: Mapping[str, Any],
+        words: RandomWords,
+        *,
+        n_classes: int | None = None,
+        weights: NDArray[Any] | None = None,
+        edges: Mapping[str, Sequence[Any]] | None = None,
+        rows: NDArray[np.bool_] | None = None,
+        above: Mapping[str, Mapping[str, tuple[str, ...]]] | None = None,
+        rows_are_people: bool = False,
+        summaries: Collection[str] = (),
+    ) -> Self:
+        """Learn classes of the public columns of a table.
+
+        Parameters
+        ----------
+        table : mapping of name to column
+        words : RandomWords
+            For where the search for classes starts.
+        n_classes : int, optional
+            By default a number that grows with the rows.
+        weights : ndarray, shape (n,), optional
+            People that each row stands for.
+        edges : mapping of name to numbers, optional
+            Of the groups of ordered columns, in place of learned ones.
+        rows : ndarray of bool, shape (n,), optional
+            Rows to learn from; all by default.
+        above : mapping of name to ancestors by value, optional
+            Declared for text, where rare values are written as an ancestor.
+        rows_are_people : bool
+            Whether no two rows are of one person; by default rows that look like one's count once.
+        summaries : collection of str, optional
+            Columns that sum up rows of other tables: that a share of 1/7 is one of seven rows is no dependency.
+        """
+        arrows = {name: as_arrow(column, name) for name, column in table.items()}
+        n = len(next(iter(arrows.values())))
+        taken = np.arange(n) if rows is None else np.flatnonzero(rows)
+        n_rows = len(taken)
+        chosen = _sample(taken, _COLUMN_ROWS)
+        if len(chosen) < n:
+            arrows = {name: column.take(pa.array(chosen)) for name, column in arrows.items()}
+        mass = np.ones(len(chosen)) if weights is None else np.asarray(weights, float)[chosen]
+        mass = mass / mass.mean() if mass.sum() > 0 else mass
+        most, given = _n_groups(len(chosen)), (edges or {}, above or {}, summaries)
+        fitted = FittedColumns.of(arrows, mass, most, *given, rows_are_people=rows_are_people)
+        few = _sample(np.arange(len(chosen)), _CLASS_ROWS)
+        codes, mass, k = fitted.codes[few], mass[few], n_classes or _n_classes(n_rows)
+        sizes = [column.n_groups for column in fitted.columns]
+        noise = np.stack([_uniform(words, start, len(few) * k).reshape(-1, k) for start in range(2)])
+        mixture = Mixture.fit(codes, sizes, k, mass, noise)
+        mixture = mixture.sharpened(_SHARPNESS)
+        classes = _draw_classes(mixture.memberships(indicators(codes, sizes))[0], words)
+        writers, n_parameters = _writers(fitted, codes, mass, mixture, classes)
+        return cls(tuple(arrows), writers, fixed_point(mixture.log_sizes), n_parameters, n_rows, mixture.settled)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.log_sizes)
+
+    @property
+    def columns(self) -> list[ClassColumn]:
+        """Columns in the order of the table."""
+        found = {writer.column.name: writer.column for writer in self.writers}
+        return [found[name] for name in self.names]
+
+    @property
+    def values(self) -> dict[str, pa.Array]:
+        """Values that each column is written as; of numbers and dates any between edges are written too."""
+        return {column.name: column.values for column in self.columns}
+
+    @property
+    def membership(self) -> float:
+        """AUC, about, of somebody who knows all rows but one and asks whether a person's is among them.
+
+        As many rows are generated as there are; of a person whose row is not learned from they show nothing.
+        """
+        n_learned = max(min(self.n_rows, _CLASS_ROWS), 1)
+        learned = NormalDist().cdf((self.n_parameters * self.n_rows / 2) ** 0.5 / n_learned)
+        return 0.5 + (learned - 0.5) * n_learned / max(self.n_rows, 1)
+
+    def memberships(self, table: Mapping[str, Any], workers: int = 1) -> NDArray[np.int64]:
+        """Return the chances of classes given each row, in whole numbers that sum to `UNIT`, shape (n, n_classes).
+
+        They are those of the mixture to the power of two, scaled to sum to one: a class says more of its row.
+        """
+        parts = [np.diff(totals, axis=1, prepend=0) for _, totals in self._totals(table, workers)]
+        return np.concatenate([np.empty((0, self.n_classes), np.int64), *parts])
+
+    def assign(
+        self, table: Mapping[str, Any], words: RandomWords, start: int = 0, workers: int = 1
+    ) -> NDArray[np.int32]:
+        """Draw a class of each row from exactly its `memberships`; row i draws by its number alone."""
+        parts = [np.empty(0, np.int32)]
+        for at, totals in self._totals(table, workers):
+            word = words.words_at(_CLASS_LANE, start + at + np.arange(len(totals))) & np.uint64(UNIT - 1)
+            parts.append((totals <= word.astype(np.int64)[:, None]).sum(axis=1).astype(np.int32))
+        return np.concatenate(parts)
+
+    def _totals(self, table: Mapping[str, Any], workers: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Running totals of the memberships of blocks of rows, and where each block begins."""
+        codes = [writer.column.encode(table[writer.column.name]) for writer in self.writers]
+
+        def totals(part: slice) -> tuple[int, NDArray[np.int64]]:
+            logs = np.repeat(self.log_sizes[None], len(codes[0][part]), axis=0)
+            for writer, own in zip(self.writers, codes, strict=True):
+                logs += writer.chances[own[part]]
+            return part.start, apportion(powers_of_two(logs))
+
+        return in_turn(totals, _blocks(len(codes[0])), workers)
+
+    def decode(
+        self, classes: NDArray[np.integer[Any]], words: RandomWords, start: int = 0, workers: int = 1
+    ) -> dict[str, pa.Array]:
+        """Generated rows of some classes; row i of a table draws the same in any batch."""
+        outcomes = np.empty((len(self.writers), len(classes)), np.int32)
+
+        def draw(part: slice) -> None:
+            positions = np.arange(part.start, min(part.stop, len(classes)))
+            groups: list[Codes] = []
+            for number, writer in enumerate(self.writers):
+                lane = _COLUMN_LANE + _LANES * number
+                word = words.words_at(lane, start + positions)
+                logs = writer.base[classes[part]]
+                for given, slope in zip(writer.given, writer.slopes, strict=True):
+                    logs += slope[groups[given]]
+                ruled = np.full(len(positions), FREE, np.int32)
+                if writer.rule is not None:
+                    more = words.words_at(lane + 2, start + positions)
+                    ruled = writer.rule.draw(outcomes[writer.rule.determiner, part], more >> _HALF)
+                    logs[ruled == PRESENT, -1] = 4 * LEAST_LOG
+                own = draw_states(powers_of_two(logs), word >> _HALF)
+                drawn = writer.column.draw_outcomes(own, word & _LOW)
+                outcomes[number, part] = np.where(ruled < 0, drawn, ruled)
+                groups.append(writer.column.group_of_outcome[outcomes[number, part]])
+
+        for _ in in_turn(draw, _blocks(len(classes)), workers):
+            pass
+        every = start + np.arange(len(classes))
+
+        def write(entry: tuple[int, Writer]) -> pa.Array:
+            number, writer = entry
+            is_listed = not writer.column.is_ordered
+            word = np.empty(0, np.uint64) if is_listed else words.words_at(_COLUMN_LANE + _LANES * number + 1, every)
+            return writer.column.write(outcomes[number], word)
+
+        arrays = in_turn(write, enumerate(self.writers), workers)
+        made = {writer.column.name: array for writer, array in zip(self.writers, arrays, strict=True)}
+        return {name: made[name] for name in self.names}
+
+
+@threadpool_limits.wrap(limits=1)  # type: ignore[untyped-decorator]  # sums of other threads end in other digits
+def _writers(
+    fitted: FittedColumns, codes: NDArray[np.int32], weights: Vector, mixture: Mixture, classes: NDArray[np.int32]
+) -> tuple[tuple[Writer, ...], int]:
+    """How each column is drawn, and the effective number of parameters of all."""
+    columns, order = fitted.columns, fitted.order
+    given = [fitted.nearest(place, order[:number]) for number, place in enumerate(order)]
+    designs = _designs(fitted, codes, weights, classes, len(mixture.log_sizes), given)
+    penalty = penalty_of(designs, _n_degrees(len(codes)))
+    sizes = [column.n_groups for column in columns]
+    chances = np.split(fixed_point(mixture.log_chances), np.cumsum(sizes)[:-1])
+    writers = []
+    for place, near, design in zip(order, given, designs, strict=True):
+        logs = fixed_point(design.fit(penalty))
+        parts = [1, len(mixture.log_sizes), *(sizes[one] for one in near)]
+        constant, base, *slopes = np.split(logs, np.cumsum(parts)[:-1])
+        base = np.clip(base + constant, LEAST_LOG, -LEAST_LOG)
+        _fade_missing(base, slopes, int((fitted.codes[:, place] == sizes[place] - 1).sum()))
+        earlier, rule = tuple(order.index(one) for one in near), _look_up(fitted, place)
+        writers.append(Writer(columns[place], chances[place], base, earlier, tuple(slopes), rule))
+    within = sum(len(column.places) - column.n_groups for column in columns)  # of outcomes in each group
+    return tuple(writers), within + round(sum(design.degrees(penalty) for design in designs))
+
+
+def _fade_missing(base: NDArray[np.int32], slopes: Sequence[NDArray[np.int32]], n_missing: int) -> None:
+    """Write missing values as rarely as any value that so few rows have, and never where no more than ten lack one."""
+    share = float(threshold_counts(np.array([n_missing]))[0]) / max(n_missing, 1)
+    if share == 0:
+        base[:, -1] = LEAST_LOG
+        for slope in slopes:
+            slope[:, -1] = 0
+    elif share < 1:
+        base[:, -1] = np.maximum(base[:, -1] + fixed_point(np.log(share)), LEAST_LOG)
+
+
+def _designs(
+    fitted: FittedColumns,
+    codes: NDArray[np.int32],
+    weights: Vector,
+    classes: NDArray[np.int32],
+    n_classes: int,
+    given: Sequence[Sequence[int]],
+) -> list[Design]:
+    """Regression of each column, in the order in which they are drawn, on its class and some earlier columns."""
+    of_class = Variable(classes, n_classes, np.zeros(n_classes))
+    variables = [
+        Variable.of(code, column.n_groups, weights, is_ordered=column.is_ordered)
+        for code, column in zip(codes.T, fitted.columns, strict=True)
+    ]
+    rows = with_constant([of_class, *variables])
+    pairs = (rows.T @ rows.multiply(weights[:, None]).tocsr()).toarray()
+    ends = np.cumsum([1 + n_classes, *(one.n_groups for one in variables)])
+    spans = [np.arange(start, end) for start, end in pairwise(ends)]
+    designs = []
+    for place, near in zip(fitted.order, given, strict=True):
+        at = np.concatenate([np.arange(1 + n_classes), *(spans[one] for one in near)])
+        of_all = information(pairs[1 : 1 + n_classes, spans[place]] / max(weights.sum(), 1e-9), len(codes))
+        shared = [of_all, *(float(fitted.shared[place, one]) for one in near)]
+        inputs = [of_class, *(variables[one] for one in near)]
+        designs.append(Design.of(inputs, shared, variables[place], weights, pairs[np.ix_(at, at)]))
+    return designs
+
+
+def _look_up(fitted: FittedColumns, place: int) -> LookUp | None:
+    """What the determiner of a column leaves of it, if there is one."""
+    if place not in fitted.rules:
+        return None
+    determiner, first, outcomes, shares = fitted.look_up(place)
+    return LookUp(fitted.order.index(determiner), first, outcomes, whole_weights(shares, first))
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(at, at + _BLOCK) for at in range(0, n, _BLOCK)]
+
+
+def _sample(rows: Codes, most: int) -> Codes:
+    """Rows spread evenly over their positions, at most so many."""
+    if len(rows) <= most:
+        return rows
+    return np.asarray(rows[(np.arange(most) * len(rows)) // most])
+
+
+def _draw_classes(memberships: Vector, words: RandomWords) -> NDArray[np.int32]:
+    drawn = _uniform(words, 3, len(memberships))
+    totals = np.cumsum(memberships, axis=1)
+    return (totals[:, :-1] <= drawn[:, None]).sum(axis=1).astype(np.int32)
+
+
+def _uniform(words: RandomWords, lane: int, n: int) -> Vector:
+    drawn = words.words_at(_START_LANE + (lane << 32), np.arange(n))
+    return np.asarray((drawn >> np.uint64(11)).astype(float) * 2.0**-53)
+
+
+def _n_groups(n_rows: int) -> int:
+    """Groups of a column, at most about, by the rows there are."""
+    return max(4, round(1.2 * n_rows**0.25))
+
+
+def _n_classes(n_rows: int) -> int:
+    """Classes by the rows there are."""
+    return max(2, min(64, round(0.7 * n_rows**0.5)))
+
+
+def _n_degrees(n_rows: int) -> float:
+    """Effective parameters of the regressions by the rows there are: 0.3 for each of 2,000."""
+    return float(0.25 * n_rows * (n_rows / 1000) ** 0.25)

@@ -1,0 +1,147 @@
+"""Ordered values as numbers and back, what they are multiples of, and round edges between them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sanitize._util.checks import Mask, Vector
+from sanitize.tables.columns import ArrowColumn, in_type, tellable, value_type
+
+# Rows that share what may be written.
+LEAST_ROWS = 10
+# The square root of what counts grows by 1 / sqrt(_FADE) a row, and by about half of that a count of people varies.
+_FADE = 8.0
+# Beyond this a difference of two numbers is no double.
+_LARGEST = 2.0**1022
+_SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+# Steps of a calendar in seconds.
+_SPANS = (86_400, 3_600, 60, 1)
+_DECIMALS = tuple(Fraction(10) ** digits for digits in range(18, -10, -1))
+# A real number is drawn as any number between two edges.
+REAL = Fraction(0)
+
+
+def threshold_counts(counts: NDArray[Any]) -> Vector:
+    """Rows that count of some: none of ten, all of 26, and between so many that no row more shows by itself."""
+    return np.minimum(counts, np.maximum(counts - LEAST_ROWS, 0.0) ** 2 / _FADE)
+
+
+def storage_type(column: ArrowColumn) -> pa.DataType:
+    """Type of the values of a column: without a dictionary, extensions as they are stored."""
+    dtype = column.type.storage_type if isinstance(column.type, pa.BaseExtensionType) else column.type
+    dtype = value_type(dtype)
+    is_numeric = pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
+    return dtype if is_numeric else value_type(tellable(column).type)
+
+
+def to_numbers(values: pa.Array) -> NDArray[Any]:
+    """Numbers in the order of values of which none is missing; of dates and times the count of their own unit."""
+    types, dtype = pa.types, values.type
+    if types.is_temporal(dtype):
+        is_short = types.is_date32(dtype) or types.is_time32(dtype)
+        return values.cast(pa.int32() if is_short else pa.int64()).to_numpy(zero_copy_only=False).astype(np.int64)
+    if types.is_decimal(dtype) or types.is_float16(dtype):
+        values = values.cast(pa.float64())
+    numbers = values.to_numpy(zero_copy_only=False)
+    return numbers if numbers.dtype == np.uint64 else numbers.astype(float if numbers.dtype.kind == "f" else np.int64)
+
+
+def from_numbers(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
+    """Values of a type from numbers of `to_numbers`."""
+    types = pa.types
+    if types.is_float16(dtype):
+        return pa.array(numbers.astype(np.float16))
+    if types.is_temporal(dtype):
+        is_short = types.is_date32(dtype) or types.is_time32(dtype)
+        return pa.array(numbers.astype(np.int32 if is_short else np.int64)).cast(dtype)
+    if types.is_decimal(dtype):
+        wide = pa.decimal128(38, dtype.scale) if dtype.bit_width <= 128 else dtype
+        return in_type(pa.array(numbers).cast(wide, safe=False), dtype)
+    return pa.array(numbers).cast(dtype, safe=False)
+
+
+def candidate_units(dtype: pa.DataType) -> tuple[Fraction, ...]:
+    """Steps that values of a type may be multiples of, the largest first."""
+    types = pa.types
+    if types.is_date32(dtype):
+        return (Fraction(1),)
+    if types.is_temporal(dtype):
+        per_second = 10**3 if types.is_date64(dtype) else _SECONDS[dtype.unit]
+        spans = _SPANS[:1] if types.is_date64(dtype) else _SPANS
+        parts = (per_second // fine for fine in (10**3, 10**6, 10**9) if per_second >= fine)
+        return tuple(map(Fraction, (*(span * per_second for span in spans), *(parts if len(spans) > 1 else ()))))
+    if types.is_integer(dtype):
+        most = 2 if dtype.bit_width == 8 else 4 if dtype.bit_width == 16 else 9 if dtype.bit_width == 32 else 18
+        return tuple(unit for unit in _DECIMALS if 1 <= unit <= 10**most)
+    if types.is_decimal(dtype):
+        least = Fraction(1, 10 ** max(dtype.scale, 0))
+        return tuple(unit for unit in _DECIMALS if unit >= least)
+    return _DECIMALS
+
+
+def coarsest_units(numbers: NDArray[Any], units: tuple[Fraction, ...], *, single: bool) -> NDArray[np.int64]:
+    """For each number the place of the largest unit that it is a multiple of; their number where it is of none.
+
+    A number of which no double says that much is a multiple of none: it decides about no other number.
+    """
+    found = np.full(len(numbers), len(units))
+    for place in reversed(range(len(units))):
+        found[_is_multiple(numbers, units[place], 1e-7 if single else 1e-12)] = place
+    return found
+
+
+def _is_multiple(numbers: NDArray[Any], unit: Fraction, tolerance: float) -> Mask:
+    if numbers.dtype.kind in "iu":
+        return np.asarray(numbers % numbers.dtype.type(int(unit)) == 0)
+    multiples = numbers / float(unit) if unit >= 1 else numbers * float(1 / unit)
+    nearest, slack = np.rint(multiples), tolerance * np.abs(multiples)
+    return np.asarray((np.abs(multiples - nearest) <= slack) & (slack <= 0.01) & (nearest != 0))
+
+
+def roundest(low: Any, high: Any, units: tuple[Fraction, ...]) -> Any:
+    """The roundest number above ``low`` and at most ``high``; ``high`` where none is."""
+    if not low < high:
+        return high
+    least, most, kind = Fraction(low.item()), Fraction(high.item()), type(high)
+    if kind is np.float64:
+        digits = len(str(int(max(abs(least), abs(most), Fraction(1)))))
+        units = tuple(Fraction(10) ** power for power in range(digits, digits - 40, -1))
+    for unit in units:
+        number = most // unit * unit
+        if least < number:
+            found = kind(float(number)) if kind is np.float64 else kind(int(number))
+            return found if low < found <= high else high
+    return high
+
+
+def bounded(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Numbers whose differences are finite."""
+    return np.clip(numbers, -_LARGEST, _LARGEST) if numbers.dtype.kind == "f" else numbers
+
+
+def next_number(number: Any, unit: Fraction) -> Any:
+    """The next multiple of a unit after a number, the next double where there is no unit."""
+    if unit == REAL:
+        return np.nextafter(number, np.inf)
+    exact = Fraction(number.item()) // unit * unit + unit
+    if isinstance(number, np.float64):
+        return np.float64(float(exact))
+    return type(number)(min(int(exact), int(np.iinfo(number.dtype).max)))
+
+
+def multiples(steps: NDArray[Any], unit: Fraction, *, is_real: bool) -> NDArray[Any]:
+    """Whole multiples of a unit as numbers."""
+    if is_real:
+        return np.asarray(steps * float(unit) if unit >= 1 else steps / float(1 / unit))
+    return np.asarray(steps * steps.dtype.type(int(unit)))
+
+
+def step_range(low: Any, high: Any, unit: Fraction) -> tuple[int, int]:
+    """First multiple of a unit that is not below an edge, and how many lie before the next edge."""
+    first, last = (-(-Fraction(edge.item()) // unit) for edge in (low, high))
+    return int(first), int(last - first)

@@ -1,0 +1,173 @@
+"""The latent class of each row, drawn from P(class | row): what a channel takes in place of the row."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sanitize._util.declared import Declared, Digest, require
+from sanitize._util.limits import LOOKUP_ROWS
+from sanitize._util.sampling.noise import NoiseKey
+from sanitize._util.system import in_turn
+from sanitize.core.binning import is_numeric
+from sanitize.release.classes._integers import draw_states, powers_of_two
+from sanitize.release.classes._model import LatentClassModel
+from sanitize.tables.columns import as_arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sanitize._util.checks import Codes
+    from sanitize._util.sampling.noise import RandomWords
+    from sanitize.release.classes._column import ClassColumn
+
+_LANE = (1 << 21) + 8  # beside those of the model
+
+
+class ClassPartition(Declared, frozen=True, eq=False, dict=True):
+    """Draws a latent class for each row, the same for the same rows in the same places, and writes rows of classes.
+
+    S - X - class is a Markov chain, so what is certified for classes holds for whole rows. Rows that come together draw
+    by a digest of all of them and their places: other rows draw other classes, and the same rows the same ones, because
+    a second draw would reveal more of them.
+
+    Attributes
+    ----------
+    model : LatentClassModel
+    classes : ndarray of int, shape (n_cells,)
+        Classes of the model that are drawn; few rows had the others.
+    key : str
+        Key of the draws in hexadecimal.
+    fitted : str or None
+        Digest of the rows that the classes were fitted on, which draw by their numbers; None where all rows do.
+    """
+
+    model: LatentClassModel
+    classes: NDArray[np.int64]
+    key: Digest
+    fitted: Digest | None
+
+    def __post_init__(self) -> None:
+        require(self.classes.ndim == 1 and len(self.classes) > 0 and (np.diff(self.classes) > 0).all())
+        require(self.classes[0] >= 0 and self.classes[-1] < self.model.n_classes)
+
+    def __repr__(self) -> str:
+        """Number of classes: a traceback shows no key."""
+        return f"ClassPartition({len(self.classes)} classes)"
+
+    @classmethod
+    def of(cls, model: LatentClassModel, key: NoiseKey, table: Mapping[str, Any] | None) -> Self:
+        """All classes of a model, and the rows that it was fitted on; without them rows draw by their numbers alone."""
+        digest = None if table is None else _digest(_groups(model, table))
+        return cls(model, np.arange(model.n_classes), key.key.hex(), digest)
+
+    def without(self, cells: NDArray[np.bool_]) -> Self:
+        """The same without some of the classes, whose rows go to the others."""
+        return self.__replace__(classes=self.classes[~cells])
+
+    def keyed(self, key: NoiseKey) -> Self:
+        """The same, drawing classes by another key."""
+        return self.__replace__(key=key.key.hex())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Public columns."""
+        return self.model.names
+
+    @property
+    def n_cells(self) -> int:
+        """Number of classes that are drawn."""
+        return len(self.classes)
+
+    @property
+    def numeric(self) -> frozenset[str]:
+        """Columns that were numbers at the fit."""
+        return frozenset(name for name, values in self.values.items() if is_numeric(values.type))
+
+    @property
+    def values(self) -> dict[str, pa.Array]:
+        """Values that each column is written as."""
+        return self.model.values
+
+    @property
+    def columns(self) -> list[ClassColumn]:
+        """What is written in each column, in their order."""
+        return self.model.columns
+
+    @property
+    def words(self) -> NoiseKey:
+        """What classes are drawn by."""
+        return NoiseKey(bytes.fromhex(self.key))
+
+    def assign(self, table: Mapping[str, Any], workers: int = 1, first: int | Codes | None = None) -> NDArray[np.int32]:
+        """Class of each row, from 0 to n_cells - 1.
+
+        Parameters
+        ----------
+        table : mapping of name to column
+        workers : int
+        first : int, or ndarray of int of shape (n,), optional
+            Number of the first row, or of each, of the table that the classes were fitted on; by default other rows
+            than those draw by a digest of all of them.
+        """
+        codes = _groups(self.model, table)
+        digest = self.fitted if first is not None or self.fitted is None else _digest(codes)
+        words = self.words.derive("rows of the fit" if digest == self.fitted else f"rows {digest}")
+        cells = np.empty(len(codes[0]), np.int32)
+        numbers = first if isinstance(first, np.ndarray) else (first or 0) + np.arange(len(cells))
+
+        def draw(at: int) -> None:
+            part = slice(at, min(at + LOOKUP_ROWS, len(cells)))
+            logs = np.repeat(self.model.log_sizes[None, self.classes], part.stop - at, axis=0)
+            for writer, own in zip(self.model.writers, codes, strict=True):
+                logs += writer.chances[:, self.classes][own[part]]
+            drawn = words.words_at(_LANE, numbers[part])
+            cells[part] = draw_states(powers_of_two(logs), drawn >> np.uint64(32))
+
+        for _ in in_turn(draw, range(0, len(cells), LOOKUP_ROWS), workers):
+            pass
+        return cells
+
+    def decode(
+        self, cells: NDArray[np.integer[Any]], words: RandomWords, start: int = 0, workers: int = 1
+    ) -> dict[str, pa.Array]:
+        """Generated rows of released classes; row i of a table draws the same in any batch."""
+        return self.model.decode(self.classes[cells], words, start, workers)
+
+    @property
+    def people(self) -> str:
+        """What generated rows reveal about who is in the table, as sentences that are the same for every table."""
+        words = "The rows are generated by a model; none is copied from a record."
+        return f"{words} Whether a given person is in the data is not protected."
+
+    @property
+    def membership(self) -> str:
+        """How well somebody tells who is in the table, as a sentence for its owner."""
+        if self.model.n_rows < MODELLED_ROWS or self.model.membership > _MOST_TOLD:
+            return " There are too few rows to hide who is in the data."
+        right = f"{self.model.membership:.0%} of the time (50 % is chance)"
+        who = "an attacker who knows everyone else would be right about who is in the data"
+        return f" Estimated by the size of the model, {who} {right}."
+
+
+# Rows below which, and the share of right guesses from which, nothing is said about who is in the table.
+MODELLED_ROWS, _MOST_TOLD = 1000, 0.7
+
+
+def _groups(model: LatentClassModel, table: Mapping[str, Any]) -> list[NDArray[np.int32]]:
+    """Group of each row in each column."""
+    names = [writer.column.name for writer in model.writers]
+    return [
+        writer.column.encode(as_arrow(table[name], name)) for writer, name in zip(model.writers, names, strict=True)
+    ]
+
+
+def _digest(codes: list[NDArray[np.int32]]) -> str:
+    digest = hashlib.sha256(b"%d" % len(codes[0]))
+    for own in codes:
+        digest.update(np.ascontiguousarray(own, "<i4").data)
+    return digest.hexdigest()

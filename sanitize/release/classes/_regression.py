@@ -1,0 +1,178 @@
+"""Multinomial regression of the group of a column on groups of others, shrunk towards its margin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from sanitize._util.checks import Vector
+from sanitize.release.classes._mixture import indicators
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scipy.sparse import csr_array
+
+# How much less a trend along ordered groups is shrunk than a difference of two groups.
+_TREND = 10.0
+# Weight of the constant, which is hardly shrunk.
+_CONSTANT = 30.0
+# Information, in nats, that is not shrunk below: an effect is shrunk by what two columns say of one another.
+_FAINT = 0.01
+_ROUNDS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """Groups of the rows in one column, and where each group lies along the column.
+
+    Attributes
+    ----------
+    codes : ndarray of int, shape (n,)
+    n_groups : int
+    scores : ndarray of float, shape (n_groups,)
+        Standardized ranks of ordered groups; 0 elsewhere.
+    """
+
+    codes: NDArray[np.integer[Any]]
+    n_groups: int
+    scores: Vector
+
+    @classmethod
+    def of(cls, codes: NDArray[np.integer[Any]], n_groups: int, weights: Vector, *, is_ordered: bool) -> Variable:
+        counts = np.bincount(codes, weights, n_groups)
+        scores = np.zeros(n_groups)
+        if is_ordered:
+            rank = np.cumsum(counts) - counts / 2
+            rank[-1] = 0
+            known = counts[:-1].sum()
+            scores[:-1] = (rank[:-1] / known - 0.5) * 12**0.5 if known else 0.0
+        return cls(codes, n_groups, scores)
+
+    @property
+    def basis(self) -> Vector:
+        """Contrasts that are shrunk alike, shape (n_groups, n_contrasts)."""
+        if not self.scores.any():
+            return np.eye(self.n_groups)
+        return np.hstack([np.eye(self.n_groups), self.scores[:, None] * _TREND**0.5])
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A regression before its strength of shrinking is chosen, in directions that do not lean on one another.
+
+    Attributes
+    ----------
+    rows : csr_array, shape (n, sum of n_groups)
+        Indicators of the groups of all regressors.
+    basis : ndarray of float, shape (sum of n_groups, n_contrasts)
+    output : Variable
+    weights : ndarray of float, shape (n,)
+    left, right : pairs of ndarrays
+        Eigenvalues and eigenvectors of the inputs and of the output.
+    margin : ndarray of float, shape (n_groups,)
+    """
+
+    rows: csr_array
+    basis: Vector
+    output: Variable
+    weights: Vector
+    left: tuple[Vector, Vector]
+    right: tuple[Vector, Vector]
+    margin: Vector
+
+    @classmethod
+    def of(
+        cls, inputs: Sequence[Variable], shared: Sequence[float], output: Variable, weights: Vector, pairs: Vector
+    ) -> Design:
+        """Prepare the regression of one variable on others.
+
+        Parameters
+        ----------
+        inputs : sequence of Variable
+        shared : sequence of float
+            Information that each of them has of the output, in nats.
+        output : Variable
+        weights : ndarray of float, shape (n,)
+        pairs : ndarray of float, shape (1 + sum of n_groups, 1 + sum of n_groups)
+            Weights of rows by pairs of groups of a constant and of the inputs.
+        """
+        rows = with_constant(inputs)
+        strengths = [(_FAINT + one) ** 0.5 for one in shared]
+        blocks = [one.basis * strength for one, strength in zip(inputs, strengths, strict=True)]
+        basis = _block_diagonal([np.full((1, 1), _CONSTANT), *blocks])
+        gram = basis.T @ pairs @ basis
+        counts = np.bincount(output.codes, weights, output.n_groups) + 0.5
+        margin: Vector = counts / counts.sum()
+        spread = np.diag(margin) - np.outer(margin, margin)
+        left, right = np.linalg.eigh(gram), np.linalg.eigh(output.basis.T @ spread @ output.basis)
+        return cls(rows, basis, output, weights, (left[0], left[1]), (right[0], right[1]), margin)
+
+    @property
+    def information(self) -> Vector:
+        """Of each direction, about."""
+        return np.maximum(np.outer(self.left[0], self.right[0]), 0.0)
+
+    def degrees(self, penalty: float) -> float:
+        """Effective number of parameters: of each direction the square of what shrinking leaves of it.
+
+        A row moves the estimate along a direction by that much less, so this is what its presence shows.
+        """
+        return float(((self.information / (self.information + penalty)) ** 2).sum())
+
+    def fit(self, penalty: float) -> Vector:
+        """Logarithms that the constant and each group of each regressor add, shape (1 + sum of n_groups, n_groups)."""
+        scale = 1 / np.sqrt(self.information + penalty)
+        turn, back = self.basis @ self.left[1], self.output.basis @ self.right[1]
+        transposed, rows = self.rows.T.tocsr(), np.arange(len(self.output.codes))
+        start = np.log(self.margin)
+
+        def loss(flat: Vector) -> tuple[float, Vector]:
+            free = flat.reshape(scale.shape) * scale
+            logs = self.rows @ (turn @ free @ back.T) + start
+            logs -= logs.max(axis=1, keepdims=True)
+            own = logs[rows, self.output.codes].copy()
+            np.exp(logs, out=logs)
+            totals = logs.sum(axis=1)
+            logs *= (self.weights / totals)[:, None]
+            value = float(self.weights @ (np.log(totals) - own)) + penalty / 2 * float((free**2).sum())
+            logs[rows, self.output.codes] -= self.weights
+            slope = turn.T @ (transposed @ logs) @ back + penalty * free
+            return value, (slope * scale).ravel()
+
+        found = minimize(
+            loss, np.zeros(scale.size), jac=True, method="L-BFGS-B", options={"maxiter": _ROUNDS, "ftol": 1e-6}
+        )
+        logs = turn @ (found.x.reshape(scale.shape) * scale) @ back.T
+        logs[0] += start
+        return np.asarray(logs)
+
+
+def penalty_of(designs: Sequence[Design], degrees: float) -> float:
+    """Strength of shrinking at which regressions have so many effective parameters together."""
+    low, high = -3.0, 12.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(one.degrees(np.exp(middle)) for one in designs) > degrees else (low, middle)
+    return float(np.exp(high))
+
+
+def with_constant(variables: Sequence[Variable]) -> csr_array:
+    """Indicators of the groups of variables, after a constant."""
+    n = len(variables[0].codes)
+    codes = np.stack([np.zeros(n, np.int32), *(one.codes.astype(np.int32) for one in variables)], axis=1)
+    return indicators(codes, [1, *(one.n_groups for one in variables)])
+
+
+def _block_diagonal(blocks: Sequence[Vector]) -> Vector:
+    whole = np.zeros(tuple(np.sum([block.shape for block in blocks], axis=0)))
+    at = np.zeros(2, np.intp)
+    for block in blocks:
+        end = at + block.shape
+        whole[at[0] : end[0], at[1] : end[1]] = block
+        at = end
+    return whole

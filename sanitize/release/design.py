@@ -1,0 +1,434 @@
+"""From counts to a channel and its report: the one path that memory, files and engines share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from sanitize._util.checks import whole_number
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.budgets import LDPBudget, LiftBudget, limits_for, limits_seen
+from sanitize.core.channel import Channel
+from sanitize.core.confidence import (
+    REPEATED,
+    ConfidenceSet,
+    assumptions_of,
+    level_of_each,
+    repeats_too_often,
+    rows_to_tell_two,
+)
+from sanitize.core.lifts import lift
+from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
+from sanitize.mechanisms import as_lift_budget
+from sanitize.report import (
+    VERDICT_TOLERANCE,
+    LeakageReport,
+    ReleaseFacts,
+    ReplacedValues,
+    Shortage,
+    column_distributions,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize.core.budgets import Budget
+    from sanitize.core.joint import ContingencyTable, JointDistribution
+    from sanitize.release.classes import ClassPartition
+    from sanitize.release.layout import Layout
+
+_B = TypeVar("_B")
+
+# Rows that a combination of public values has before it is printed as it is: fewer are known to belong to somebody.
+MIN_COUNT = 10
+# What the pool of rarer ones is called.
+_OTHERS = "(other)"
+
+
+@dataclass(frozen=True)
+class Specification:
+    """How to get from a distribution to a channel.
+
+    Attributes
+    ----------
+    name : str
+        Mechanism, for the report.
+    mechanism : callable
+        From the distribution of (S, X) to the channel that is designed.
+    budget : Budget
+        What every printed symbol must meet, under the distribution that was learned.
+    keeps_symbols : bool
+        The mechanism's outputs are its inputs' symbols (randomized response), so nothing needs printing.
+    smoothing : float
+    min_count : int
+    target : str, optional
+        Public column that the mechanism shall keep, whose distribution given each public symbol it then gets as
+        ``target``.
+    known : sequence of str
+        Public columns that may be known of a row; the mechanism then gets P(w, s, x) of each case of a part of them as
+        ``known``.
+    prints : bool
+        What the mechanism releases is still to be printed, as a public symbol drawn from P(x|y): what it releases
+        itself names groups that the exact counts made (a joint release is made of parts that are printed, and points of
+        a declared grid name no group).
+    given : Channel, optional
+        What was released through, printing included, where it is only to be measured; nothing is designed then.
+    partition : ClassPartition, optional
+        Latent classes in place of a fit, where a release is drawn again.
+    facts : ReleaseFacts
+        What the report says beyond its numbers.
+    confidence : float, optional
+        Meet the budget under every distribution that the counts allow at this confidence; the mechanism then gets the
+        set of these distributions as ``confidence``.
+    is_priced : bool
+        Whether the report says what confidence costs, which takes three more designs.
+    counts_people : bool
+        Clusters of the rows are people, and what is said of few rows is meant of few people.
+    """
+
+    name: str
+    mechanism: Callable[..., Channel]
+    budget: Budget
+    keeps_symbols: bool = False
+    smoothing: float = 0.0
+    min_count: int = 0
+    confidence: float | None = None
+    target: str | None = None
+    known: Sequence[str] = ()
+    prints: bool = True
+    given: Channel | None = None
+    partition: ClassPartition | None = None
+    facts: ReleaseFacts = field(default_factory=ReleaseFacts)
+    is_priced: bool = True
+    counts_people: bool = False
+
+    @property
+    def whom(self) -> str:
+        """What is counted, in a word."""
+        return "people" if self.counts_people else "rows"
+
+    def support(self, table: ContingencyTable) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Rows, or people, that have each sensitive symbol, and each public one."""
+        if self.counts_people and table.rows is not None:  # else nobody has two
+            return table.people
+        rows = self.rows_of(table)
+        return rows.sum(axis=1), rows.sum(axis=0)
+
+    def rows_of(self, table: ContingencyTable) -> NDArray[Any]:
+        """Rows of each cell; without a confidence a weight is a number of rows, and else of people of the source."""
+        return table.counts if self.confidence is None and table.row_counts is None else table.seen
+
+
+@dataclass(frozen=True)
+class Design:
+    """A channel, what it leaks, and where symbols go that were not seen.
+
+    Attributes
+    ----------
+    joint : JointDistribution
+        The distribution learned (private to whoever holds the table).
+    channel : Channel
+        From public symbols to what is printed.
+    report : LeakageReport
+    fallback : int
+        Code of the riskiest public symbol: unseen symbols are treated like it.
+    """
+
+    joint: JointDistribution
+    channel: Channel
+    report: LeakageReport
+    fallback: int
+
+
+def design(
+    layout: Layout, table: ContingencyTable, spec: Specification, facts: ReleaseFacts, clipped: Mapping[str, int]
+) -> Design:
+    """Learn the distribution, design the channel, measure it. The report is not yet required to be ok.
+
+    Parameters
+    ----------
+    layout : Layout
+        Roles and bins of the columns that were counted.
+    table : ContingencyTable
+        Counts of (S, X).
+    spec : Specification
+    facts : ReleaseFacts
+        What the report says of the settings; what it says of the data is added here.
+    clipped : mapping of str to int
+        Values of each binned column that lay outside its edges.
+    """
+    layout.check_distinct(table)
+    learned = next((name for name, bins in layout.bins.items() if bins.learned), None)
+    if spec.confidence is not None and learned is not None:
+        raise ColumnError(
+            f"confidence needs symbols that were fixed before the rows were seen, and the bin edges of column "
+            f"{learned!r} were learned from them: declare the edges, as in bins={{{learned!r}: [0, 10, 20]}}",
+            learned,
+        )
+    if spec.confidence is not None and spec.smoothing:
+        raise InvalidParameter(
+            "smoothing is a prior and confidence is about what was counted: use one of them (min_count pools rare "
+            "symbols under either)"
+        )
+    joint = table.to_joint(spec.smoothing)
+    among = None if spec.confidence is None else ConfidenceSet.of(table, spec.confidence)
+    made = channels_of(table, joint, spec, confidence=among)
+    channel = in_sequence(made).with_optimality(made[0].optimality)
+    rare, shortage = _too_rare(layout, table, spec)
+    people = ""
+    if layout.prints_symbols and spec.given is None:  # whether any are rare turns with a row, so nobody reads it here
+        few = f"combinations of values that few {spec.whom} have"
+        people = f"Of people nothing is promised: {few} are printed as they are."
+        if spec.min_count >= MIN_COUNT:
+            people = f"Combinations of values that are printed are those of at least {spec.min_count} {spec.whom}."
+    warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare)
+    facts = replace(facts, mechanism=spec.name, binned=layout.binned_public)
+    facts = replace(facts, warnings=warnings, people=people, shortage=shortage, known=tuple(spec.known))
+    facts = replace(facts, replaced=replaced_values(layout, table, spec, clipped))
+    report = LeakageReport.measure(joint, channel, spec.budget, facts=facts, confidence=among)
+    risk = limits_for(spec.budget, joint.sensitive).risk_of(lift(joint), joint.p_s)
+    return Design(joint, channel, report, int(np.argmax(risk)))
+
+
+def replaced_values(
+    layout: Layout, table: ContingencyTable, spec: Specification, clipped: Mapping[str, int]
+) -> tuple[ReplacedValues, ...]:
+    """How many rows of each public column are written with another value for want of a place."""
+    if not (layout.prints_symbols and spec.prints):
+        return tuple(ReplacedValues(name, clipped=n) for name, n in clipped.items() if name in layout.public)
+    rows = spec.rows_of(table).sum(axis=0)
+    is_rare = rows < spec.min_count
+    found = []
+    for name, codes in zip(table.public.columns, table.public.codes.T, strict=True):
+        is_printed = np.isin(codes, codes[~is_rare])
+        pooled, unprinted = (round(float(rows[where].sum())) for where in (is_rare, ~is_printed))
+        found.append(ReplacedValues(name, pooled, unprinted, int(clipped.get(name, 0))))
+    return tuple(found)
+
+
+def in_sequence(channels: Sequence[Channel]) -> Channel:
+    """Channel from public symbols to what is printed."""
+    return reduce(Channel.then, channels)
+
+
+def channels_of(
+    table: ContingencyTable,
+    joint: JointDistribution,
+    spec: Specification,
+    given: JointDistribution | None = None,
+    confidence: ConfidenceSet | None = None,
+) -> tuple[Channel, ...]:
+    """Channel from public symbols to what the mechanism releases, and the one that prints it, if there is one.
+
+    ``given`` is the distribution that the mechanism shall see in place of ``joint``, with the same public symbols;
+    ``confidence`` is the set of distributions under all of which it shall meet its budget.
+    """
+    place = table.public.union(joint.public)[2]
+    rows = spec.support(table)[1][place]
+    together = partial(_rows_among_first, rows)
+    if spec.counts_people and table.rows is not None:
+        together = partial(_people_among_first, table, place)
+    pooled = _pool_rare(joint, rows, whole_number("min_count", spec.min_count, 0), together)
+    if spec.given is not None:
+        return (given_channel(spec.given, joint, pooled),)
+    distribution = joint if given is None else given
+    settings: dict[str, Any] = {}
+    if spec.known:
+        masses = distribution.pmf * joint.public.alike(spec.known)[:, None]
+        settings["known"] = masses if pooled is None else [pooled.push(mass) for mass in masses]
+    if pooled is not None:
+        distribution = distribution.push(pooled)
+    if spec.target is not None:
+        of_columns = column_distributions(joint)
+        if spec.target not in of_columns:
+            raise ColumnError(
+                f"target must be one of the public columns {', '.join(map(repr, of_columns))}, got {spec.target!r}"
+            )
+        seen = of_columns[spec.target] if pooled is None else pooled.push(of_columns[spec.target])
+        settings["target"] = seen / seen.sum(axis=0)  # P(t|x) of the symbols that the mechanism sees
+    if confidence is not None:
+        settings["confidence"] = (
+            confidence if pooled is None else confidence.merged(pooled.stages[0].indices, pooled.outputs)
+        )
+    made = spec.mechanism(distribution, **settings)
+    channel = (
+        made.renamed(inputs=joint.public) if pooled is None else pooled.then(made).with_optimality(made.optimality)
+    )
+    if spec.keeps_symbols:
+        channel = channel.renamed(outputs=distribution.public)
+        printing = pooled
+    else:
+        printing = channel if spec.prints else None
+    if printing is None:
+        return (channel,)
+    # Rows of the pool are printed as those of others: its own values are somebody's.
+    shown = np.where(rows < spec.min_count, 0.0, joint.p_x)
+    if not shown.any():
+        raise InvalidParameter(
+            f"no combination of values of the public columns is there in min_count={spec.min_count} {spec.whom}, so "
+            "that none can be printed: cut numbers and dates into bins, release fewer columns, or release the "
+            "table through latent classes"
+        )
+    return channel, printing.reversed(shown)
+
+
+def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | None) -> Channel:
+    """A channel in place of a design, if it is for the public symbols of a table and prints nothing but them.
+
+    One of a receipt is not trusted. Its distribution is measured like that of any design; what it may print is held
+    against the table here, because no budget speaks of what a released symbol is called.
+
+    Parameters
+    ----------
+    given : Channel
+        From public symbols to what is printed.
+    joint : JointDistribution
+        Distribution of the table.
+    pooled : Channel or None
+        Rare symbols made one, which the channel must take as one.
+
+    Raises
+    ------
+    InvalidChannel
+    """
+    if given.inputs != joint.public:
+        raise InvalidChannel("the channel is for other public symbols than those of the source")
+    if pooled is not None:
+        pool = pooled.stages[0].indices
+        members = np.unique(pool, return_index=True)[1]
+        if Channel((given.stages[0],)) != Channel((given.stages[0].take(members).take(pool),)):
+            raise InvalidChannel("the channel tells rare symbols apart that min_count makes one")
+    # A joint release prints tuples of its columns' values that no row has.
+    prints_own = given.outputs.columns == given.inputs.columns and all(
+        own.equals(level) for own, level in zip(given.outputs.levels, given.inputs.levels, strict=True)
+    )
+    if not prints_own:
+        raise InvalidChannel("the channel prints what is no public value of the source")
+    return given
+
+
+def _rows_among_first(rows: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
+    """Rows that have one of the first k of some symbols, for every k."""
+    return np.cumsum(rows[order])
+
+
+def _people_among_first(table: ContingencyTable, place: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
+    """Different people who have one of the first k of some symbols, for every k."""
+    assert table.rows is not None
+    _, x, weights, person, _ = table.rows
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    of_table = np.full(len(table.public), len(order), np.int64)
+    of_table[place] = rank
+    first = np.full(int(person.max(initial=0)) + 1, len(order))
+    np.minimum.at(first, person[weights > 0], of_table[x[weights > 0]])
+    return np.bincount(first, minlength=len(order) + 1)[: len(order)].cumsum()
+
+
+def _pool_rare(
+    joint: JointDistribution, counts: NDArray[Any], min_count: int, together: Callable[..., NDArray[Any]]
+) -> Channel | None:
+    """Channel that makes one symbol of all that occur in fewer than ``min_count`` rows; None if there are none.
+
+    Where all rare symbols together are still too few, the next rarest join them: ``together`` are the rows, or the
+    people, of the first so many of them.
+    """
+    n_rare = int((counts < min_count).sum())
+    if n_rare == 0:
+        return None
+    order = np.argsort(counts, kind="stable")
+    n_pooled = max(n_rare, int(np.searchsorted(together(order), min_count)) + 1)
+    leader = np.arange(len(counts))
+    leader[order[:n_pooled]] = order[:n_pooled].min()
+    labels = np.unique(leader, return_inverse=True)[1]
+    pool = labels[order[0]]
+
+    def names() -> list[str]:  # those in the pool are somebody's, and how many they are nobody needs to read
+        return [_OTHERS if y == pool else joint.public.label(int(x)) for y, x in enumerate(first)]
+
+    first = np.unique(labels, return_index=True)[1]
+    outputs = Alphabet.of_n_labels("+".join(joint.public.columns), len(first), names)
+    return Channel.merge(labels, joint.public, outputs)
+
+
+def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, channel: Channel) -> list[str]:
+    """What a reader of the report must know about the data and the settings."""
+    found = []
+    empty = int((table.counts == 0).sum())
+    if empty and not (spec.facts.secret_dp or spec.facts.record_dp):  # noise says nothing of what is impossible
+        found.append(
+            f"{empty} of {table.counts.size} cells (sensitive x public) are empty: under the frequencies of this "
+            "table those pairs are impossible, and any bound on the min-lift forces their symbols to be merged"
+        )
+    rows, rare = spec.rows_of(table).sum(axis=0), spec.support(table)[1] < MIN_COUNT
+    alone = int(rows[rare].sum())
+    if alone and spec.min_count < MIN_COUNT and layout.prints_symbols:
+        way_out = f"min_count={MIN_COUNT} pools them"
+        if spec.facts.parts or spec.facts.kept:
+            way_out = "one tuple of all columns, or latent classes, avoid this"
+        found.append(
+            f"{alone} rows hold combinations of values that fewer than {MIN_COUNT} {spec.whom} have and that are "
+            f"printed as they are: those are somebody's ({way_out})"
+        )
+    if spec.confidence is not None and table.rows is not None:
+        found += assumptions_of(table, of_people=spec.counts_people)
+    elif spec.confidence is not None and repeats_too_often(table.counts):
+        found.append(REPEATED)
+    if spec.smoothing:
+        raw = LeakageReport.measure(*restrict(table, channel, 0, spec.budget))
+        state = "also within" if raw.worst_excess <= VERDICT_TOLERANCE else f"{raw.worst_excess:.4g} nats over"
+        found.append(
+            f"smoothing adds {spec.smoothing:g} to every cell, a prior and not data; under the raw frequencies "
+            f"the release is {state} the budget"
+        )
+    return found
+
+
+def restrict(
+    counts: ContingencyTable, channel: Channel, fallback: int, budget: _B
+) -> tuple[JointDistribution, Channel, _B]:
+    """Distribution of other rows, the channel on their symbols, others acting like ``fallback``, and the budget."""
+    distribution = counts.to_joint()
+    known = {symbol: code for code, symbol in enumerate(channel.inputs.symbols)}
+    inputs = np.array([known.get(symbol, fallback) for symbol in distribution.public.symbols])
+    stages = (channel.stages[0].take(inputs), *channel.stages[1:])
+    made = Channel(stages, distribution.public, channel.outputs)
+    return distribution, made, limits_seen(budget, distribution.sensitive)
+
+
+def _too_rare(layout: Layout, table: ContingencyTable, spec: Specification) -> tuple[list[str], Shortage]:
+    """Secrets that leave nothing to certify."""
+    if spec.confidence is None or not isinstance(spec.budget, (LiftBudget, LDPBudget)):
+        return [], spec.facts.shortage
+    rows = spec.support(table)[0]
+    bounds = as_lift_budget(limits_for(limits_seen(spec.budget, table.sensitive), table.sensitive))
+    level = level_of_each(len(rows), table.counts.shape[1], spec.confidence)
+    lower, upper, _ = np.broadcast_arrays(bounds.lower, bounds.upper, rows)
+    needed = np.array([rows_to_tell_two(*sides, level=level) for sides in zip(lower, upper, strict=True)])
+    told, shortage = rare_secrets(layout.sensitive, rows, needed, "even two symbols", whom=spec.whom)
+    return told, shortage and (shortage[0], None)  # with so many rows two symbols pass: how many more it takes is open
+
+
+def rare_secrets(
+    sensitive: Sequence[str], rows: NDArray[Any], needed: NDArray[Any], what: str, about: str = "", whom: str = "rows"
+) -> tuple[list[str], Shortage]:
+    """Sentences on the first three secrets that too few rows have to certify anything, none named; and the shortage.
+
+    ``rows`` have each secret, and ``needed`` would have to.
+    """
+    columns, few = " x ".join(map(repr, sensitive)), np.flatnonzero((rows > 0) & (rows < needed))
+    if not len(few):
+        return [], None
+    told = [
+        f"the value of {columns} that {about}{rows[s]:.0f} of {rows.sum():.0f} {whom} have is in too few to certify "
+        f"{what}: about {float(f'{needed[s]:.2g}'):.0f} or more would have to have it; join it with another value, or "
+        f"take more {whom}"
+        for s in few[:3]
+    ]
+    in_all = float((needed[few] / rows[few]).max() * rows.sum())
+    return told, ("secret" if len(few) < (rows > 0).sum() else "rows", int(float(f"{in_all:.1g}")))

@@ -1,0 +1,228 @@
+"""What makes releases and remembers them, and what is known of a release to files after its first pass."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from sanitize._util.sampling.noise import NoiseKey, hidden, random_words, warn_of_seed
+from sanitize.errors import InvalidParameter
+from sanitize.report import release_note
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from sanitize._util.sampling.noise import RandomWords
+    from sanitize.core.channel import Channel
+    from sanitize.core.joint import JointDistribution
+    from sanitize.release.classes import ClassPartition
+    from sanitize.release.first_pass import FirstPass, RowOrder
+    from sanitize.release.recipes.recipe import Recipe
+    from sanitize.release.release import Release
+    from sanitize.report import LeakageReport
+    from sanitize.tables.files.source import Numbers
+
+
+Report = TypeVar("Report", covariant=True)
+
+
+@dataclass(frozen=True)
+class Prepared(Generic[Report]):
+    """All that the second pass over a table needs, and what is told to who asked for it.
+
+    Attributes
+    ----------
+    release : Release
+        Without a distribution. It takes unseen symbols, because in the second pass they mean that the source has
+        changed.
+    expected : ndarray of int, shape (n_x,)
+        Rows of each input symbol of the channel, which the second pass must see again.
+    words : RandomWords
+        Noise of this release.
+    report : LeakageReport or AppendedReport
+    footer : bytes
+        What the file says about itself, as JSON.
+    """
+
+    release: Release
+    expected: NDArray[np.int64]
+    words: RandomWords = field(repr=False)
+    report: Report
+    footer: bytes
+
+
+def footer_of(report: LeakageReport, order: RowOrder) -> bytes:
+    """What a released file says about itself, as JSON: what anybody may know of its report, and no figure."""
+    return json.dumps({**release_note(report), "rows": order}).encode()
+
+
+class Releaser(Protocol[Report]):
+    """What tables in files can be released by: a designer, or a saved release."""
+
+    @property
+    def numbers(self) -> Numbers:
+        """Columns of numbers, which a CSV file does not know to be numbers."""
+
+    def prepare(self, table: FirstPass, order: RowOrder, *, key: bytes | None = None) -> Prepared[Report]:
+        """What the second pass over a table needs."""
+
+
+class Releases(Protocol[Report]):
+    """What says by what tables in files are released: itself, or a policy."""
+
+    def _releaser(self) -> Releaser[Report]: ...
+
+
+class Designer(ABC):
+    """Base of what fits a recipe, remembers what came of it, and prepares the release of tables in files.
+
+    Attributes
+    ----------
+    channel_ : Channel
+        From public symbols to what is printed.
+    report_ : LeakageReport
+        Leakage before and after, against the budget.
+    """
+
+    _release: Release
+    _joint: JointDistribution
+    channel_: Channel
+    report_: LeakageReport
+
+    @abstractmethod
+    def recipe(self) -> Recipe:
+        """How releases are made, with the parameters as they are now."""
+
+    def _releaser(self) -> Releaser[LeakageReport]:
+        return self
+
+    def _look_at(self, empty: pa.Table) -> None:  # noqa: B027
+        """Look at the columns of a table in files; estimators remember them."""
+
+    @property
+    def numbers(self) -> Numbers:
+        """Columns of numbers, which a CSV file does not know to be numbers."""
+        return self.recipe().numbers
+
+    def prepare(
+        self,
+        table: FirstPass,
+        order: RowOrder,
+        *,
+        key: bytes | None = None,
+        channel: Channel | None = None,
+        classes: ClassPartition | None = None,
+    ) -> Prepared[LeakageReport]:
+        """Fit on a table in files, and return what its second pass needs: for code that writes releases to files.
+
+        Parameters
+        ----------
+        table : FirstPass
+            The files, and who counts them.
+        order : {"shuffle", "keep"}
+            Of the released rows; ``keep`` also measures what it tells.
+        key : bytes, optional
+            Of the noise, in place of ``random_state``.
+        channel : Channel, optional
+            What to release through and to measure, in place of a design.
+        classes : ClassPartition, optional
+            Latent classes, in place of a fit.
+
+        Returns
+        -------
+        Prepared
+
+        Raises
+        ------
+        BudgetExceeded, RowOrderLeak
+            If the designed channel exceeds the budget, or the order of the rows does.
+        """
+        key, recipe = hidden(key), self.recipe()
+        recipe.check_weights(table, order)
+        words = random_words(recipe.random_state if key is None else key)
+        self._look_at(table.empty())
+        fitted, counts = recipe.fit(recipe.for_files(given=channel, partition=classes), table, order, words)
+        if key is not None:
+            fitted = replace(fitted, report=fitted.report.with_key())
+        elif fitted.report.facts.seeded:
+            warn_of_seed()
+        fitted.kept_by(self)
+        release = replace(self.fitted_release(), handle_unknown="high_risk")
+        expected = release.expected(counts)
+        if key is None and isinstance(recipe.random_state, NoiseKey):
+            recipe.random_state.bind(fitted.channel, expected.tobytes(), None)  # files are told apart by their counts
+        return Prepared(release, expected, words, fitted.report, footer_of(fitted.report, order))
+
+    def draft(
+        self, table: FirstPass, order: RowOrder, *, is_priced: bool = False, classes: ClassPartition | None = None
+    ) -> LeakageReport:
+        """Fit on a table in files and measure, and prepare nothing: for code that compares many designs.
+
+        Parameters
+        ----------
+        table : FirstPass
+        order : {"shuffle", "keep"}
+        is_priced : bool
+            As of `Specification`.
+        classes : ClassPartition, optional
+            Latent classes, in place of a fit.
+        """
+        self._look_at(table.empty())
+        recipe = self.recipe()
+        recipe.check_weights(table, order)
+        spec = recipe.for_files(is_priced=is_priced, partition=classes)
+        recipe.fit(spec, table, order)[0].kept_by(self)
+        return self.report_
+
+    def fitted_release(self) -> Release:
+        """What rows are released through, without the distribution it was designed from.
+
+        Raises
+        ------
+        InvalidParameter
+            If the sanitizer is not fitted, or keeps the sensitive columns.
+        BudgetExceeded
+            If its report is over the budget.
+        """
+        release: Release | None = getattr(self, "_release", None)
+        if release is None:
+            raise InvalidParameter(f"this {self.recipe().estimator()} is not fitted yet; call fit first")
+        if self.recipe().keep_sensitive:
+            raise InvalidParameter("keep_sensitive=True is not for release; drop it")
+        self.report_.require()
+        return release.bare()
+
+
+@dataclass
+class RecipeDesigner(Designer):
+    """A designer of one recipe, without scikit-learn, which takes longer to load than a small table to release."""
+
+    made_by: Recipe
+    policy: Any = None  # whose settings a release has, where it was made of one
+
+    def recipe(self) -> Recipe:
+        """The recipe."""
+        return self.made_by
+
+
+def check_designer(sanitizer: object, what: str) -> None:
+    """Refuse what designs nothing, a saved release among it, where a channel has to be designed."""
+    if not isinstance(sanitizer, Designer):
+        raise InvalidParameter(
+            f"{what}, got a {type(sanitizer).__name__}; what was saved was designed for other rows, so give what "
+            "designed it, and those rows as source"
+        )
+
+
+def refuse_noisy(sanitizer: object, instead: str) -> None:
+    """Refuse an estimator with ``secret_dp`` or ``record_dp`` where its table would be looked at without noise."""
+    fitted = getattr(sanitizer, "report_", None)  # whatever its parameters are by now
+    asked = sanitizer.recipe() if hasattr(sanitizer, "recipe") else sanitizer
+    promise = getattr(asked, "promise", None)
+    name = fitted.facts.promise if promise is None and fitted else promise and promise.keyword
+    if name is not None:
+        raise InvalidParameter(f"{name} does not allow a second look at the secrets of the table: {instead}")

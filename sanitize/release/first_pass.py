@@ -1,0 +1,276 @@
+"""The first pass over a table in files: its rows are counted, and nothing else of them is kept."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._util.checks import one_of
+from sanitize._util.limits import KEPT_BYTES
+from sanitize._util.progress import advance, begin
+from sanitize._util.system import in_turn
+from sanitize.core.binning import as_numbers, is_numeric
+from sanitize.errors import ColumnError, InvalidDistribution
+from sanitize.release.row_order import OrderAudit
+from sanitize.tables.columns import as_arrow, narrow
+from sanitize.tables.files.source import BATCH_ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from sanitize.core.joint import ContingencyTable
+    from sanitize.release.layout import Columns, Layout
+    from sanitize.tables.files.source import Load, Source
+
+    Batch = Mapping[str, pa.Array]
+
+RowOrder = Literal["shuffle", "keep"]
+
+
+def check_row_order(rows: str) -> None:
+    """Refuse what is no order of released rows."""
+    one_of("rows", rows, "shuffle", "keep")
+
+
+def sampled_rows(n: int, most: int) -> NDArray[np.int64]:
+    """Numbers of all rows, or of a uniform choice of ``most``, which does not depend on what they hold."""
+    return np.arange(n) if n <= most else np.sort(np.random.default_rng(13).permutation(n)[:most])
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What some rows come to.
+
+    Attributes
+    ----------
+    table : ContingencyTable
+        Counts of (S, X).
+    order : OrderAudit or None
+        Counts of S and the position of rows that keep their order.
+    clipped : Counter
+        Values of each binned column outside its edges.
+    """
+
+    table: ContingencyTable
+    order: OrderAudit | None = None
+    clipped: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(
+        cls,
+        layout: Layout,
+        source: Mapping[str, Any],
+        weights: Any = None,
+        clusters: Any = None,
+        largest: float | None = None,
+    ) -> Counted:
+        """Counts of a table in memory, whose rows may have weights, and be of clusters of at most some total."""
+        counted = cls(layout.empty_table())
+        counted.count(layout.columns(source), weights=weights, clusters=clusters, largest=largest)
+        return counted
+
+    def count(
+        self,
+        columns: Columns,
+        first: int = 0,
+        weights: Any = None,
+        clusters: Any = None,
+        largest: float | None = None,
+    ) -> None:
+        """Add the rows of a batch, from number ``first`` on."""
+        self.table.count(columns, weights, clusters, largest)
+        if self.order is not None:
+            self.order.count(columns, first)
+        self.clipped.update(columns.clipped)
+
+    def without_rows(self) -> Counted:
+        """The same symbols and columns: what is likely to hold more rows of the same table."""
+        return Counted(self.table.without_rows(), None if self.order is None else self.order.without_rows())
+
+    def merged(self, other: Counted) -> Counted:
+        """Counts of the rows of both."""
+        order = None if self.order is None or other.order is None else self.order.merged(other.order)
+        clipped = self.clipped.copy()
+        clipped.update(other.clipped)
+        return Counted(self.table.merged(other.table), order, clipped)
+
+
+def weights_of(batch: Batch, name: str) -> NDArray[np.float64]:
+    """Weights of the rows of a batch.
+
+    Raises
+    ------
+    ColumnError
+        If one is no positive number.
+    """
+    column = as_arrow(batch[name], name)
+    weights = as_numbers(column) if is_numeric(column.type) else np.full(len(column), np.nan)
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise ColumnError(
+            f"column {name!r} holds the weights of the rows, which must be numbers > 0; mend or drop it", name
+        )
+    return weights
+
+
+@dataclass(frozen=True)
+class FirstPass:
+    """A table in files, to be counted here.
+
+    Attributes
+    ----------
+    source : Source
+    batch_rows : int
+        Rows in memory at a time, for each worker.
+    workers : int
+        Threads that read and count.
+    keeps : bool
+        Whether rows of Parquet files are kept for another reading, as far as there is room.
+    """
+
+    source: Source
+    batch_rows: int = BATCH_ROWS
+    workers: int = field(default=1, kw_only=True)
+    keeps: bool = field(default=False, kw_only=True)
+    _kept: dict[tuple[Path, int], tuple[int, list[Batch]]] = field(default_factory=dict, repr=False, kw_only=True)
+
+    def empty(self) -> pa.Table:
+        """The columns without rows.
+
+        A repeated name keeps its place, so that positions count as in the file; asking for it by name is refused.
+        """
+        first = {name: j for j, name in reversed(list(enumerate(self.source.schema.names)))}
+        fields = [
+            field if first[field.name] == j else field.with_name(f"{field.name} (column {j})")
+            for j, field in enumerate(self.source.schema)
+        ]
+        return pa.schema(fields).empty_table()
+
+    def sample(self, names: tuple[str, ...], most: int) -> dict[str, pa.ChunkedArray]:
+        """Columns of all rows, or of a uniform choice of ``most`` rows by position, in their order."""
+        self.source.check(names)
+        n = self.source.n_rows
+        if n == 0:
+            raise InvalidDistribution("the table has no rows, so there is no distribution to learn")
+        chosen = np.zeros(n, bool)
+        chosen[sampled_rows(n, most)] = True
+        parts: dict[str, list[pa.Array]] = {name: [] for name in names}
+        groups = list(self.source.apart(names))
+        begin(n * len(groups))
+        for group in groups:
+            row = 0
+            for file in self.source.files:
+                for batch in self.source.batches(file, group, self.batch_rows):
+                    size = len(batch[group[0]])
+                    mask = pa.array(chosen[row : row + size])
+                    for name in group:
+                        column = as_arrow(batch[name], name)
+                        parts[name].append(column.filter(mask) if n > most else column)
+                    row += size
+        self.source.unchanged()
+        return {name: pa.chunked_array(part) for name, part in parts.items()}
+
+    def count(self, layout: Layout, order: RowOrder) -> Counted:
+        """Count all rows; where they keep their order, also by position."""
+        return self.counted(layout, self.audit_of(layout, order))
+
+    def counted(self, layout: Layout, order: OrderAudit | None, first: int = 0) -> Counted:
+        """Counts of the rows of all files; ``order`` counts them too, from number ``first`` on."""
+        names, weights = list(dict.fromkeys((*layout.sensitive, *layout.read))), self.source.weights
+        read = names if weights is None else [*names, weights]
+        self.source.check(read)
+        begin(self.source.known_rows)
+
+        def counted(numbered: tuple[int, Load]) -> Counted:
+            before, load = numbered
+            found = total.without_rows()
+            for batch in load.batches():
+                of_rows = None if weights is None else weights_of(batch, weights)
+                found.count(layout.columns(batch, first=before), before, of_rows)
+                before += len(batch[names[0]])
+            return found
+
+        empty = layout.empty_table()
+        # Replaced while threads read it, and never changed.
+        total = Counted(empty if weights is None else empty.with_rows_counted(), order)
+        for found in in_turn(counted, self.loads(self.source.files, read, first), self.workers):
+            total = total.merged(found)
+        self.source.unchanged()
+        return total
+
+    def loads(self, files: Sequence[Path], names: Sequence[str], before: int = 0) -> Iterator[tuple[int, Load]]:
+        """Loads of some files, and how many rows of the table are before each."""
+        for file in files:
+            for load in self.source.loads(file, names, self.batch_rows):
+                if self.keeps and self.source.reads_on_demand:
+                    load = replace(load, batches=partial(self._batches, (file, load.first), load, set(names)))
+                yield before, load
+                before += load.n_rows
+
+    def _batches(self, place: tuple[Path, int], load: Load, names: set[str]) -> Iterator[Batch]:
+        """Batches of a load, in codes of few bytes, which are looked at faster; not read again if they are kept."""
+        _, held = self._kept.get(place, (0, []))
+        if held and names <= set(held[0]):
+            for batch in held:
+                advance(len(next(iter(batch.values()))))
+                yield batch
+            return
+        held, size = [], 0
+        for stored in load.batches():
+            batch = {name: narrow(column) for name, column in stored.items()}
+            size += sum(column.nbytes for column in batch.values())
+            if size <= KEPT_BYTES:
+                held.append(batch)
+            yield batch
+        if size + sum(taken for taken, _ in list(self._kept.values())) <= KEPT_BYTES:  # threads may exceed it by a load
+            self._kept[place] = size, held
+
+    def audit_of(self, layout: Layout, order: RowOrder) -> OrderAudit | None:
+        """Audit of rows that keep their order; None where they do not."""
+        # Where the public columns are their own sensitive ones, their order is what is released.
+        if order == "shuffle" or layout.sensitive == layout.public:
+            return None
+        return OrderAudit.of(layout.sensitive, self.source.n_rows, layout.public)
+
+    @contextlib.contextmanager
+    def naming_absent(self) -> Iterator[None]:
+        """Errors about columns that are not in the files, in the words of the source."""
+        try:
+            yield
+        except ColumnError as error:
+            if error.absent_columns:
+                raise self.source.absent(error.absent_columns) from None
+            if error.column is None or error.column in self.source.schema.names:
+                raise
+            raise self.source.absent([error.column]) from None
+
+
+@dataclass(frozen=True)
+class RememberedPass(FirstPass):
+    """A first pass that counts the same columns once, for code that designs many releases of them."""
+
+    _counted: list[tuple[Layout, RowOrder, Counted]] = field(default_factory=list, repr=False)
+    _sampled: dict[tuple[tuple[str, ...], int], dict[str, pa.ChunkedArray]] = field(default_factory=dict, repr=False)
+
+    def sample(self, names: tuple[str, ...], most: int) -> dict[str, pa.ChunkedArray]:
+        """The same rows as before, where they were asked for before."""
+        if (names, most) not in self._sampled:
+            self._sampled[names, most] = super().sample(names, most)
+        return self._sampled[names, most]
+
+    def count(self, layout: Layout, order: RowOrder) -> Counted:
+        """The counts of before, where the same columns were counted as the same symbols."""
+        for known, kept, counted in self._counted:
+            if known == layout and kept == order:
+                return counted
+        counted = super().count(layout, order)
+        self._counted.append((layout, order, counted))
+        return counted

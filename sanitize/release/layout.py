@@ -1,0 +1,414 @@
+"""Which columns are sensitive, which are public and which are binned, and the columns of a batch as symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sanitize._util.checks import is_whole, one_of
+from sanitize.core.binning import Bins, DateBins, Joined, is_numeric, is_of_dates
+from sanitize.core.channel import Channel
+from sanitize.core.joint import ContingencyTable
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.release.survey import TELLING_ROWS, names_rows
+from sanitize.report import LeakageReport, ReleaseFacts
+from sanitize.tables.columns import as_arrow
+from sanitize.tables.frame import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from sanitize._util.sampling.noise import NoiseKey
+    from sanitize.core.alphabet import Alphabet
+    from sanitize.release.classes import ClassPartition
+    from sanitize.tables.columns import ArrowColumn
+
+ColumnSpec: TypeAlias = str | Sequence[str] | Sequence[int] | Callable[[Any], Sequence[str]] | None
+BinSpec: TypeAlias = Mapping[str, Sequence[Any] | Mapping[str, Sequence[Any]] | str] | Sequence[Any] | None
+
+_EDGES_WANTED = (
+    "{} must be edges, as in {{'age': [0, 30, 60]}}, or a calendar unit of dates, got {}. A number of bins would take "
+    "edges from the rows, and these are values of single people: the command init proposes rounded ones"
+)
+
+
+def two_dimensional(native: Any) -> Any:
+    """Array of a matrix or nested list; scikit-learn's own errors about its shape would print the rows."""
+    if hasattr(native, "toarray"):  # sparse matrices are refused by name elsewhere
+        return native
+    array = np.asarray(native)
+    if array.ndim != 2:
+        raise ColumnError(
+            f"Expected 2D array, got {array.ndim}D array instead ({type(native).__name__}). Reshape your data to two "
+            "dimensions: a row a record, a column a feature; or pass a DataFrame"
+        )
+    if array.dtype.kind == "c":
+        raise ColumnError("Complex data not supported: give real and imaginary parts as two columns")
+    return array
+
+
+def with_sensitive(table: Table, spec: ColumnSpec, apart: Any) -> tuple[tuple[str, ...], Mapping[str, Any]]:
+    """Names of the sensitive columns, and the table that has them."""
+    if apart is None:
+        return select("sensitive", spec, table), table
+    if spec is not None:
+        raise ColumnError("give the sensitive columns once: either sensitive= or sensitive_features=, not both")
+    if hasattr(apart, "columns") or hasattr(apart, "column_names"):
+        frame = Table.of(apart)
+        columns = {name: frame[name] for name in frame}
+    else:
+        name = getattr(apart, "name", None)
+        array = apart if name is not None else np.asarray(apart)
+        if getattr(array, "ndim", 1) == 2:
+            columns = {f"sensitive_features_{j}": array[:, j] for j in range(array.shape[1])}
+        else:
+            columns = {str(name) if name is not None else "sensitive_features": array}
+    for name, column in columns.items():
+        if len(column) != table.n_rows:
+            raise ColumnError(f"sensitive column {name!r} has {len(column)} rows, X has {table.n_rows}", name)
+    clash = sorted(set(columns) & set(table.names))
+    if clash:
+        raise ColumnError(
+            f"column {clash[0]!r} is in X and in sensitive_features; drop it from X or rename it", clash[0]
+        )
+    return tuple(columns), {**{name: table[name] for name in table}, **columns}
+
+
+def public_columns(table: Table, spec: ColumnSpec, sensitive: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of the public columns; all but the sensitive ones by default."""
+    if spec is not None:
+        return select("public", spec, table)
+    left = tuple(name for name in table.names if name not in sensitive)
+    if not left:
+        raise ColumnError(f"no public column is left: the table has {len(table)} feature(s) and all are sensitive")
+    return left
+
+
+def bins_of(wanted: BinSpec, source: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Bins]:
+    """Bins of the columns that have them, at edges or in calendar units; one list of edges cuts all numbers."""
+    if wanted is None:
+        return {}
+    if isinstance(wanted, (list, tuple, np.ndarray)):
+        wanted = {name: wanted for name in names if is_numeric(as_arrow(source[name], name).type)}
+    if not isinstance(wanted, Mapping):
+        raise InvalidParameter(_EDGES_WANTED.format("bins", type(wanted).__name__))
+    made: dict[str, Bins] = {}
+    for key, spec in wanted.items():
+        name = _name_of(key, source)
+        if name not in names:
+            raise ColumnError(f"bins names the column {name!r}, which is neither sensitive nor public", name)
+        column = as_arrow(source[name], name)
+        if isinstance(spec, Mapping):
+            made[name] = Joined.of_groups(name, spec)
+        elif isinstance(spec, str):
+            made[name] = DateBins.by_step(name, spec, column)
+        elif not isinstance(spec, (list, tuple, np.ndarray)):
+            raise InvalidParameter(_EDGES_WANTED.format(f"bins of {name!r}", type(spec).__name__))
+        else:
+            made[name] = (DateBins if is_of_dates(spec) else Bins).declared(name, cast("Any", spec), column.type)
+    return made
+
+
+def require_named(table: Table, *specs: object) -> None:
+    """Refuse all names together that the table does not have, where there are two or more of them."""
+    named: list[object] = []
+    for spec in specs:
+        named += [spec] if isinstance(spec, str) else spec if isinstance(spec, (list, tuple, Mapping)) else []
+    absent = [name for name in dict.fromkeys(named) if isinstance(name, str) and name not in table.names]
+    if len(absent) > 1:
+        raise ColumnError.absent(absent, table.names)
+
+
+def _name_of(key: str | int, source: Mapping[str, Any]) -> str:
+    """Column name of a name or a position."""
+    if is_whole(key):
+        names = list(source)
+        if not -len(names) <= key < len(names):
+            raise ColumnError(f"there is no column number {key}; the table has {len(names)}")
+        return names[key]
+    name = str(key)
+    if name not in source:
+        raise ColumnError.absent([name], source)
+    return name
+
+
+def select(role: str, spec: ColumnSpec, table: Table) -> tuple[str, ...]:
+    """Names of the columns a parameter asks for: a name, a list of names or positions, or a callable."""
+    if spec is None:
+        return ()
+    asked: Any = spec(table.native) if callable(spec) else spec
+    if isinstance(asked, str):
+        asked = [asked]
+    try:
+        keys = list(asked)
+    except TypeError:
+        raise InvalidParameter(
+            f"{role} must be a column name, a list of names or positions as in [0], or a callable, "
+            f"got {type(asked).__name__}"
+        ) from None
+    return tuple(_name_of(key, table) for key in keys)
+
+
+Missing = Literal["category", "error"]
+
+
+@dataclass
+class Columns(Mapping[str, Any]):
+    """Columns of one batch as symbols: numeric ones binned, missing values allowed or refused."""
+
+    layout: Layout
+    source: Mapping[str, Any]
+    workers: int = 1
+    first: int | None = None
+    clipped: dict[str, int] = field(default_factory=dict)
+    _made: dict[str, ArrowColumn] = field(default_factory=dict, repr=False)
+
+    def __getitem__(self, name: str) -> ArrowColumn:
+        if name not in self._made:
+            self._made[name] = self._column(name)
+        return self._made[name]
+
+    def _column(self, name: str) -> ArrowColumn:
+        column = as_arrow(self.source[name], name)
+        if self.layout.missing == "error" and name in self.layout.public:
+            refuse_missing(column, name)
+        if name not in self.layout.bins:
+            return column
+        labels, clipped = self.layout.bins[name].assign(column)
+        self.clipped[name] = clipped
+        return labels
+
+    def __iter__(self) -> Any:
+        return iter(self.source)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def refuse_missing(column: ArrowColumn, name: str) -> None:
+    """Refuse a column with missing values, where that was asked for."""
+    is_missing = column.null_count > 0
+    if not is_missing and pa.types.is_floating(column.type):
+        is_missing = bool(np.isnan(np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)).any())
+    if is_missing:
+        raise ColumnError(
+            f"column {name!r} has missing values and missing is 'error'; fill them, or let them be a category", name
+        )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns are sensitive and which are public, and how numbers become symbols."""
+
+    sensitive: tuple[str, ...]
+    public: tuple[str, ...]
+    bins: Mapping[str, Bins] = field(default_factory=dict)
+    missing: Missing = "category"
+
+    # Whether public symbols are printed as they are, so that one of few rows is somebody's.
+    prints_symbols: ClassVar[bool] = True
+
+    @property
+    def numeric(self) -> frozenset[str]:
+        """Columns that can be read as numbers alone."""
+        return frozenset(name for name, bins in self.bins.items() if not isinstance(bins, (DateBins, Joined)))
+
+    @property
+    def binned_public(self) -> tuple[str, ...]:
+        """Public columns whose values are counted by interval."""
+        return tuple(name for name in self.public if name in self.bins)
+
+    def __post_init__(self) -> None:
+        one_of("missing", self.missing, "category", "error")
+        both = set(self.sensitive) & set(self.public)
+        # The same columns on both sides ask what a release tells about the public columns themselves.
+        if both and set(self.sensitive) != set(self.public):
+            name = min(both)
+            raise ColumnError(f"column {name!r} is listed both as sensitive and as public; choose one", name)
+        for kind, names in (("sensitive", self.sensitive), ("public", self.public)):
+            if not names:
+                raise ColumnError(f"no {kind} column: name at least one")
+            if len(set(names)) < len(names):
+                raise ColumnError(f"a {kind} column is listed twice")
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Columns of a table that its public symbols are made of."""
+        return self.public
+
+    def bare(self) -> Layout:
+        """Roles and symbols alone: all that rows need once a channel is designed."""
+        return Layout(*self.roles)
+
+    @property
+    def roles(self) -> tuple[Any, ...]:
+        """What a layout is made of, whatever a subclass knows beside."""
+        return self.sensitive, self.public, self.bins, self.missing
+
+    @property
+    def orders(self) -> dict[str, pa.Array]:
+        """Symbols of the columns whose bins say which there are, in ascending order."""
+        return {name: order for name, bins in self.bins.items() if (order := bins.order) is not None}
+
+    def empty_table(self) -> ContingencyTable:
+        """Contingency table without rows."""
+        return ContingencyTable.empty(self.sensitive, self.public, self.orders)
+
+    def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
+        """Columns of a batch, as symbols; made by some threads where that takes long.
+
+        ``first`` is the number of its first row, where a table comes in batches.
+        """
+        return Columns(self, source, workers, first)
+
+    def check_distinct(self, table: ContingencyTable) -> None:
+        """Refuse all columns that hold a different value in most rows: no distribution can be learned from them."""
+        self.refuse_distinct({"sensitive": table.sensitive, "public": table.public}, int(table.n))
+
+    @staticmethod
+    def refuse_distinct(alphabets: Mapping[str, Alphabet], n_rows: int) -> None:
+        """The same for the alphabets of some roles."""
+        if n_rows < TELLING_ROWS:
+            return
+        found: dict[str, str] = {}
+        amounts = False
+        for kind, alphabet in alphabets.items():
+            for name, level, codes in zip(alphabet.columns, alphabet.levels, alphabet.codes.T, strict=True):
+                if len(np.unique(codes)) > n_rows / 2:
+                    found.setdefault(name, kind)
+                    amounts |= kind == "public" and not names_rows(level, n_rows)
+        if not found:
+            return
+        listed = ", ".join(f"{kind} column {name!r}" for name, kind in found.items())
+        way_out = " Latent classes (latent-classes) take amounts as they are." if amounts else ""
+        raise ColumnError(
+            f"a different value in most rows, so no joint can be learned: {listed}. Give bins to numbers and dates, "
+            f"and leave out what names its row.{way_out}",
+            next(iter(found)) if len(found) == 1 else None,
+        )
+
+    def audit(self, table: ContingencyTable) -> LeakageReport:
+        """Measure what the public columns tell as they are, without a budget."""
+        self.check_distinct(table)
+        joint = table.to_joint()
+        channel = Channel.identity(len(joint.public), joint.public)
+        return LeakageReport.measure(joint, channel, facts=ReleaseFacts(mechanism="audit", binned=self.binned_public))
+
+    def notes(self, clipped: Mapping[str, int]) -> tuple[str, ...]:
+        """What the report says about binning."""
+        found = [
+            f"the bin edges of column {name!r} were learned from the data and are released with it"
+            for name, bins in self.bins.items()
+            if bins.learned
+        ]
+        found += [
+            f"{n} rows of column {name!r} lay outside the declared edges and were clipped to them"
+            for name, n in clipped.items()
+            if n
+        ]
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class CellLayout(Layout):
+    """Layout with one public symbol, the latent class of a row, that is drawn given the columns of the table.
+
+    Every row has a class, so no symbol is unknown.
+    """
+
+    partition: ClassPartition = field(kw_only=True)
+
+    prints_symbols = False  # a model writes what stands for a class
+
+    @classmethod
+    def of(cls, layout: Layout, partition: ClassPartition) -> CellLayout:
+        """Layout of the same table whose public columns are one symbol."""
+        name = "cell"
+        while name in layout.sensitive:
+            name += "_"
+        return cls(layout.sensitive, (name,), layout.bins, layout.missing, partition=partition)
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Columns that the class of a row depends on."""
+        return self.partition.names
+
+    @property
+    def numeric(self) -> frozenset[str]:
+        """Columns with bins, and those that were numbers at the fit."""
+        return super().numeric | self.partition.numeric
+
+    def keyed(self, key: NoiseKey) -> CellLayout:
+        """The same, whose rows draw their classes by another key."""
+        return replace(self, partition=self.partition.keyed(key))
+
+    def bare(self) -> CellLayout:
+        """The layout itself: it holds no distribution."""
+        return self
+
+    def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
+        """Columns of a batch, the classes of its rows among them."""
+        return _CellColumns(self, source, workers, first)
+
+    def columns_of(self, source: Mapping[str, Any], cells: NDArray[np.int32]) -> Columns:
+        """The same of rows whose classes are known."""
+        found = _CellColumns(self, source)
+        found.check_missing()
+        vars(found)["_cells"] = pa.array(cells)
+        return found
+
+
+def classes_of(layout: Layout) -> ClassPartition | None:
+    """Latent classes of a layout; None if its symbols are tuples."""
+    return layout.partition if isinstance(layout, CellLayout) else None
+
+
+def through_cells(layout: Layout, partition: ClassPartition | None) -> Layout:
+    """Layout of columns through latent classes of the public ones, if there are any.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are of other columns.
+    """
+    if partition is None:
+        return layout
+    if partition.names != layout.public or not set(layout.bins) <= set(layout.sensitive):
+        raise InvalidParameter("its classes are those of other columns")
+    return CellLayout.of(layout, partition)
+
+
+class _CellColumns(Columns):
+    """Columns of one batch, and the class of each row as one more."""
+
+    layout: CellLayout
+
+    def _column(self, name: str) -> ArrowColumn:
+        return self._cells if name in self.layout.public else super()._column(name)
+
+    @cached_property
+    def _cells(self) -> pa.Array:
+        self.check_missing()
+        partition = self.layout.partition
+        table = {name: as_arrow(self.source[name], name) for name in partition.names}
+        return pa.array(partition.assign(table, self.workers, self.first))
+
+    def check_missing(self) -> None:
+        """Refuse missing values, where that was asked for."""
+        for name in self.layout.partition.names if self.layout.missing == "error" else ():
+            refuse_missing(as_arrow(self.source[name], name), name)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.source
+        yield from self.layout.public
+
+    def __len__(self) -> int:
+        return len(self.source) + len(self.layout.public)

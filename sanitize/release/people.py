@@ -1,0 +1,253 @@
+"""Columns that say whose a row is: found by their names, by how values are written, and by what goes with each value.
+
+A value that ten rows share may be one person's, who has ten rows. So unless somebody says who a row belongs to, or that
+every row is a person of its own, a column that looks like an identifier of people is no public one.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize.errors import ColumnError
+from sanitize.tables.columns import as_arrow, factorize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    from sanitize._util.checks import Mask
+    from sanitize._util.sampling.noise import NoiseKey
+    from sanitize.core.joint import ContingencyTable
+    from sanitize.tables.columns import ArrowColumn
+
+# As a person: every row is one of its own.
+ROW = "row"
+Reason = Literal["name", "shape", "behaviour"]
+REASONS: dict[Reason, str] = {
+    "name": "by its name it identifies people",
+    "shape": "its values are written like those that identify people",
+    "behaviour": "each of its values is on a few rows, which agree on most other columns",
+}
+
+# A column with no more values than this names a kind and nobody; values of people are on so many rows on average.
+_FEW_VALUES, _MOST_ROWS_EACH, _MOST_ROWS_NAMED = 10, 50, 100
+# Of the values, or pairs of rows with one value, so many have to look alike.
+_MOST, _NEARLY_ALL = 0.5, 0.95
+# Two rows of the table agree on a column that varies no more often than this.
+_VARIES = 0.8
+_LOOKED_AT, _VALUES, _OTHERS = 1000, 300, 20
+
+_PEOPLE = (
+    "patients?|patienten|persons?|personen|people|customers?|clients?|users?|members?|employees?|students?|subjects?|"
+    "participants?|respondents?|insured|policyholders?|accounts?|households?|national|card|tax|kunden?|mitarbeiter|"
+    "versicherten?|versicherungs|haushalts?|konto|personal|steuer|sozialversicherungs|telefon|clientes?|pacientes?|"
+    "empleados?|hogar|cuenta|compte|foyer|assure|utilisateur|clienti|paziente|conto"
+)
+_NUMBERS = "id|ids|ident|no|nr|num|number|nummer|key|code|uuid|guid|hash|numero|identifier|pseudonym"
+_NAMED = re.compile(
+    rf"(?!(?:n|num|number of|count|count of|has|is) )(?:.* )?(?:id|uuid|guid|e ?mails?|mail|email ?address|"
+    rf"phones?|telephone|tel|mobile (?:no|nr|number)|telefono?|telefonnummer|"
+    rf"ssn|social security.*|national insurance.*|iban|passports?|reisepass|pasaporte|passeport|nino|nif|dni|cpf|curp|"
+    rf"aadhaar|bsn|nir|mrn|msisdn|imei|user ?name|login|sur ?name|(?:last|first|full|family|given|maiden) ?name|"
+    rf"fore ?name|nachname|vorname|apellidos?|prenom|cognome|accounts?|konto|cuenta|compte|"
+    rf"address|adresse|anschrift|direccion|indirizzo|"
+    rf"patient|person|customer|client|employee|student|participant|respondent|user|kunde|paciente|cliente|"
+    rf"dob|date of birth|birth ?(?:date|day)|geburts(?:datum|tag)|date (?:de )?naissance|fecha (?:de )?nacimiento|"
+    rf"(?:{_PEOPLE}) ?(?:{_NUMBERS}))"
+)
+# An id of something else than a person: what it does decides.
+_OTHER_ID = re.compile(rf"(?!(?:.* )?(?:{_PEOPLE}) ).+ (?:id|uuid|guid)")
+_SHAPES = tuple(
+    re.compile(shape)
+    for shape in (
+        r"[^@\s]+@[^@\s]+\.[^@\s]+",
+        r"(?=(?:\D*\d){8,15}\D*$)(?:\+|00|0|\()[\d\s().\-/]+",  # a telephone number
+        r"\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}",
+        r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?",  # an IBAN
+        r"\{?[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\}?",
+        r"\d{3}-\d{2}-\d{4}",  # national numbers: of the USA, the UK, Spain, Italy, the North, France
+        r"[A-Z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-D]",
+        r"(?:\d{8}|[XYZ]\d{7})-?[A-Z]",
+        r"[A-Z]{6}\d{2}[A-Z]\d{2}[A-Z]\d{3}[A-Z]",
+        r"\d{6}[-+A]\d{3}[0-9A-Z]",
+        r"[12] ?\d{2} ?(?:0[1-9]|1[0-2]) ?\d{2} ?\d{3} ?\d{3}(?: ?\d{2})?",
+        r"\d{4}([ -]?)\d{4}\1\d{4}\1\d{4}",  # a card
+    )
+)
+_LONG_NUMBER = re.compile(r"\d{8,}")
+_DAY = re.compile(r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A column as distinct values, and the code of each line; a line without a value has another code than all."""
+
+    values: pa.Array
+    codes: NDArray[np.intp]
+
+
+def refuse_people(columns: Mapping[str, Coded], times: NDArray[Any], names: Iterable[str]) -> None:
+    """Refuse all columns that look like identifiers of people.
+
+    Parameters
+    ----------
+    columns : mapping of str to Coded
+        All columns that are known, the sensitive ones too.
+    times : ndarray of shape (n_lines,)
+        Rows that each line stands for.
+    names : iterable of str
+        Columns that are to be public.
+
+    Raises
+    ------
+    ColumnError
+        It says what can be done with them, and quotes no value.
+    """
+    found = {name: reason for name in names if (reason := looks_like_people(name, columns, times))}
+    if not found:
+        return
+    listed = "; ".join(f"{name!r}: {REASONS[reason]}" for name, reason in found.items())
+    raise ColumnError(
+        f"values that ten rows share may be one person's ({listed}). Leave such a column out; or name the column that "
+        f"says whose a row is, person={next(iter(found))!r}, so that people are counted; or say person={ROW!r} where "
+        "every row is a person of its own. Where people have several rows, sanitize.people.UnitRelease releases "
+        "them whole",
+        next(iter(found)) if len(found) == 1 else None,
+    )
+
+
+def looks_like_people(name: str, columns: Mapping[str, Coded], times: NDArray[Any]) -> Reason | None:
+    """Why a column looks like an identifier of people; None if it does not."""
+    column = columns[name]
+    n_values = len(column.values)
+    if n_values <= _FEW_VALUES:
+        return None
+    rows_each = float(np.sum(times)) / n_values
+    if rows_each <= _MOST_ROWS_NAMED and is_named_like_people(name):
+        return "name"
+    if is_written_like_people(column.values, rows_each):
+        return "shape"
+    if 2 <= rows_each <= _MOST_ROWS_EACH and _goes_with_others(name, columns, times):
+        return "behaviour"
+    return None
+
+
+def is_named_like_people(name: str) -> bool:
+    """Whether a name is one of identifiers of people.
+
+    Examples
+    --------
+    >>> names = ["patient_id", "eMail", "Kundennummer", "Telefon", "town_id", "age", "birth_year", "county"]
+    >>> [is_named_like_people(name) for name in names]
+    [True, True, True, True, False, False, False, False]
+    """
+    bare = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z]+", " ", bare).lower().strip()
+    return bool(_NAMED.fullmatch(words)) and not _OTHER_ID.fullmatch(words)
+
+
+def is_written_like_people(values: pa.Array, rows_each: float) -> bool:
+    """Whether most values have the shape of an identifier of people: addresses, telephone and other numbers."""
+    types, dtype = pa.types, values.type
+    if not (types.is_string(dtype) or types.is_large_string(dtype) or types.is_integer(dtype)):
+        return False
+    some = [str(value).strip() for value in values[:: len(values) // _LOOKED_AT + 1].to_pylist()]
+    numbers = [text for text in some if _LONG_NUMBER.fullmatch(text) and not _DAY.fullmatch(text)]
+    if len(numbers) > _NEARLY_ALL * len(some) and len({len(text.lstrip("0")) for text in numbers}) <= 2:
+        return rows_each <= _MOST_ROWS_EACH  # all of one width, but for leading zeros
+    if types.is_integer(dtype):
+        return False
+    return any(sum(shape.fullmatch(text) is not None for text in some) > _MOST * len(some) for shape in _SHAPES)
+
+
+def _goes_with_others(name: str, columns: Mapping[str, Coded], times: NDArray[Any]) -> bool:
+    """Whether rows with one value agree on most other columns, those not counted that follow from another of them.
+
+    Some of the values are looked at, and some of the other columns.
+    """
+    own = columns[name]
+    if not _may_be_names(own.values):
+        return False
+    lines = np.flatnonzero(own.codes % (len(own.values) // _VALUES + 1) == 0)
+    own, times = Coded(own.values, own.codes[lines]), times[lines]
+    # As many values as its own name the same: they say nothing of it.
+    likely = [other for other, column in columns.items() if 1 < len(column.values) < len(own.values) / 2]
+    others, constant, n_free = dict[str, Coded](), list[str](), 0
+    for other in likely[:: len(likely) // _OTHERS + 1]:
+        column = Coded(columns[other].values, columns[other].codes[lines])
+        if other == name or not _varies(column, times):
+            continue
+        others[other] = column
+        is_constant = _agree(own, column, times) >= _NEARLY_ALL
+        constant, n_free = [*constant, other] if is_constant else constant, n_free + (not is_constant)
+        if n_free >= _OTHERS / 2:
+            return False
+    # A town goes with its region, and a post code with both: one thing that is known, not two.
+    known = [
+        other
+        for i, other in enumerate(constant)
+        if not any(
+            _agree(others[finer], others[other], times) >= _NEARLY_ALL
+            for j, finer in enumerate(constant)
+            if (len(others[finer].values), j) > (len(others[other].values), i)
+        )
+    ]
+    return len(known) > max(1, n_free)
+
+
+def _may_be_names(values: pa.Array) -> bool:
+    """Whether values are texts, dates or whole numbers; amounts have fractions."""
+    if pa.types.is_floating(values.type):
+        numbers = values.drop_null().to_numpy(zero_copy_only=False)
+        return bool((np.trunc(numbers) == numbers).all())
+    return not pa.types.is_boolean(values.type)
+
+
+def _varies(column: Coded, times: NDArray[Any]) -> bool:
+    shares = np.bincount(column.codes, times) / np.sum(times)
+    return float(shares @ shares) <= _VARIES
+
+
+def _agree(own: Coded, other: Coded, times: NDArray[Any]) -> float:
+    """Chance that another row with the value of a row has its value of another column, too, over rows that have one."""
+    rows = np.bincount(own.codes, times)
+    pairs, place = np.unique(own.codes * (int(other.codes.max()) + 1) + other.codes, return_inverse=True)
+    both, of = np.bincount(place, times), rows[pairs // (int(other.codes.max()) + 1)]
+    is_some = of > 1
+    return float((both * (both - 1))[is_some] @ (1 / (of[is_some] - 1)) / max(both[is_some].sum(), 1.0))
+
+
+def one_row_each(people: ArrowColumn, name: str, key: NoiseKey) -> tuple[Mask, NDArray[np.float64]]:
+    """A row of each person, drawn at random, and the rows that the person of each row has."""
+    codes = factorize(people, name)[1]
+    order = np.lexsort((key.words_at(0, np.arange(len(codes))), codes))
+    chosen = np.zeros(len(codes), bool)
+    chosen[order[np.diff(codes[order], prepend=-1) > 0]] = True
+    return chosen, np.bincount(codes)[codes].astype(float)
+
+
+def coded(table: Mapping[str, Any], names: Iterable[str]) -> dict[str, Coded]:
+    """Columns of a table, a line for each row."""
+    found = {}
+    for name in names:
+        values, codes = factorize(as_arrow(table[name], name), name)
+        found[name] = Coded(values, np.where(codes < 0, len(values), codes).astype(np.intp))
+    return found
+
+
+def coded_columns(counts: ContingencyTable) -> tuple[dict[str, Coded], NDArray[Any]]:
+    """Columns of what was counted, a line for each (s, x) that occurs, and the rows of each line."""
+    s, x = np.nonzero(counts.seen)
+    found = {}
+    for alphabet, codes in ((counts.sensitive, s), (counts.public, x)):
+        for j, (name, level) in enumerate(zip(alphabet.columns, alphabet.levels, strict=True)):
+            own = alphabet.codes[codes, j].astype(np.intp)
+            found[name] = Coded(level.take(pa.array(np.unique(own[own < len(level)]))), own)
+    return found, counts.seen[s, x]

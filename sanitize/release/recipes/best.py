@@ -1,0 +1,204 @@
+"""The recipe that chooses its mechanism: all that fit are designed, and the one that keeps most is taken."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from sanitize._util.limits import TUPLE_ROWS
+from sanitize._util.sampling.noise import random_words
+from sanitize.core.confidence import check_confidence
+from sanitize.core.joint import sparse_counts
+from sanitize.core.measures import Measure
+from sanitize.errors import SanitizeError
+from sanitize.release.choosing import PRINTED, comparison_section, kinds_for, preferred, reason
+from sanitize.release.classes import GROUPS, MODELLED_ROWS, grouped, pair_overlaps
+from sanitize.release.first_pass import Counted
+from sanitize.release.recipes.recipe import Recipe, TupleParameters, recipe_type
+from sanitize.report import OVERLAP, kept_of_columns
+from sanitize.tables.ordered import is_ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from scipy import sparse
+
+    from sanitize._util.checks import Codes
+    from sanitize._util.sampling.noise import RandomWords
+    from sanitize.core.joint import JointDistribution
+    from sanitize.release.design import Specification
+    from sanitize.release.first_pass import FirstPass, RowOrder
+    from sanitize.release.layout import Layout
+    from sanitize.release.recipes.recipe import FittedFiles, Rows
+    from sanitize.release.release import Release
+    from sanitize.tables.files.source import Numbers
+
+
+class BestSanitizerRecipe(TupleParameters, Recipe):
+    """The mechanism that keeps most of what is printed, of those that fit the table and the budget."""
+
+    is_part = False
+    takes_channel = False
+
+    @property
+    def numbers(self) -> Numbers:
+        """Those of latent classes, which cut columns that a CSV file writes as numbers throughout."""
+        return self._recipe("latent class release").numbers
+
+    def specification(self) -> Specification:
+        """Of the mechanism that fits every distribution and budget."""
+        return self._recipe("subset merging").specification()
+
+    def _recipe(self, name: str, **settings: Any) -> Recipe:
+        made: Any = recipe_type(name.title().replace(" ", ""))
+        known = {one.name for one in fields(made)}
+        found: Recipe = made(
+            **{one.name: getattr(self, one.name) for one in fields(self) if one.name in known} | settings
+        )
+        return found
+
+    def design(self, spec: Specification, layout: Layout, counted: Counted, rows: Rows = None) -> Release:
+        """Design all that fit, and take the one that keeps most; latent classes are among them where rows are there."""
+        n_rows = 0 if rows is None else len(rows[layout.public[0]])
+        each, made = self._certified(n_rows) if rows is not None else self, []
+        if rows is not None and (classes := each._classes(layout, n_rows)):
+            with contextlib.suppress(SanitizeError):  # what cannot be released through them keeps nothing
+                fitted = classes.fitted(layout, rows, random_words(self.random_state))
+                known = Counted.of(fitted, rows)
+                draft = replace(classes.specification(), is_priced=False)
+                made.append((classes.design(draft, fitted, known), known.table))
+        return self._claimed(each._chosen(spec, layout, counted, made)[0])
+
+    def fit(
+        self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
+    ) -> FittedFiles:
+        """Count a table in files and choose; latent classes count it once more."""
+        layout, counted = self._counted(table, order)
+        n_rows = table.source.n_rows
+        each, made = self._certified(n_rows), []
+        if classes := each._classes(layout, n_rows):
+            with contextlib.suppress(SanitizeError):
+                draft = classes.for_files(is_priced=False, partition=spec.partition)
+                made.append(classes.fit(draft, table, order, words))
+        fitted, counts = each._chosen(spec, layout, counted, made, is_shuffled=order == "shuffle")
+        return self._claimed(fitted), counts
+
+    def _certified(self, n_rows: float) -> Self:
+        """The same at the confidence that both certificates need to hold together, by the union bound.
+
+        One is of the set of distributions that all tuples share, one of the split rows of latent classes. Whether there
+        are two follows from settings and rows alone: one that is not designed after all counts, too.
+        """
+        if self.confidence is None or not self._has_classes(n_rows):
+            return self
+        return self.changed(confidence=1 - (1 - check_confidence(self.confidence)) / 2)
+
+    def _claimed(self, fitted: Release) -> Release:
+        """A release that was certified with others, so that it holds at the confidence asked for, whichever it is."""
+        return fitted if self.confidence is None else replace(fitted, report=fitted.report.held_at(self.confidence))
+
+    def _has_classes(self, n_rows: float) -> bool:
+        """Whether latent classes are compared: few rows have none."""
+        is_plain = not (self.smoothing or self.person_column)
+        return is_plain and n_rows >= MODELLED_ROWS
+
+    def _classes(self, layout: Layout, n_rows: int) -> Any:
+        """Recipe of latent classes, or None."""
+        if not self._has_classes(n_rows):
+            return None
+        declared = self.bins if isinstance(self.bins, Mapping) else {}
+        learned = {name for name, bins in layout.bins.items() if bins.learned and name in layout.public}
+        settings: dict[str, Any] = {
+            "sensitive": list(layout.sensitive),
+            "public": list(layout.public),
+            "bins": {name: edges for name, edges in declared.items() if name not in learned},
+        }
+        return self._recipe("latent class release", **settings)
+
+    def _chosen(
+        self,
+        spec: Specification,
+        layout: Layout,
+        counted: Counted,
+        classes: Sequence[FittedFiles],
+        *,
+        is_shuffled: bool = False,
+    ) -> FittedFiles:
+        """The best of the tuples and the latent classes, whose report compares all of them, and the counts it is of."""
+        # Classes and tuples are other symbols: where there are both, what they keep of each column is compared; of
+        # shuffled rows, which stand beside nobody, first how like the table they are to an analyst.
+        share = "mean_column_utility" if classes else "normalized_utility"
+        found = list(self._tuples(spec, layout, counted, is_alone=not classes))
+        if classes and found:
+            columns, rows = list(column_counts(found[0].joint)), spec.support(counted.table)[1]
+            never = rows[rows < self.min_count].sum() / rows.sum()
+            found = [_with_columns(one, columns, float(never), is_shuffled=is_shuffled) for one in found]
+        candidates = [*((one, counted.table) for one in found), *classes]
+        reports = [one.report for one, _ in candidates]
+        place = preferred(reports, share)
+        told = f"{reports[place].facts.mechanism} was chosen, because it {reason(reports[place], reports, share)}."
+        if self.confidence is not None:
+            told += f" Each certificate holds at {100 * self.confidence:.6g} %, so that whichever is chosen may be."
+        best, table = candidates[place]
+        report = best.report.with_section(comparison_section(reports, told, share))
+        made = replace(best, report=replace(report, facts=replace(report.facts, is_chosen=True)))
+        compared = {report.facts.mechanism: report for report in reports}
+        made = replace(made, beside={**made.beside, "compared_": compared})
+        return (made if place >= len(found) else self._judged(made, counted, is_priced=spec.is_priced)), table
+
+    def _tuples(self, spec: Specification, layout: Layout, counted: Counted, *, is_alone: bool) -> Iterator[Release]:
+        """Designs of tuples; none where classes were fitted and they are too many, or cannot be released."""
+        rows = counted.table.counts.sum(axis=0)
+        n_x = int(np.count_nonzero(rows))
+        if not is_alone and n_x * TUPLE_ROWS > rows.sum():
+            return
+        kinds = kinds_for(n_x, spec.budget)
+        if self.confidence is not None and n_x > 60:  # robust responses take longer
+            kinds = [kind for kind in kinds if not kind.is_response]
+        unordered = replace(counted, order=None)
+        for recipe in (self._recipe(kind.name) for kind in kinds):
+            with contextlib.nullcontext() if is_alone else contextlib.suppress(SanitizeError):
+                yield recipe.design(replace(recipe.specification(), is_priced=False), layout, unordered)
+
+
+def _with_columns(
+    fitted: Release, rows: Sequence[tuple[str, sparse.csr_array]], never: float, *, is_shuffled: bool
+) -> Release:
+    """A release of tuples whose report says what it keeps of columns, as that of classes does, and leaves out."""
+    lines = [kept_of_columns(rows, fitted.channel)[1], *([overlap_of_tuples(fitted)] if is_shuffled else [])]
+    if never:
+        lines.append(Measure(PRINTED, "rows whose values may be printed", "1", "exact", 1.0, 1 - never))
+    return replace(fitted, report=replace(fitted.report, measures=(*fitted.report.measures, *lines)))
+
+
+def overlap_of_tuples(fitted: Release) -> Measure:
+    """How like those of the table pairs of columns of tuples are that a release writes."""
+    joint, channel = fitted.joint, fitted.channel
+    after = np.zeros(len(joint.public))
+    written = joint.public.encode(dict(channel.outputs.decode(np.arange(channel.n_outputs, dtype=np.int32))))
+    np.add.at(after, written, channel.push(joint.p_x[None])[0])
+    codes = [(own, own) for _, own in _groups(joint, 8)]
+    overlaps = pair_overlaps(joint.public.columns, codes, (joint.p_x, after))
+    return Measure(OVERLAP, "overlap with the table, mean of pairs", "1", "exact", 1.0, fmean(overlaps.values()))
+
+
+def _groups(joint: JointDistribution, most: int = GROUPS) -> Iterator[tuple[str, Codes]]:
+    """Name of each column, and the group of its value in each symbol."""
+    symbols, rows = joint.public, np.rint(joint.p_x * (joint.n or 0)).astype(np.int64)
+    for name, values, codes in zip(symbols.columns, symbols.levels, symbols.codes.T, strict=True):
+        level = np.where(codes < 0, len(values), codes)
+        counts = np.bincount(level, rows).astype(np.int64)
+        yield name, grouped(counts, is_ordered=is_ordered(values.type, name), most=most)[level]
+
+
+def column_counts(joint: JointDistribution) -> Iterator[tuple[str, sparse.csr_array]]:
+    """Name of each column and rows of (X_j, X), X_j in the groups that classes are measured by."""
+    rows = np.rint(joint.p_x * (joint.n or 0)).astype(np.int64)
+    x = np.repeat(np.arange(len(rows)), rows)
+    for name, groups in _groups(joint):
+        yield name, sparse_counts(groups[x], x, (int(groups.max()) + 1, len(rows)))

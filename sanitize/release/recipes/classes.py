@@ -1,0 +1,330 @@
+"""The recipe for tables of many columns: a limit on what the latent class of a row reveals, and rows written by class.
+
+The public symbol of a row is its latent class, drawn given the row: S - X - class - Y is a Markov chain, so what
+is designed and certified for (S, class) holds for whole rows. Classes never see S.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+
+import numpy as np
+
+from sanitize import mechanisms
+from sanitize._util.checks import one_of, whole_number
+from sanitize._util.sampling.noise import key_from, random_words
+from sanitize.core.budgets import LDPBudget, LiftBudget, as_budget, limits_for
+from sanitize.core.channel import Channel
+from sanitize.core.confidence import REPEATED, check_confidence, repeats_too_often
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.mechanisms import as_lift_budget, certified_merging, certified_random_response, rows_needed
+from sanitize.release.classes import UNIT, ClassPartition, LatentClassModel, couple_classes, design_rows
+from sanitize.release.design import Specification, rare_secrets
+from sanitize.release.first_pass import Counted, sampled_rows
+from sanitize.release.layout import CellLayout
+from sanitize.release.people import one_row_each
+from sanitize.release.recipes.fitted_classes import FEWEST_CELLS, FittedClasses, declared_edges
+from sanitize.release.recipes.promise import (
+    check_order,
+    check_settings,
+    noise_key,
+    with_level,
+    with_noise,
+    with_promise,
+)
+from sanitize.release.recipes.recipe import Recipe
+from sanitize.release.recipes.record_dp import RECORD_SHARE
+from sanitize.release.survey import refuse_identifiers
+from sanitize.report import Section, with_columns, with_overlaps
+from sanitize.tables.columns import as_arrow
+from sanitize.tables.files.hierarchies import read_hierarchy
+from sanitize.tables.frame import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from sanitize._util.checks import Codes, Mask
+    from sanitize._util.sampling.noise import NoiseKey, Randomness, RandomWords
+    from sanitize.core.budgets import Budget
+    from sanitize.core.joint import ContingencyTable, JointDistribution
+    from sanitize.release.first_pass import FirstPass, RowOrder
+    from sanitize.release.layout import ColumnSpec, Layout
+    from sanitize.release.recipes.recipe import FittedFiles, LaidOut, Missing, Settled, Weights
+    from sanitize.release.recipes.record_dp import RecordDP
+    from sanitize.release.recipes.secret_dp import SecretDP
+    from sanitize.release.release import Release
+    from sanitize.report import ReleaseFacts
+    from sanitize.tables.files.hierarchies import Hierarchy
+    from sanitize.tables.files.source import Numbers
+
+Rule = Literal["optimal-random-response", "subset-random-response", "subset-merging", "watchdog"]
+
+# Rows of files that classes are fitted on: more would not make them better.
+MOST_SAMPLED = 200_000
+# Share of the rows that classes are fitted on where the others certify the channel.
+FIT_SHARE = 0.3
+# Rows that a class has at least, of those that fitted it: a class is what many rows have in common.
+LEAST_ROWS = 10
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LatentClassParameters:
+    """Of latent classes."""
+
+    budget: Budget | float | None = field(default=None, kw_only=False)
+    sensitive: ColumnSpec = None
+    public: ColumnSpec = None
+    n_classes: int | None = None
+    rule: Rule | None = None
+    target: str | None = None
+    hierarchies: Mapping[str, Hierarchy | str | Path] | None = None
+    bins: Mapping[str, Sequence[float] | int] | None = None
+    confidence: float | None = None
+    effort: float | None = None
+    missing: Missing = "category"
+    person: str | None = None
+    keep_sensitive: bool = False
+    random_state: Randomness = None
+    secret_dp: SecretDP | None = None
+    record_dp: RecordDP | None = None
+
+
+class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
+    """Limit what the latent class of a row reveals, and write a row for each released class."""
+
+    is_part = False
+    handle_unknown = "error"
+    # Columns that sum up rows of other tables: none of them names anybody, or determines another.
+    summaries: Collection[str] = ()
+
+    def changed(self, **parameters: Any) -> Self:
+        """The same with other values of some parameters."""
+        other = super().changed(**parameters)
+        other.summaries = self.summaries
+        return other
+
+    @property
+    def takes_channel(self) -> bool:  # type: ignore[override]
+        """Whether a channel may take the place of a design: a certificate is of its own design alone."""
+        return self.confidence is None
+
+    @property
+    def numbers(self) -> Numbers:
+        """Columns with bins, and public ones that a CSV file writes as numbers throughout."""
+        if self.record_dp is not None:  # which of the others are, a row could tell
+            return super().numbers
+        public, sensitive = ({roles} if isinstance(roles, str) else roles for roles in (self.public, self.sensitive))
+        if isinstance(public, Collection):
+            return replace(super().numbers, found=public.__contains__)
+        if isinstance(sensitive, Collection):
+            return replace(super().numbers, found=lambda name: name not in sensitive)
+        return super().numbers
+
+    @property
+    def person_column(self) -> str | None:
+        """Column that says whose a row is; a certificate is of rows drawn one by one, and not of people."""
+        if (found := super().person_column) is not None and self.confidence is not None:
+            raise InvalidParameter(
+                "confidence= of LatentClassRelease certifies rows that were drawn one by one, and person= says that a "
+                "person has several: leave confidence out, or release people whole with sanitize.people.UnitRelease"
+            )
+        return found
+
+    def specification(self) -> Specification:
+        """Budget and the mechanism that designs a channel on classes; a certificate is in place of a set of laws."""
+        if self.promise is not None:
+            check_settings(vars(self))
+        if self.n_classes is not None:
+            whole_number("n_classes", self.n_classes, 1)
+        budget, kind = as_budget(self.budget), self.rule
+        if kind is None:
+            kind = "optimal-random-response" if isinstance(budget, (LiftBudget, LDPBudget)) else "subset-merging"
+        one_of("rule", kind, *get_args(Rule))
+        settings: dict[str, Any] = {"budget": budget}
+        if self.confidence is not None:
+            check_confidence(self.confidence)
+            as_lift_budget(budget)
+            made = certified_random_response if kind.endswith("response") else certified_merging
+        else:
+            made = getattr(mechanisms, kind.replace("-", "_"))
+            settings |= {} if kind == "watchdog" else {"effort": self.effort}
+        return Specification("latent classes", partial(made, **settings), budget, prints=False)
+
+    def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
+        """Roles of the columns, and classes fitted on the public ones."""
+        layout, source = super().layout(table, sensitive_features)
+        return self.fitted(layout, source, random_words(self.random_state)), source
+
+    def fitted(
+        self,
+        layout: Layout,
+        rows: Mapping[str, Any],
+        words: RandomWords,
+        numbers: Codes | None = None,
+        partition: ClassPartition | None = None,
+        beside: Collection[str] = (),
+    ) -> FittedClasses:
+        """Fit classes, unless they are given, and draw one for each row; of files rows have numbers.
+
+        Columns beside them are in the private model of whole rows alone.
+        """
+        modelled, layout = layout, replace(layout, public=tuple(name for name in layout.public if name not in beside))
+        if self.target is not None and self.target not in layout.public:
+            shown = ", ".join(map(repr, layout.public[:10]))
+            raise ColumnError(f"target must be one of the public columns {shown}, got {self.target!r}")
+        source, design = rows, None
+        if self.confidence is not None:
+            share = FIT_SHARE if self.record_dp is None else RECORD_SHARE
+            design = design_rows(len(as_arrow(rows[layout.public[0]], layout.public[0])), share)
+        if self.record_dp is not None:
+            assert design is not None
+            source = self.record_dp.rows_instead(modelled, rows, design, noise_key(self.random_state, "record_dp"))
+        table = {name: source[name] for name in layout.public}
+        edges = {name: declared_edges(bins, table[name]) for name, bins in layout.bins.items() if name in table}
+        layout = replace(layout, bins={name: bins for name, bins in layout.bins.items() if name not in table})
+        named = {*edges, *(self.hierarchies or {}), *self.summaries}
+        free = [name for name in table if name not in named]
+        refuse_identifiers(table, free, others=() if self.person else layout.public)
+        key = key_from(words, "latent classes") if partition is None else partition.words
+        fitted, weights = (design, None) if source is rows else (None, None)
+        if design is None:
+            fitted, weights = self._row_of_each_person(source, key)
+        if partition is None:
+            above = {name: read_hierarchy(given, name) for name, given in (self.hierarchies or {}).items()}
+            learned: dict[str, Any] = {"rows": fitted, "weights": weights, "edges": edges, "above": above}
+            # A profile that sums up other rows is a person's own.
+            are_people = self.person is not None or bool(self.summaries)
+            learned |= {"rows_are_people": are_people, "summaries": self.summaries}
+            model = LatentClassModel.fit(table, key, n_classes=self.n_classes, **learned)
+            # A digest of all rows would change the class of each with any other one.
+            partition = ClassPartition.of(model, key, table if source is rows else None)
+        while True:  # whoever is in a class of few rows goes to the next likely one
+            cells = partition.assign(table, first=numbers)
+            held = np.bincount(cells if fitted is None else cells[fitted], minlength=partition.n_cells)
+            if held.min() >= LEAST_ROWS or partition.n_cells == 1:
+                break
+            partition = partition.without(held == held.min())
+        row_cells = cells if source is rows else partition.assign(rows, first=numbers)
+        bare = CellLayout.of(layout, partition)
+        return FittedClasses(
+            *bare.roles, partition=partition, source=source, cells=cells, rows=rows, row_cells=row_cells, design=design
+        )
+
+    def _row_of_each_person(self, source: Mapping[str, Any], key: NoiseKey) -> tuple[Mask | None, Weights]:
+        """Rows that classes are fitted on and their weights, where people have several: one row of each, else all.
+
+        Whatever counts rows from there on counts people.
+        """
+        person = self.person_column
+        people = None if person is None else self.people(source, person)
+        return (None, None) if person is None or people is None else one_row_each(people, person, key.derive("people"))
+
+    def fit(
+        self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
+    ) -> FittedFiles:
+        """Fit classes on the rows of the files, or a uniform sample of them, and design on the counts of all."""
+        if self.promise is not None:
+            check_order(order, self.promise.keyword)
+        noise = random_words(self.random_state) if words is None else words
+        with table.naming_absent():
+            roles, _ = super().layout(Table.of(table.empty()))
+            person = () if self.person_column is None else (self.person_column,)
+            sample = table.sample((*roles.sensitive, *roles.public, *person), MOST_SAMPLED)
+            numbers = sampled_rows(table.source.n_rows, MOST_SAMPLED)
+            layout = self.fitted(roles, sample, noise, numbers, spec.partition)
+            layout = replace(layout, is_shuffled=order == "shuffle")
+            is_whole = order == "shuffle" and len(numbers) == table.source.n_rows
+            counted = Counted.of(layout, sample) if is_whole else table.count(layout.bare(), order)
+        if len(numbers) < counted.table.n:
+            note = f"the latent classes were fitted on a uniform sample of {len(numbers)} rows"
+            spec = replace(spec, facts=replace(spec.facts, warnings=(*spec.facts.warnings, note)))
+        # The second pass must see the same rows of each class again, whatever the noise on what was designed by.
+        exact = counted.table if self.record_dp is None else copy(counted.table)
+        return self.design(spec, layout, counted), exact
+
+    def _settled(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
+        assert isinstance(layout, FittedClasses)
+        clipped: Mapping[str, int] = counted.clipped
+        more: dict[str, Any] = {}
+        if self.confidence is not None:
+            fresh: NDArray[Any]
+            if (promise := self.promise) is None:
+                design, fresh = layout.apart(counted.table)
+            else:
+                design, _, fresh, more["noise"] = with_noise(layout, counted.table, promise, self.random_state)
+                spec = replace(spec, facts=with_level(spec.facts, promise, seeded=self.is_seeded))
+                clipped = {}  # how many secrets were clipped stays unknown
+            more |= {"design": design, "fresh": fresh, "profiles": layout.profiles, "confidence": self.confidence}
+            if getattr(spec.mechanism, "func", None) is certified_random_response:
+                more["members"] = layout.members
+            spec = replace(spec, facts=self._doubted(spec, layout, counted.table, int(design.sum())))
+        elif self.target is not None:
+            of_target = dict(layout.column_counts())[self.target].toarray()
+            more["target"] = of_target / of_target.sum(axis=0)
+        written = partial(_written, design=partial(spec.mechanism, **more))
+        return replace(spec, mechanism=written), layout, clipped
+
+    def _doubted(
+        self, spec: Specification, layout: FittedClasses, counts: ContingencyTable, n_design: int
+    ) -> ReleaseFacts:
+        """Facts that say what leaves little to certify, and rows that no certificate is about."""
+        assert self.confidence is not None
+        told = counts.counts.sum(axis=1)
+        limits = as_lift_budget(limits_for(spec.budget, counts.sensitive))
+        needed = FEWEST_CELLS * rows_needed(limits, told / told.sum(), FEWEST_CELLS, self.confidence)
+        about = "" if self.promise is None else "about "
+        asked = needed / float(told.sum() - n_design) * told
+        found, shortage = rare_secrets(layout.sensitive, told, asked, f"{FEWEST_CELLS} classes", about)
+        repeated = [REPEATED] if repeats_too_often(layout.repeats) else []
+        return replace(spec.facts, warnings=(*spec.facts.warnings, *found, *repeated), shortage=shortage)
+
+    def _finished(self, release: Release, counted: Counted) -> Release:
+        layout = release.layout
+        assert isinstance(layout, FittedClasses)
+        partition = layout.partition
+        n_rows = counted.table.n
+        replaced = layout.replaced_values(n_rows)
+        facts = replace(release.report.facts, output="model", people=partition.people, replaced=replaced)
+        report = replace(release.report, public=layout.read, facts=facts)
+        if self.confidence is not None:  # fresh rows certify in place of a set of distributions
+            lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
+            report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
+        lost = {one.column: one.n_rows / n_rows for one in replaced}
+        report = with_columns(report, layout.column_counts(), layout.pair_counts(), release.channel, lost)
+        overlaps = layout.pair_overlaps(release.channel.push(release.joint.p_x[None])[0])
+        report = with_overlaps(report, overlaps, lost, is_shuffled=layout.is_shuffled)
+        section = _classes_section(partition, counted, layout.design)
+        if self.person_column is None and self.promise is None:  # the figure is of people with one row each
+            section = replace(section, words=section.words + partition.membership)
+        report = report.with_section(section)
+        if self.promise is not None:
+            report = with_promise(report, self.promise, layout)
+        shown = {"classes_": partition.model}
+        return replace(release, layout=layout.bare(), report=report, beside=shown)
+
+
+def _written(joint: JointDistribution, design: Callable[..., Channel]) -> Channel:
+    """The channel that a rule designs, and then to the class that is written: as often as can be the row's own."""
+    channel = design(joint)
+    mass = (channel.matrix * joint.p_x[:, None]).T
+    mass[mass.sum(axis=1) == 0] = joint.p_x
+    writing = Channel.from_matrix(couple_classes(mass) / UNIT, channel.outputs, joint.public)
+    return channel.then(writing).with_optimality(channel.optimality)
+
+
+def _classes_section(partition: ClassPartition, counted: Counted, design: Mask | None) -> Section:
+    """What the report says of the classes."""
+    words = "Each row is released through its latent class, which was fitted to the public columns alone."
+    if design is not None:
+        n_fitted = int(design.sum())
+        words += f" {n_fitted} rows fitted the classes; the other {counted.table.n - n_fitted} certify the limit."
+    rows = counted.table.counts.sum(axis=0)
+    figures = (("classes", float(partition.n_cells)), ("rows of the smallest class", float(rows.min())))
+    return Section("classes", "Latent classes", words, ("", "number"), figures)

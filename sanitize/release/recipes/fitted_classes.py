@@ -1,0 +1,199 @@
+"""Latent classes with the table that they were fitted on, and what they count of it, while a channel is designed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.cluster.hierarchy import linkage
+
+from sanitize._util.sampling.noise import NoiseKey
+from sanitize.core.binning import DateBins, as_seconds, holds_dates
+from sanitize.errors import ColumnError
+from sanitize.release.classes import (
+    LEAST_ROWS,
+    ClassPartition,
+    Profiles,
+    column_counts,
+    grouped,
+    pair_counts,
+    pair_overlaps,
+    to_numbers,
+)
+from sanitize.release.layout import CellLayout
+from sanitize.report import ReplacedValues
+from sanitize.tables.columns import as_arrow, ascending, value_type
+from sanitize.tables.keys import distinct_rows
+from sanitize.tables.ordered import is_ordered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+    from scipy import sparse
+
+    from sanitize._util.checks import Mask, Vector
+    from sanitize.core.binning import Bins
+    from sanitize.core.joint import ContingencyTable
+    from sanitize.release.layout import Columns
+    from sanitize.tables.columns import ArrowColumn
+
+# Of a certified response.
+FEWEST_CELLS = 8
+# Rows that are generated to see how like the table they are, rows of it that they are compared with, and groups of
+# values by which.
+_GENERATED, _COMPARED, _GROUPS = 10_000, 50_000, 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedClasses(CellLayout):
+    """Layout of latent classes with the table they were fitted on, while a channel is designed.
+
+    Under differential privacy of whole rows that table is one of a private model; otherwise it is what is released.
+    """
+
+    partition: ClassPartition
+    source: Mapping[str, Any]  # the table they were fitted on, the sensitive columns in it
+    cells: NDArray[np.int32]
+    rows: Mapping[str, Any]  # the table that is released
+    row_cells: NDArray[np.int32]
+    design: Mask | None  # rows of it that design the channel, where the others certify
+    is_shuffled: bool = False  # whether generated rows stand in random order, so that none stands for a person
+
+    @property
+    def fitted(self) -> Mask | None:
+        """Rows of the source that fitted the classes; None for all."""
+        return self.design if self.rows is self.source else None
+
+    def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
+        """Columns of a batch; of the table that is released the classes are known."""
+        return (
+            self.columns_of(source, self.row_cells) if source is self.rows else super().columns(source, workers, first)
+        )
+
+    def bare(self) -> CellLayout:
+        """Layout without the table."""
+        return CellLayout(*self.roles, partition=self.partition)
+
+    def apart(self, counts: ContingencyTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Counts of (S, class) of the rows of the design, and of the others."""
+        columns, mask = self.columns(self.rows), pa.array(self.design)
+        seen = counts.without_rows()
+        seen.count({name: as_arrow(columns[name], name).filter(mask) for name in (*self.sensitive, *self.public)})
+        return seen.counts, counts.counts - seen.counts
+
+    @cached_property
+    def profiles(self) -> Profiles:
+        """Counts of the groups of values of each column in each class, of the rows that fitted the classes."""
+        tables = [table.toarray() for _, table in self.column_counts(self.fitted)]
+        starts = np.cumsum([0, *(len(table) for table in tables[:-1])])
+        shares = [table.sum(axis=1) / table.sum() for table in tables]
+        entropies = np.array([-(p[p > 0] * np.log(p[p > 0])).sum() for p in shares])
+        return Profiles(np.concatenate(tables).T.astype(np.float64), starts, 1 / np.maximum(entropies, 1e-9))
+
+    @property
+    def members(self) -> Mask:
+        """Classes below each node of a dendrogram of classes that write alike rows, shape (n_nodes, n_classes)."""
+        k = self.partition.n_cells
+        found = list(np.eye(k, dtype=bool))
+        if k > 1:
+            profiles = self.profiles
+            shares = profiles.counts / np.maximum(profiles.rows[:, None], 1)
+            for one, other, *_ in linkage(np.sqrt(shares), "ward"):
+                found.append(found[int(one)] | found[int(other)])
+        return np.array(found)
+
+    def column_counts(self, rows: Mask | None = None) -> Iterator[tuple[str, sparse.csr_array]]:
+        """Name of each column and rows of (X_j, class), X_j in at most 16 groups, shape (n_groups, n_classes)."""
+        return column_counts(self.read, self._groups, self.cells, self.partition.n_cells, rows)
+
+    def pair_counts(self) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
+        """The same of pairs of columns; of very many rows of every k-th row."""
+        return pair_counts(
+            self.read, lambda step: [own[::step] for own in self._groups], self.cells, self.partition.n_cells
+        )
+
+    def replaced_values(self, n_rows: int) -> tuple[ReplacedValues, ...]:
+        """How many rows of each column are written as others, or with a number inside the edges, of so many rows."""
+        part, found = n_rows / max(len(self.cells), 1), []
+        for column in self.partition.columns:
+            other, clipped = column.replaced(as_arrow(self.source[column.name], column.name))
+            found.append(ReplacedValues(column.name, other=round(part * other), clipped=round(part * clipped)))
+        return tuple(found)
+
+    def pair_overlaps(self, p_y: Vector) -> dict[tuple[str, str], float]:
+        """Overlap of each pair of columns in the table and in rows that are generated from a seed, see `pair_overlaps`.
+
+        They are never released. P(y) is how often each class is.
+        """
+        place = np.linspace(0, 1, _GENERATED, endpoint=False)
+        drawn = np.searchsorted(np.cumsum(p_y)[:-1], place, side="right").astype(np.int32)
+        generated = self.partition.decode(drawn, NoiseKey.from_seed(0))
+        step, codes = -(-len(self.cells) // _COMPARED), []
+        for column in self.partition.columns:
+            raw = as_arrow(self.source[column.name], column.name)[::step]
+            sides = column.encode(raw), column.encode(generated[column.name])
+            counts = np.bincount(sides[0], minlength=column.n_groups)
+            group = grouped(counts, is_ordered=column.is_ordered, most=_GROUPS)
+            codes.append((group[sides[0]], group[sides[1]]))
+        sizes = [len(side) for side in codes[0]]
+        weights = np.full(sizes[0], 1 / sizes[0]), np.full(sizes[1], 1 / sizes[1])
+        return pair_overlaps(self.read, codes, weights, sum(1 / size for size in sizes))
+
+    @property
+    def repeats(self) -> NDArray[np.int64]:
+        """How often each row is there of those that differ in the groups of some column."""
+        rows = np.stack(self._groups, axis=1).astype(np.int32)
+        sizes = [int(groups.max()) + 1 for groups in self._groups]
+        return np.bincount(distinct_rows(rows, sizes)[1])
+
+    @cached_property
+    def _groups(self) -> list[NDArray[np.int64]]:
+        return [_grouped(as_arrow(self.source[name], name), name) for name in self.read]
+
+
+def _grouped(column: ArrowColumn, name: str) -> NDArray[np.int64]:
+    """Group of each row: an ordered column in about equal parts, of any other the most frequent values alone."""
+    values, codes = ascending(column, name)
+    levels = np.where(codes < 0, len(values), codes)
+    counts = np.bincount(levels, minlength=len(values) + 1)
+    return grouped(counts, is_ordered=is_ordered(values.type, name))[levels].astype(np.int64)
+
+
+def declared_edges(bins: Bins, column: Any) -> list[Any]:
+    """Edges that somebody declared for a public column, in the numbers by which its values are ordered.
+
+    Raises
+    ------
+    ColumnError
+        If they were learned, which classes find better themselves, are calendar units of a text, or parts of
+        whole numbers.
+    """
+    if bins.learned:
+        raise ColumnError(
+            f"bins of {bins.column!r} must be edges or a calendar unit here: classes cut the column "
+            "themselves, at edges that no single row decides",
+            bins.column,
+        )
+    if not isinstance(bins, DateBins):
+        if bins.whole and any(edge % 1 for edge in bins.edges):
+            words = "holds whole numbers, which classes cut at whole numbers: round its edges up"
+            raise ColumnError(f"column {bins.column!r} {words}", bins.column)
+        return [int(edge) for edge in bins.edges] if bins.whole else list(bins.edges)
+    values = as_arrow(column, bins.column)
+    if not holds_dates(values.type):
+        raise ColumnError(
+            f"column {bins.column!r} holds dates as text, as CSV has them, which classes cannot cut: write the table "
+            "as Parquet with dates, or declare a hierarchy in place of its bins",
+            bins.column,
+        )
+    seconds = [int(edge) for edge in bins.edges]
+    if bins.step is not None:
+        found, missing = as_seconds(values, bins.column)
+        seconds = bins.starts(found[~missing], LEAST_ROWS)
+    dtype = value_type(values.type)
+    instants = pa.array(seconds, pa.timestamp("s", getattr(dtype, "tz", None)))
+    return to_numbers(instants.cast(dtype, safe=False)).tolist()

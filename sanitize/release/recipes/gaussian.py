@@ -1,0 +1,173 @@
+"""The recipe of a Gaussian channel: numeric columns with declared bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from sanitize._util.limits import CHANNEL_CELLS
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.binning import Grid
+from sanitize.core.budgets import as_capacity_budget
+from sanitize.core.channel import Channel
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.mechanisms import gaussian_channel, product_channel
+from sanitize.release.layout import Layout
+from sanitize.release.people import ROW
+from sanitize.release.recipes.recipe import Recipe
+from sanitize.tables.columns import as_arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sanitize._util.sampling.noise import Randomness
+    from sanitize.core.binning import Bins
+    from sanitize.core.budgets import CapacityBudget
+    from sanitize.core.joint import ContingencyTable, JointDistribution
+    from sanitize.mechanisms import Method
+    from sanitize.release.design import Specification
+    from sanitize.release.first_pass import Counted
+    from sanitize.release.layout import ColumnSpec
+    from sanitize.release.recipes.recipe import LaidOut
+    from sanitize.release.release import Release
+    from sanitize.tables.columns import ArrowColumn
+    from sanitize.tables.frame import Table
+
+    Pair = Sequence[float]
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class GaussianChannelParameters:
+    """Of a Gaussian channel."""
+
+    budget: CapacityBudget | float | None = field(default=None, kw_only=False)
+    bounds: Mapping[str, Pair] | Pair | None = None
+    step: Mapping[str, float] | float | None = None
+    points: int = 33
+    reach: float = 4.0
+    method: Method = "exact"
+    sensitive: ColumnSpec = None
+    public: ColumnSpec = None
+    bins: Mapping[str, Sequence[float] | int] | None = None
+    keep_sensitive: bool = False
+    random_state: Randomness = None
+
+
+class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
+    """Add Gaussian noise to numeric columns, calibrated so that the channel's capacity is within a budget [WXH §5]."""
+
+    # Grid points are released as they are, none is pooled or unseen, and missing or infinite values are refused.
+    needs_sensitive = False
+    takes_channel = False
+    # Numbers between declared bounds get noise: none of the table's is printed, and nobody is looked for in them.
+    person = ROW
+    handle_unknown = "error"
+
+    def specification(self) -> Specification:
+        """Budget and mechanism."""
+        budget = as_capacity_budget(self.budget, "GaussianChannel")
+        if not 0 < budget.nats < math.inf:
+            raise InvalidParameter(
+                f"budget must be a finite capacity > 0 (at 0 no finite noise suffices), got {budget.nats}"
+            )
+        mechanism = _Noise(budget.nats, self.reach, self.method)
+        return replace(self._specified("Gaussian channel", mechanism, budget), prints=False)
+
+    def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
+        """Roles of the columns, the public ones on their grids."""
+        layout, source = super().layout(table, sensitive_features)
+        own = sorted(set(layout.bins) & set(layout.public))
+        if own:
+            raise ColumnError(f"bins are for sensitive columns here; {own[0]!r} has a grid: give its bounds", own[0])
+        columns = {name: as_arrow(source[name], name) for name in layout.public}
+        grids: dict[str, Bins] = {name: self._grid(name, column) for name, column in columns.items()}
+        return _GridLayout(layout.sensitive, layout.public, {**layout.bins, **grids}), source
+
+    def _grid(self, name: str, column: ArrowColumn) -> Grid:
+        """Grid of a public column."""
+        pair = self.bounds.get(name) if isinstance(self.bounds, Mapping) else self.bounds
+        if pair is None:
+            raise ColumnError(
+                f"column {name!r} needs declared bounds, bounds={{{name!r}: (low, high)}}. They are not taken from "
+                "the rows: the smallest and the largest value belong to single persons, and noise scaled to them "
+                "would give them away",
+                name,
+            )
+        step = self.step.get(name) if isinstance(self.step, Mapping) else self.step
+        return Grid.declared_on(name, pair, step, self.points, column)
+
+    def _finished(self, release: Release, counted: Counted) -> Release:
+        # The channel was designed and measured on the tuples that occur; it knows what to do with all others.
+        noise = release.spec.mechanism
+        assert isinstance(noise, _Noise)
+        layout = release.layout
+        channel = noise.over(layout.public, [layout.bins[name].labels for name in layout.public])
+        return replace(release, channel=channel)
+
+
+@dataclass(frozen=True)
+class _GridLayout(Layout):
+    """Layout whose public columns may have a different value in every row: no distribution of theirs is needed."""
+
+    def check_distinct(self, table: ContingencyTable) -> None:
+        """Refuse sensitive columns that hold a different value in most rows."""
+        try:
+            super().check_distinct(table)
+        except ColumnError as error:
+            if error.column not in self.public:
+                raise
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """The mechanism: Gaussian noise on every column, the capacity shared equally."""
+
+    capacity: float
+    reach: float
+    method: Literal["exact", "closed_form"]
+
+    def __call__(self, joint: JointDistribution) -> Channel:
+        """Channel on the tuples that occur; the levels of the alphabet are the grids."""
+        full = self.over(joint.public.columns, joint.public.levels)
+        rows = full.inputs.encode(joint.public.decode(np.arange(len(joint.public))))
+        return Channel((full.stages[0].take(rows), *full.stages[1:]), joint.public, full.outputs)
+
+    def over(self, names: tuple[str, ...], levels: Sequence[Any]) -> Channel:
+        """Channel on all tuples of grid points, given the grid of each column."""
+        grids = tuple(tuple(level.to_pylist()) for level in levels)
+        # 1 and 1.0 are one key of a cache, but not one symbol.
+        return _product(self, names, grids, tuple(isinstance(grid[0], int) for grid in grids))
+
+
+@lru_cache(maxsize=4)
+def _product(
+    noise: _Noise, names: tuple[str, ...], grids: tuple[tuple[float, ...], ...], whole: tuple[bool, ...]
+) -> Channel:
+    """Channel on all tuples of grid points."""
+    share = noise.capacity / len(grids)
+    channels = [
+        gaussian_channel(grid, share, step=grid[1] - grid[0], reach=noise.reach, method=noise.method) for grid in grids
+    ]
+    n_x, n_y = (math.prod(sizes) for sizes in zip(*((c.n_inputs, c.n_outputs) for c in channels), strict=True))
+    if n_x * n_y > CHANNEL_CELLS:
+        raise InvalidParameter(
+            f"the channel on all columns together would map {n_x} tuples of grid points to {n_y}, too many to "
+            "measure; take larger steps, a smaller reach, or fewer columns"
+        )
+    released = [
+        [round(y) for y in channel.outputs.symbols] if ints else list(channel.outputs.symbols)
+        for channel, ints in zip(channels, whole, strict=True)
+    ]
+    return product_channel(channels, _tuples(names, grids), _tuples(names, released))
+
+
+def _tuples(names: tuple[str, ...], grids: Sequence[Sequence[float]]) -> Alphabet:
+    """Alphabet of all tuples of grid points in lexicographic order."""
+    mesh = np.stack([axis.ravel() for axis in np.meshgrid(*(np.arange(len(g)) for g in grids), indexing="ij")], axis=1)
+    table = {name: np.asarray(grid)[mesh[:, j]] for j, (name, grid) in enumerate(zip(names, grids, strict=True))}
+    return Alphabet.from_table(table, names)

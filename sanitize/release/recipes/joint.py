@@ -1,0 +1,213 @@
+"""Several groups of columns, each with a channel of its own, and kept columns, under one joint budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from sanitize._util.checks import positive
+from sanitize.core.budgets import as_budget
+from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.release.design import Specification
+from sanitize.release.layout import require_named, select, with_sensitive
+from sanitize.release.recipes.joint_plan import JointLayout, JointPlan
+from sanitize.release.recipes.recipe import Recipe
+from sanitize.release.release import no_mechanism
+from sanitize.report import ReleaseFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sanitize._util.sampling.noise import Randomness
+    from sanitize.core.binning import Bins
+    from sanitize.core.budgets import Budget
+    from sanitize.release.first_pass import Counted
+    from sanitize.release.layout import ColumnSpec, Layout
+    from sanitize.release.recipes.recipe import LaidOut, Missing, Settled
+    from sanitize.release.release import Release, Unknown
+    from sanitize.tables.frame import Table
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class JointReleaseParameters:
+    """Of a joint release."""
+
+    sanitizers: Sequence[tuple[str, Recipe]] = field(default=(), kw_only=False)
+    budget: Budget | float | None = field(default=None, kw_only=False)
+    sensitive: ColumnSpec = None
+    keep: ColumnSpec = None
+    weights: Mapping[str, float] | None = None
+    missing: Missing = "category"
+    handle_unknown: Unknown = "high_risk"
+    person: str | None = None
+    random_state: Randomness = None
+
+
+class JointReleaseRecipe(JointReleaseParameters, Recipe):
+    """Several groups of public columns, each through a channel of its own, and kept columns, under one budget."""
+
+    counts_people = False
+
+    @cached_property
+    def parts(self) -> list[tuple[str, Recipe]]:
+        """Recipe of each part, by name.
+
+        Raises
+        ------
+        InvalidParameter
+            If a part is no pair, or cannot be one of a joint release.
+        """
+        found = []
+        for pair in self.sanitizers:
+            if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str)):
+                raise InvalidParameter("sanitizers must be a list of (name, sanitizer) pairs")
+            name, part = pair
+            recipe = part.recipe() if hasattr(part, "recipe") else part
+            if not isinstance(recipe, Recipe) or isinstance(recipe, JointReleaseRecipe):
+                raise InvalidParameter(
+                    f"part {name!r} must be a sanitizer of sanitize.transformers with channels of its own, "
+                    f"got {type(part).__name__}"
+                )
+            if not recipe.is_part:
+                raise InvalidParameter(
+                    f"part {name!r}: {recipe.estimator()} releases a whole table and is no part of a joint release; "
+                    "give all columns to it as public, or release apart and record both in one sanitize.Ledger"
+                )
+            found.append((name, recipe))
+        return found
+
+    @property
+    def bins(self) -> dict[str, Any]:
+        """Bins of all parts, by column."""
+        found: dict[str, Any] = {}
+        for name, part in self.parts:
+            own = part.bins
+            found |= own if isinstance(own, Mapping) else {} if own is None else {f"(part {name})": own}
+        return found
+
+    def specification(self) -> Specification:
+        """Budget; the parts print what they release, and their plan takes the place of the mechanism."""
+        budget = as_budget(self.budget)
+        for name, part in self.parts:
+            self._check_part(name, part)
+        _check_names([name for name, _ in self.parts], {one.name for one in fields(self)})
+        _check_weights(self.weights, {name for name, part in self.parts if part.budget is None})
+        if not self.parts and self.keep is None:
+            raise InvalidParameter("there is nothing to release: give sanitizers, keep, or both")
+        return Specification("joint release", no_mechanism, budget, prints=False)
+
+    def _check_part(self, name: str, part: Recipe) -> None:
+        """Refuse a part that contradicts the whole."""
+        left = {"random_state": part.random_state is None, "keep_sensitive": not part.keep_sensitive}
+        left["person"] = getattr(part, "person", None) is None or "person" not in vars(part)
+        for setting, is_left in left.items():
+            if not is_left:
+                raise InvalidParameter(f"part {name!r}: leave {setting} at its default; it is JointRelease's matter")
+        if part.confidence is not None:
+            raise InvalidParameter(
+                f"part {name!r}: leave confidence out; a joint release is designed and judged for the "
+                "frequencies of its table, and its report adds the worst case of a sample"
+            )
+        if part.known:
+            raise InvalidParameter(
+                f"part {name!r}: leave known out; its limit for those who know columns of a row is on one channel, and "
+                "a joint release prints others beside it: release these columns alone"
+            )
+        for setting, default in (("missing", "category"), ("handle_unknown", "high_risk")):
+            if setting in vars(part) and getattr(part, setting) not in (default, getattr(self, setting)):
+                raise InvalidParameter(f"part {name!r}: give {setting} to JointRelease, for all columns alike")
+
+    def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
+        """Roles of the columns, those of the parts in order and then the kept ones."""
+        require_named(table, self.sensitive, *(part.public for _, part in self.parts), self.keep)
+        sensitive, source = with_sensitive(table, self.sensitive, sensitive_features)
+        if not sensitive:
+            raise ColumnError(
+                "JointRelease needs to know what is sensitive: name columns with sensitive=, or pass them to fit as "
+                "sensitive_features (y is never taken as sensitive)"
+            )
+        keep = select("keep", self.keep, table)
+        layouts: dict[str, Layout] = {}
+        bins: dict[str, Bins] = {}
+        for name, part in self._with_columns(table, sensitive, keep):
+            if part.sensitive is not None and set(select("sensitive", part.sensitive, table)) != set(sensitive):
+                raise ColumnError(f"part {name!r} has other sensitive columns than JointRelease; leave them at None")
+            own_sensitive = None if sensitive_features is not None else list(sensitive)
+            layouts[name], _ = part.changed(sensitive=own_sensitive).layout(table, sensitive_features)
+            for column, made in layouts[name].bins.items():
+                if bins.setdefault(column, made) != made:
+                    raise ColumnError(f"the parts bin the column {column!r} differently; bin it once", column)
+        public = (*(column for layout in layouts.values() for column in layout.public), *keep)
+        for i, name in enumerate(public):
+            if name in public[:i]:
+                raise ColumnError(f"column {name!r} is released twice: it belongs to one part, or to keep", name)
+            if name in sensitive:
+                raise ColumnError(f"column {name!r} is listed both as sensitive and as released; choose one", name)
+        # Bins of a sensitive column are one part's or another's, but all parts must see the same symbols.
+        for name, layout in layouts.items():
+            own = {column: bins[column] for column in (*layout.sensitive, *layout.public) if column in bins}
+            layouts[name] = replace(layout, bins=own)
+        return JointLayout(sensitive, public, bins, self.missing, layouts, keep), source
+
+    def _with_columns(
+        self, table: Table, sensitive: tuple[str, ...], keep: tuple[str, ...]
+    ) -> list[tuple[str, Recipe]]:
+        """The parts, each with the names of its columns."""
+        open_ = [name for name, part in self.parts if part.public is None]
+        if len(open_) > 1:
+            raise ColumnError(f"parts {open_[0]!r} and {open_[1]!r} both have public=None; name their columns")
+        named = {name: select("public", part.public, table) for name, part in self.parts if part.public is not None}
+        taken = {*sensitive, *keep, *chain(*named.values())}
+        for name in open_:
+            named[name] = tuple(column for column in table.names if column not in taken)
+            if not named[name]:
+                raise ColumnError(
+                    f"no public column is left for part {name!r}: the table has {len(table)} feature(s) and all "
+                    "are sensitive, kept or another part's"
+                )
+        return [(name, part.changed(public=list(named[name]))) for name, part in self.parts]
+
+    def _settled(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
+        assert isinstance(layout, JointLayout)
+        layout.check_distinct(counted.table)
+        if spec.given is not None:
+            return replace(spec, facts=ReleaseFacts(kept=layout.keep)), layout, counted.clipped
+        try:
+            plan = JointPlan.of(layout, self.parts, counted.table, spec.budget, self.weights or {})
+        except ColumnError as error:
+            if error.column is not None:
+                raise
+            names = ", ".join(repr(name) for name in layout.public)
+            raise ColumnError(f"the columns {names} cannot be released together: {error}") from None
+        return replace(spec, mechanism=plan, facts=plan.facts), layout, counted.clipped
+
+    def _finished(self, release: Release, counted: Counted) -> Release:
+        plan = release.spec.mechanism
+        return replace(release, beside={"channels_": plan.channels}) if isinstance(plan, JointPlan) else release
+
+
+def _check_names(names: Sequence[str], parameters: set[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidParameter(f"the names of parts are not unique: {name!r} is there twice; rename one")
+        if name in parameters or "__" in name:
+            raise InvalidParameter(
+                f"a part cannot be called {name!r}: it is the name of a parameter, or has two underscores in a row, "
+                "which scikit-learn reads as part__parameter; rename it"
+            )
+
+
+def _check_weights(weights: Any, names: set[str]) -> None:
+    if weights is None:
+        return
+    if not isinstance(weights, Mapping):
+        raise InvalidParameter(f"weights must map names of parts to numbers, got {type(weights).__name__}")
+    for name, weight in weights.items():
+        if name not in names:
+            raise InvalidParameter(f"weights: there is no part {name!r} without a budget of its own")
+        if not 0 < positive(f"weights[{name!r}]", weight) < math.inf:
+            raise InvalidParameter(f"weights[{name!r}] must be finite, got {weight!r}")

@@ -1,0 +1,224 @@
+"""What a joint release does: its parts designed given what the others release, and all of them side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._util.tolerances import BUDGET
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.budgets import limits_for
+from sanitize.core.channel import Channel, Stage, Tuples, tuple_channel
+from sanitize.core.joint import ContingencyTable
+from sanitize.errors import InvalidParameter
+from sanitize.release.design import channels_of, in_sequence
+from sanitize.release.layout import Layout
+from sanitize.release.recipes.joint_turns import GivenDistribution, OpenPart, design_in_turns, summed
+from sanitize.report import LeakageReport, PartLeakage, ReleaseFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sanitize.core.budgets import Budget
+    from sanitize.core.joint import JointDistribution
+    from sanitize.release.recipes.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A release as it is measured beside others.
+
+    Attributes
+    ----------
+    column : str
+        Name of its symbols among those of all releases.
+    stages : tuple of Stage
+        From the number of a symbol to what is drawn; none where the symbol itself is told.
+    """
+
+    column: str
+    stages: tuple[Stage, ...]
+
+    def channels(self, symbols: Alphabet) -> list[Channel]:
+        """Channel from the symbols that occur to what is drawn, if anything is."""
+        if not self.stages:
+            return []
+        first, *others = self.stages
+        stages = (first.take(np.asarray(symbols.symbols)), *others)
+        return [Channel(stages, symbols, Alphabet.of_size(self.column, stages[-1].n_outputs))]
+
+
+def side_by_side(public: Alphabet, releases: Sequence[Beside]) -> Channel:
+    """Channel of all releases together, on tuples of their symbols; columns of no release are kept as they are.
+
+    Raises
+    ------
+    ColumnError
+        If the tuples would be too many.
+    """
+    by_column = {release.column: release for release in releases}
+    groups = [(name,) for name in public.columns]
+    channels = [
+        by_column[name].channels(symbols) if name in by_column else []
+        for name, symbols in zip(public.columns, Tuples.split(public, groups)[1], strict=True)
+    ]
+    return tuple_channel(public, groups, channels)
+
+
+@dataclass(frozen=True)
+class JointLayout(Layout):
+    """Roles of the columns of a joint release: those of its parts in order, then the kept ones.
+
+    Attributes
+    ----------
+    parts : dict of str to Layout
+        Layout of each part by name.
+    keep : tuple of str
+    """
+
+    parts: Mapping[str, Layout] = field(default_factory=dict)
+    keep: tuple[str, ...] = ()
+
+    @property
+    def groups(self) -> list[tuple[str, ...]]:
+        """Columns of each part, then the kept ones if there are any."""
+        return [part.public for part in self.parts.values()] + ([self.keep] if self.keep else [])
+
+    def check_distinct(self, table: ContingencyTable) -> None:
+        """Refuse columns that hold a different value in most rows, where no distribution can be learned from them."""
+        tables = marginal_tables(table, self.groups)
+        for part, own in zip(self.parts.values(), tables, strict=False):
+            part.check_distinct(own)
+        if self.keep:
+            Layout(self.sensitive, self.keep).check_distinct(tables[-1])
+
+
+def marginal_tables(table: ContingencyTable, groups: Sequence[Sequence[str]]) -> list[ContingencyTable]:
+    """Counts of S and each group of columns."""
+    tuples, alphabets = Tuples.split(table.public, groups)
+    return [
+        ContingencyTable(table.sensitive, own, summed(table.counts, codes, len(own)), table.n)
+        for own, codes in zip(alphabets, tuples.codes.T, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class JointPlan:
+    """What a joint release does: the channel of each part, and of all columns together.
+
+    Attributes
+    ----------
+    channel : Channel
+        On tuples of all columns.
+    channels : dict of str to Channel
+        Of each part by name.
+    facts : ReleaseFacts
+        What each part and each kept column tells by itself.
+    """
+
+    channel: Channel
+    channels: dict[str, Channel]
+    facts: ReleaseFacts
+
+    @classmethod
+    def of(
+        cls,
+        layout: JointLayout,
+        parts: Sequence[tuple[str, Recipe]],
+        counts: ContingencyTable,
+        budget: Budget,
+        weights: Mapping[str, float],
+    ) -> JointPlan:
+        """Design every part: those with a budget of their own first, then the others in turns.
+
+        Raises
+        ------
+        BudgetExceeded
+            If a part exceeds the budget of its own.
+        ColumnError
+            If the columns have too many combinations.
+        """
+        distribution = counts.to_joint()
+        limits = limits_for(budget, distribution.sensitive)
+        # Symbols that only rows of weight 0 have are none of the distribution's.
+        rows, columns = counts.sensitive.union(distribution.sensitive)[2], counts.public.union(distribution.public)[2]
+        weighty = counts.counts[np.ix_(rows, columns)]
+        positive = replace(counts, sensitive=distribution.sensitive, public=distribution.public, counts=weighty)
+        tables = marginal_tables(positive, layout.groups)
+        # Numbered by their columns, so that the order in which the parts were given decides nothing.
+        order = sorted(range(len(parts)), key=lambda number: layout.groups[number])
+        given = GivenDistribution.of(distribution, [layout.groups[number] for number in order], layout.keep)
+        made: dict[str, tuple[Channel, ...]] = {}
+        open_: dict[int, OpenPart] = {}
+        for place, number in enumerate(order):
+            name, part = parts[number]
+            if part.budget is None:
+                _check_open(name, part)
+                open_[place] = OpenPart(part, tables[number], weights.get(name, 1.0))
+                continue
+            spec = part.specification()
+            joint = tables[number].to_joint(spec.smoothing)
+            made[name] = channels_of(tables[number], joint, spec)
+            facts = ReleaseFacts(mechanism=spec.name)
+            LeakageReport.measure(joint, in_sequence(made[name]), spec.budget, facts=facts).require()
+            given = given.released(place, made[name])
+        for place, channels in design_in_turns(given, open_, limits).items() if open_ else ():
+            made[parts[order[place]][0]] = channels
+        channels_by_name = {name: in_sequence(made[name]) for name, _ in parts}
+        lines, warnings = _told(layout, parts, tables, channels_by_name)
+        kept = []
+        for name, own in zip(layout.keep, marginal_tables(counts, [(name,) for name in layout.keep]), strict=True):
+            joint = own.to_joint()
+            as_it_is = LeakageReport.measure(joint, Channel.identity(len(joint.public), joint.public))
+            kept.append(PartLeakage.of(name, (name,), None, as_it_is.summary))
+        applied = [made[name] for name, _ in parts] + ([()] if layout.keep else [])
+        facts = ReleaseFacts(kept=layout.keep, parts=(*lines, *kept), warnings=warnings)
+        return cls(tuple_channel(distribution.public, layout.groups, applied), channels_by_name, facts)
+
+    def __call__(self, _: JointDistribution) -> Channel:
+        """The channel, as the mechanism of a specification."""
+        return self.channel
+
+
+def _told(
+    layout: JointLayout,
+    parts: Sequence[tuple[str, Recipe]],
+    tables: Sequence[ContingencyTable],
+    channels: Mapping[str, Channel],
+) -> tuple[tuple[PartLeakage, ...], tuple[str, ...]]:
+    """What each part tells by itself, and what a reader must know of its design."""
+    lines, warnings = [], []
+    for (name, part), table in zip(parts, tables, strict=False):
+        own = part.budget is not None
+        spec = (part if own else part.changed(budget=0.0)).specification()
+        if spec.smoothing:
+            warnings.append(
+                f"part {name!r} was designed with smoothing {spec.smoothing:g}, a prior and not data; the "
+                "verdict is about the raw frequencies"
+            )
+        report = LeakageReport.measure(table.to_joint(), channels[name])
+        lines.append(PartLeakage.of(name, layout.parts[name].public, spec.name, report.summary))
+        if len(table.public) > 1 and lines[-1].normalized_utility <= BUDGET:
+            warnings.append(
+                f"part {name!r} keeps nothing: its budget is too tight for any two of its symbols to be told apart"
+                if own
+                else f"part {name!r} keeps nothing: what the others release leaves it no budget; give it a larger "
+                "weight, drop other parts, or release its columns in one part with others"
+            )
+    return tuple(lines), tuple(warnings)
+
+
+def _check_open(name: str, part: Recipe) -> None:
+    """Refuse what cannot be designed given other columns."""
+    if not part.takes_any_budget:
+        raise InvalidParameter(
+            f"part {name!r} has no budget, and {part.estimator()} cannot be designed given the other columns: give "
+            "it a budget of its own, or use SubsetMerging or Watchdog, which take what the joint budget leaves"
+        )
+    if part.smoothing:
+        raise InvalidParameter(
+            f"part {name!r} has no budget of its own, so it is designed on the joint frequencies of all columns as "
+            f"they are: smoothing must be 0, got {part.smoothing!r}"
+        )

@@ -1,0 +1,254 @@
+"""Distribution of S and all columns of a joint release while some of its parts are released already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import entr
+
+from sanitize._util.progress import progress
+from sanitize._util.tolerances import BUDGET
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.budgets import conditional_budget, scaled_budget
+from sanitize.core.channel import Channel, Tuples
+from sanitize.core.joint import JointDistribution
+from sanitize.errors import ColumnError
+from sanitize.release.design import channels_of
+from sanitize.tables.keys import distinct_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize.core.budgets import Budget
+    from sanitize.core.joint import ContingencyTable
+    from sanitize.release.recipes.recipe import Recipe
+
+# Cells of P(s, what is released already, x) that a part is designed on: half a gigabyte.
+_PART_CELLS = 1 << 26
+# Where a part keeps nothing, because its first two symbols no longer fit when its turn comes: ladders with random
+# weights, by their steps.
+_BLURRED_LADDERS = (4, 3, 6, 2, 4, 3, 6, 2)
+_TURN_EFFORT, _LAST_EFFORT = 20_000, 200_000  # sets of symbols that a turn judges, where its part does not say
+
+
+def summed(cells: NDArray[Any], places: NDArray[Any], n: int) -> NDArray[Any]:
+    """Columns of cells added up by place, shape (n_s, n)."""
+    sums = np.stack([np.bincount(places, weights=row, minlength=n) for row in cells])
+    return sums if np.issubdtype(cells.dtype, np.floating) else np.rint(sums).astype(cells.dtype)
+
+
+@dataclass(frozen=True)
+class GivenDistribution:
+    """P(s, tuple) in which some parts are released already and the kept columns are as they are.
+
+    Attributes
+    ----------
+    pmf : ndarray of shape (n_s, n)
+    tuples : Tuples
+        Symbol of each part, and of the kept columns, in each of the n tuples.
+    settled : frozenset of int
+        Parts that are as they are released; the others are as in the table.
+    """
+
+    pmf: NDArray[np.float64]
+    tuples: Tuples
+    settled: frozenset[int]
+
+    @classmethod
+    def of(
+        cls, distribution: JointDistribution, groups: Sequence[Sequence[str]], keep: Sequence[str]
+    ) -> GivenDistribution:
+        """Distribution of a table, its parts numbered like their groups of columns; the kept columns are one more."""
+        tuples, _ = Tuples.split(distribution.public, [*groups, keep] if keep else groups)
+        # In the order of these groups, so that sums are the same to the last digit however the distribution was given.
+        rows = np.lexsort(tuples.codes.T[::-1]) if tuples.sizes else np.arange(len(tuples))
+        settled = frozenset({len(groups)} if keep else ())
+        return cls(distribution.pmf[:, rows], Tuples(tuples.codes[rows], tuples.sizes), settled)
+
+    def cells(self, part: int, merged: Mapping[int, Channel]) -> NDArray[np.float64]:
+        """P(s, b, x) of a part that is not settled and what else is told, b, shape (n_s, n_b, n_x).
+
+        ``merged`` has the channels, which draw nothing, of parts that b shall hold beside the settled ones.
+        """
+        columns, sizes = [], []
+        for other in sorted({*self.settled, *merged}):
+            codes, size = self.tuples.codes[:, other], self.tuples.sizes[other]
+            columns.append(labels_of(merged[other])[codes] if other in merged else codes)
+            sizes.append(merged[other].n_outputs if other in merged else size)
+        rows = np.stack(columns, axis=1) if columns else np.zeros((len(self.tuples), 0), np.int32)
+        before, places = distinct_rows(rows.astype(np.int32), sizes)
+        n_x = self.tuples.sizes[part]
+        if len(self.pmf) * len(before) * n_x > _PART_CELLS:
+            raise ColumnError(
+                f"{n_x} symbols of one part cannot be designed given {len(before)} combinations of what is released "
+                "already: keep fewer columns, give the part a budget of its own, or bin and pool values first"
+            )
+        cells = places.astype(np.int64) * n_x + self.tuples.codes[:, part]
+        return np.asarray(summed(self.pmf, cells, len(before) * n_x).reshape(len(self.pmf), len(before), n_x))
+
+    def released(self, part: int, channels: Sequence[Channel]) -> GivenDistribution:
+        """The distribution after a part is released: its merged symbols, or what is printed of random ones."""
+        first = channels[0].stages
+        # Printing a merged symbol draws inside its group and tells no more, but there are more printed symbols.
+        merges = all(stage.is_deterministic for stage in first)
+        stages = first if merges else [stage for one in channels for stage in one.stages]
+        pmf, tuples = self.pmf, self.tuples
+        for kernel in stages:
+            stage, tuples = tuples.through(part, kernel)
+            pmf = Channel((stage,)).push(pmf)
+        return GivenDistribution(pmf, tuples, self.settled | {part})
+
+
+def labels_of(channel: Channel) -> NDArray[np.intp]:
+    """Released symbol of each input of a channel that draws nothing."""
+    labels: NDArray[Any] = np.arange(channel.n_inputs)
+    for stage in channel.stages:
+        labels = stage.indices[labels]
+    return labels
+
+
+@dataclass(frozen=True)
+class OpenPart:
+    """A part without a budget of its own.
+
+    Attributes
+    ----------
+    recipe : Recipe
+        Watchdog or subset merging.
+    table : ContingencyTable
+        Counts of S and the part's columns.
+    weight : float
+        What its share counts, and how large a share is fair.
+    """
+
+    recipe: Recipe
+    table: ContingencyTable
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Channels of the open parts that have had a turn, and the share of its information that each keeps."""
+
+    channels: dict[int, tuple[Channel, ...]]
+    shares: dict[int, float]
+
+    @property
+    def n_useful(self) -> int:
+        """Parts that keep something."""
+        return sum(share > BUDGET for share in self.shares.values())
+
+    def mean(self, parts: Mapping[int, OpenPart]) -> float:
+        """Weighted mean of the shares."""
+        weights = np.array([part.weight for part in parts.values()])
+        return float(weights @ [self.shares[number] for number in parts] / weights.sum())
+
+
+def design_in_turns(
+    given: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget
+) -> dict[int, tuple[Channel, ...]]:
+    """Channel, and the printing one, of every part, such that all of them together meet the budget.
+
+    All parts begin merged, which tells nothing. The budget rises in steps; at each, the part that keeps the least of
+    its columns for its weight is designed first, given what the others release, and a design that keeps more takes
+    the place of the one before. Any design is within a looser budget, so every state is within the joint budget. Of
+    several ladders the one with the largest weighted mean share is taken. Where a part keeps nothing, ladders with
+    random weights follow, and one is taken instead if its mean is larger and no fewer parts keep something. Ties and
+    random weights go by the numbers of the parts, which must not depend on the order they were given in.
+
+    Parameters
+    ----------
+    given : GivenDistribution
+        Distribution of S and all columns, with the other parts released already.
+    parts : mapping of int to OpenPart
+        By number of the part in ``given``.
+    budget : Budget
+    """
+    start = _used(given, budget)
+    if len(parts) == 1 or start == 1:
+        return _turns(given, parts, budget, _State({}, dict.fromkeys(parts, 0.0)), None)[0].channels
+    with progress("joint release") as show:
+
+        def climb(parts: Mapping[int, OpenPart], n_steps: int) -> _State:
+            """All parts after a turn each at every step of the budget."""
+            state = _State({}, dict.fromkeys(parts, 0.0))
+            for step in range(1, n_steps + 1):
+                level = budget if step == n_steps else scaled_budget(budget, start + (1 - start) * step / n_steps)
+                state, _ = _turns(given, parts, level, state, _TURN_EFFORT)
+                show(f"step {step} of {n_steps}, mean share {state.mean(parts):.3f}")
+            return state
+
+        # Steps in which the budget rises: with more no part can take all at once, with fewer each is used better.
+        found = [climb(parts, steps) for steps in (4, 2, 1)]
+        state = max(found, key=lambda state: round(state.mean(parts), 9))
+        if state.n_useful < len(parts):
+            rng, found = np.random.default_rng(0), []
+            for steps in _BLURRED_LADDERS:  # random weights decide who goes first
+                chosen = rng.choice((0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), len(parts))
+                factors = dict(zip(sorted(parts), chosen.tolist(), strict=True))
+                weighed = {
+                    number: replace(part, weight=part.weight * factors[number]) for number, part in parts.items()
+                }
+                found.append(climb(weighed, steps))
+            found = [state, *(other for other in found if other.n_useful >= state.n_useful)]
+            state = max(found, key=lambda state: round(state.mean(parts), 9))
+        for _ in range(2):
+            state, moved = _turns(given, parts, budget, state, _LAST_EFFORT)
+            if not moved:
+                break
+    return state.channels
+
+
+def _used(given: GivenDistribution, budget: Budget) -> float:
+    """Least share of the budget that what is released already is within, to some digits; 1 if it needs all."""
+    before, places = given.tuples.select(sorted(given.settled))
+    pmf = summed(given.pmf, places, len(before))
+    distribution = JointDistribution(
+        pmf / pmf.sum(), Alphabet.of_size("s", len(pmf)), Alphabet.of_size("x", len(before))
+    )
+
+    def within(share: float) -> bool:
+        return bool((scaled_budget(budget, share).excess(distribution) <= 0).all())
+
+    if within(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (low, middle) if within(middle) else (middle, high)
+    return high
+
+
+def _turns(
+    given: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget, state: _State, effort: float | None
+) -> tuple[_State, bool]:
+    """Every part designed once given the others, the one with the least share for its weight first."""
+    moved, before = False, state.shares
+
+    def turn(number: int) -> tuple[float, float, int]:
+        weight = parts[number].weight
+        return round(before[number] / weight, 9), -weight, number
+
+    for number in sorted(parts, key=turn):
+        part = parts[number]
+        others = {other: channels[0] for other, channels in state.channels.items() if other != number}
+        pairs, conditional = conditional_budget(given.cells(number, others), part.table.public, budget)
+        own = {"effort": effort} if getattr(part.recipe, "effort", 0) is None else {}  # where it has none of its own
+        spec = part.recipe.changed(budget=conditional, **own).specification()
+        channels = channels_of(part.table, part.table.to_joint(), spec, pairs)
+        share = _share(channels[0], part.table)
+        if number not in state.channels or share > state.shares[number] + BUDGET:
+            moved = moved or share > BUDGET
+            state = _State({**state.channels, number: channels}, {**state.shares, number: share})
+    return state, moved
+
+
+def _share(merged: Channel, table: ContingencyTable) -> float:
+    """I(X;Y)/H(X) of a merging channel; 0 where a part has one symbol."""
+    p_x = table.to_joint().p_x
+    entropy = float(entr(p_x).sum())
+    return float(entr(np.bincount(labels_of(merged), p_x)).sum()) / entropy if entropy > 0 else 0.0

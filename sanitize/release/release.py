@@ -1,0 +1,271 @@
+"""A channel ready to be applied to rows, and columns of new rows that are not what they were at fit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sanitize.core.binning import is_numeric
+from sanitize.core.channel import Channel
+from sanitize.core.confidence import MOST_ENTRIES, ConfidenceSet
+from sanitize.core.joint import JointDistribution
+from sanitize.errors import ColumnError, UnknownSymbol, UnseenSymbolWarning
+from sanitize.release.design import Design, Specification, restrict
+from sanitize.release.layout import Layout, classes_of
+from sanitize.report import LeakageReport, as_estimates, measure_worst_case
+from sanitize.tables.columns import UNSEEN, factorize, look_up
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from numpy.typing import NDArray
+
+    from sanitize._util.sampling.noise import RandomWords
+    from sanitize.core.alphabet import Alphabet
+    from sanitize.core.binning import Bins
+    from sanitize.core.joint import ContingencyTable
+    from sanitize.release.classes import ClassPartition
+    from sanitize.tables.columns import ArrowColumn
+
+
+def refuse_changed(columns: Mapping[str, ArrowColumn], known: Alphabet, binned: Container[str]) -> None:
+    """Refuse columns most rows of which are unknown only because of their type, their case or spaces around them.
+
+    Each row would be released like the riskiest symbol: within the budget, and of no use to anybody.
+
+    Raises
+    ------
+    ColumnError
+        It names all such columns and quotes no value.
+    """
+    told: dict[str, str] = {}
+    for name, level in zip(known.columns, known.levels, strict=True):
+        if name in binned:
+            continue
+        values, codes = factorize(columns[name], name)
+        unknown = np.append(look_up(values, level) == UNSEEN, [False])  # the last is missing
+        if unknown[codes].sum() * 2 <= len(codes):
+            continue
+        was, now = _kind(level.type), _kind(values.type)
+        if was != now:
+            told[name] = f"{name!r} holds {now} where there was {was}"
+        elif was == "text":
+            plain = {text.strip().casefold() for text in level.to_pylist()}
+            respelt = np.array([*(text.strip().casefold() in plain for text in values.to_pylist()), False])
+            if respelt[codes].sum() * 2 > len(codes):
+                told[name] = f"{name!r} writes the values of the fit with other capitals or spaces"
+    if told:
+        raise ColumnError(
+            f"most rows are unknown to this fit: column {'; column '.join(told.values())}. Convert them to what they "
+            "were, or fit again",
+            next(iter(told)),
+        )
+
+
+def _kind(dtype: pa.DataType) -> str:
+    if pa.types.is_boolean(dtype):
+        return "True or False"
+    if is_numeric(dtype):
+        return "a number"
+    if pa.types.is_temporal(dtype):
+        return "a date or time"
+    if pa.types.is_string(dtype) or pa.types.is_large_string(dtype):
+        return "text"
+    return str(dtype)
+
+
+Unknown = Literal["high_risk", "error"]
+
+# Lanes of the random source above all stages of any channel; one for each printed numeric column.
+_BIN_LANE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Release(Design):
+    """A channel ready to be applied to rows of the columns it was designed for.
+
+    Attributes
+    ----------
+    layout : Layout
+    spec : Specification
+    handle_unknown : {"high_risk", "error"}
+    beside : dict of str to object
+        What an estimator shows of it too, by the name of the attribute.
+    """
+
+    layout: Layout
+    spec: Specification
+    handle_unknown: Unknown = "high_risk"
+    beside: Mapping[str, Any] = field(default_factory=dict)
+
+    def kept_by(self, designer: Any) -> None:
+        """Let an estimator, or another designer, remember it."""
+        designer._release, designer._joint = replace(self, beside={}), self.joint
+        for name, value in {"channel_": self.channel, "report_": self.report, **self.beside}.items():
+            setattr(designer, name, value)
+
+    def bare(self) -> Release:
+        """The same release without the distribution that it was designed from: all that rows need."""
+        channel, spec = bare_design(self.channel, self.fallback), replace(self.spec, mechanism=no_mechanism)
+        return replace(self, **vars(channel), layout=self.layout.bare(), spec=spec, beside={})
+
+    @property
+    def classes(self) -> ClassPartition | None:
+        """Latent classes, which write the rows; None where released symbols are tuples."""
+        return classes_of(self.layout)
+
+    @property
+    def output_columns(self) -> tuple[str, ...]:
+        """Names of the columns that are printed."""
+        return self.channel.outputs.columns if self.classes is None else self.classes.names
+
+    @property
+    def printed_levels(self) -> dict[str, pa.Array]:
+        """Values that each printed column may have."""
+        if self.classes is not None:
+            return self.classes.values
+        outputs = self.channel.outputs
+        return dict(zip(outputs.columns, outputs.levels, strict=True))
+
+    def expected(self, counts: ContingencyTable) -> NDArray[np.int64]:
+        """Rows of each input symbol of the channel in what was counted; a grid has symbols that no row holds."""
+        joined, inputs, counted = self.channel.inputs.union(counts.public)
+        rows = np.zeros(len(joined), np.int64)
+        rows[counted] = counts.seen.sum(axis=0)
+        return rows[inputs]
+
+    @cached_property
+    def drawn_bins(self) -> dict[str, Bins]:
+        """Bins of the columns that print a number drawn inside a bin, and not its label."""
+        return {name: bins for name, bins in self.layout.bins.items() if not bins.prints_labels}
+
+    @cached_property
+    def ranges(self) -> dict[str, tuple[int, int]]:
+        """Least and largest whole number that a column may print: noise and intervals may go beyond its own."""
+        outputs = self.channel.outputs
+        found = {}
+        for name, level in zip(outputs.columns, outputs.levels, strict=True):
+            bins = self.drawn_bins.get(name)
+            if bins is not None and bins.whole:
+                found[name] = bins.whole_range
+            elif pa.types.is_integer(level.type) and len(level):
+                least, largest = pc.min_max(level).as_py().values()
+                found[name] = (least, largest)
+        return found
+
+    def wide(self, types: Mapping[str, np.dtype[Any]]) -> set[str]:
+        """Columns that may print whole numbers beyond these types."""
+        return {
+            name
+            for name, (least, largest) in self.ranges.items()
+            if (dtype := types.get(name)) is not None
+            and not (np.iinfo(dtype).min <= least and largest <= np.iinfo(dtype).max)
+        }
+
+    def encode(
+        self, source: Mapping[str, Any], workers: int = 1, first: int | None = None
+    ) -> tuple[NDArray[np.int32], int]:
+        """Public code of each row, and how many rows hold a symbol that was not seen at fit; see `Layout.columns`."""
+        codes = self.channel.inputs.encode(self.layout.columns(source, workers, first))
+        unseen = codes < 0
+        n_unseen = int(np.count_nonzero(unseen))
+        if n_unseen:
+            if self.handle_unknown == "error":
+                raise UnknownSymbol(self.layout.public, n_unseen)
+            # A column most of whose values are unknown makes most rows unknown: a few strangers are not worth a look.
+            if self.classes is None and 2 * n_unseen > len(codes):
+                refuse_changed(self.layout.columns(source), self.channel.inputs, self.layout.bins)
+            codes[unseen] = self.fallback
+        return codes, n_unseen
+
+    def apply(
+        self, source: Mapping[str, Any], words: RandomWords, start: int = 0, workers: int = 1
+    ) -> tuple[dict[str, pa.Array], int]:
+        """Printed columns of rows, and how many of them hold a symbol that was not seen at fit.
+
+        Parameters
+        ----------
+        source : mapping of str to array
+            The public columns of rows that follow each other.
+        words : RandomWords
+        start : int
+            Number of the first row: it draws the same whatever batch it comes in.
+        workers : int
+            Threads that find and write latent classes; the rows do not depend on it.
+        """
+        codes, n_unseen = self.encode(source, workers)
+        warn_of_unseen(n_unseen, len(codes))
+        return self.draw(codes, words, start, workers), n_unseen
+
+    def draw(
+        self, codes: NDArray[np.int32], words: RandomWords, start: int = 0, workers: int = 1
+    ) -> dict[str, pa.Array]:
+        """Printed columns of rows that are encoded already; see `apply`."""
+        return self.decode(self.channel.sample(codes, words, start=start), words, start, workers)
+
+    def decode(
+        self, released: NDArray[Any], words: RandomWords, start: int = 0, workers: int = 1
+    ) -> dict[str, pa.Array]:
+        """Printed columns of released codes: dictionary arrays, or drawn values for binned columns."""
+        if self.classes is not None:
+            return self.classes.decode(released.astype(np.int32, copy=False), words, start, workers)
+        columns = dict(self.channel.outputs.decode(released))
+        for lane, name in enumerate(sorted(self.layout.bins)):
+            if name in columns and name in self.drawn_bins:
+                drawn = words.words(_BIN_LANE + lane, start, len(released))
+                columns[name] = self.drawn_bins[name].draw(columns[name], drawn)
+        return columns
+
+
+def warn_of_unseen(n_unseen: int, n_rows: int) -> None:
+    """Say how many rows hold symbols that were not there at fit."""
+    if n_unseen:
+        warnings.warn(
+            f"{n_unseen} of {n_rows} rows hold public values that were not there at fit; they were released like the "
+            "riskiest symbol",
+            UnseenSymbolWarning,
+            stacklevel=4,
+        )
+
+
+def bare_design(channel: Channel, fallback: int = 0) -> Design:
+    """A channel to apply, without the distribution that it was designed from."""
+    distribution, report = _nothing_known()
+    return Design(distribution, channel, report, fallback)
+
+
+@cache
+def _nothing_known() -> tuple[JointDistribution, LeakageReport]:
+    """The distribution of one symbol, and what it tells."""
+    distribution = JointDistribution.from_matrix([[1.0]])
+    return distribution, LeakageReport.measure(distribution, Channel.identity(1))
+
+
+def no_mechanism(_: JointDistribution) -> Channel:
+    """Mechanism of a channel that is designed already, or by something else."""
+    raise AssertionError("no channel is designed here")  # pragma: no cover
+
+
+def held_out(counts: ContingencyTable, design: Design, confidence: float) -> LeakageReport:
+    """Leakage of a design under the counts of other rows, as estimates of the distribution behind them.
+
+    Intervals are left out where the worst case of the channel is too large to compute.
+    """
+    distribution, channel, budget = restrict(counts, design.channel, design.fallback, design.report.budget)
+    # How good the design is was proved under the distribution of the fit.
+    facts = replace(design.report.facts, optimality=None)
+    report = LeakageReport.measure(distribution, channel, budget, facts=facts)
+    distributions = ConfidenceSet.of(counts, confidence)
+    if distributions.work(channel) > MOST_ENTRIES:
+        return report
+    worst = distributions.worst_case(channel)
+    plain = tuple(measure for measure in report.measures if not measure.name.startswith("worst_"))
+    lines = (*as_estimates(plain, worst, channel), *measure_worst_case(worst, report.budget))
+    return replace(report, measures=lines, _worst=worst)

@@ -1,0 +1,221 @@
+"""What the order of rows tells about S: a file sorted by S gives it away whatever the channel does.
+
+Looked at are the sensitive columns as one, and each released column by itself, by `sanitize.release.random_order`: all
+rows by block, and up to 2^20 of them by small block, period and distance. What cannot be tested is an order by another
+rule, such as one that only a secret gives (rows sorted by a hash of S and a password). The default is to shuffle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._util.tolerances import FALSE_ALARM
+from sanitize.core.budgets import limits_for
+from sanitize.core.joint import JointDistribution
+from sanitize.core.measures import Measure, mutual_information
+from sanitize.errors import RowOrderLeak
+from sanitize.release.random_order import SEGMENT_ROWS, findings
+from sanitize.tables.columns import factorize, python_values
+from sanitize.tables.keys import Combined, count, occurring, spread, with_missing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from sanitize.core.budgets import Budget
+    from sanitize.core.joint import ContingencyTable
+    from sanitize.release.random_order import Finding
+    from sanitize.report import LeakageReport
+    from sanitize.tables.columns import ArrowColumn
+
+MOST_SYMBOLS = 64  # of more, some are taken as one
+_CLASS = 1 << 32  # and this is added to what is left of their keys
+_MOST_BLOCKS = 1 << 9
+_LOOKED_AT = 1 << 19
+# Blocks of the figure in the report: as many, of as many rows at least.
+_SHOWN_BLOCKS, _SHOWN_ROWS = 64, 500
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """Consecutive rows: symbols by key, counts of these by block, and the symbols of rows that are looked at."""
+
+    first: int
+    keys: NDArray[np.int64]
+    blocks: NDArray[np.int64]
+    rows: tuple[NDArray[np.uint8], ...]
+
+
+@dataclass(eq=False)
+class SymbolOrder:
+    """Symbols of the rows of a table in their order, put together from runs of rows in any order.
+
+    A symbol is known by a key of 32 bits, so that workers agree on it.
+    """
+
+    n_rows: int
+    runs: list[_Run] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """Rows of a block."""
+        return _power_of_2(self.n_rows / _MOST_BLOCKS)
+
+    def counts(self, first: int, numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
+        """How often each of ``n`` numbers is that of a row, by block of the rows from one on; shape (n, n_blocks)."""
+        edges = np.arange(first // self.size, -(-(first + len(numbers)) // self.size) + 1) * self.size
+        cut = np.clip(edges - first, 0, len(numbers))
+        return np.stack([count(numbers[start:end], n) for start, end in pairwise(cut)], axis=1)
+
+    def add(self, first: int, numbers: NDArray[Any], keys: NDArray[np.int64]) -> None:
+        """Add the rows from one on, given the number of each, and the key of every number."""
+        if not len(numbers):
+            return
+        if len(keys) > MOST_SYMBOLS:  # counts of few numbers say which of them occur, in less time than a look at all
+            known, places = _placed(keys, occurring(numbers, len(keys)))
+            numbers, keys = spread(places, numbers), known
+        counted = self.counts(first, numbers, len(keys))
+        known, places = _placed(keys, counted.sum(axis=1) > 0)
+        blocks = np.zeros((len(known), counted.shape[1]), np.int64)
+        np.add.at(blocks, places, counted)
+        # All rows of a small table, and evenly spread segments of a large one, are looked at.
+        end, every = first + len(numbers), SEGMENT_ROWS * max(1, self.n_rows // _LOOKED_AT)
+        starts = [start for start in range(first // every * every, end, every) if first < start + SEGMENT_ROWS]
+        looked = [(max(first, start) - first, min(end, start + SEGMENT_ROWS) - first) for start in starts]
+        rows = tuple(spread(places, numbers[start:stop]) for start, stop in looked)
+        self.runs.append(_Run(first, known, blocks, rows))
+
+    def assembled(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
+        """Keys of all symbols, their counts by block, and the symbols of rows that are looked at."""
+        runs = sorted(self.runs, key=lambda run: run.first)
+        known = _known(np.concatenate([run.keys for run in runs]))
+        spans = [slice(run.first // self.size, run.first // self.size + run.blocks.shape[1]) for run in runs]
+        blocks = np.zeros((spans[-1].stop, len(known)), np.int64)
+        rows = []
+        for run, span in zip(runs, spans, strict=True):
+            places = _place(known, run.keys)
+            np.add.at(blocks[span].T, places, run.blocks)
+            rows += [places[part] for part in run.rows]
+        return known, blocks, np.concatenate(rows)
+
+    def findings(self, log_rate: float) -> list[Finding]:
+        """What shows in the order; in random order nothing, but for a chance of e^log_rate."""
+        _, blocks, rows = self.assembled()
+        return findings(blocks, self.size, rows, log_rate)
+
+
+@dataclass(frozen=True, eq=False)
+class OrderAudit:
+    """S and each released column in the order of the rows, by their columns, gathered batch by batch."""
+
+    orders: dict[tuple[str, ...], SymbolOrder]
+
+    @classmethod
+    def of(cls, sensitive: Sequence[str], n_rows: int, released: Sequence[str] = ()) -> OrderAudit:
+        """Audit of a table with so many rows."""
+        columns = (tuple(sensitive), *((name,) for name in released if name not in sensitive))
+        return cls({names: SymbolOrder(n_rows) for names in columns})
+
+    def without_rows(self) -> OrderAudit:
+        """Audit of the same columns."""
+        return OrderAudit({names: SymbolOrder(order.n_rows) for names, order in self.orders.items()})
+
+    def count(self, columns: Mapping[str, ArrowColumn], first: int) -> None:
+        """Add rows from number ``first`` on."""
+        for names, order in self.orders.items():
+            own = {name: columns[name] for name in names}
+            if combined := Combined.of(own):
+                keys, numbers = keys_of(combined.table(np.arange(combined.n))), combined.numbers
+            else:
+                of_rows = keys_of(own)
+                keys = _known(of_rows)
+                numbers = _place(keys, of_rows)
+            order.add(first, numbers, keys)
+
+    def merged(self, other: OrderAudit) -> OrderAudit:
+        """Counts of the rows of both."""
+        return OrderAudit(
+            {names: SymbolOrder(one.n_rows, one.runs + other.orders[names].runs) for names, one in self.orders.items()}
+        )
+
+    def checked(self, report: LeakageReport, budget: Budget, counts: ContingencyTable) -> LeakageReport:
+        """The report of a release that keeps this order; one that tells S too well is refused.
+
+        ``counts`` are those of S and X of all rows: where a released column follows the order, the order tells of S
+        what the raw column tells.
+        """
+        notes, figures = [], []
+        for names, order in self.orders.items():
+            known, blocks, rows = order.assembled()
+            given, column = np.eye(len(known)), "the sensitive columns (within the budget)"
+            if names == counts.sensitive.columns:
+                figures.append(_information(blocks, order.size))
+            else:
+                # P(s|x) of each symbol of the column by itself, shape (n_s, n_known).
+                public, at = counts.public, counts.public.columns.index(names[0])
+                keys = keys_of({names[0]: with_missing(public.levels[at])})[public.codes[:, at]]
+                given = np.zeros((len(counts.sensitive), len(known)))
+                np.add.at(given.T, _place(known, keys), counts.counts.T)
+                given /= np.maximum(given.sum(axis=0), 1)
+                column = f"column {names[0]!r}: raw values can be told from it"
+            found = findings(blocks, order.size, rows, math.log(FALSE_ALARM / len(self.orders)))
+            p_s = given @ blocks.sum(axis=0) / blocks.sum()
+            limits = limits_for(budget, counts.sensitive)
+            for finding in found:
+                if (limits.excess_of(given @ finding.distributions / p_s[:, None], p_s) > 0).any():
+                    raise RowOrderLeak(finding.where)
+            if found:
+                notes.append(f"the rows keep their order, which depends on {column}")
+        return replace(report.with_notes(tuple(notes)), measures=(*report.measures, *figures))
+
+
+def keys_of(columns: Mapping[str, ArrowColumn]) -> NDArray[np.int64]:
+    """Thirty-two bits for each row: those of its values in some columns, combined by exclusive or."""
+    of_columns = []
+    for name, column in columns.items():
+        values, places = factorize(column, name)
+        texts = (repr((name, value)).encode() for value in (*python_values(values, name), None))
+        digests = [int.from_bytes(hashlib.blake2b(text, digest_size=4).digest()) for text in texts]
+        of_columns.append(np.array(digests, np.int64)[places])
+    return np.bitwise_xor.reduce(of_columns)
+
+
+def _known(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Different keys in order; classes of them where they are too many, or some are classes."""
+    known = np.unique(keys)
+    is_few = len(known) <= MOST_SYMBOLS and known.max(initial=0) < _CLASS
+    return known if is_few else np.unique(_CLASS + known % MOST_SYMBOLS)
+
+
+def _placed(keys: NDArray[np.int64], there: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The different keys of those that are there, and the place of each among them; 0 of the others."""
+    known, places = _known(keys[there]), np.zeros(len(keys), np.uint8)
+    places[there] = _place(known, keys[there])
+    return known, places
+
+
+def _place(known: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Place of each key among the known ones, or of its class."""
+    wanted = keys if known.max(initial=0) < _CLASS else _CLASS + keys % MOST_SYMBOLS
+    return np.searchsorted(known, wanted).astype(np.uint8)
+
+
+def _power_of_2(x: float) -> int:
+    """The least one that is not below."""
+    return 1 << max(0, math.ceil(x) - 1).bit_length()
+
+
+def _information(blocks: NDArray[np.int64], size: int) -> Measure:
+    """What is reported of position: I(S; block) for blocks of many rows."""
+    n = int(blocks.sum())
+    step = _power_of_2(n / np.clip(n // _SHOWN_ROWS, 2, _SHOWN_BLOCKS)) // size
+    shown = np.add.reduceat(blocks, np.arange(0, len(blocks), step)).T
+    value = mutual_information(JointDistribution.from_matrix(shown / n))
+    return Measure("position_information", "what row order tells, I(S;block)", "nats", "estimate", None, value)

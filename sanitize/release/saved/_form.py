@@ -1,0 +1,113 @@
+"""The form of saved releases, read back as untrusted input, and whether their parts belong together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+
+from sanitize._util.declared import LARGEST, UNSET, Declared, Finite, NonNegative, Unset, Version1, require, said
+from sanitize.core.binning import AnyBins, Grid
+from sanitize.core.budgets import BUDGETS
+from sanitize.core.channel import ChannelForm
+from sanitize.errors import InvalidParameter
+from sanitize.release.classes import ClassPartition
+from sanitize.release.layout import Layout, Missing, classes_of, through_cells
+from sanitize.report import MeasureForm, OptimalityForm
+
+if TYPE_CHECKING:
+    from sanitize.core.budgets import Budget
+    from sanitize.core.channel import Channel
+
+
+class Damaged(InvalidParameter):
+    """A text is not a saved release."""
+
+    def __init__(self, what: object) -> None:
+        super().__init__(f"this is not a saved release that can be trusted: {what}; save it again")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InvalidParameter, self.args
+
+
+Output = Literal["resample", "model"]  # the last one is for whole tables only
+_Level = Annotated[float, said("eps > 0", gt=0, le=LARGEST)]
+_Delta = Annotated[float, said("a delta above 0 and at most 1", gt=0, le=1)]
+
+
+def own_budget(budget: object) -> Budget:
+    """A budget that its name and numbers are all of.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is somebody's own.
+    """
+    name = type(budget).__name__
+    if BUDGETS.get(name) is not type(budget):
+        raise InvalidParameter(
+            f"a release with the budget {name} cannot be saved: only budgets of the library can ({', '.join(BUDGETS)})"
+        )
+    return budget  # type: ignore[return-value]
+
+
+class SavedForm(Declared, frozen=True, eq=False):
+    """Everything that a saved release says."""
+
+    format: Literal["sanitize/release"]
+    version: Version1
+    library_version: str
+    mechanism: str
+    output: Output
+    sensitive: tuple[str, ...]
+    public: tuple[str, ...]
+    missing: Missing
+    bins: tuple[AnyBins, ...]
+    budget: dict[str, Finite | str | dict[str, Finite | str]]
+    channel: ChannelForm
+    partition: ClassPartition | None
+    optimality: OptimalityForm | None
+    figures: tuple[MeasureForm, ...]
+    warnings: tuple[str, ...]
+    secret_dp: tuple[_Level, _Delta] | None
+    sha256: str
+    record_dp: tuple[_Level, NonNegative] | Unset = UNSET
+
+    def layout(self) -> Layout:
+        """Layout of its columns."""
+        bins = {made.column: made for made in self.bins}
+        require(len(bins) == len(self.bins), "has a column twice", "bins")
+        return through_cells(Layout(self.sensitive, self.public, bins, self.missing), self.partition)
+
+
+def check_fit(layout: Layout, channel: Channel, output: str) -> None:
+    """Refuse parts that do not belong together."""
+    classes = classes_of(layout)
+    if (output == "model") is (classes is None):
+        raise Damaged("latent classes and generated rows go together")
+    if classes is not None:
+        symbols, cells = channel.inputs, np.arange(classes.n_cells)
+        if symbols.columns != layout.public or not np.array_equal(symbols.symbols, cells):
+            raise Damaged("its channel is not from the classes of its rows")
+        if channel.n_outputs != classes.n_cells:
+            raise Damaged("its classes do not write what its channel releases")
+        return
+    if channel.inputs.columns != layout.public:
+        raise Damaged("its channel is for other columns")
+    if not set(layout.bins) <= {*layout.sensitive, *layout.public}:
+        raise Damaged("its bins are for other columns")
+    if channel.outputs.columns != layout.public:
+        raise Damaged("its channel prints other columns")
+    for alphabet in (channel.inputs, channel.outputs):
+        for name, level in zip(alphabet.columns, alphabet.levels, strict=True):
+            bins = layout.bins.get(name)
+            is_noisy = alphabet is channel.outputs and isinstance(bins, Grid)  # noise goes beyond the grid's ends
+            if bins is not None and bins.order is not None and not is_noisy and not level.equals(bins.order):
+                raise Damaged("its bins are not those of its channel")
+
+
+def contents_of(layout: Layout, channel: Channel) -> str:
+    """What of the table can be read from a saved release, in words."""
+    if (classes := classes_of(layout)) is None:
+        return f"the {channel.n_inputs} public symbols that were seen, and how frequent those printed alike are"
+    return f"{classes.n_cells} latent classes: how often each level of a column, or of two, is in each of them; no row"

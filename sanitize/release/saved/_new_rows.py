@@ -1,0 +1,145 @@
+"""New rows for a channel that was fitted before: read once, identified, counted, and measured where they tell S."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize._util.system import in_turn
+from sanitize.core.channel import Channel
+from sanitize.core.joint import JointDistribution
+from sanitize.core.measures import normalized_utility
+from sanitize.errors import InvalidParameter, SourceError, UnknownSymbol
+from sanitize.release.design import restrict
+from sanitize.release.first_pass import Counted
+from sanitize.report import LeakageReport, ReleaseFacts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize.core.budgets import Budget
+    from sanitize.core.joint import ContingencyTable
+    from sanitize.release.first_pass import FirstPass, RowOrder
+    from sanitize.release.layout import Layout
+    from sanitize.release.row_order import OrderAudit
+    from sanitize.tables.files.source import Load
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """What reading new rows once tells.
+
+    Attributes
+    ----------
+    channel : Channel
+        That they will go through.
+    n : int
+    seen : ndarray of int, shape (n_x,)
+        Rows of each input symbol of the channel.
+    digest : str
+        SHA-256 of the symbols of all rows in their order, and of the names of their files.
+    clipped : Counter
+        Values of each binned column outside its edges.
+    counts : ContingencyTable or None
+        Of (S, X), where the sensitive columns are there.
+    order : OrderAudit or None
+        Where the rows keep their order.
+    """
+
+    channel: Channel
+    n: int
+    seen: NDArray[np.int64]
+    digest: str
+    clipped: Counter[str]
+    counts: ContingencyTable | None
+    order: OrderAudit | None
+
+    @classmethod
+    def read(
+        cls, table: FirstPass, order: RowOrder, layout: Layout, channel: Channel, *, secrets: bool = True
+    ) -> NewRows:
+        """Count and identify the rows, and refuse symbols that were not there at fit; perhaps without their secrets."""
+        source = table.source
+        there = layout.sensitive == layout.public or set(layout.sensitive) <= set(source.schema.names)
+        measured = secrets and there
+        audit = table.audit_of(layout, order)
+        if audit is not None and not secrets:
+            raise InvalidParameter(
+                "rows='keep' takes a look at every secret; use rows='shuffle', the default, with secret_dp and "
+                "record_dp"
+            )
+        if audit is not None and not measured:
+            raise InvalidParameter(
+                "rows='keep' needs the sensitive columns in the new file, to measure what its order tells; use "
+                "rows='shuffle', the default"
+            )
+        names = list(dict.fromkeys((*(layout.sensitive if measured else ()), *layout.read)))
+        source.check(names)
+        total, seen = Counted(layout.empty_table(), audit), np.zeros(channel.n_inputs, np.int64)
+        digest, n = hashlib.sha256(), 0
+
+        def read(numbered: tuple[int, Load]) -> tuple[Counted, list[NDArray[np.int32]]]:
+            before, load = numbered
+            found, symbols = total.without_rows(), []
+            for batch in load.batches():
+                columns = layout.columns(batch, first=before)
+                symbols.append(channel.inputs.encode(columns).astype("<i4", copy=False))
+                if measured:
+                    found.count(columns, before)
+                else:
+                    found.clipped.update(columns.clipped)
+                before += len(batch[names[0]])
+            return found, symbols
+
+        for file in source.files:
+            n_before = n
+            for found, symbols in in_turn(read, table.loads([file], names, n), table.workers):
+                for codes in symbols:
+                    digest.update(codes.data)
+                    n += len(codes)
+                    seen += np.bincount(codes[codes >= 0], minlength=len(seen))
+                total = total.merged(found)
+            digest.update(f"end {n - n_before} {source.label(file)}".encode())
+        source.unchanged()
+        if n_unseen := n - int(seen.sum()):
+            raise UnknownSymbol(
+                layout.public, n_unseen, "A saved release never passes such rows: fit again on all rows."
+            )
+        if not n:
+            raise SourceError(f"{source.root.name} has no rows, so there is nothing to release")
+        counts = total.table if measured else None
+        return cls(channel, n, seen, digest.hexdigest(), total.clipped, counts, total.order)
+
+    @property
+    def kept(self) -> float:
+        """Share of the information of these rows that the channel keeps, from how often they hold each symbol."""
+        held = np.flatnonzero(self.seen)
+        distribution = JointDistribution.from_matrix(self.seen[None, held] / self.seen.sum())
+        stages = (self.channel.stages[0].take(held), *self.channel.stages[1:])
+        return float(normalized_utility(distribution, Channel(stages, distribution.public, self.channel.outputs)))
+
+    def held_out(self, mechanism: str, output: str, budget: Budget) -> tuple[LeakageReport | None, tuple[str, ...]]:
+        """Leakage of the channel under the frequencies of these rows, if they tell S, and what is to be said of it.
+
+        Raises
+        ------
+        RowOrderLeak
+            If the order that they keep tells S beyond the budget.
+        """
+        if self.counts is None:
+            return None, ()
+        facts = ReleaseFacts(mechanism=f"{mechanism}, held out", output=output)
+        distribution, channel, seen = restrict(self.counts, self.channel, 0, budget)
+        report = LeakageReport.measure(distribution, channel, seen, facts=facts)
+        if self.order is not None:
+            report = self.order.checked(report, seen, self.counts)
+        if report.ok:
+            return report, ()
+        return report, (
+            f"under the frequencies of the new rows the release is {report.worst_excess:.4g} nats over the budget; "
+            "they are a sample, but if they differ from the rows of the fit, fit again",
+        )

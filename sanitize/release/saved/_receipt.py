@@ -1,0 +1,193 @@
+"""The receipt of a release: with it and the source the owner draws the very file again, and so can verify every byte.
+
+It is the key of this one release, so whoever holds it undoes the noise. It stays with the source, never beside the
+release, and it is no proof of how the key was chosen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pyarrow as pa
+import scipy
+
+from sanitize._util.declared import Declared, Digest, Misfit, Version1, sealed, unsealed
+from sanitize._util.sampling.noise import HiddenText, NoiseKey, hidden, is_secure, random_words
+from sanitize._util.sealed_text import digest_of
+from sanitize._version import __version__
+from sanitize.core.channel import Channel, ChannelForm
+from sanitize.errors import InvalidChannel, InvalidParameter, SourceError, TargetError
+from sanitize.release.classes import ClassPartition
+from sanitize.release.designer import Designer, refuse_noisy
+from sanitize.release.first_pass import RowOrder
+from sanitize.release.saved._form import own_budget
+from sanitize.tables.files.open import path_of
+from sanitize.tables.files.source import bytes_of
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    from sanitize.release.release import Release
+    from sanitize.tables.files.source import Source
+
+_WARNING = "Whoever holds this undoes the noise of the release. Keep it with the source, never beside the release."
+_NO_SECRET_DP = "a receipt lets the release be drawn again, and the noise of the fit is forgotten; release without one"
+
+
+class _ReceiptForm(Declared, frozen=True, eq=False):
+    format: Literal["sanitize/receipt"]
+    version: Version1
+    warning: str
+    made_with: dict[str, str]
+    rows: RowOrder
+    source: str
+    key: Digest
+    channel: ChannelForm
+    classes: ClassPartition | None
+    sha256: str
+
+    def __repr__(self) -> str:
+        return "_ReceiptForm()"
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What the owner of a source keeps of one release to verify it: the key of its noise, and what it was drawn from.
+
+    `release_file` writes it (``receipt=``) and `verify_file` reads it; nothing in it is trusted.
+
+    Attributes
+    ----------
+    key : NoiseKey
+        Of this release only.
+    rows : {"shuffle", "keep"}
+    source : str
+        ``sha256:`` and the digest of what was released.
+    channel : Channel or None
+        What symbols went through, since a time limit or another processor may design another one.
+    made_with : dict of str to str
+        Versions of the library and of what decides bytes and last digits.
+    digest : str
+        SHA-256 of the file that it was read from.
+    classes : ClassPartition or None
+        Latent classes of the rows, whose fit another processor may end elsewhere.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import sanitize as sz
+    >>> from sanitize.release.saved import Receipt
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> (folder / "private").mkdir()
+    >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
+    >>> files = folder / "raw.parquet", folder / "released.parquet"
+    >>> sanitizer = sz.SubsetMerging(1.0, sensitive="survived", public=["class", "sex"])
+    >>> report = sz.release_file(*files, sanitizer, receipt=folder / "private" / "released.receipt")
+    >>> Receipt.read(folder / "private" / "released.receipt").rows
+    'shuffle'
+    """
+
+    key: NoiseKey = field(repr=False)
+    rows: RowOrder
+    source: str
+    channel: Channel | None
+    made_with: dict[str, str]
+    digest: str = ""
+    classes: ClassPartition | None = field(default=None, repr=False)
+
+    @classmethod
+    def begin(cls, source: Source, sanitizer: object, rows: RowOrder, key: bytes | None) -> Receipt:
+        """A receipt for a release that is still to be drawn, with the key to draw it by.
+
+        Raises
+        ------
+        InvalidParameter
+            If such a release cannot be drawn again.
+        """
+        key = hidden(key)
+        refuse_noisy(sanitizer, _NO_SECRET_DP)
+        known = sanitizer.recipe().random_state if key is None and isinstance(sanitizer, Designer) else key
+        whole = random_words(known) if is_secure(known) else None
+        if not isinstance(whole, NoiseKey):
+            raise InvalidParameter(
+                "a receipt needs noise of a key: leave random_state out, or give a NoiseKey; whoever guesses a seed "
+                "undoes the noise, and a NumPy Generator cannot draw again"
+            )
+        digest = digest_of_source(source)
+        return cls(whole.of_release(f"sanitize/receipt {rows} {digest}"), rows, digest, None, _versions())
+
+    def to_json(self, release: Release) -> str:
+        """The text of the receipt of a release that was designed.
+
+        Raises
+        ------
+        InvalidParameter
+            If its budget is not one of the library's, so that no policy can name it.
+        """
+        own_budget(release.spec.budget)
+        drawn_from = release.channel.form(), release.classes
+        made = self.made_with, self.rows, self.source, self.key.key.hex(), *drawn_from
+        return HiddenText(sealed(_ReceiptForm("sanitize/receipt", 1, _WARNING, *made, "")))
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Receipt:
+        """Receipt in a file.
+
+        Raises
+        ------
+        SourceError
+            If it cannot be read, is no receipt, or was changed.
+        """
+        file = path_of(path, SourceError)
+        try:
+            content = hidden(bytes_of(file))
+            form = unsealed(_ReceiptForm, content)
+            key, digest = NoiseKey(bytes.fromhex(form.key)), hashlib.sha256(content).hexdigest()
+            return cls(key, form.rows, form.source, form.channel.channel(), form.made_with, digest, form.classes)
+        except (Misfit, InvalidChannel) as error:
+            raise SourceError(f"{file.name} is not a receipt that can be used here: {error}") from None
+
+    @property
+    def other_versions(self) -> str:
+        """What it was made with that is of another version here, in words; empty where nothing is."""
+        here = _versions()
+        return ", ".join(
+            f"{name} {version} ({here.get(name, 'none')} here)"
+            for name, version in sorted(self.made_with.items())
+            if here.get(name) != version
+        )
+
+
+def digest_of_source(source: Source) -> str:
+    """What tells a source from others.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is no file or folder.
+    """
+    if not source.is_on_disk:
+        raise InvalidParameter(
+            "a receipt tells its source by the bytes of files: write the table or stream to a file, and release that"
+        )
+    return digest_of(source.root)
+
+
+def check_place(receipt: Path, target: Path | None) -> None:
+    """Refuse a receipt beside the release, or inside it: who gets the folder would undo the noise."""
+    there = receipt.resolve()
+    if target is not None and (there.parent == target.resolve().parent or target.resolve() in there.parents):
+        raise TargetError(
+            f"the receipt {receipt.name} would lie beside the release, and whoever holds both undoes the noise; name a "
+            "folder that is not handed out"
+        )
+
+
+def _versions() -> dict[str, str]:
+    modules = {"sanitize": __version__, "numpy": np.__version__, "scipy": scipy.__version__, "pyarrow": pa.__version__}
+    return {**modules, "processor": platform.machine()}

@@ -1,0 +1,376 @@
+"""A fitted release without the distribution it was fitted on: saved as JSON, read back, applied to new rows.
+
+What is saved is what a new file needs: the channel, the roles of the columns, bins, the budget and the figures of
+the fit in four digits. The distribution of (S, X), counts and keys are not. The channel does tell some of P_X: a
+released symbol is printed as a public one with the frequencies of its group. Latent classes tell more: how frequent
+values are in each. Whoever may write to the saved text decides what is released by it, so keep it like code.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from sanitize._util.declared import UNSET, Misfit, plain, read, sealed, unsealed
+from sanitize._util.formatting import rounded
+from sanitize._util.outputs import json_text, written
+from sanitize._util.sampling.noise import NoiseKey, hidden
+from sanitize._util.sealed_text import seal_of
+from sanitize._version import __version__
+from sanitize.core.binning import AnyBins, is_numeric
+from sanitize.core.budgets import budget_from_dict, budget_to_dict, nameless
+from sanitize.errors import InvalidParameter, SanitizeError
+from sanitize.release.design import Specification
+from sanitize.release.designer import Designer, Prepared
+from sanitize.release.layout import CellLayout, classes_of
+from sanitize.release.release import Release, bare_design, no_mechanism
+from sanitize.release.saved._form import Damaged, SavedForm, check_fit, contents_of, own_budget
+from sanitize.release.saved._new_rows import NewRows
+from sanitize.report import (
+    ALONE,
+    LEFT_OUT,
+    NOTE_FORMAT,
+    MeasureForm,
+    OptimalityForm,
+    claims,
+    grave,
+    release_note,
+    rendered,
+)
+from sanitize.tables.files.source import Numbers, bytes_of
+
+if TYPE_CHECKING:
+    import os
+
+    from sanitize.core.budgets import Budget
+    from sanitize.core.channel import Channel
+    from sanitize.core.measures import Measure
+    from sanitize.release.first_pass import FirstPass, RowOrder
+    from sanitize.release.layout import Layout
+    from sanitize.release.saved._form import Output
+    from sanitize.report import Audience, LeakageReport
+
+_HOLDS = "HOLDS FOR THE DISTRIBUTION OF THE FIT"
+DISTRIBUTION = "the distribution of the rows that the channel was fitted on"
+
+
+@dataclass(frozen=True, eq=False)
+class SavedRelease:
+    """A fitted release as a value that can be kept: everything new rows need, and not what it was fitted on.
+
+    Make one with `SavedRelease.of`, keep it with `to_json`, and hand it to `release_file` in place of a
+    sanitizer: no row of the new file is used to fit. Its verdict holds under the distribution of the rows that it was
+    fitted on; new rows that hold the sensitive columns too are measured as held-out rows. Values that were not
+    there at fit are refused and nothing is written.
+
+    A release of a whole table (`LatentClassRelease`) keeps its latent classes: see ``contents``, and keep such a text
+    like the table itself.
+
+    Attributes
+    ----------
+    mechanism : str
+    output : str
+        ``resample``, ``label`` or, of a whole table, ``model``.
+    budget : Budget
+    channel : Channel
+        From public symbols to what is printed; its ``optimality`` is what was proved of the design, its gap rounded up.
+    figures : tuple of Measure
+        Leakage and utility under the distribution of the fit, rounded like those of a public report.
+    warnings : tuple of str
+        What the public report of the fit warned of.
+    secret_dp, record_dp : pair of float or None
+        (eps, delta) of each row's secret, or of whole rows, at the fit, whose figures are then of noisy counts;
+        secrets of new rows are not looked at.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import SubsetMerging
+    >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
+    >>> saved = SavedRelease.of(sanitizer.fit(sz.datasets.load_titanic()))
+    >>> again = SavedRelease.from_json(saved.to_json())
+    >>> again.channel == sanitizer.channel_, again.budget, again.public
+    (True, LiftBudget(lower=1.0, upper=0.7), ('class', 'sex'))
+    """
+
+    mechanism: str
+    output: Output
+    budget: Budget
+    channel: Channel
+    figures: tuple[Measure, ...]
+    warnings: tuple[str, ...]
+    secret_dp: tuple[float, float] | None = field(repr=False)
+    record_dp: tuple[float, float] | None = field(repr=False)
+    _layout: Layout = field(repr=False)
+
+    @classmethod
+    def of(cls, sanitizer: Designer) -> SavedRelease:
+        """What a fitted sanitizer releases with.
+
+        Raises
+        ------
+        InvalidParameter
+            If it is not fitted, keeps the sensitive columns, or has a budget or bins that are not the library's own.
+        BudgetExceeded
+            If its report is over the budget.
+        """
+        release = sanitizer.fitted_release()
+        # A saved release draws its own noise, so the seed of the sanitizer is not its own.
+        report = sanitizer.report_.with_key()
+        optimality = report.facts.optimality
+        if optimality is not None and optimality.gap is not None:
+            optimality = replace(optimality, gap=float(f"{optimality.gap * 1.0005:.4g}"))  # four digits, rounded up
+        for name, bins in release.layout.bins.items():
+            if type(bins) not in get_args(AnyBins):
+                raise InvalidParameter(f"the bins of column {name!r} are not the library's own and cannot be saved")
+        facts = report.facts
+        design = own_budget(release.spec.budget), release.channel.with_optimality(optimality)
+        said = tuple(map(_in_four_digits, report.measures)), tuple(grave(claims(report)))
+        mechanism = release_note(report)["mechanism"]  # by which files of new rows call it, too
+        output, promises = cast("Output", facts.output), (facts.secret_dp, facts.record_dp)
+        return cls(mechanism, output, *design, *said, *promises, release.layout)
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Names of the sensitive columns."""
+        return self._layout.sensitive
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """Names of the columns that are released."""
+        return self._layout.read
+
+    @property
+    def contents(self) -> str:
+        """What of the table that it was fitted on can be read from it, in words; no value is quoted."""
+        words = contents_of(self._layout, self.channel)
+        if self.record_dp is not None:
+            return f"{words}; all of it was learned from noisy counts"
+        return words if self.secret_dp is None else f"{words}; all figures about secrets are of noisy counts"
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The figures of the fit by name, with the verdict."""
+        values: dict[str, Any] = {measure.name: measure.after for measure in self.figures}
+        optimality = self.channel.optimality
+        found = {"status": optimality and optimality.words, "gap": optimality and optimality.gap}
+        return {"ok": True, "mechanism": self.mechanism, "budget": repr(self.budget), **found, **values}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of what is saved, in hexadecimal."""
+        return seal_of(plain(self._form()))
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Text that `from_json` reads; also written to ``path``, readable by its owner only, when one is given."""
+        return written(sealed(self._form()), path)
+
+    @classmethod
+    def from_json(cls, text_or_path: str | os.PathLike[str]) -> SavedRelease:
+        """Inverse of `to_json`, from the text or from a file; every field is checked.
+
+        Raises
+        ------
+        InvalidParameter
+            If a field is absent, unknown, of the wrong kind or does not fit the others, or the text was changed.
+        SourceError
+            If the file cannot be read.
+        """
+        is_text = isinstance(text_or_path, str) and text_or_path.lstrip().startswith("{")
+        text = cast("str", text_or_path) if is_text else bytes_of(Path(text_or_path))
+        try:
+            form = unsealed(SavedForm, text)
+            layout, optimality = form.layout(), None if form.optimality is None else form.optimality.optimality
+            channel = form.channel.channel().with_optimality(optimality)
+            check_fit(layout, channel, form.output)
+            design = budget_from_dict(form.budget), channel
+            said = tuple(figure.measure() for figure in form.figures), form.warnings
+            return cls(form.mechanism, form.output, *design, *said, form.secret_dp, form.record_dp or None, layout)
+        except (Misfit, SanitizeError) as error:
+            raise Damaged(error) from None
+
+    def bound(self, layout: Layout | None = None) -> Release:
+        """The release that encodes, draws and writes rows, perhaps with a layout of another key of classes."""
+        spec, layout = Specification(self.mechanism, no_mechanism, self.budget), layout or self._layout
+        return Release(**vars(bare_design(self.channel)), layout=layout, spec=spec)
+
+    @property
+    def numbers(self) -> Numbers:
+        """Columns that were numbers at fit, which a CSV file does not know."""
+        symbols = self.channel.inputs
+        typed = {name for name, levels in zip(symbols.columns, symbols.levels, strict=True) if is_numeric(levels.type)}
+        return Numbers(self._layout.numeric | typed & set(self._layout.read))
+
+    def _releaser(self) -> SavedRelease:
+        return self
+
+    def prepare(self, table: FirstPass, order: RowOrder, *, key: bytes | None = None) -> Prepared[AppendedReport]:
+        """Read new rows once, and return what the second pass over them needs: for code that writes releases to files.
+
+        The noise of a key comes from (key, saved release, symbols of all new rows in their order): another file gets
+        other noise, and the same file with the same key the very same output, which tells nothing more.
+
+        Parameters
+        ----------
+        table : FirstPass
+        order : {"shuffle", "keep"}
+            Of the released rows; ``keep`` also measures what it tells.
+        key : bytes, optional
+
+        Returns
+        -------
+        Prepared
+
+        Raises
+        ------
+        UnknownSymbol
+            If rows hold a public value that was not there at fit.
+        """
+        key = hidden(key)
+        looks = self.secret_dp is None and self.record_dp is None
+        whole = NoiseKey.from_system() if key is None else NoiseKey(key)
+        layout = self._layout
+        if isinstance(layout, CellLayout):
+            layout = layout.keyed(whole.derive("classes"))
+            if key is not None:  # other rows get other draws of classes, too
+                digest = NewRows.read(table, "shuffle", layout, self.channel, secrets=False).digest
+                layout = layout.keyed(whole.derive(f"classes {self.fingerprint} {digest}"))
+        rows = NewRows.read(table, order, layout, self.channel, secrets=looks)
+        held_out, warnings = rows.held_out(self.mechanism, self.output, self.budget)
+        report = AppendedReport(self, rows.n, held_out, rows.kept, (*self._layout.notes(rows.clipped), *warnings))
+        words = whole.derive(f"saved {self.fingerprint} {rows.digest}")
+        return Prepared(self.bound(layout), rows.seen, words, report, footer_of(report, order))
+
+    def _form(self) -> SavedForm:
+        layout, channel = self._layout, self.channel
+        mechanism, output, record_dp = self.mechanism, self.output, self.record_dp or UNSET
+        bins = tuple(bins for _, bins in sorted(layout.bins.items()))
+        columns = layout.sensitive, layout.read, layout.missing, bins
+        design = budget_to_dict(self.budget), channel.form(), classes_of(layout), OptimalityForm.of(channel.optimality)
+        said = tuple(map(MeasureForm.of, self.figures)), self.warnings, self.secret_dp, ""
+        return SavedForm("sanitize/release", 1, __version__, mechanism, output, *columns, *design, *said, record_dp)
+
+
+def _in_four_digits(line: Measure) -> Measure:
+    return read(MeasureForm, {name: rounded(value) for name, value in vars(line).items()}).measure()
+
+
+@dataclass(frozen=True, eq=False)
+class AppendedReport:
+    """What is known of a release of new rows through a saved channel.
+
+    Figures of the fit are what the saved text says. Where the new rows hold the sensitive columns, the channel that is
+    applied is measured under their frequencies, and that is the verdict: `held_out`. Where they do not, the verdict is
+    the saved text's word; `kept` is computed from the applied channel all the same.
+
+    Attributes
+    ----------
+    saved : SavedRelease
+    n_rows : int
+    held_out : LeakageReport or None
+        Exact for the new rows; None where they have no sensitive columns. Its verdict may fail.
+    kept : float
+        I(X;Y) / H(X) of the applied channel under the frequencies of X in the new rows, between 0 and 1.
+    warnings : tuple of str
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import sanitize as sz
+    >>> from sanitize.transformers import SubsetMerging
+    >>> folder, df = pathlib.Path(tempfile.mkdtemp()), sz.datasets.load_titanic()
+    >>> sanitizer = SubsetMerging(sz.LiftBudget(lower=1.0, upper=0.7), sensitive="survived", public=["class", "sex"])
+    >>> saved = sz.SavedRelease.of(sanitizer.fit(df))
+    >>> df.iloc[::5].to_parquet(folder / "march.parquet")
+    >>> report = sz.release_file(folder / "march.parquet", folder / "released.parquet", saved)
+    >>> report.n_rows, report.ok, report.held_out.ok
+    (441, True, True)
+    """
+
+    saved: SavedRelease
+    n_rows: int
+    held_out: LeakageReport | None
+    kept: float
+    warnings: tuple[str, ...] = field(default=())
+
+    def with_notes(self, notes: tuple[str, ...]) -> AppendedReport:
+        """Report with more to say; notes name no symbol."""
+        return replace(self, warnings=(*self.warnings, *notes))
+
+    @property
+    def ok(self) -> bool:
+        """Whether the applied channel is within its budget on the new rows; of the fit where that is not known."""
+        return self.held_out is None or self.held_out.ok
+
+    @property
+    def headline(self) -> str:
+        """What the verdict is about, or that the new rows contradict it."""
+        return _HOLDS if self.ok else "OVER BUDGET ON THE NEW ROWS"
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The figures of the fit by name, and under which distribution they hold."""
+        return {**self.saved.summary, "ok": self.ok, "kept": self.kept, "distribution": DISTRIBUTION}
+
+    def to_dict(self, *, audience: Audience = "internal") -> dict[str, Any]:
+        """The report as plain values; the public one holds what was declared, as that of the fit does."""
+        state = json.loads(self.saved.to_json())
+        document = {
+            "schema": "sanitize/appended-report",
+            "version": 1,
+            "library_version": __version__,
+            "audience": audience,
+            "distribution": DISTRIBUTION,
+            "mechanism": state["mechanism"],
+            "columns": {"sensitive": state["sensitive"], "released": state["public"]},
+            "alone": ALONE,
+        }
+        if audience == "public":
+            return document | {"budget": nameless(state["budget"]), "left_out": LEFT_OUT}
+        return document | {
+            "budget": state["budget"],
+            "saved_release": state["sha256"],
+            "ok": self.ok,
+            "kept": self.kept,
+            "figures": state["figures"],
+            "held_out": None if self.held_out is None else self.held_out.to_dict(),
+            "warnings": [*self.saved.warnings, *self.warnings],
+            "n_rows": self.n_rows,
+            "contents": self.saved.contents,
+        }
+
+    def to_json(self, path: str | os.PathLike[str] | None = None, *, audience: Audience = "internal") -> str:
+        """The report as JSON; written to ``path``, readable by its owner only, when one is given."""
+        return json_text(self.to_dict(audience=audience), path)
+
+    def to_text(self, *, audience: Audience = "internal") -> str:
+        """The report as text."""
+        values = {"document": self.to_dict(audience=audience), "of_fit": _HOLDS, "left_out": LEFT_OUT}
+        held_out = None if self.held_out is None else self.held_out.to_text()
+        return rendered("release/saved/appended.txt.jinja", report=self, audience=audience, held_out=held_out, **values)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        return f"AppendedReport({self.saved.mechanism}, {self.n_rows} rows, held out: {self.held_out!r})"
+
+
+def footer_of(report: AppendedReport, order: RowOrder) -> bytes:
+    """What a file of new rows says about itself, as JSON: the verdict of the fit.
+
+    It is silent on what was found for the new rows, which is a function of them, and has no digest of the saved
+    release, by which whoever knows all rows of the fit but one could try what the last one is.
+    """
+    text = {
+        "sanitize": __version__,
+        "format": NOTE_FORMAT,
+        "mechanism": report.saved.mechanism,
+        "budget": repr(report.saved.budget),
+        "holds_for": DISTRIBUTION,
+        "rows": order,
+    }
+    return json.dumps(text).encode()

@@ -1,0 +1,167 @@
+"""What a column holds: its kind, how many values, whether they name its rows, and where it could be cut."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sanitize.core.binning import STEPS, as_numbers, as_seconds, by_step, holds_dates, is_numeric
+from sanitize.errors import ColumnError
+from sanitize.release.people import coded, refuse_people
+from sanitize.tables.columns import as_arrow, factorize
+
+# Below this many rows most columns look distinct, and nothing follows from it.
+TELLING_ROWS = 50
+_MOSTLY, _NEARLY_ALL = 0.5, 0.99
+
+
+def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str], others: Iterable[str] = ()) -> None:
+    """Refuse all columns that name their row: text, dates or times that are mostly distinct, or numbers of an index.
+
+    Amounts are mostly distinct too, and name nobody: whole numbers must also be consecutive, in the order of the rows,
+    or all of one width of six digits and more. Given the ``others`` that values may go with, so are columns refused
+    that look like identifiers of people, who may have several rows.
+
+    Raises
+    ------
+    ColumnError
+        It says what can be done with them.
+    """
+    names, found = list(names), []
+    columns = coded(table, dict.fromkeys((*names, *others)))
+    for name in names:
+        values, codes = columns[name].values, columns[name].codes
+        codes = codes[codes < len(values)]
+        if len(codes) >= TELLING_ROWS and names_rows(values, len(codes), codes):
+            found.append(name)
+    if found:
+        raise ColumnError(
+            f"direct identifier: nearly every row has a value of its own in {', '.join(map(repr, found))}, and what is "
+            "printed of it is somebody's: leave it out, or cut numbers and dates at edges with bins and group text "
+            "with hierarchies",
+            found[0] if len(found) == 1 else None,
+        )
+    if others and names:
+        refuse_people(columns, np.ones(len(columns[names[0]].codes)), names)
+
+
+def names_rows(values: pa.Array, n: int, codes: NDArray[np.integer] | None = None) -> bool:
+    """Whether ``n`` rows with these distinct values are told apart by them; ``codes`` say in which order they come."""
+    if len(values) <= _MOSTLY * n:
+        return False
+    types, dtype = pa.types, values.type
+    if not types.is_integer(dtype):
+        is_text = types.is_string(dtype) or types.is_binary(dtype) or types.is_fixed_size_binary(dtype)
+        return bool(is_text or types.is_timestamp(dtype) or types.is_date(dtype) or types.is_time(dtype))
+    if len(values) < _NEARLY_ALL * n:
+        return False
+    numbers = values.to_numpy()
+    least, most = int(numbers.min()), int(numbers.max())
+    is_wide = least > 0 and len(str(least)) == len(str(most)) >= 6
+    steps = np.ones(1) if codes is None else np.diff(numbers[codes].astype(np.float64))
+    in_order = codes is not None and bool((steps >= 0).all() or (steps <= 0).all())
+    return most - least < len(numbers) / _NEARLY_ALL or is_wide or in_order
+
+
+# Numbers and dates with more values than this are cut into bins.
+MANY_NUMBERS = 20
+# Counts above this are told in three digits.
+MANY_VALUES = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSurvey:
+    """One column of some rows.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "date", "text", "other"}
+        What its values are or, in a CSV, can all be read as.
+    n_values, n_rows : int
+        Different values, and rows that were looked at.
+    """
+
+    name: str
+    kind: Literal["number", "date", "text", "other"]
+    n_values: int
+    n_rows: int
+    _values: Any
+
+    @classmethod
+    def of(cls, name: str, column: Any) -> ColumnSurvey:
+        """Look at a column; text is a number or a date where every value can be read as one."""
+        values, codes = factorize(as_arrow(column, name), name)
+        kind, read = _read(values, name)
+        return cls(name, kind, len(values), len(codes), (read, codes[codes >= 0]))
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it has so many numbers or dates that they are better cut into bins."""
+        return self.kind in ("number", "date") and self.n_values > MANY_NUMBERS
+
+    @property
+    def is_identifier(self) -> bool:
+        """Whether it is text that differs in most rows."""
+        return self.kind == "text" and self.n_rows >= TELLING_ROWS and self.n_values > self.n_rows / 2
+
+    @cached_property
+    def step(self) -> str | None:
+        """The finest step of dates that leaves 2 to 20 of them; None where there is none."""
+        steps = STEPS if self.kind == "date" else ()
+        return next((step for step in steps if 1 < self.n_symbols(step) <= MANY_NUMBERS), None)
+
+    def n_symbols(self, bins: Sequence[Any] | str | None) -> int:
+        """How many symbols it has as it is, cut at edges, or in a calendar's units."""
+        if isinstance(bins, str) and self.kind == "date":
+            return len(by_step(self._values[0], bins, self.name).dictionary)
+        return self.n_values if bins is None or isinstance(bins, str) else len(bins)
+
+    def edges(self, n_bins: int) -> list[str]:
+        """Edges of about equally full bins as TOML writes them, rounded so that they tell little of any row."""
+        values, codes = self._values
+        if self.kind == "date":
+            years = (
+                as_seconds(values, self.name)[0].astype("datetime64[s]").astype("datetime64[Y]").astype(float) + 1970
+            )
+            return [f"{edge:04.0f}-01-01" for edge in _rounded(years[codes], n_bins)]
+        return [f"{edge:.15g}" for edge in _rounded(as_numbers(values)[codes], n_bins)]
+
+
+def _read(values: pa.Array, name: str) -> tuple[Literal["number", "date", "text", "other"], pa.Array]:
+    if is_numeric(values.type):
+        return "number", values
+    if holds_dates(values.type):
+        return "date", values
+    if not pa.types.is_string(values.type):
+        return "other", values
+    if not len(values):
+        return "text", values
+    with contextlib.suppress(pa.ArrowInvalid):
+        return "number", values.cast(pa.float64())
+    with contextlib.suppress(ColumnError):
+        as_seconds(values, name)
+        return "date", values
+    return "text", values
+
+
+def _rounded(values: NDArray[np.float64], n_bins: int) -> list[float]:
+    """Quantiles on a scale of round numbers, the outer ones pushed outwards."""
+    values = values[np.isfinite(values)]
+    quantiles = np.quantile(values, np.linspace(0, 1, n_bins + 1))
+    # Half the width of a typical bin: outliers stretch the outer ones only.
+    width = (quantiles[-2] - quantiles[1]) / max(1, n_bins - 2) / 2 or (quantiles[-1] - quantiles[0]) / n_bins or 1.0
+    unit = 10.0 ** math.floor(math.log10(width))
+    step = max(unit * factor for factor in (1, 2, 5) if unit * factor <= width * (1 + 1e-9))
+    inner = np.round(quantiles[1:-1] / step)
+    places = {math.floor(quantiles[0] / step), *inner.tolist(), math.ceil(quantiles[-1] / step)}
+    edges = sorted(float(f"{place * step:.12g}") for place in places)
+    return edges if len(edges) > 1 else [edges[0], edges[0] + step]

@@ -1,0 +1,342 @@
+"""Columns as Arrow arrays, and Arrow arrays as distinct values plus integer codes.
+
+Every table the library meets ends here, so that a column has the same symbols whether it came from pandas,
+polars, NumPy or a Parquet file. Missing (None, NaN, NA, NaT) is one symbol; -0.0 is 0.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sanitize.errors import ColumnError
+from sanitize.tables.own_types import in_arrow
+
+ArrowColumn: TypeAlias = "pa.Array | pa.ChunkedArray"
+
+MISSING = -1
+UNSEEN = -2
+
+
+def _is_narrow_decimal(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(dtype) and dtype.bit_width < 128)
+
+
+def is_view(dtype: pa.DataType) -> bool:
+    """Whether it is text or bytes in Arrow's layout of views."""
+    return bool(pa.types.is_string_view(dtype) or pa.types.is_binary_view(dtype))
+
+
+# Types whose distinct values Arrow cannot tell.
+_WITHOUT_DICTIONARIES = (pa.types.is_float16, is_view, _is_narrow_decimal)
+
+
+def as_arrow(values: Any, name: str) -> ArrowColumn:
+    """Any one-dimensional column as an Arrow array; missing values become nulls."""
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        # Arrow picks no rows from views.
+        if pa.types.is_run_end_encoded(values.type):
+            return pc.run_end_decode(values)
+        return values.cast(_plain_type(values.type, name)) if is_view(values.type) else values
+    dtype = getattr(values, "dtype", None)
+    if str(dtype) == "Object":  # polars would hand over pointers
+        raise _mixed(name)
+    if isinstance(dtype, np.dtype) and not dtype.isnative:
+        values = values.astype(dtype.newbyteorder("="))
+    try:
+        if (plain := in_arrow(values)) is not None:
+            return plain
+        if type(values).__module__.partition(".")[0] in {"pandas", "numpy"} or not hasattr(values, "to_arrow"):
+            array = pa.array(values, from_pandas=True)
+        else:
+            array = values.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError, ArithmeticError):
+        # The cause quotes a value of the column, so it is left behind.
+        array = None
+    if array is None:
+        raise _mixed(name)
+    # A column that Arrow reads as bytes may have text among them.
+    if pa.types.is_binary(array.type) and dtype in (None, object) and any(isinstance(v, str) for v in values):
+        raise _mixed(name)
+    return array
+
+
+def narrow(column: ArrowColumn) -> ArrowColumn:
+    """A dictionary column with indices of as few bytes as it needs; others, and damaged ones, as they are."""
+    if not isinstance(column, pa.DictionaryArray):
+        return column
+    few = pa.from_numpy_dtype(np.min_scalar_type(max(len(column.dictionary) - 1, 0)))
+    try:  # an index that points past the dictionary must not be cut to one that does not
+        return pa.DictionaryArray.from_arrays(column.indices.cast(few), column.dictionary, safe=False)
+    except pa.ArrowInvalid:
+        return column
+
+
+def value_type(dtype: pa.DataType) -> pa.DataType:
+    """Type of a column's values, whether or not they stand in a dictionary."""
+    return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
+
+
+def is_number_type(dtype: pa.DataType) -> bool:
+    """Whether values of a type are numbers."""
+    return _kind(dtype) == "number"
+
+
+def _mixed(name: str) -> ColumnError:
+    return ColumnError(
+        f"column {name!r} mixes kinds of values (for example text and numbers) or holds objects; "
+        "convert it to one type first, for example with .astype(str)",
+        name,
+    )
+
+
+def _plain_type(dtype: pa.DataType, name: str) -> pa.DataType:
+    """Type that a column's distinct values are kept in, or an error for what has no order or equality."""
+    types = pa.types
+    if isinstance(dtype, pa.BaseExtensionType):
+        return _plain_type(dtype.storage_type, name)
+    if types.is_dictionary(dtype):
+        return _plain_type(dtype.value_type, name)
+    if types.is_run_end_encoded(dtype):
+        return _plain_type(dtype.value_type, name)
+    if types.is_large_string(dtype) or types.is_string_view(dtype):
+        return pa.string()
+    if types.is_large_binary(dtype) or types.is_binary_view(dtype):
+        return pa.binary()
+    if types.is_float16(dtype):
+        return pa.float32()
+    if _is_narrow_decimal(dtype):
+        return pa.decimal128(dtype.precision, dtype.scale)
+    if types.is_nested(dtype) or types.is_interval(dtype) or types.is_union(dtype):
+        raise ColumnError(
+            f"column {name!r} has the type {str(dtype).partition('<')[0]}, which cannot be sanitized; flatten it "
+            "into plain columns or leave it out",
+            name,
+        )
+    return dtype
+
+
+def in_type(values: pa.Array, dtype: pa.DataType) -> pa.Array:
+    """Values in another type of their kind; Arrow finds no room in a narrow decimal for a double next to zero."""
+    if _is_narrow_decimal(dtype) and pa.types.is_floating(values.type):
+        values = values.cast(_plain_type(dtype, ""))
+    return values.cast(dtype)
+
+
+def check_type(dtype: pa.DataType, name: str) -> None:
+    """Refuse nested and interval types before any of their data is read."""
+    _plain_type(dtype, name)
+
+
+def column_of(table: Mapping[str, Any], name: str) -> Any:
+    """One column of whatever table, or an error that lists near names."""
+    names = getattr(table, "column_names", None)
+    if names is None:
+        names = list(table.columns) if hasattr(table, "columns") else list(table.keys())
+    if name not in names:
+        raise ColumnError.absent([name], names)
+    return table[name]
+
+
+def as_dictionary(column: ArrowColumn, name: str) -> pa.DictionaryArray:
+    """A column as one dictionary array; its dictionary may repeat values, and hold null, NaN and unused ones."""
+    plain = _plain_type(column.type, name)
+    column = tellable(column)
+    if pa.types.is_null(plain):
+        return pa.DictionaryArray.from_arrays(pa.nulls(len(column), pa.int32()), pa.array([], pa.null()))
+    if not pa.types.is_dictionary(column.type):
+        column = pc.dictionary_encode(column)
+    if isinstance(column, pa.ChunkedArray):
+        _check_indices(column, name)
+        if any(chunk.dictionary.null_count for chunk in column.chunks):  # Arrow cannot unify these
+            column = column.cast(column.type.value_type).dictionary_encode()
+        chunks = column.unify_dictionaries().chunks
+        if not chunks:
+            return pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), pa.array([], plain))
+        indices = [_indices(chunk) for chunk in chunks]
+        codes = indices[0] if len(chunks) == 1 else np.concatenate(indices)
+        missing = codes == MISSING if any(chunk.indices.null_count for chunk in chunks) else None
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=missing), chunks[0].dictionary, safe=False)
+    return column
+
+
+def masked(values: NDArray[Any], missing: NDArray[np.bool_]) -> pa.Array:
+    """Values as Arrow has them, without a copy where none is missing."""
+    return pa.array(values, mask=missing) if missing.any() else pa.array(values)
+
+
+def places_in(column: pa.DictionaryArray, name: str) -> NDArray[Any]:
+    """Each row's index into the dictionary; its length for a missing value."""
+    _check_indices(column, name)
+    indices = column.indices
+    if indices.null_count:
+        indices = indices.cast(pa.int64()).fill_null(len(column.dictionary))
+    return indices.to_numpy(zero_copy_only=False)
+
+
+def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int32]]:
+    """Distinct values of a column, without nulls, and each row's index among them (MISSING for null).
+
+    The values come in no particular order; text is checked to be valid UTF-8.
+    """
+    encoded = as_dictionary(column, name)
+    _check_indices(encoded, name)
+    values, codes, plain = encoded.dictionary, _indices(encoded), _plain_type(column.type, name)
+    if pa.types.is_string(plain):
+        try:
+            values.validate(full=True)
+        except pa.ArrowInvalid:
+            raise ColumnError(
+                f"column {name!r} holds text that is not valid UTF-8; decode it to Unicode first", name
+            ) from None
+    if values.type != plain:
+        values = values.cast(plain)
+    if pa.types.is_floating(plain):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, plain), values)
+        values = pc.if_else(pc.equal(values, pa.scalar(0, plain)), pa.scalar(0, plain), values)
+    used = np.zeros(len(values) + 1, bool)
+    used[codes] = True
+    used = used[:-1]
+    if (
+        used.all()
+        and not values.null_count
+        and (distinct := values.dictionary_encode())
+        and len(distinct.dictionary) == len(values)
+    ):
+        return values, codes
+    # Duplicate, null and NaN values of the dictionary are merged, and those that no row uses left out.
+    kept = values.filter(pa.array(used)).dictionary_encode()
+    renumber = np.full(len(values) + 1, MISSING, np.int32)
+    renumber[:-1][used] = _indices(kept)
+    return kept.dictionary, renumber[codes]
+
+
+def tellable(column: ArrowColumn) -> ArrowColumn:
+    """A column in a type whose distinct values Arrow can tell: extensions as they are stored, narrow types wider."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        if isinstance(column, pa.ChunkedArray):
+            chunks = [chunk.storage for chunk in column.chunks]
+            return tellable(pa.chunked_array(chunks, column.type.storage_type))
+        return tellable(column.storage)
+    if any(of(column.type) for of in _WITHOUT_DICTIONARIES):
+        return column.cast(_plain_type(column.type, ""))
+    return column
+
+
+def all_below(numbers: NDArray[np.integer[Any]], n: int) -> bool:
+    """Whether all of some numbers are at least 0 and less than ``n``."""
+    # As unsigned ones, negative numbers are larger than all others of their type: one extreme tells both.
+    least_beyond = min(n, int(np.iinfo(numbers.dtype).max) + 1)
+    return not len(numbers) or int(numbers.view(f"u{numbers.dtype.itemsize}").max()) < least_beyond
+
+
+def _check_indices(column: ArrowColumn, name: str) -> None:
+    """Refuse indices that no value has, which Arrow follows out of its memory."""
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        indices = chunk.indices.drop_null() if chunk.indices.null_count else chunk.indices
+        if not all_below(indices.to_numpy(), len(chunk.dictionary)):
+            raise ColumnError(f"column {name!r} is damaged: a dictionary index points past its dictionary", name)
+
+
+def _indices(chunk: pa.DictionaryArray) -> NDArray[np.int32]:
+    indices = chunk.indices
+    if indices.null_count:
+        indices = indices.fill_null(0) if len(chunk.dictionary) else indices.cast(pa.int64()).fill_null(0)
+        codes = indices.to_numpy(zero_copy_only=False).astype(np.int32)
+        codes[chunk.indices.is_null().to_numpy(zero_copy_only=False)] = MISSING
+        return codes
+    return indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+
+
+def ascending(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int32]]:
+    """Distinct values of a column in ascending order, and each row's index among them; MISSING for null."""
+    values, codes = factorize(column, name)
+    values, order = sort_values(values)
+    return values, np.append(np.argsort(order), MISSING).astype(np.int32)[codes]
+
+
+def sort_values(values: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+    """Values in ascending order, and the positions they came from."""
+    order = pc.array_sort_indices(values)
+    return values.take(order), order.to_numpy().astype(np.int64)
+
+
+def look_up(values: pa.Array, levels: pa.Array) -> NDArray[np.int32]:
+    """Index of each value in ``levels``; UNSEEN where it is not there.
+
+    Values match across types of one kind where they are equal: 3 and 3.0, but never 3 and "3".
+    """
+    if not len(values):
+        return np.empty(0, np.int32)
+    if values.type == levels.type:
+        found = pc.index_in(values, value_set=levels).fill_null(UNSEEN)
+        return found.to_numpy(zero_copy_only=False).astype(np.int32)
+    if _kind(values.type) != _kind(levels.type):
+        return np.full(len(values), UNSEEN, np.int32)
+    known = {value: code for code, value in enumerate(comparable(levels))}
+    return np.array([known.get(value, UNSEEN) for value in comparable(values)], np.int32)
+
+
+def python_values(values: pa.Array, name: str) -> list[Any]:
+    """Values of a column as Python has them, or an error for those that it has not."""
+    try:
+        found: list[Any] = values.to_pylist()
+    except (pa.ArrowException, ValueError, OverflowError, LookupError):
+        raise ColumnError(
+            f"column {name!r} holds dates or times that Python has no name for (a year beyond 9999 or an unknown time "
+            "zone); bin or convert them first",
+            name,
+        ) from None
+    return found
+
+
+def _kind(dtype: pa.DataType) -> str:
+    """Kind of values that may be equal to one another."""
+    types = pa.types
+    if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
+        return "number"
+    if types.is_binary(dtype) or types.is_fixed_size_binary(dtype):
+        return "bytes"
+    if types.is_timestamp(dtype):
+        return "instant" if dtype.tz is not None else "timestamp"
+    return next(
+        (name for name in ("boolean", "string", "date", "time", "duration") if getattr(types, f"is_{name}")(dtype)),
+        str(dtype),
+    )
+
+
+def comparable(values: pa.Array) -> list[Any]:
+    """Python values that are equal and hash alike exactly where the values of one kind are equal."""
+    types = pa.types
+    if types.is_date32(values.type):
+        # A day has so many milliseconds.
+        return [day if day is None else day * 86_400_000 for day in values.cast(pa.int32()).to_pylist()]
+    if types.is_date64(values.type):
+        return values.cast(pa.int64()).to_pylist()
+    if types.is_timestamp(values.type) or types.is_time(values.type) or types.is_duration(values.type):
+        scale = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[values.type.unit]
+        whole = values.cast(pa.int32()) if types.is_time32(values.type) else values
+        return [number * scale for number in whole.cast(pa.int64()).to_pylist()]
+    return values.to_pylist()
+
+
+def concat_values(values: pa.Array, fresh: pa.Array, name: str) -> pa.Array:
+    """Values of a column with fresh ones after them, in a type that holds both exactly."""
+    if not len(fresh):
+        return values
+    if values.type == fresh.type or not len(values):
+        return pa.concat_arrays([values, fresh]) if len(values) else fresh
+    if _kind(values.type) == _kind(fresh.type):
+        for dtype in (values.type, fresh.type, pa.float64()):
+            try:
+                joined = pa.concat_arrays([values.cast(dtype), fresh.cast(dtype)])
+            except pa.ArrowException:
+                continue
+            if comparable(joined) == [*comparable(values), *comparable(fresh)]:
+                return joined
+    raise ColumnError(f"column {name!r} is {values.type} in one part of the table and {fresh.type} in another", name)

@@ -1,0 +1,1 @@
+"""Files of tables: how they are opened, described, read and written."""

@@ -1,0 +1,358 @@
+"""Reading text files as untrusted input: read strictly, errors without values.
+
+The dialect is RFC 4180 in UTF-8: a sign between fields, double quotes around what needs them (``""`` for a quote
+inside), any line ends. A byte order mark is skipped. An empty field is missing, ``""`` is the empty text unless it is
+listed as missing. What a column is, its description says; it is inferred for columns with bins and for those of a
+whole table, and all others are text as it stands in the file, so that 01234, NA and 1.50 stay what they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.csv
+
+from sanitize.errors import ColumnError, SourceError, in_words
+from sanitize.tables.files.csv_stream import CheckedBytes, lacks_header
+from sanitize.tables.files.description import DATES, NUMBERS, TableDescription, is_dated
+from sanitize.tables.files.inference import ColumnReader, TextSurvey, as_date, date_order, signs_of, surveys_of
+from sanitize.tables.files.source import (
+    AS_STORED,
+    BATCH_ROWS,
+    Numbers,
+    Source,
+    files_under,
+    partition_schema,
+    reading,
+    stamp_of,
+)
+from sanitize.tables.files.spelling import ISO, Spelling, usual_marks
+from sanitize.tables.files.streams import Spool
+from sanitize.tables.files.unpack import unpacked
+
+_PACKED = ("", ".gz", ".bz2", ".xz", ".zip")
+# A folder may hold other texts beside its table, so of its files only these are read.
+CSV_SUFFIXES = tuple(kind + packed for kind in (".csv", ".tsv") for packed in _PACKED)
+TEXT_SUFFIXES = (*(kind + packed for kind in (".txt", ".dat") for packed in _PACKED), ".zip")
+# Rows are parsed in pieces of this size, which a row must fit.
+BLOCK_BYTES = 1 << 23
+
+
+@dataclass(frozen=True)
+class CsvSource(Source):
+    """Files of one table: a text file, all of them under a folder with one header, or what a stream held.
+
+    Attributes
+    ----------
+    spool : Spool or None
+        Copy of a stream, in place of files.
+    description : TableDescription
+        How it is read; its delimiter and header are known.
+    readers : mapping of column to ColumnReader
+        Of the columns that are not text as it stands.
+    """
+
+    spool: Spool | None = None
+    description: TableDescription = field(default_factory=TableDescription)
+    readers: Mapping[str, ColumnReader] = field(default_factory=dict)
+
+    @classmethod
+    def open(
+        cls,
+        root: str | os.PathLike[str] | Spool,
+        numbers: Numbers = AS_STORED,
+        description: TableDescription | None = None,
+        *,
+        infers_header: bool = False,
+    ) -> CsvSource:
+        """Read the headers of a file or folder, and the columns that are to be numbers or dates.
+
+        Parameters
+        ----------
+        root : path or Spool
+        numbers : Numbers
+            Columns that are numbers: whole ones where every value is one, doubles otherwise. They are read once.
+        description : TableDescription, optional
+        infers_header : bool
+            Whether a first line that looks like a row is taken for one; it is refused otherwise.
+
+        Raises
+        ------
+        SourceError
+            If there is no such file, it is not CSV, the files of a folder have different headers, or its first line
+            looks like a row and nobody said what it is.
+        ColumnError
+            If a column that must be numbers or dates holds text.
+        """
+        spool = root if isinstance(root, Spool) else None
+        path = Path(root.name if isinstance(root, Spool) else root)
+        files = files_under(path, CSV_SUFFIXES) if spool is None else (path,)
+        stamps = tuple(map(stamp_of, files if spool is None else ()))
+        made = cls(path, files, pa.schema([]), stamps, (), spool, TableDescription.of(description))
+        made = made._with_dialect(infers_header=infers_header)
+        header = made._names(files[0])
+        for file in files[1:]:
+            if made._names(file) != header:
+                raise SourceError(f"{file.name} has other columns than {files[0].name}; convert them first")
+        named = partition_schema(path, files, header)
+        fields = [pa.field(name, pa.string()) for name in header]
+        made = replace(made, schema=pa.schema([*fields, *named]), partitions=tuple(named.names))
+        return made._described().with_numbers(numbers)
+
+    def _with_dialect(self, *, infers_header: bool) -> CsvSource:
+        """The same files with what stands between their fields, and whether they have a header."""
+        with self._bytes(self.files[0]) as raw:
+            delimiter, is_row = raw.delimiter, lacks_header(raw.sample)
+        header = self.description.header
+        if header is None and is_row and not infers_header:
+            raise SourceError(
+                f"the first line of {self.root.name} looks like a row, not like names of columns; say header = false "
+                "if it is one (the columns are then column_1, column_2, ...), or header = true if it names them, under "
+                "[source] in the policy, or with --header"
+            )
+        header = not is_row if header is None else header
+        return replace(self, description=self.description.changed(delimiter=delimiter, header=header))
+
+    def _described(self) -> CsvSource:
+        """The same files, columns read as their description says."""
+        types = self.description.types
+        if absent := [name for name in types if name not in self.schema.names]:
+            raise self.absent(absent)
+        numbers = [name for name, kind in types.items() if kind in NUMBERS]
+        made = self._with_numbers_read(numbers) if numbers else self
+        dates = {name: None if kind in DATES else kind for name, kind in types.items() if is_dated(kind)}
+        made = made._with_dates_read(dates) if dates else made
+        marks = self.description.missing or ()
+        trims = (self.description.delimiter or "").endswith(" ")
+        if marks or trims:
+            as_text = ColumnReader(pa.string(), Spelling(missing=marks, trims=trims))
+            rest = [field.name for field in made.schema if pa.types.is_string(field.type)]
+            made = made.reading({name: as_text for name in rest if name not in self.partitions})
+        return made
+
+    def with_numbers(self, numbers: Numbers) -> CsvSource:
+        """The same files, with more of their columns as numbers or dates."""
+        times = Counter(self.schema.names)
+        once = [field for field in self.schema if times[field.name] == 1 and field.name not in self.partitions]
+        texts = [field.name for field in once if pa.types.is_string(field.type)]
+        made, named = self, [name for name in texts if name in numbers.named]
+        if named:
+            made = made._with_numbers_read(named)
+        dated = {name: None for name in texts if name in numbers.dates}
+        if dated:
+            # Tuples take dates of ISO 8601 as texts, whole tables do not.
+            made = made._with_dates_read(dated, where_iso=numbers.found is not None)
+        free = [name for name in texts if name not in (*named, *dated, *self.description.types)]
+        wanted = [name for name in free if numbers.found is not None and numbers.found(name)]
+        return made.reading(made.inferred(wanted)[1]) if wanted else made
+
+    def inferred(self, columns: Collection[str]) -> tuple[TableDescription, dict[str, ColumnReader]]:
+        """Signs and marks as all of some columns of text have them, and readers of their numbers and dates."""
+        surveys = self._surveys(columns)
+        given, delimiter = self.description, self.description.delimiter or ","
+        signs = signs_of(surveys.values(), delimiter, given.decimal, given.thousands)
+        order, readers, marks = date_order(surveys.values(), delimiter), {}, set(given.missing or ())
+        for name, survey in surveys.items():
+            own = usual_marks({*survey.marks, *(given.missing or ())})
+            reader = as_date(survey, order, own)
+            if reader is None and survey.may_be(signs):
+                reader = survey.as_number(signs, own)
+            if reader is not None:
+                readers[name] = reader
+                marks |= survey.marks
+        has_numbers = any(not reader.form for reader in readers.values())
+        told = {"decimal": signs[0], "thousands": signs[1]} if has_numbers else {}
+        return given.changed(missing=usual_marks(marks), **told), readers
+
+    def _surveys(self, columns: Collection[str]) -> dict[str, TextSurvey]:
+        return surveys_of(columns, self._batches(list(columns)), self.description.missing)
+
+    def _with_numbers_read(self, columns: Collection[str]) -> CsvSource:
+        """The same source with columns that must be numbers."""
+        given, surveys, readers = self.description, self._surveys(columns), {}
+        signs = signs_of(surveys.values(), given.delimiter or ",", given.decimal, given.thousands)
+        for name, survey in surveys.items():
+            reader = survey.as_number(signs, usual_marks({*survey.marks, *(given.missing or ())}))
+            if reader is None:
+                raise _unfit(name)
+            readers[name] = reader
+        return self.reading(readers)
+
+    def _with_dates_read(self, forms: Mapping[str, str | None], *, where_iso: bool | None = None) -> CsvSource:
+        """The same source with columns of dates in a form, or in any.
+
+        Columns must be dates, unless it is said whether those in the form of ISO 8601 are read: others stay texts then.
+        """
+        given, surveys, readers = self.description, self._surveys(list(forms)), {}
+        order = date_order(surveys.values(), given.delimiter or ",")
+        for name, form in forms.items():
+            survey, marks = surveys[name], usual_marks({*surveys[name].marks, *(given.missing or ())})
+            reader = as_date(survey, order if form is None else [form], marks)
+            if reader is None and form is not None:
+                reader = self._in_form(name, form, marks)
+            if reader is None and where_iso is None:
+                raise _unfit(name, is_date=True)
+            if reader is not None and (where_iso is not False or reader.form != ISO):
+                readers[name] = reader
+        return self.reading(readers)
+
+    def _in_form(self, name: str, form: str, marks: tuple[str, ...]) -> ColumnReader | None:
+        """Dates in a form that is not among the usual ones; None where a text is in another."""
+        dtype = pa.timestamp("us") if "%H" in form else pa.date32()
+        survey = TextSurvey(self.description.missing, dates={form: dtype})
+        for batch in self._batches([name]):
+            survey.add(batch[name].dictionary)
+        return ColumnReader(dtype, Spelling(missing=marks), form) if survey.dates else None
+
+    def reading(self, readers: Mapping[str, ColumnReader]) -> CsvSource:
+        """The same source with readers of more columns."""
+        types = {name: reader.dtype for name, reader in readers.items()}
+        fields = [pa.field(field.name, types.get(field.name, field.type)) for field in self.schema]
+        return replace(self, schema=pa.schema(fields), readers={**self.readers, **readers})
+
+    @cached_property  # type: ignore[misc]
+    def n_rows(self) -> int:
+        """Number of rows; the files are read for it."""
+        return sum(batch.num_rows for file in self.files for batch in self._stored(file, self.schema.names[:1]))
+
+    def absent(self, columns: Sequence[str]) -> ColumnError:
+        """Error for columns that are not there; without a header line the other names would be a row."""
+        words = f"{'column' if len(columns) == 1 else 'columns'} {in_words(columns)}"
+        return ColumnError(
+            f"no {words} in the table; the first line of {self.root.name} must name the columns, with commas, "
+            "semicolons or tabs between them",
+            columns[0] if len(columns) == 1 else None,
+            columns,
+        )
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
+        """Some columns of all files, a batch at a time."""
+        for file in self.files:
+            for batch in self._stored(file, columns):
+                yield dict(zip(columns, batch.columns, strict=True))
+
+    def _stored(
+        self,
+        file: Path,
+        columns: Sequence[str],
+        batch_rows: int = BATCH_ROWS,
+        row_groups: Sequence[int] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        stored = self.schema.names[: len(self.schema) - len(self.partitions)]
+        # Rows are checked whole, whatever columns are asked for; and some column must be read to count them.
+        first = {name: place for place, name in reversed(list(enumerate(stored)))}
+        places = [first[name] for name in columns] or [0]
+        names = [f"c{j}" for j in range(len(stored))]
+        readers = {j: self.readers[stored[j]] for j in places if stored[j] in self.readers}
+        native = {f"c{j}": reader.dtype for j, reader in readers.items() if reader.is_native}
+        types = {f"c{j}": native.get(f"c{j}", pa.dictionary(pa.int32(), pa.string())) for j in places}
+        with self._bytes(file) as raw:
+            if raw.at_end():
+                return
+            with _parsing(file, self.schema, raw):
+                reader = pa.csv.open_csv(
+                    pa.PythonFile(raw.lend(), mode="r"),
+                    read_options=pa.csv.ReadOptions(column_names=names, block_size=BLOCK_BYTES),
+                    # A blank line is a row only where a row has one field.
+                    parse_options=pa.csv.ParseOptions(
+                        delimiter=raw.delimiter[0], newlines_in_values=True, ignore_empty_lines=len(names) > 1
+                    ),
+                    convert_options=pa.csv.ConvertOptions(
+                        include_columns=[f"c{j}" for j in places],
+                        column_types=types,
+                        null_values=[""],
+                        strings_can_be_null=True,
+                        quoted_strings_can_be_null=False,
+                    ),
+                )
+            try:
+                while True:
+                    with _parsing(file, self.schema, raw):
+                        batch = next(reader, None)
+                    if batch is None:
+                        break
+                    yield self._values(batch, columns, readers, places) if columns else batch.select([])
+            finally:
+                reader.close()
+                del reader  # or an error on its way up would keep what was lent to it
+            raw.check()
+            raw.check_quotes()
+
+    def _values(
+        self, batch: pa.RecordBatch, columns: Sequence[str], readers: Mapping[int, ColumnReader], places: Sequence[int]
+    ) -> pa.RecordBatch:
+        """A batch of texts as values, in the order of the columns."""
+        found = []
+        for column, name, place in zip(batch.columns, columns, places, strict=True):
+            reader = readers.get(place)
+            try:
+                found.append(column if reader is None or reader.is_native else reader.read(column))
+            except pa.ArrowInvalid:
+                raise _unfit(name, is_date=bool(reader and reader.form)) from None
+        return pa.RecordBatch.from_arrays(found, list(columns))
+
+    def _names(self, file: Path) -> list[str]:
+        """Names of the columns that a file holds."""
+        with self._bytes(file) as raw:
+            return raw.names
+
+    @contextlib.contextmanager
+    def _bytes(self, file: Path) -> Iterator[CheckedBytes]:
+        """The file after its header, unpacked."""
+        with reading(file.name), contextlib.ExitStack() as stack:
+            plain: BinaryIO = stack.enter_context(file.open("rb") if self.spool is None else self.spool.open())
+            raw, said = stack.enter_context(unpacked(plain, file.name)), self.description
+            yield stack.enter_context(CheckedBytes(raw, file.name, said.delimiter, has_header=said.header is not False))
+
+
+@contextlib.contextmanager
+def _parsing(file: Path, schema: pa.Schema, raw: CheckedBytes) -> Iterator[None]:
+    """What the parser found wrong, without the text that it quotes."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        said = str(error)
+    else:
+        return
+    raw.check()
+    if shape := re.search(r"Expected (\d+) columns, got (\d+)", said):
+        raise SourceError(
+            f"{file.name} has a row of {shape[2]} fields where its header has {shape[1]}; mend it, or quote the "
+            "fields that hold commas or line breaks"
+        )
+    column = re.search(r"In CSV column #(\d+)", said)
+    name = schema.names[int(column[1])] if column else None
+    if name is not None and "UTF8" in said:
+        raise ColumnError(f"column {name!r} holds text that is not valid UTF-8; convert the file to UTF-8 first", name)
+    if name is not None:
+        raise _unfit(name)
+    if "straddl" in said:
+        raise SourceError(
+            f"{file.name} has a row of more than {BLOCK_BYTES >> 20} MiB, or a quote that is never closed"
+        )
+    raise SourceError(f"{file.name} cannot be read as CSV: it is damaged or not supported")
+
+
+def is_text_file(name: str) -> bool:
+    """Whether a file of this name is read as CSV."""
+    return name.lower().endswith((*CSV_SUFFIXES, *TEXT_SUFFIXES))
+
+
+def _unfit(name: str, *, is_date: bool = False) -> ColumnError:
+    """Error for a column that is not what it has to be."""
+    kind, way = ("dates", "its form under [types]") if is_date else ("numbers", "its signs (decimal, thousands)")
+    return ColumnError(
+        f"column {name!r} must be {kind}, for its bins, its type, or because it was at fit, but not every field is "
+        f"one; mend it, name marks of missing values (missing) or {way} in the policy, or leave it out of bins and "
+        "types",
+        name,
+    )

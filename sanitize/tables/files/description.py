@@ -1,0 +1,119 @@
+"""How a table is read: what its owner says of it, in a policy or in Python, and what is inferred otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any, Self
+
+from sanitize.errors import InvalidParameter
+from sanitize.tables.files.csv_stream import is_delimiter
+from sanitize.tables.files.spelling import is_date_format
+
+# Numbers; dates; and what stays as it stands. A weight is a number, and is not released.
+NUMBERS, DATES = ("quantity", "weight"), ("date",)
+TYPES = (*NUMBERS, *DATES, "code", "category", "identifier", "free text", "row number")
+DECIMALS, THOUSANDS = (".", ","), ("", ",", ".", " ", "'")
+
+
+@dataclass(frozen=True)
+class TableDescription:
+    """How a file of text stands for a table. What is left out is inferred from the file.
+
+    Attributes
+    ----------
+    delimiter : str or None
+        Sign between the fields of a CSV file, perhaps with a blank after it, as in ``", "``.
+    header : bool or None
+        Whether the first line names the columns. Without a header they are ``column_1``, ``column_2``, ...
+    missing : tuple of str or None
+        Texts that stand for a missing value in every column, such as ``NA``. An empty field always does, and ``""``
+        where the empty text is listed.
+    decimal, thousands : str or None
+        Signs inside of numbers; an empty text for no sign between thousands.
+    types : mapping of column to type
+        ``quantity``, ``weight``, ``date``, ``code``, ``category``, ``identifier``, ``free text`` or ``row number``; or
+        how dates are written, as ``%d.%m.%Y``. A quantity is a number; a code stays as it is written, 01234 included.
+    weights : str or None
+        Column with the weight of each row in the distribution, for tuples without a confidence. It is not released, and
+        ``min_count`` counts rows.
+
+    Examples
+    --------
+    >>> TableDescription(delimiter=";", decimal=",", missing=["NA"], types={"zip": "code", "born": "%d.%m.%Y"})
+    TableDescription(delimiter=';', missing=('NA',), decimal=',', types={'zip': 'code', 'born': '%d.%m.%Y'})
+    """
+
+    delimiter: str | None = None
+    header: bool | None = None
+    missing: tuple[str, ...] | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
+    weights: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and not is_separator(self.delimiter):
+            got = repr(self.delimiter[:10]) if isinstance(self.delimiter, str) else type(self.delimiter).__name__
+            raise InvalidParameter(f'delimiter must be one sign that stands between fields, as ";", got {got}')
+        if self.header not in (None, True, False):
+            raise InvalidParameter("header must be True where the first line names the columns, or False")
+        if isinstance(self.missing, str) or not all(isinstance(mark, str) for mark in self.missing or ()):
+            raise InvalidParameter('missing must be a list of texts, as ["NA", "."]')
+        object.__setattr__(self, "missing", None if self.missing is None else tuple(self.missing))
+        for name, allowed in (("decimal", DECIMALS), ("thousands", THOUSANDS)):
+            if getattr(self, name) not in (None, *allowed):
+                raise InvalidParameter(f"{name} must be one of {', '.join(map(repr, allowed))}")
+        if self.decimal is not None and self.decimal == self.thousands:
+            raise InvalidParameter("decimal and thousands must be two different signs")
+        for column, kind in self.types.items():
+            check_column_type(column, kind)
+
+    def __repr__(self) -> str:
+        given = {name: value for name, value in vars(self).items() if value not in (None, {})}
+        return f"TableDescription({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """What was given, or a description that says nothing."""
+        if given is None:
+            return cls()
+        if not isinstance(given, cls):
+            raise InvalidParameter(f"description must be a TableDescription, got {type(given).__name__}")
+        return given
+
+    @property
+    def of_text(self) -> list[str]:
+        """Names of what it says that only a file of text has."""
+        return [
+            name
+            for name in ("delimiter", "header", "missing", "decimal", "thousands")
+            if getattr(self, name) is not None
+        ]
+
+    def changed(self, **values: Any) -> Self:
+        """The same with other values."""
+        return replace(self, **values)
+
+
+def is_separator(text: Any) -> bool:
+    """Whether it may stand between fields: a sign, perhaps with a blank after it."""
+    return isinstance(text, str) and is_delimiter(text[:1]) and text[1:] in ("", " ")
+
+
+def check_column_type(column: str, kind: Any) -> None:
+    """Refuse a word that is no type of a column, and no way to write dates."""
+    if kind in TYPES or (isinstance(kind, str) and is_date_format(kind)):
+        return
+    near = get_close_matches(kind, TYPES, n=1) if isinstance(kind, str) else []
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise InvalidParameter(
+        f"the type of column {column!r} must be one of {', '.join(TYPES)}, or how its dates are written, as "
+        f"%d.%m.%Y{hint}"
+    )
+
+
+def is_dated(kind: str) -> bool:
+    """Whether a column of this type holds dates."""
+    return kind in DATES or is_date_format(kind)

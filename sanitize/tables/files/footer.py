@@ -1,0 +1,355 @@
+"""What a Parquet footer says, read by rules before any other parser believes it, from the bytes up.
+
+Asking pyarrow for a column chunk ends the whole process, without an exception, where the chunk is encrypted or its
+statistics of sizes do not fit the schema; so does reading it, in some versions. So a footer is read here first, what
+would end the process is refused, and pyarrow is never asked for a chunk.
+
+The footer and the page headers of Parquet are written in the compact protocol of Thrift: structures are read as plain
+values by field number. Nothing here believes a length before the bytes are there, nesting and the number of values are
+bounded, and whatever is wrong raises one of `DAMAGE`.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sanitize._util.limits import NESTING
+from sanitize.errors import SourceError
+
+Fields = dict[int, Any]
+
+# What reading damaged bytes may raise.
+DAMAGE = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, OSError, struct.error)
+# An empty structure takes one byte of a file and 64 of memory.
+MOST_VALUES = 1 << 24
+_TRUE, _FALSE, _BYTE, _INT16, _INT32, _INT64, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12
+
+
+class TooMany(Exception):
+    """More values than a reader takes."""
+
+
+class Thrift:
+    """Reader of the compact protocol.
+
+    Attributes
+    ----------
+    data : bytes, or a mapped file
+    at : int
+        Where the next value starts.
+    most : float
+        Values that it takes before it raises `TooMany`.
+    """
+
+    __slots__ = ("_left", "at", "data")
+
+    def __init__(self, data: bytes | mmap.mmap, at: int = 0, most: float = MOST_VALUES) -> None:
+        self.data = data
+        self.at = at
+        self._left = most
+
+    def fields(self, depth: int = 0) -> Fields:
+        """A structure."""
+        found: Fields = {}
+        data, number = self.data, 0
+        while (head := data[self.at]) != 0:
+            self.at += 1
+            number = number + (head >> 4) if head >> 4 else self.whole()
+            kind = head & 15
+            if _INT16 <= kind <= _INT64 and (byte := data[self.at]) < 0x80:  # most values, by far
+                self.at += 1
+                found[number] = byte >> 1 ^ -(byte & 1)
+            else:
+                found[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth + 1)
+        self.at += 1
+        self._count(len(found) + 1)
+        return found
+
+    def _count(self, values: int) -> None:
+        self._left -= values
+        if self._left < 0:
+            raise TooMany
+
+    def _varint(self) -> int:
+        data = self.data
+        byte = data[self.at]
+        self.at += 1
+        if byte < 0x80:
+            return byte
+        value, shift = byte & 0x7F, 7
+        while True:
+            byte = data[self.at]
+            self.at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+            if shift > 63:
+                raise ValueError("varint")
+
+    def whole(self) -> int:
+        """A whole number."""
+        value = self._varint()
+        return value >> 1 ^ -(value & 1)
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if kind in (_INT32, _INT64, _INT16):
+            return self.whole()
+        if kind == _BINARY:
+            size = self._varint()
+            if size > len(self.data) - self.at:
+                raise ValueError("binary")
+            self.at += size
+            return self.data[self.at - size : self.at]
+        if depth > NESTING:
+            raise ValueError("depth")
+        if kind == _STRUCT:
+            return self.fields(depth + 1)
+        if kind in (_LIST, _SET):
+            head = self.data[self.at]
+            self.at += 1
+            kind, size = head & 15, head >> 4 if head >> 4 < 15 else self._varint()
+            if size > len(self.data) - self.at:
+                raise ValueError("list")
+            self._count(size)
+            return [self._value(kind, depth + 1) for _ in range(size)]
+        if kind in (_TRUE, _FALSE, _BYTE):  # within lists booleans are bytes
+            self.at += 1
+            return self.data[self.at - 1]
+        if kind == _DOUBLE:
+            self.at += 8
+            return struct.unpack("<d", self.data[self.at - 8 : self.at])[0]
+        raise ValueError("kind")
+
+
+_DEEPEST_SCHEMA = 100
+_TAIL_BYTES = 8  # the length of the footer, and the magic number
+REMEMBERED_BYTES = 1 << 25  # of a footer, since a file is opened more than once
+# What promises more than this out of a thousandth of it is a decompression bomb.
+_BOMB_BYTES = 1 << 28
+_BOMB_RATIO = 1000
+# So are more rows than this out of a ten thousandth of it: a constant column of a writer takes a byte for a thousand.
+_BOMB_ROWS = 1 << 24
+_ROWS_A_BYTE = 10_000
+# The owner of a file that only looks like a bomb sets this to 1. There is one switch and no number to raise: whoever
+# knows the file needs no limit, and whoever does not could not choose one.
+_TRUSTED = "SANITIZE_TRUSTED"
+UNLESS = f"refused as a decompression bomb, unless you made it yourself and set {_TRUSTED}=1"
+_START, _END, _PROMISED, _VALUES = range(4)
+# Of elements of a schema: how often a value is there, and the physical type of texts.
+_REQUIRED, _REPEATED, _BYTE_ARRAY = 0, 2, 6
+
+
+def is_trusted() -> bool:
+    """Whether files may unfold to whatever they promise."""
+    return os.environ.get(_TRUSTED) == "1"
+
+
+@dataclass(frozen=True, eq=False)
+class Footer:
+    """What is asked of a footer that hangs together. Frozen.
+
+    Attributes
+    ----------
+    row_groups : tuple of int
+        Rows of each.
+    paths : tuple of str
+        Of the columns.
+    chunks : ndarray of int64, shape (n_row_groups, n_columns, 4)
+        Where each column chunk starts and ends, bytes that it promises to unfold to, and its values.
+    """
+
+    row_groups: tuple[int, ...]
+    paths: tuple[str, ...]
+    chunks: NDArray[np.int64]
+
+    @classmethod
+    def read(cls, raw: bytes, file_size: int, name: str) -> Footer:
+        """Read the footer of a file.
+
+        Parameters
+        ----------
+        raw : bytes
+            The footer alone.
+        file_size : int
+        name : str
+            Of the file, for errors.
+
+        Raises
+        ------
+        SourceError
+            If it is damaged, contradicts itself, or speaks of encrypted columns.
+        """
+        most = math.inf if is_trusted() else MOST_VALUES
+        known = (_remembered if len(raw) <= REMEMBERED_BYTES else _parsed)(raw, file_size, most)
+        if isinstance(known, Footer):
+            return known
+        raise SourceError(known.format(name))
+
+    def refuse_bombs(self, columns: Sequence[str], file: Path, row_groups: Sequence[int] | None = None) -> None:
+        """Refuse to read columns that promise, or whose pages do, to unfold to far more than they take."""
+        # The reader takes every path that is a name or goes on after it with a dot, which may be part of a name.
+        prefixes = tuple(f"{column}." for column in columns)
+        asked = [place for place, path in enumerate(self.paths) if path in columns or path.startswith(prefixes)]
+        chunks = self.chunks[slice(None) if row_groups is None else list(row_groups)][:, asked]
+        with file.open("rb") as stream:
+            if not is_trusted():
+                size, n_rows = os.fstat(stream.fileno()).st_size, sum(self.row_groups)
+                stored = (chunks[..., _END] - chunks[..., _START]).sum(axis=1)
+                promised = chunks[..., _PROMISED].sum(axis=1)
+                bombs = promised > np.maximum(_BOMB_BYTES, _BOMB_RATIO * stored)
+                claim = most = ""
+                if n_rows > max(_BOMB_ROWS, _ROWS_A_BYTE * size):
+                    claim, most = f"{n_rows} rows out of {size}", f"{_BOMB_ROWS} rows and {_ROWS_A_BYTE} a byte"
+                if bombs.any():
+                    claim = f"{promised[bombs].max()} bytes out of {stored[bombs].min()}"
+                    most = f"{_BOMB_BYTES} bytes a row group and {_BOMB_RATIO} times what is stored"
+                if claim:
+                    raise SourceError(f"{file.name} promises {claim}, more than {most}; {UNLESS}")
+            if chunks.size:
+                with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                    for chunk in chunks.reshape(-1, 4).tolist():
+                        _check_pages(content, chunk, file.name)
+
+
+def _check_pages(content: mmap.mmap, chunk: list[int], name: str) -> None:
+    """Refuse a column chunk whose pages hold more than the footer says: a reader believes the header of a page."""
+    at, end, promised, n_values = chunk
+    try:
+        while at < end:
+            reader = Thrift(content, at)
+            header = reader.fields()
+            size, packed = _whole(header[2]), _whole(header[3])
+            at, promised = reader.at + packed, promised - size
+            n_values -= _whole((header.get(5) or header.get(8) or {1: 0})[1])
+            if at > len(content) - _TAIL_BYTES or promised < 0 or n_values < 0:
+                raise ValueError("page")
+    except (*DAMAGE, TooMany):
+        raise SourceError(f"{name} is damaged: the pages of a column hold other than its footer says") from None
+
+
+class _Encrypted(Exception):
+    """Some column can only be read with a key."""
+
+
+def _parsed(raw: bytes, file_size: int, most: float = MOST_VALUES) -> Footer | str:
+    """The footer, or what is wrong with it."""
+    try:
+        return _footer(Thrift(raw, most=most).fields(), file_size)
+    except TooMany:
+        return f"{{}} has a footer of more than {most:.0f} values; {UNLESS}"
+    except _Encrypted:
+        return "{} has encrypted columns; decrypt it first"
+    except UnicodeDecodeError:
+        return "{} has a column whose name is not valid UTF-8; rename it first"
+    except RecursionError:
+        return f"{{}} has columns nested more than {_DEEPEST_SCHEMA} deep; flatten them first"
+    except DAMAGE:
+        return "{} is damaged or not supported: its footer is inconsistent"
+
+
+_remembered = lru_cache(maxsize=8)(_parsed)
+
+
+def _footer(fields: Fields, file_size: int) -> Footer:
+    if fields.get(8):
+        raise _Encrypted
+    leaves = _leaves(fields[2])
+    groups = fields.get(4, [])
+    rows = tuple(_whole(group[3]) for group in groups)
+    if sum(rows) != fields[3]:
+        raise ValueError("rows")
+    found = np.array([_row_group(group, leaves, file_size) for group in groups], np.int64)
+    found = found.reshape(len(groups), len(leaves), 4)
+    held = found[found[..., _START] < found[..., _END]]
+    held = held[held[:, _START].argsort()]
+    if (held[1:, _START] < held[:-1, _END]).any():
+        raise ValueError("chunks overlap")
+    return Footer(rows, tuple(b".".join(leaf.path).decode() for leaf in leaves), found)
+
+
+class _Node(NamedTuple):
+    """A column or group of the schema: its path, and how often values may be missing or repeat on the way to it."""
+
+    path: tuple[bytes, ...] = ()
+    n_repetitions: int = 0
+    n_definitions: int = 0
+    holds_bytes: bool = False
+
+    def child(self, element: Fields) -> _Node:
+        if (repetition := _whole(element.get(3, _REQUIRED))) > _REPEATED:
+            raise ValueError("repetition")
+        return _Node(
+            (*self.path, element[4]),
+            self.n_repetitions + (repetition == _REPEATED),
+            self.n_definitions + (repetition != _REQUIRED),
+            element.get(1) == _BYTE_ARRAY,
+        )
+
+    def check_sizes(self, sizes: Fields) -> None:
+        """Refuse statistics of sizes for which pyarrow ends the process: of other levels, or of other values."""
+        for held, n_levels in ((sizes.get(2), self.n_repetitions), (sizes.get(3), self.n_definitions)):
+            if held and len(held) != n_levels + 1:
+                raise ValueError("histogram of levels")
+        if 1 in sizes and not self.holds_bytes:
+            raise ValueError("bytes of values")
+
+
+def _leaves(elements: list[Fields]) -> list[_Node]:
+    """The columns, from a schema that is listed from the root, parents before children."""
+    found: list[_Node] = []
+    root, *others = elements
+    open_nodes: list[tuple[_Node, int]] = [(_Node(), _whole(root.get(5, 0)))]
+    for element in others:
+        while open_nodes and not open_nodes[-1][1]:
+            open_nodes.pop()
+        above, left = open_nodes.pop()
+        open_nodes.append((above, left - 1))
+        element[4].decode()
+        node = above.child(element)
+        if n_children := _whole(element.get(5, 0)):
+            open_nodes.append((node, n_children))
+        elif 1 in element:
+            found.append(node)
+        if len(open_nodes) > _DEEPEST_SCHEMA:
+            raise RecursionError
+    if any(left for _, left in open_nodes):
+        raise ValueError("schema")
+    return found
+
+
+def _row_group(group: Fields, leaves: Sequence[_Node], file_size: int) -> list[tuple[int, int, int, int]]:
+    """Start, end, promised bytes and values of each column chunk of a row group."""
+    chunks = group[1]
+    if len(chunks) != len(leaves):
+        raise ValueError("columns")
+    if any(8 in chunk or 9 in chunk for chunk in chunks):
+        raise _Encrypted
+    found = []
+    for leaf, metadata in zip(leaves, (chunk[3] for chunk in chunks), strict=True):
+        leaf.check_sizes(metadata.get(16, {}))
+        start, promised, stored, values = (_whole(metadata[number]) for number in (9, 6, 7, 5))
+        if 0 < metadata.get(11, 0) < (start or file_size):  # a chunk without values may have a dictionary alone
+            start = metadata[11]
+        if start + stored > file_size or max(promised, values) >= 1 << 62:
+            raise ValueError("chunk")
+        found.append((start, start + stored, promised, values))
+    return found
+
+
+def _whole(value: Any) -> int:
+    """A whole number of at least 0."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError("number")
+    return value

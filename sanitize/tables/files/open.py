@@ -1,0 +1,315 @@
+"""Which kind of file a name or stream stands for, and where a release may go."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias, TypeGuard, cast
+
+import pyarrow as pa
+
+from sanitize._util.outputs import NAME_CHARACTERS, Outputs, outputs, temporary_place, writing
+from sanitize._util.progress import begin
+from sanitize._util.system import HAS_LOCKS, take_lock
+from sanitize.errors import InvalidParameter, SanitizeError, SourceError, TargetError, TargetExists
+from sanitize.tables.files.csv import CSV_SUFFIXES, CsvSource, is_text_file
+from sanitize.tables.files.description import TableDescription
+from sanitize.tables.files.parquet import ParquetSource
+from sanitize.tables.files.source import AS_STORED, Numbers, Source
+from sanitize.tables.files.streams import COPY_BYTES, ArrowSource, Remote, Spool
+
+SourceLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source | Described"
+TargetLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Among"
+
+
+def path_of(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
+    """The name as a path.
+
+    Raises
+    ------
+    SanitizeError
+        Of the kind given, if no file can have this name (it holds NUL, is too long, or is a link to itself), or nobody
+        can ask for it, below a folder that may not be entered.
+    """
+    path = Path(name)
+    try:
+        path.stat()
+    except ValueError:
+        raise error(f"{shortened(path)} cannot be the name of a file: it holds a NUL character; rename it") from None
+    except OSError as problem:
+        # What makes a name useless wherever it is asked for; all else is found when the file is opened.
+        useless = {
+            errno.ENAMETOOLONG: "is too long for a file",
+            errno.ELOOP: "is a link that leads around in a circle",
+            errno.EACCES: "is below a folder that may not be entered",
+        }
+        if problem.errno in useless:
+            raise error(f"{shortened(path)} {useless[problem.errno]}; name another") from None
+    return path
+
+
+def is_address(name: object) -> TypeGuard[str]:
+    """Whether it is an address in a store: text, since a path has no two slashes after one another."""
+    return isinstance(name, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", name) is not None
+
+
+def shortened(path: Path) -> str:
+    """The last part of a path, cut where it is too long for a line."""
+    name = path.name or str(path)
+    return repr(name if len(name) <= 60 else f"{name[:60]}...")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a release goes: one file, or a folder of parts.
+
+    Where it does not replace, whoever comes first has the name: of several releases to one target one is written.
+    """
+
+    path: Path
+    as_folder: bool
+    replaces: bool = True
+
+    @classmethod
+    def check(
+        cls, target: str | os.PathLike[str], source: Path | None, *, force: bool, as_folder: bool | None = None
+    ) -> Target:
+        """Refuse targets that exist, are the source, or lie in a folder that is not there.
+
+        A source of None is a stream or in memory. Whether it is a folder that is made is told by the two names, unless
+        it is said.
+        """
+        path, of_files = path_of(target, TargetError), (".parquet", ".csv")
+        there = path.resolve()
+        if as_folder is None:
+            as_folder = source is not None and source.is_dir() and path.suffix.lower() not in of_files
+        if not as_folder and path.suffix.lower() not in ("", *of_files):
+            raise TargetError(f"{path.name} is of a kind that is not written; name a .csv or a .parquet")
+        if source is not None:
+            here = source.resolve()
+            if here == there or (source.is_dir() and here in there.parents):
+                raise TargetError(f"{path.name} is the source or lies inside it; the source is never modified")
+            if there in here.parents:
+                raise TargetError(f"the source lies inside {path.name or path}; choose another target")
+        if not there.parent.is_dir():
+            raise TargetError(f"the folder of {path} does not exist; make it first")
+        if force and path.is_symlink():
+            raise TargetError(f"{path} is a link, so it is left as it is; name what it leads to")
+        if path.exists():
+            if not force:
+                raise TargetExists(f"{path} exists already; choose another name or overwrite it with force")
+            if path.is_dir() != as_folder or not (path.is_dir() or stat.S_ISREG(path.stat().st_mode)):
+                kind = "a folder" if as_folder else "a regular file"
+                raise TargetError(f"{path} exists and is not {kind}; it is left as it is")
+        return cls(path, as_folder, force)
+
+    @property
+    def is_csv(self) -> bool:
+        """Whether the file is text."""
+        return not self.as_folder and self.path.suffix.lower() == ".csv"
+
+    def clear_stale(self) -> None:
+        """Take away what earlier releases to this target left when they were killed; running ones hold a lock."""
+        pattern = re.compile(rf"\.{re.escape(self.path.name[:NAME_CHARACTERS])}\.[0-9a-f]{{8}}\.(tmp|tmp\.gone|old)")
+        if not HAS_LOCKS:  # nobody can tell what is left from what a running release writes
+            return
+        with writing(self.path):
+            found = [entry for entry in os.scandir(self.path.parent) if pattern.fullmatch(entry.name)]
+        for entry in found:
+            with contextlib.suppress(OSError):
+                claim = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    if not take_lock(claim):
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        shutil.rmtree(entry.path)
+                    else:
+                        os.unlink(entry.path)
+                finally:
+                    os.close(claim)
+
+
+@dataclass(frozen=True)
+class Among:
+    """A target that appears together with other outputs of a run.
+
+    Attributes
+    ----------
+    target : path or binary stream
+    outputs : Outputs
+    """
+
+    target: str | os.PathLike[str] | BinaryIO
+    outputs: Outputs
+
+
+@dataclass(frozen=True)
+class Described:
+    """A file, folder, stream or table with what its owner says of it.
+
+    Attributes
+    ----------
+    source : path, binary stream or table
+    description : TableDescription
+    infers_header : bool
+        Whether a first line that looks like a row is taken for one.
+    """
+
+    source: Any
+    description: TableDescription
+    infers_header: bool = False
+
+
+def described(source: SourceLike, description: TableDescription | None) -> SourceLike:
+    """A source, and what was said of it.
+
+    Raises
+    ------
+    InvalidParameter
+        If the source is open already.
+    """
+    said = TableDescription.of(description)
+    if said == TableDescription():
+        return source
+    if isinstance(source, (Source, Described)):
+        raise InvalidParameter("this source is open already, with a description of its own; leave description out")
+    return Described(source, said)
+
+
+def written_release(name: str | os.PathLike[str]) -> SourceLike:
+    """A file that a release wrote, whatever its first rows look like."""
+    plain = TableDescription(delimiter=",", header=True)
+    return Described(name, plain) if _is_csv(path_of(name, SourceError)) else name
+
+
+@contextlib.contextmanager
+def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[Source]:
+    """Table of a path or an address, by its suffix (a folder's by what it holds), of CSV bytes, or of Arrow's batches.
+
+    Parameters
+    ----------
+    source : path, address, binary stream, frame, stream of Arrow's record batches, or Source
+        A Source is open already.
+    numbers : Numbers
+        Columns that are numbers or dates, which a text file does not know.
+    """
+    said = source if isinstance(source, Described) else Described(source, TableDescription())
+    source, weights = said.source, said.description.weights
+    if weights is not None:
+        numbers = replace(numbers, named=(*numbers.named, weights))
+    with contextlib.ExitStack() as stack:
+        if isinstance(source, Source):
+            table = source.with_numbers(numbers)
+        elif hasattr(source, "read") and not hasattr(source, "get_chunk"):  # pandas reads tables in chunks
+            if isinstance(source.read(0), str):
+                raise InvalidParameter("a stream must be opened for bytes, for example sys.stdin.buffer")
+            spool = stack.enter_context(Spool(partial(shutil.copyfileobj, cast(BinaryIO, source), length=COPY_BYTES)))
+            table = CsvSource.open(spool, numbers, said.description, infers_header=said.infers_header)
+        elif is_address(source):
+            table = _at(stack.enter_context(Remote.of(source, SourceError).fetched()), numbers, said)
+        elif isinstance(source, (str, os.PathLike)):
+            table = _at(path_of(source, SourceError), numbers, said)
+        else:
+            _refuse_of_text("a table that is no file", said.description, InvalidParameter)
+            table = stack.enter_context(ArrowSource.open(source)).described(said.description.types)
+        if weights is not None:
+            table.check([weights])
+            table = replace(table, weights=weights)
+        yield table
+
+
+def _at(path: Path, numbers: Numbers, said: Described) -> Source:
+    """The table of a path."""
+    if _is_csv(path):
+        return CsvSource.open(path, numbers, said.description, infers_header=said.infers_header)
+    if path.exists():
+        _refuse_of_text(f"{path.name}, which is no text file,", said.description, SourceError)
+    return ParquetSource.open(path).described(said.description.types)
+
+
+def _refuse_of_text(what: str, description: TableDescription, error: type[SanitizeError]) -> None:
+    """Refuse what only a text file has."""
+    if names := description.of_text:
+        raise error(f"{what} has no {names[0]}; leave it out")
+
+
+def _is_csv(path: Path) -> bool:
+    if not path.is_dir():
+        return is_text_file(path.name)
+    names = [file.name.lower() for file in path.rglob("*")]
+    return not any(name.endswith(".parquet") for name in names) and any(name.endswith(CSV_SUFFIXES) for name in names)
+
+
+def whole_table(source: SourceLike, columns: Sequence[str] = (), also: Sequence[str] | None = ()) -> pa.Table:
+    """A table in memory, with columns of a CSV file as numbers where every value is written as one.
+
+    Parameters
+    ----------
+    source : path, binary stream or Source
+    columns : sequence of str
+        Columns that must be there.
+    also : sequence of str, optional
+        Others that are read where they are there; None for all.
+    """
+    with open_source(source, Numbers(found=lambda _: True)) as table:
+        there = table.schema.names
+        more = there if also is None else [name for name in also if name in there]
+        wanted = list(dict.fromkeys([*columns, *more]))
+        table.check(wanted)
+        begin(table.known_rows)
+        batches = [batch for file in table.files for batch in table.batches(file, wanted)]
+        types = {name: batches[0][name].type if batches else table.schema.field(name).type for name in wanted}
+        return pa.table({n: pa.chunked_array([b[n] for b in batches], dtype) for n, dtype in types.items()})
+
+
+def open_target(
+    target: TargetLike, source: SourceLike, *, force: bool
+) -> tuple[Target | BinaryIO, contextlib.AbstractContextManager[Outputs]]:
+    """A target that may be written to, or a stream, and the outputs that it appears with: its own where it has none."""
+    if isinstance(target, Among):
+        return open_target(target.target, source, force=force)[0], contextlib.nullcontext(target.outputs)
+    if is_address(target):
+        return _in_store(Remote.of(target, TargetError), force=force)
+    place = target if hasattr(target, "write") else Target.check(target, _root(source), force=force)
+    return cast("Target | BinaryIO", place), outputs()
+
+
+def _in_store(remote: Remote, *, force: bool) -> tuple[Target, contextlib.AbstractContextManager[Outputs]]:
+    """A file here that is copied to a store when it is there."""
+    folder = Path(temporary_place(), f"sanitize-{secrets.token_hex(8)}")
+    place = replace(
+        Target.check(folder.with_suffix(Path(remote.name).suffix), None, force=False), path=folder / remote.name
+    )
+    with writing(Path(remote.name)):
+        remote.check_free(replaces=force)
+
+    @contextlib.contextmanager
+    def sent() -> Iterator[Outputs]:
+        folder.mkdir(mode=0o700)
+        try:
+            with outputs() as made:
+                yield made
+            remote.put(place.path, replaces=force)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    return place, sent()
+
+
+def _root(source: SourceLike) -> Path | None:
+    """File or folder of a source; None for a stream."""
+    source = source.source if isinstance(source, Described) else source
+    if isinstance(source, Source):
+        return source.root if source.is_on_disk else None
+    if is_address(source) or not isinstance(source, (str, os.PathLike)):
+        return None
+    return path_of(source, SourceError)

@@ -1,0 +1,295 @@
+"""Reading Parquet as untrusted input: sizes guarded, checksums verified, errors without values."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sanitize.errors import SourceError
+from sanitize.tables.columns import value_type
+from sanitize.tables.files.footer import REMEMBERED_BYTES, UNLESS, Footer, is_trusted
+from sanitize.tables.files.source import BATCH_ROWS, Load, Source, files_under, partition_schema, reading, stamp_of
+
+MAGIC = b"PAR1"
+# Both versions of Feather. Arrow's format is made for memory that is trusted: its reader follows offsets as they are.
+_ARROW = (b"ARROW1", b"FEA1")
+_ENCRYPTED = b"PARE"
+_MIN_BYTES = 12
+# Pages of text in these can be read into dictionaries.
+_IN_DICTIONARIES = frozenset(("PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"))
+# A footer describes columns and row groups; even thousands of both stay far below this.
+_FOOTER_BYTES = 1 << 28
+# Values of columns that need not be read together.
+_APART_VALUES = 1 << 22
+# Column chunks are read in pieces of this size, or each would be held whole.
+_BUFFER_BYTES = 1 << 18
+# Of Arrow's own reader, which has none without number.
+_LIMITS: dict[str, Any] = {"thrift_string_size_limit": 1 << 27, "thrift_container_size_limit": 1 << 24}
+_NO_LIMITS = dict.fromkeys(_LIMITS, (1 << 31) - 1)
+
+
+@dataclass(frozen=True)
+class ParquetSource(Source):
+    """Files of one table: a Parquet file, or all ``*.parquet`` files under a folder, with one schema."""
+
+    n_rows: int = field(kw_only=True)
+    reads_on_demand: ClassVar[bool] = True
+
+    @classmethod
+    def open(cls, root: str | os.PathLike[str]) -> ParquetSource:
+        """Look at the footers of a file or folder; no data is read.
+
+        Raises
+        ------
+        SourceError
+            If there is no such file, it is not Parquet, is damaged or encrypted, or the files of a folder have
+            different columns.
+        """
+        path = Path(root)
+        files = files_under(path, [".parquet"])
+        schemas: list[pa.Schema] = []
+        n_rows = 0
+        for file in files:
+            with reading(file.name):
+                n_rows += sum(read_footer(file).row_groups)
+                with _reader(file) as reader:
+                    found = reader.schema_arrow.remove_metadata()
+            schemas.append(found)
+        schema = _joined_schema(files, schemas)
+        named = partition_schema(path, files, schema.names)
+        stamps = tuple(stamp_of(file) for file in files)
+        return cls(path, files, pa.schema([*schema, *named]), stamps, tuple(named.names), n_rows=n_rows)
+
+    def row_groups_of(self, file: Path) -> Sequence[tuple[int, int]]:
+        """Number of each row group that is read of a file, and its rows."""
+        with reading(file.name):
+            return list(enumerate(read_footer(file).row_groups))
+
+    def apart(self, columns: Sequence[str]) -> Iterator[list[str]]:
+        """Groups of a few columns, of more where there are few rows: Arrow holds the different texts of a row group."""
+        width = max(1, _APART_VALUES // max(1, min(self.n_rows, BATCH_ROWS)))
+        for start in range(0, len(columns), width):
+            yield list(columns[start : start + width])
+
+    def loads(self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
+        """Columns of one file in loads of a row group, or of several where they are small."""
+        first, found = 0, self.row_groups_of(file)
+        for groups, n_rows in consecutive([rows for _, rows in found], BATCH_ROWS):
+            numbers = [found[place][0] for place in groups]
+            yield Load(first, n_rows, partial(self._load, file, columns, batch_rows, numbers, n_rows))
+            first += n_rows
+
+    def _load(
+        self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int], n_rows: int
+    ) -> Iterator[dict[str, pa.Array]]:
+        left = n_rows
+        for batch in self.batches(file, columns, batch_rows, row_groups):
+            left -= len(next(iter(batch.values())))
+            yield batch
+        if left:
+            raise SourceError(f"{file.name} is damaged: it does not hold the rows that its footer announces")
+
+    def _stored(
+        self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
+    ) -> Iterator[pa.RecordBatch]:
+        with contextlib.ExitStack() as stack:
+            with reading(file.name):
+                raw, size = _footer_of(file)
+                Footer.read(raw, size, file.name).refuse_bombs(columns, file, row_groups)
+                # Each load opens the file again, and a footer grows with the number of loads.
+                known = _metadata(raw) if len(raw) <= REMEMBERED_BYTES else None
+                text = [name for name in columns if is_text(self.schema.field(name).type)]
+                reader = stack.enter_context(_reader(file, text, known))
+                if text and (plain := _without_dictionaries(reader.metadata, text, row_groups)):
+                    kept = [name for name in text if name not in plain]
+                    reader = stack.enter_context(_reader(file, kept, known))
+            with reading(file.name):
+                batches = reader.iter_batches(
+                    batch_size=batch_rows, row_groups=row_groups, columns=list(columns), use_threads=False
+                )
+            while True:
+                with reading(file.name):
+                    batch = next(batches, None)
+                if batch is None:
+                    return
+                # A name may also select nested fields that start with it, so pick by exact name.
+                yield self._alike(batch.select([batch.schema.get_field_index(name) for name in columns]), file)
+
+    def _alike(self, batch: pa.RecordBatch, file: Path) -> pa.RecordBatch:
+        """A batch in the types of the whole table, texts in dictionaries."""
+        if not batch.num_columns:
+            return batch
+        columns = []
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            dtype = self.schema.field(name).type
+            if value_type(column.type) != value_type(dtype):
+                with reading(file.name):
+                    column = column.cast(value_type(dtype))
+            columns.append(column.dictionary_encode() if is_text(column.type) else column)
+        return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _joined_schema(files: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Columns of all files, in types that hold the values of each.
+
+    Raises
+    ------
+    SourceError
+        If a file lacks a column, has another, or one with values of another kind.
+    """
+    first = schemas[0]
+    for file, schema in zip(files, schemas, strict=True):
+        if Counter(schema.names) != Counter(first.names):
+            lacking = [name for name in first.names if name not in schema.names]
+            more = [name for name in schema.names if name not in first.names]
+            what = f"no column {lacking[0]!r}" if lacking else f"a column {(more or schema.names)[0]!r} more"
+            raise SourceError(f"{file.name} has {what}, compared with {files[0].name}; give all files the same columns")
+    if len(set(first.names)) < len(first.names):
+        return first
+    return pa.schema([_joined_field(name, files, [schema.field(name) for schema in schemas]) for name in first.names])
+
+
+def _joined_field(name: str, files: Sequence[Path], fields: Sequence[pa.Field]) -> pa.Field:
+    """A column in the narrowest type that holds exactly the values that it may have in each file."""
+    kinds = list(dict.fromkeys(field.type for field in fields))
+    if len(kinds) == 1:
+        return fields[0].with_nullable(any(field.nullable for field in fields))
+    plain = [value_type(dtype) for dtype in kinds if not pa.types.is_null(value_type(dtype))]
+    joined = plain[0] if plain else pa.null()
+    for dtype in plain[1:]:
+        wide = _wider(joined, dtype)
+        if wide is None:
+            file = next(file for file, field in zip(files, fields, strict=True) if value_type(field.type) == dtype)
+            raise SourceError(
+                f"{file.name} has {dtype} in the column {name!r} where {files[0].name} has {joined}; convert one of "
+                "them"
+            )
+        joined = wide
+    return pa.field(name, joined)
+
+
+def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """A type that holds the values of two; None where they are of two kinds."""
+    try:
+        [field] = pa.unify_schemas([pa.schema([("x", one)]), pa.schema([("x", other)])], promote_options="permissive")
+    except pa.ArrowException:
+        return None
+    is_mixed = any(of(one) != of(other) for of in (pa.types.is_temporal, is_text, _is_bytes))
+    return None if is_mixed else field.type
+
+
+def _is_bytes(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype))
+
+
+def is_text(dtype: pa.DataType) -> bool:
+    """Whether the reader can leave a column in dictionaries."""
+    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_binary(dtype))
+
+
+def _without_dictionaries(
+    metadata: pq.FileMetaData, names: Sequence[str], row_groups: Sequence[int] | None
+) -> set[str]:
+    """Columns of text with pages in an encoding that Arrow cannot leave in dictionaries."""
+    wanted, found = set(names), set()
+    places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in wanted]
+    for group in range(metadata.num_row_groups) if row_groups is None else row_groups:
+        for chunk in (metadata.row_group(group).column(place) for place in places):
+            if not _IN_DICTIONARIES.issuperset(chunk.encodings):
+                found.add(chunk.path_in_schema)
+    return found
+
+
+def consecutive(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Consecutive positions whose sizes sum to at most ``most`` (or one position), and the sums."""
+    run: list[int] = []
+    total = 0
+    for position, size in enumerate(sizes):
+        if run and total + size > most:
+            yield tuple(run), total
+            run, total = [], 0
+        run.append(position)
+        total += size
+    yield tuple(run), total
+
+
+def read_footer(file: Path) -> Footer:
+    """What the footer of a file says, if all of it hangs together."""
+    raw, size = _footer_of(file)
+    return Footer.read(raw, size, file.name)
+
+
+def _footer_of(file: Path) -> tuple[bytes, int]:
+    """The footer alone, and bytes of the whole file, after a look at the magic numbers around them."""
+    name = file.name
+    with file.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(0)
+        head = stream.read(len(_ARROW[0]))
+        if head.startswith(_ARROW):
+            raise SourceError(
+                f"{name} is an Arrow (Feather) file, which is not read; write it as Parquet first, for example with "
+                "pandas.read_feather(...).to_parquet(...)"
+            )
+        head = head[: len(MAGIC)]
+        if size < _MIN_BYTES or head not in (MAGIC, _ENCRYPTED):
+            raise SourceError(f"{name} is not a Parquet file; convert it to Parquet first")
+        stream.seek(-8, os.SEEK_END)
+        (length,), tail = struct.unpack("<I", stream.read(4)), stream.read(4)
+        if head == _ENCRYPTED or tail == _ENCRYPTED:
+            raise SourceError(f"{name} is encrypted; decrypt it first")
+        if tail != MAGIC or length > size - _MIN_BYTES:
+            raise SourceError(f"{name} is cut off or damaged: it does not end like a Parquet file")
+        if length > _FOOTER_BYTES and not is_trusted():
+            raise SourceError(f"{name} has a footer of {length} bytes, more than {_FOOTER_BYTES}; {UNLESS}")
+        stream.seek(size - 8 - length)
+        return stream.read(length), size
+
+
+@lru_cache(maxsize=2)
+def _metadata(raw: bytes) -> pq.FileMetaData:
+    """The reader's own view of a footer that hangs together."""
+    alone = pa.BufferReader(MAGIC + raw + struct.pack("<I", len(raw)) + MAGIC)
+    with pq.ParquetFile(alone, **_limits()) as reader:
+        return reader.metadata
+
+
+def _reader(
+    file: Path, text_columns: Sequence[str] = (), metadata: pq.FileMetaData | None = None
+) -> contextlib.AbstractContextManager[pq.ParquetFile]:
+    """A reader of a file whose footer hangs together."""
+    return open_parquet(
+        file,
+        metadata=metadata,
+        read_dictionary=list(text_columns),
+        page_checksum_verification=True,
+        pre_buffer=False,
+        buffer_size=_BUFFER_BYTES,
+        **_limits(),
+    )
+
+
+def _limits() -> dict[str, Any]:
+    return _NO_LIMITS if is_trusted() else _LIMITS
+
+
+@contextlib.contextmanager
+def open_parquet(file: Path, **settings: Any) -> Iterator[pq.ParquetFile]:
+    """A reader of a file by its name, or of the opened file where the name is not text in UTF-8, as Arrow's are."""
+    with contextlib.ExitStack() as stack:
+        named: Path | BinaryIO = file
+        try:
+            str(file).encode()
+        except UnicodeEncodeError:
+            named = stack.enter_context(file.open("rb"))
+        yield stack.enter_context(pq.ParquetFile(named, **settings))

@@ -1,0 +1,380 @@
+"""Tables in files as untrusted input: what Parquet and CSV have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import lzma
+import os
+import re
+import stat
+import zipfile
+import zlib
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+
+from sanitize._util.progress import advance
+from sanitize.errors import ColumnError, SanitizeError, SourceChanged, SourceError
+from sanitize.tables.columns import check_type, is_number_type, value_type
+from sanitize.tables.files.description import NUMBERS, is_dated
+
+# As many rows as writers commonly put into a row group, whose dictionaries are then looked at once.
+BATCH_ROWS = 1 << 20
+# Values in memory at a time, for each worker: batches of more than a few columns have fewer rows.
+_BATCH_VALUES = 1 << 23
+_UNPACKING = (zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Columns of a text file that are numbers or dates.
+
+    Attributes
+    ----------
+    named : collection of str
+        Columns that must be numbers: those with bins, or that were numbers when a tree was grown.
+    dates : collection of str
+        Columns that are cut as dates, if they are written in another form than that of ISO 8601.
+    found : callable, optional
+        Of other columns, by name, whether they are to be what all of their values are written as.
+    """
+
+    named: Collection[str] = ()
+    dates: Collection[str] = ()
+    found: Callable[[str], bool] | None = None
+
+
+# Columns are what they are: text in a CSV file.
+AS_STORED = Numbers()
+
+
+@dataclass(frozen=True)
+class Load:
+    """Consecutive rows of a file, to be read by any thread.
+
+    Attributes
+    ----------
+    first : int
+        Number of its first row in what is read of the file.
+    n_rows : int
+    batches : function without arguments
+        Reads them, a batch of columns at a time.
+    """
+
+    first: int
+    n_rows: int
+    batches: Callable[[], Iterator[Mapping[str, pa.Array]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Source(ABC):
+    """Files of one table, read in batches as often as a release needs.
+
+    Attributes
+    ----------
+    root : Path
+        What the user named.
+    files : tuple of Path
+    schema : pyarrow.Schema
+        Columns of the files, then the columns that their folders name.
+    partitions : tuple of str
+        Columns that are the names of folders (``key=value``).
+    n_rows : int
+    weights : str or None
+        Column of the weights of the rows.
+    """
+
+    root: Path
+    files: tuple[Path, ...]
+    schema: pa.Schema
+    _stamps: tuple[tuple[int, int, int], ...] = ()
+    partitions: tuple[str, ...] = ()
+    n_rows: int = field(init=False, repr=False, compare=False)
+    weights: str | None = field(default=None, kw_only=True)
+    reads_on_demand: ClassVar[bool] = False  # whether a load is read when its batches are, and again each time
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether it can be opened again by its name; what a stream held cannot."""
+        return bool(self._stamps)
+
+    @property
+    def known_rows(self) -> int | None:
+        """Number of rows where it is known without reading them once more."""
+        return vars(self).get("n_rows")
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Refuse columns that are absent, ambiguous or nested, before their data is touched."""
+        times = Counter(self.schema.names)
+        absent = [name for name in columns if name not in times]
+        if absent:
+            raise self.absent(absent)
+        for name in columns:
+            if times[name] > 1:
+                raise ColumnError(f"{self.root.name} has {times[name]} columns named {name!r}; rename them first", name)
+            check_type(self.schema.field(name).type, name)
+
+    def described(self, types: Mapping[str, str]) -> Source:
+        """The same table, in which numbers that are codes are values without an order.
+
+        Raises
+        ------
+        ColumnError
+            If a column is absent, or is stored as something else than it is said to be.
+        """
+        if absent := [name for name in types if name not in self.schema.names]:
+            raise self.absent(absent)
+        fields = [described_field(field, types.get(field.name)) for field in self.schema]
+        return self if fields == list(self.schema) else replace(self, schema=pa.schema(fields))
+
+    def with_numbers(self, numbers: Numbers) -> Source:
+        """The same table, with more columns as numbers where it knows text alone."""
+        return self
+
+    def absent(self, columns: Sequence[str]) -> ColumnError:
+        """Error for columns that are not there."""
+        return ColumnError.absent(columns, self.schema.names)
+
+    def label(self, file: Path) -> str:
+        """Name of a file inside the source, for its random stream; empty for a single file."""
+        return "" if file == self.root else file.relative_to(self.root).as_posix()
+
+    def batches(
+        self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS, row_groups: Sequence[int] | None = None
+    ) -> Generator[dict[str, pa.Array], None, None]:
+        """Columns of one file, or of some of its row groups, a batch at a time; text columns stay dictionaries."""
+        stored = [name for name in columns if name not in self.partitions]
+        batch_rows = min(batch_rows, max(1, _BATCH_VALUES // max(1, len(stored))))
+        for batch in self._stored(file, stored, batch_rows, row_groups):
+            found = {name: batch.column(j) for j, name in enumerate(stored)}
+            self._check_folders(file, found)
+            if self.partitions:
+                found |= self._named(file, batch.num_rows)
+            yield {name: self._as_described(name, found[name]) for name in columns}
+            advance(batch.num_rows)
+
+    def _check_folders(self, file: Path, found: Mapping[str, pa.Array]) -> None:
+        """Refuse a file with a column that its folder names, too, with another value."""
+        for name, text in _values(self.root, file) if self.root.is_dir() else ():
+            if name not in found:
+                continue
+            values = found[name].unique().drop_null().cast(value_type(found[name].type))
+            if any(str(value) != text and not _is_same_number(value, text) for value in values.to_pylist()):
+                raise ColumnError(
+                    f"column {name!r} has other values in {file.name} than the folder that it lies in names; move the "
+                    "file or rename the folder",
+                    name,
+                )
+
+    @cached_property
+    def _types(self) -> dict[str, pa.DataType]:
+        """Type of each column; of a name that is there twice, of the first."""
+        return {field.name: field.type for field in reversed(list(self.schema))}
+
+    def _as_described(self, name: str, column: pa.Array) -> pa.Array:
+        described = self._types[name]
+        is_code = pa.types.is_dictionary(described) and not pa.types.is_dictionary(column.type)
+        return column.dictionary_encode() if is_code else column
+
+    def _named(self, file: Path, n_rows: int) -> dict[str, pa.Array]:
+        """The columns of one file that its folders name, as dictionaries of one value."""
+        found, arrays = dict(_values(self.root, file)), {}
+        for name in self.partitions:
+            dtype, text = self.schema.field(name).type, found[name]
+            value = int(text) if text is not None and pa.types.is_integer(dtype) else text
+            values = pa.array([] if value is None else [value], dtype)
+            mask = np.full(n_rows, value is None)
+            arrays[name] = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_rows, np.int32), mask=mask), values)
+        return arrays
+
+    def loads(self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
+        """Columns of one file in loads that do not depend on one another; those of a stream are read already."""
+        first = 0
+        for batch in self.batches(file, columns, batch_rows):
+            n_rows = len(next(iter(batch.values())))
+            yield Load(first, n_rows, partial(iter, (batch,)))
+            first += n_rows
+
+    def apart(self, columns: Sequence[str]) -> Iterator[list[str]]:
+        """The columns in groups, to look at one after another: a row of a few takes less memory than of all."""
+        if columns:
+            yield list(columns)
+
+    @abstractmethod
+    def _stored(
+        self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Columns that the file itself holds, in the order given; perhaps none, then rows are what counts."""
+
+    def unchanged(self) -> None:
+        """Refuse to go on when a file is not the one that was opened."""
+        for file, stamp in zip(self.files if self.is_on_disk else (), self._stamps, strict=True):
+            if not file.exists() or stamp_of(file) != stamp:
+                raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
+
+
+def _is_same_number(value: Any, text: str | None) -> bool:
+    try:
+        return bool(float(value) == float(text or "nan"))
+    except (TypeError, ValueError):
+        return False
+
+
+def described_field(field: pa.Field, kind: str | None) -> pa.Field:
+    """A column of a table that knows its types, as it is said to be."""
+    dtype = value_type(field.type)
+    if (kind in NUMBERS and not is_number_type(dtype)) or (
+        kind is not None and is_dated(kind) and not pa.types.is_temporal(dtype)
+    ):
+        raise ColumnError(
+            f"column {field.name!r} is stored as {dtype}, not as the type {kind!r} that the description names; convert "
+            "the table, or name another type",
+            field.name,
+        )
+    if kind in ("code", "category") and is_number_type(dtype):
+        return pa.field(field.name, pa.dictionary(pa.int32(), dtype))
+    return field
+
+
+def files_under(path: Path, suffixes: Sequence[str]) -> tuple[Path, ...]:
+    """The file named, or all files under a folder whose names end like this; hidden ones are left out."""
+    if path.is_dir():
+        files = tuple(sorted(file for file in _entries(path) if file.name.lower().endswith(tuple(suffixes))))
+        if not files:
+            raise SourceError(f"the folder {path.name!r} holds no {' or '.join(f'*{end}' for end in suffixes)} files")
+    elif not path.exists():
+        raise SourceError(f"no such file or folder: {path}")
+    else:
+        files = (path,)
+    for file in files:
+        with reading(file.name):
+            check_regular(file)
+    return files
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    """All files under a folder but hidden ones; what cannot be looked into is an error: its rows would be missing."""
+    try:
+        entries = [
+            (entry, _is_folder(entry)) for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "_"))
+        ]
+    except OSError as error:
+        raise SourceError(f"the folder {folder.name!r} cannot be entered ({error.strerror}); no row was read") from None
+    for entry, is_folder in entries:
+        if not is_folder:
+            yield entry
+        elif entry.is_symlink():
+            raise SourceError(
+                f"{entry.name!r} in the folder {folder.name!r} is a link to a folder: its rows would be left out, or "
+                "read twice; put the folder itself in its place"
+            )
+        else:
+            yield from _entries(entry)
+
+
+def _is_folder(entry: Path) -> bool:
+    """Whether it is a folder, or an error where that cannot be seen: newer Python's `is_dir` says that it is none."""
+    try:
+        return stat.S_ISDIR(entry.stat().st_mode)
+    except FileNotFoundError:  # a link that leads nowhere
+        return False
+
+
+def check_regular(file: Path) -> None:
+    """Refuse pipes and devices, on which reading would wait or never end."""
+    if file.exists() and not file.is_file():
+        raise SourceError(f"{file.name} is not a regular file; write the data to a file first")
+
+
+def stamp_of(file: Path) -> tuple[int, int, int]:
+    """What tells that a file was written to."""
+    state = file.stat()
+    return state.st_size, state.st_mtime_ns, state.st_ino
+
+
+def bytes_of(file: Path, most: int = 1 << 28) -> bytes:
+    """All that a regular file holds, for files that are small.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be read or has more bytes than that; its message starts with the name of the file.
+    """
+    with reading(file.name):
+        check_regular(file)
+        with file.open("rb") as stream:
+            if os.fstat(stream.fileno()).st_size > most:  # a read of so many bytes would take memory for all of them
+                raise SourceError(f"{file.name} is longer than {most >> 20} MiB; it was not read")
+            return stream.read()
+
+
+@contextlib.contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Errors of a reader as one sentence that quotes no bytes of the file."""
+    try:
+        yield
+    except SanitizeError:
+        raise
+    except PermissionError:
+        raise SourceError(f"{name} may not be read; check its permissions") from None
+    except (pa.ArrowMemoryError, MemoryError):
+        raise SourceError(f"{name} needs more memory than there is to decode") from None
+    except (pa.ArrowException, OSError, EOFError, ValueError, KeyError, *_UNPACKING) as error:
+        if isinstance(error, OSError) and error.errno:  # what the system says; Arrow's errors of content have no number
+            raise SourceError(f"{name} cannot be read ({os.strerror(error.errno)})") from None
+        reason = "a page fails its checksum" if "checksum" in str(error).lower() else "it is damaged or not supported"
+        raise SourceError(f"{name} cannot be read: {reason} ({type(error).__name__})") from None
+
+
+def partition_schema(root: Path, files: Sequence[Path], held: Collection[str] = ()) -> pa.Schema:
+    """Columns named by the folders of all files, as in ``year=2024/part.parquet``; none for a file or a flat folder.
+
+    A column whose every value is a whole number written plainly is a number, any other is text; the name
+    ``__HIVE_DEFAULT_PARTITION__`` is a missing value. Values may be percent-encoded. Columns that the files ``held``
+    themselves are read from them.
+
+    Raises
+    ------
+    SourceError
+        If not all files lie under the same columns in the same order.
+    """
+    if not root.is_dir():
+        return pa.schema([])
+    found = [_values(root, file) for file in files]
+    names = [name for name, _ in found[0]]
+    if any([name for name, _ in values] != names for values in found):
+        raise SourceError(f"the folders under {root.name!r} do not name the same columns for every file")
+    if len(set(names)) < len(names):
+        raise SourceError(f"the folders under {root.name!r} name a column twice")
+    fields = []
+    for j, name in enumerate(names):
+        if name in held:
+            continue
+        texts = {values[j][1] for values in found} - {None}
+        whole = bool(texts) and all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text) for text in texts if text is not None)
+        fields.append(pa.field(name, pa.int64() if whole else pa.string()))
+    return pa.schema(fields)
+
+
+def _values(root: Path, file: Path) -> list[tuple[str, str | None]]:
+    """Columns and values of the folders between root and file; folders without = are only folders."""
+    pairs: list[tuple[str, str | None]] = []
+    for part in file.relative_to(root).parts[:-1]:
+        name, equals, value = part.partition("=")
+        if not equals:
+            continue
+        try:
+            name, text = unquote(name, errors="strict"), unquote(value, errors="strict")
+            (name + text).encode()
+        except UnicodeError:
+            raise SourceError(f"a folder under {root.name!r} has a name that is not valid UTF-8") from None
+        pairs.append((name, None if text == "__HIVE_DEFAULT_PARTITION__" else text))
+    return pairs

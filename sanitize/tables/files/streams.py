@@ -1,0 +1,254 @@
+"""Tables that are no files here: frames, streams, which are kept in a file without a name, and what stores hold."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import secrets
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import pyarrow as pa
+from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType, LocalFileSystem
+
+from sanitize._util.outputs import temporary_place, writing
+from sanitize.errors import SanitizeError, SourceError, TargetExists
+from sanitize.tables.columns import as_arrow
+from sanitize.tables.files.parquet import is_text, read_footer
+from sanitize.tables.files.source import Source, reading
+from sanitize.tables.frame import Table, check_any, in_schema, is_dataset, is_stream, joined_schema, readers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from _typeshed import WriteableBuffer
+
+COPY_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowSource(Source):
+    """A frame in memory, or what a stream of Arrow's record batches held.
+
+    Attributes
+    ----------
+    read : function without arguments
+        All rows, from the first on.
+    """
+
+    n_rows: int = field(kw_only=True)
+    read: Callable[[], Iterable[pa.RecordBatch]] = field(kw_only=True)
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, native: Any) -> Iterator[ArrowSource]:
+        """A frame as it is, or all of a stream, which is read once.
+
+        Raises
+        ------
+        ColumnError
+            If it is neither, two columns of a frame have one name, the tables of an iterator differ, or a stream holds
+            no rows: it may have been read before.
+        SourceError
+            If a stream cannot be read, or there is no room for what it holds.
+        """
+        path = Path(Spool.name)
+        if not is_stream(native):
+            table = Table.of(native).to_arrow()
+            yield cls(path, (path,), table.schema.remove_metadata(), n_rows=len(table), read=table.to_batches)
+            return
+        with contextlib.ExitStack() as stack:
+            with reading(path.name):
+                _check_files(native)
+                rows: Counter[pa.Schema] = Counter()
+                spool = stack.enter_context(Spool(partial(_keep, native, rows)))
+            check_any(rows.total())
+            yield cls(path, (path,), joined_schema(list(rows)), n_rows=rows.total(), read=partial(_kept, spool))
+
+    def _stored(
+        self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
+    ) -> Iterator[pa.RecordBatch]:
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        held: list[pa.Table] = []
+        n_held = 0
+        for batch in self.read():
+            for start in range(0, batch.num_rows, batch_rows):
+                part = in_schema(pa.Table.from_batches([batch.slice(start, batch_rows)]).select(list(columns)), schema)
+                if n_held + len(part) > batch_rows:
+                    yield from _joined(held)
+                    held, n_held = [], 0
+                held.append(part)
+                n_held += len(part)
+        yield from _joined(held)
+
+
+def _check_files(stream: Any) -> None:
+    """Look at the footers of a data set as at those of a folder, since Arrow believes what they announce."""
+    for fragment in stream.get_fragments() if is_dataset(stream) else ():
+        if getattr(fragment, "path", None) is None:  # in memory
+            continue
+        if not (fragment.format.default_extname == "parquet" and isinstance(fragment.filesystem, LocalFileSystem)):
+            raise SourceError(
+                "of a data set only Parquet files on this machine are read; of one that you trust, give "
+                "dataset.scanner().to_reader()"
+            )
+        read_footer(Path(fragment.path)).refuse_bombs(stream.schema.names, Path(fragment.path), None)
+
+
+def _keep(stream: Any, rows: Counter[pa.Schema], file: BinaryIO) -> None:
+    """Write all batches of a stream, those of each of its tables after one another, and count rows by their columns."""
+    for reader in readers_of(stream):
+        rows[reader.schema] += 0
+        with pa.ipc.new_stream(file, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+                rows[reader.schema] += batch.num_rows
+
+
+def _kept(spool: Spool) -> Iterator[pa.RecordBatch]:
+    """The batches again."""
+    file = spool.open()
+    while file.peek(1):
+        yield from pa.ipc.open_stream(pa.PythonFile(file, mode="r"))
+
+
+def _joined(tables: Sequence[pa.Table]) -> Iterator[pa.RecordBatch]:
+    """Rows in few batches, with text in dictionaries."""
+    with contextlib.suppress(pa.ArrowException):  # dictionaries that differ and hold missing values cannot be joined
+        tables = [pa.concat_tables(tables).combine_chunks()] if len(tables) > 1 else tables
+    for batch in (batch for table in tables for batch in table.to_batches()):
+        plain = [as_arrow(column, name) for name, column in zip(batch.schema.names, batch.columns, strict=True)]
+        yield pa.RecordBatch.from_arrays(
+            [column.dictionary_encode() if is_text(column.type) else column for column in plain], batch.schema.names
+        )
+
+
+class Spool(contextlib.AbstractContextManager["Spool"]):
+    """Copy of a stream in an unnamed temporary file, readable by this process only.
+
+    The file has no name, from its start where the system allows it, so it is gone when the process ends, however
+    it ends. It takes room in the folder for temporary files (``TMPDIR``).
+    """
+
+    name = "the input stream"
+
+    def __init__(self, fill: Callable[[BinaryIO], object]) -> None:
+        self._file = tempfile.TemporaryFile(dir=temporary_place())  # noqa: SIM115 - it lives as long as the spool
+        try:
+            fill(cast(BinaryIO, self._file))
+            self._file.flush()
+        except BaseException as error:
+            self._file.close()
+            if isinstance(error, OSError) and error.errno is not None:  # Arrow's own, of what is read, have no number
+                reason = os.strerror(error.errno)
+                raise SourceError(f"{self.name} cannot be kept in a temporary file ({reason})") from None
+            raise
+
+    def open(self) -> io.BufferedReader:
+        """A reader of its own position, from the start."""
+        return io.BufferedReader(_Reader(self._file.fileno()), COPY_BYTES)
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+class _Reader(io.RawIOBase):
+    """Positioned reads of a descriptor that stays open."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position}.get(whence)
+        self._position = offset + (os.fstat(self._descriptor).st_size if base is None else base)
+        return self._position
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        got = os.pread(self._descriptor, len(view), self._position)
+        view[: len(got)] = got
+        self._position += len(got)
+        return len(got)
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A file or folder of a store, by its address, which may hold a password and is never shown."""
+
+    store: FileSystem = field(repr=False)
+    path: str
+
+    @classmethod
+    def of(cls, address: str, error: type[SanitizeError]) -> Remote:
+        """The store and the place in it.
+
+        Raises
+        ------
+        SanitizeError
+            Of the kind given, if it is of no store that pyarrow knows.
+        """
+        try:
+            return cls(*FileSystem.from_uri(address))
+        except (pa.ArrowException, OSError, ValueError, ImportError):  # they quote the address
+            kind = address.partition("://")[0]
+            raise error(f"the address {kind}://... names no store that pyarrow.fs can reach") from None
+
+    @property
+    def name(self) -> str:
+        """Last part of the path."""
+        return PurePosixPath(self.path).name
+
+    @contextlib.contextmanager
+    def fetched(self) -> Iterator[Path]:
+        """A copy of the file or folder, only its owner's, which is gone when the block ends."""
+        with tempfile.TemporaryDirectory(dir=temporary_place()) as folder:
+            root = Path(folder) / (self.name or "the store")
+            with reading(root.name):
+                for info in self._files():
+                    inner = PurePosixPath(info.path).relative_to(self.path)
+                    if ".." in inner.parts:
+                        raise SourceError(f"{root.name} holds a file whose name leads out of it; it was not read")
+                    (root / inner).parent.mkdir(parents=True, exist_ok=True)
+                    with self.store.open_input_stream(info.path) as stream, (root / inner).open("xb") as copy:
+                        shutil.copyfileobj(stream, copy, COPY_BYTES)
+            yield root
+
+    def _files(self) -> list[FileInfo]:
+        info = self.store.get_file_info(self.path)
+        if info.type == FileType.Directory:
+            return [one for one in self.store.get_file_info(FileSelector(self.path, recursive=True)) if one.is_file]
+        return [info]
+
+    def put(self, file: Path, *, replaces: bool) -> None:
+        """Copy a file there; it has another name until all of it has come."""
+        hidden = f"{self.path}.{secrets.token_hex(4)}.tmp"
+        with writing(Path(self.name)):
+            self.check_free(replaces=replaces)
+            try:
+                with file.open("rb") as made, self.store.open_output_stream(hidden) as stream:
+                    shutil.copyfileobj(made, stream, COPY_BYTES)
+                self.store.move(hidden, self.path)
+            except BaseException:
+                with contextlib.suppress(OSError, pa.ArrowException):
+                    self.store.delete_file(hidden)
+                raise
+
+    def check_free(self, *, replaces: bool) -> None:
+        """Refuse a name that is taken."""
+        if not replaces and self.store.get_file_info(self.path).type != FileType.NotFound:
+            raise TargetExists(f"{self.name} exists already; choose another name or overwrite it with force")

@@ -1,0 +1,441 @@
+"""Tables of every kind as named columns, and back; nothing else reads or writes DataFrame columns.
+
+A released column is in the type of the column that it replaces.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sanitize.errors import ColumnError
+from sanitize.tables.columns import as_arrow, in_type, is_view
+from sanitize.tables.own_types import restored
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Mapping[str, Any]):
+    """A user's table as named columns, and the way back to its own kind.
+
+    Attributes
+    ----------
+    native : object
+        What the user passed.
+    kind : str
+        pandas, polars, pyarrow, or array.
+    names : tuple of str
+        Column names; ``x0, x1, ...`` for arrays.
+    labels : tuple
+        The names as the user's table has them (pandas allows any object).
+    """
+
+    native: Any
+    kind: str
+    names: tuple[str, ...]
+    labels: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, native: Any) -> Table:
+        """Read a DataFrame, a pyarrow Table, a two-dimensional array, or a stream, once."""
+        if isinstance(native, Table):
+            return native
+        if isinstance(native, np.ndarray):
+            if native.ndim != 2:
+                raise ColumnError(f"expected a table, got an array of {native.ndim} dimension(s)")
+            names = tuple(f"x{j}" for j in range(native.shape[1]))
+            return cls(native, "array", names, names)
+        if hasattr(native, "to_native"):  # a frame of narwhals, around one of these kinds
+            native = native.to_native()
+        if is_stream(native):
+            native = _table_of(native)
+        kind = _kind(native)
+        if kind is None:
+            raise ColumnError(
+                "expected a pandas or polars DataFrame, a pyarrow Table, a two-dimensional array, or a stream of "
+                f"Arrow's batches, got {type(native).__name__}"
+            )
+        labels = tuple(native.column_names if kind == "pyarrow" else native.columns)
+        names = tuple(str(label) for label in labels)
+        if len(set(names)) < len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise ColumnError(f"the table has more than one column {twice!r}; rename or drop one", twice)
+        return cls(native, kind, names, labels)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.names:
+            raise ColumnError.absent([name], self.names)
+        j = self.names.index(name)
+        if self.kind == "array":
+            column = self.native[:, j]
+            # An object array of floats is numeric, as scikit-learn has it.
+            return column.tolist() if column.dtype == object else column
+        if self.kind == "pandas":
+            return self.native.iloc[:, j]
+        return self.native[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Column names."""
+        return self.names
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.native)
+
+    def take(self, rows: NDArray[np.integer[Any]]) -> Table:
+        """Some of the rows, as Arrow holds them."""
+        return Table.of(self.to_arrow().take(pa.array(rows)))
+
+    def to_arrow(self) -> pa.Table:
+        """All columns as Arrow holds them."""
+        return pa.table({name: as_arrow(self[name], name) for name in self.names})
+
+    def rebuild(
+        self,
+        columns: Mapping[str, pa.Array],
+        kept: tuple[str, ...] = (),
+        container: str | None = None,
+        wide: Collection[str] = (),
+    ) -> Any:
+        """Table with these columns, then the kept ones as they were, rows in the same order.
+
+        Parameters
+        ----------
+        columns : mapping of name to Arrow array
+            Dictionary arrays take the dtype of the column they replace where its values allow it.
+        kept, wide : names of columns
+            Wide ones print whole numbers that the dtype of the column could not hold: they get 64 bits.
+        container : {"pandas", "polars"}, optional
+            Kind of the result; the table's own kind by default.
+        """
+        kind = container or self.kind
+        if kind == "pandas":
+            return self._to_pandas(columns, kept, wide)
+        if kind == "polars":
+            import polars as pl
+
+            own = self.kind == "polars"
+            made = [
+                polars_like(name, array, self._native_type(name) if own and name not in wide else None)
+                for name, array in columns.items()
+            ]
+            return pl.DataFrame([*made, *[pl.Series(name, self[name]) for name in kept]])
+        if kind == "pyarrow":
+            arrays = {
+                name: arrow_like(array, self.native[name] if name in self.names and name not in wide else None)
+                for name, array in columns.items()
+            }
+            return pa.table({**arrays, **{name: self.native[name] for name in kept}})
+        native = self.native.dtype
+        parts = [array_like(array, widest(array) if name in wide else native) for name, array in columns.items()]
+        parts += [self.native[:, self.names.index(name)] for name in kept]
+        kinds = {native.kind, *(part.dtype.kind for part in parts)}
+        # Labels may be longer than the texts of an array; other kinds side by side are objects.
+        dtype = np.result_type(*parts) if len(kinds) == 1 or kinds <= set("iuf") else object
+        return np.stack([part.astype(dtype) for part in parts], axis=1)
+
+    @property
+    def whole_types(self) -> dict[str, np.dtype[Any]]:
+        """NumPy's type of each column of whole numbers."""
+        types = {name: self.native.dtype if self.kind == "array" else self._native_type(name) for name in self.names}
+        # Names of types of whole numbers in pandas, polars, pyarrow and NumPy.
+        found = {
+            n: re.compile(r"(u?int(?:8|16|32|64))(?:\[pyarrow\])?").fullmatch(
+                str(getattr(dtype, "value_type", dtype)).lower()
+            )
+            for n, dtype in types.items()
+        }
+        return {name: np.dtype(match[1]) for name, match in found.items() if match}
+
+    def _native_type(self, name: str, wide_as: np.dtype[Any] | None = None) -> Any:
+        """Type of a column in the table's own kind, in pandas perhaps a wider one; None for what is new or an array."""
+        if name not in self.names or self.kind == "array":
+            return None
+        if self.kind == "pandas":
+            dtype = self.native.dtypes.iloc[self.names.index(name)]
+            if wide_as is None:
+                return dtype
+            return wide_as if isinstance(dtype, np.dtype) else {"int64": "Int64", "uint64": "UInt64"}[wide_as.name]
+        return self.native.schema[name] if self.kind == "polars" else self.native.schema.field(name).type
+
+    def _to_pandas(self, columns: Mapping[str, pa.Array], kept: tuple[str, ...], wide: Collection[str]) -> Any:
+        import pandas as pd
+
+        own = self.kind == "pandas"
+        label_of = dict(zip(self.names, self.labels, strict=True)) if own else {}
+        made = {
+            label_of.get(name, name): pandas_like(
+                array,
+                self._native_type(name, widest(array) if name in wide else None) if own else None,
+                restored(self[name]) if own and name in self.names and name not in wide else None,
+            )
+            for name, array in columns.items()
+        }
+        is_same = own and len(next(iter(columns.values()), ())) == len(self.native)
+        frame = pd.DataFrame(made, index=self.native.index if is_same else None)
+        # pandas reads a column of text objects as str unless told otherwise.
+        objects = {label_of[name]: object for name in columns if own and self._native_type(name) == np.dtype(object)}
+        if objects:
+            frame = frame.astype(objects)
+        for name in kept:
+            frame[label_of.get(name, name)] = self[name] if own else np.asarray(self[name])
+        return frame
+
+
+def stack_rows(parts: Sequence[tuple[Table, NDArray[np.integer[Any]]]], rng: np.random.Generator) -> Any:
+    """Some rows of each table below one another, in random order, in the kind and with the columns of the first one."""
+    first = parts[0][0]
+    order = rng.permutation(sum(len(rows) for _, rows in parts))
+    if {table.kind for table, _ in parts} == {"pandas"}:
+        import pandas as pd
+
+        chosen = [table.native.iloc[rows, [table.names.index(n) for n in first.names]] for table, rows in parts]
+        return pd.concat(chosen, ignore_index=True).iloc[order].reset_index(drop=True)
+    arrow = [table.take(rows).native.select(list(first.names)) for table, rows in parts]
+    stacked = pa.concat_tables([own.cast(arrow[0].schema) for own in arrow]).take(pa.array(order))
+    if first.kind == "pyarrow":
+        return stacked
+    return first.rebuild({name: stacked[name].combine_chunks() for name in first.names})
+
+
+def _kind(native: Any) -> str | None:
+    """Library of a table; a table of pandas or polars is only there where that library was imported."""
+    if isinstance(native, pa.Table):
+        return "pyarrow"
+    return next((library for library in ("pandas", "polars") if _is(native, library, "DataFrame")), None)
+
+
+def _is(native: Any, module: str, name: str) -> bool:
+    """Whether it is of a class of a library that may not be there."""
+    return isinstance(native, getattr(sys.modules.get(module), name, ()))
+
+
+def is_stream(native: Any) -> bool:
+    """Whether it is no table yet, but `readers_of` gets one from it."""
+    if _kind(native) or isinstance(native, (np.ndarray, Table)):
+        return False
+    if hasattr(native, "__arrow_c_stream__"):
+        return not hasattr(native, "__array__")  # as single columns have
+    return isinstance(native, Iterator) or is_dataset(native) or _is(native, "polars", "LazyFrame")
+
+
+def is_dataset(native: Any) -> bool:
+    """Whether it is a data set of pyarrow."""
+    return _is(native, "pyarrow.dataset", "Dataset")
+
+
+def readers_of(stream: Any) -> Iterator[pa.RecordBatchReader]:
+    """All rows of a stream, as Arrow reads them, once.
+
+    A stream is a reader of Arrow, whatever has ``__arrow_c_stream__`` (a query of DuckDB, a result of ADBC), a data set
+    of pyarrow, a lazy frame of polars, which is run here, or an iterator of record batches or tables.
+    """
+    if _is(stream, "polars", "LazyFrame"):
+        stream = stream.collect()
+    if is_dataset(stream):
+        import pyarrow.dataset as ds
+
+        is_parquet = isinstance(getattr(stream, "format", None), ds.ParquetFileFormat)
+        checked = ds.ParquetFragmentScanOptions(page_checksum_verification=True) if is_parquet else None
+        yield stream.scanner(fragment_scan_options=checked).to_reader()
+    elif hasattr(stream, "__arrow_c_stream__"):
+        yield pa.RecordBatchReader.from_stream(stream)
+    else:
+        for part in stream:
+            table = pa.Table.from_batches([part]) if isinstance(part, pa.RecordBatch) else Table.of(part).to_arrow()
+            yield table.to_reader()
+
+
+def joined_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """The columns of tables that follow each other, in types that hold the values of all.
+
+    Raises
+    ------
+    ColumnError
+        If one lacks a column of the first, or has values of another kind there.
+    """
+    first, *others = dict.fromkeys(schema.remove_metadata() for schema in schemas)
+    for schema in others:
+        if lacking := [name for name in first.names if name not in schema.names]:
+            raise ColumnError.absent(lacking, schema.names)
+    try:
+        return pa.unify_schemas([first, *others], promote_options="permissive") if others else first
+    except pa.ArrowException as error:  # it quotes a name and types
+        raise ColumnError(f"tables that follow each other differ: {error}; give each column one type") from None
+
+
+def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A table with the columns of a schema that joins its own with others."""
+    if table.schema.equals(schema):
+        return table
+    try:
+        return table.select(schema.names).cast(schema)
+    except pa.ArrowException:
+        raise ColumnError("tables that follow each other differ in the types of a column; give it one type") from None
+
+
+def _table_of(stream: Any) -> pa.Table:
+    """All that a stream holds; errors of whoever fills it may quote values."""
+    try:
+        parts = [reader.read_all() for reader in readers_of(stream)]
+    except pa.ArrowException as error:
+        raise ColumnError(f"the stream cannot be read ({type(error).__name__})") from None
+    check_any(sum(map(len, parts)))
+    schema = joined_schema([part.schema for part in parts])
+    return pa.concat_tables([in_schema(part, schema) for part in parts])
+
+
+def check_any(n_rows: int) -> None:
+    """Refuse a stream without rows, as one has that was read before."""
+    if not n_rows:
+        raise ColumnError(
+            "the stream holds no rows; a stream can be used once only: open it once more, or read it into a table first"
+        )
+
+
+def _parts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
+    """Distinct values and indices of a dictionary array; a plain array has no indices."""
+    if isinstance(array, pa.DictionaryArray):
+        return array.dictionary, array.indices
+    return array, None
+
+
+def widest(array: pa.Array) -> np.dtype[Any]:
+    """Type of 64 bits that holds the whole numbers of a column."""
+    return np.dtype(np.uint64 if pa.types.is_unsigned_integer(_parts(array)[0].type) else np.int64)
+
+
+def pandas_like(array: pa.Array, dtype: Any, own: Callable[[pa.Array], Any] | None = None) -> Any:
+    """Pandas column of a dtype; only the distinct values are converted, rows are taken from them.
+
+    ``own`` gives values of types that Arrow has not.
+    """
+    import pandas as pd
+
+    dictionary, indices = _parts(array)
+    stored = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else pa.null()
+    if (is_view(stored) or pa.types.is_run_end_encoded(stored)) and indices is not None:
+        dictionary, indices = dictionary.take(indices), None  # rows cannot be taken from views, nor from runs
+    levels = pd.Series(pd.arrays.ArrowExtensionArray(dictionary))
+    values: Any = None
+    if own is not None:
+        with contextlib.suppress(TypeError, ValueError):  # labels of several values stay texts
+            values = own(dictionary)
+    if values is not None:
+        pass
+    elif isinstance(dtype, pd.CategoricalDtype):
+        released = dict.fromkeys(dictionary.drop_null().to_pylist())  # two codes may print one value
+        categories = [c for c in dtype.categories.tolist() if c in released]
+        categories = categories if len(categories) == len(released) else list(released)
+        values = pd.Categorical(dictionary.to_pylist(), categories=categories, ordered=dtype.ordered)
+    elif dtype is None:
+        values = levels.astype(object).array if pa.types.is_string(dictionary.type) else levels.array
+    elif pa.types.is_string(dictionary.type) and pd.api.types.is_bool_dtype(dtype):
+        values = levels.astype(object).array  # any text would be True
+    else:
+        try:
+            if pa.types.is_run_end_encoded(stored):
+                values = pd.arrays.ArrowExtensionArray(_in_runs(dictionary, stored))
+            elif isinstance(dtype, pd.ArrowDtype) and pa.types.is_floating(dictionary.type):
+                values = pd.arrays.ArrowExtensionArray(in_type(dictionary, stored))
+            else:
+                values = levels.astype(dtype).array
+        except (TypeError, ValueError):
+            # A numpy integer column cannot hold the interval labels or missing values; objects can.
+            values = levels.astype(object).array
+    if indices is None:
+        return values
+    codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    fill = bool(indices.null_count)
+    if isinstance(dtype, np.dtype) and not isinstance(values, pd.arrays.SparseArray):
+        return pd.api.extensions.take(np.asarray(values), codes, allow_fill=fill)
+    return values.take(codes, allow_fill=fill)
+
+
+def polars_like(name: str, array: pa.Array, dtype: Any) -> Any:
+    """Polars column of a dtype; only the distinct values are converted, rows are gathered from them."""
+    import polars as pl
+
+    dictionary, indices = _parts(array)
+    levels = pl.Series(name, dictionary)
+    if isinstance(dtype, pl.Enum):
+        # An Enum lists its categories in the type; only released ones may show.
+        released = set(levels.to_list())
+        dtype = pl.Enum([c for c in dtype.categories.to_list() if c in released])
+    if dtype is not None:
+        try:
+            levels = levels.cast(dtype)
+        except pl.exceptions.PolarsError:
+            levels = levels.cast(pl.String)  # labels of a numeric column
+    return levels.gather(pl.Series(indices)) if indices is not None else levels
+
+
+def arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
+    """Arrow column of the type of the column it replaces."""
+    dictionary, indices = _parts(array)
+    dtype: Any = None if column is None else column.type
+    plain = getattr(dtype, "value_type", dtype)
+    holds_text = plain in (pa.string(), pa.large_string(), pa.string_view())
+    if column is None or (pa.types.is_string(dictionary.type) and not holds_text):
+        return dictionary.take(indices) if indices is not None else dictionary
+    if pa.types.is_dictionary(dtype):
+        # With the column's index type, and its order of values where that has a meaning.
+        dictionary, indices = _parts(array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode())
+        dictionary = dictionary.cast(dtype.value_type)
+        if dtype.ordered:
+            known = pa.chunked_array([chunk.dictionary for chunk in column.chunks], dtype.value_type).unique()
+            place = known.filter(pc.is_in(known, value_set=dictionary))
+            dictionary, indices = place, pc.index_in(dictionary, value_set=place).take(indices)
+        fits = len(dictionary) <= np.iinfo(dtype.index_type.to_pandas_dtype()).max
+        made = pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)
+        return made.cast(dtype) if fits else made
+    # Rows are taken before the cast: views of text cannot be taken from.
+    values = dictionary.take(indices) if indices is not None else dictionary
+    if pa.types.is_run_end_encoded(dtype):
+        return _in_runs(values, dtype)
+    return in_type(values, dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype)
+
+
+def _in_runs(values: pa.Array, dtype: pa.DataType) -> pa.Array:
+    """Values as runs of equal ones."""
+    return pc.run_end_encode(in_type(values, dtype.value_type), run_end_type=dtype.run_end_type)
+
+
+def array_like(array: pa.Array, dtype: np.dtype[Any]) -> Any:
+    """NumPy column of an array's dtype where its values allow it, wider for longer texts, else objects."""
+    dictionary, indices = _parts(array)
+    values = dictionary.to_numpy(zero_copy_only=False)
+    text = {"U": pa.types.is_string, "S": pa.types.is_binary}.get(dtype.kind)
+    if text is not None and text(dictionary.type):
+        values = np.asarray(dictionary.to_pylist(), dtype.kind)
+        values = values.astype(np.result_type(values, dtype))
+    elif any(dtype.kind in kinds and values.dtype.kind in kinds for kinds in ("iufb", "m", "M")):
+        values = values.astype(dtype)
+    elif values.dtype.kind in "iufb":
+        values = values.astype(object)
+    else:  # NumPy's own times have no zone, and its time spans become numbers
+        values = np.fromiter(dictionary.to_pylist(), object, len(dictionary))
+    if indices is None:
+        return values
+    codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    if indices.null_count:
+        filler: Any = "NaT" if values.dtype.kind in "mM" else None
+        filler = np.nan if pa.types.is_floating(dictionary.type) else filler
+        values = np.append(values, np.array([filler], object if filler is None else values.dtype))
+    return values[codes]

@@ -1,0 +1,223 @@
+"""Rows of some columns as single numbers: of combinations of their distinct values, and of rows of small integers.
+
+A column with few distinct values makes few combinations with others, so rows are counted, and found in an alphabet, by
+one narrow number each; values are looked at once a combination and not once a row.
+
+Rows of small integers are keys: distinct ones, and positions of keys among sorted ones. Also which of some intervals
+each of many more numbers lies in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sanitize._util.limits import FEW_ROWS, LOOKUP_ROWS
+from sanitize.tables.columns import ArrowColumn, all_below, as_dictionary, ascending, places_in
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Up to this many cells a lookup table is faster than a binary search, and still small.
+_DENSE_CELLS = 1 << 22
+# A search takes longer than to hold each number against so many edges.
+_FEW_EDGES = 32
+
+
+class Positions:
+    """Positions among sorted keys.
+
+    Parameters
+    ----------
+    keys : ndarray of int64, shape (n,)
+        Ascending, distinct, from 0 to n_cells - 1.
+    n_cells : int
+    """
+
+    def __init__(self, keys: NDArray[np.int64], n_cells: int) -> None:
+        self._keys = keys
+        self._table: NDArray[np.int64] | None = None
+        if n_cells <= _DENSE_CELLS:
+            self._table = np.full(n_cells + 1, -1, np.int64)  # the extra cell answers the key -1
+            self._table[keys] = np.arange(len(keys))
+
+    def of(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Position of each wanted key; -1 where it is negative or absent."""
+        if self._table is not None:
+            return self._table[wanted]
+        if not len(self._keys):
+            return np.full(len(wanted), -1, np.int64)
+        found = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
+        return np.where(self._keys[found] == wanted, found, -1)
+
+
+def distinct(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Distinct whole numbers in ascending order, and the place of each number among them."""
+    found, places = ascending(pa.array(numbers), "")
+    return found.to_numpy(), places
+
+
+def distinct_rows(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Distinct rows in lexicographic order, and the position of each row among them."""
+    places: NDArray[np.int64] = np.zeros(len(rows), np.int64)
+    for size, code in zip(sizes, rows.T, strict=True):
+        # Combinations with the columns before are numbered, so that those with one more fit a whole number.
+        places = distinct(places * size + code)[1].astype(np.int64)
+    first = np.empty(int(places.max(initial=-1)) + 1, np.int64)
+    first[places] = np.arange(len(rows))
+    return np.ascontiguousarray(rows[first]), places.astype(np.int32)
+
+
+def edges_passed(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
+    """How many of some ascending edges are at most each number; any of them for NaN.
+
+    Numbers are held against few edges one by one, and searched for among more.
+    """
+    passed: Any = partial(np.searchsorted, edges, side="right")
+    if 0 < len(edges) <= _FEW_EDGES and edges.dtype.kind == numbers.dtype.kind and edges.dtype.kind in "iuf":
+        passed = partial(_compared, edges)
+    found = np.empty(len(numbers), np.uint16 if len(edges) < 1 << 16 else np.int32)
+    for batch in (slice(start, start + LOOKUP_ROWS) for start in range(0, len(numbers), LOOKUP_ROWS)):
+        found[batch] = passed(numbers[batch])
+    return found
+
+
+def _compared(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.uint8]:
+    passed = np.zeros(len(numbers), np.uint8)
+    for edge in edges:
+        passed += numbers >= edge
+    return passed
+
+
+# Combinations are worth looking at where each stands for so many rows, on average.
+_ROWS_EACH = 8
+# Rows whose intermediate arrays stay in the cache; of fewer, threads would mostly wait for the interpreter's lock.
+_BLOCK_ROWS = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class Combined:
+    """Rows of some columns as numbers of combinations.
+
+    Attributes
+    ----------
+    numbers : ndarray of unsigned int, shape (n_rows,)
+        Combination of each row.
+    sizes : tuple of int
+        Distinct values of each column, and one more for missing; the last column's counts fastest.
+    values : dict of str to DictionaryArray
+        Distinct values of each column by position, and missing last.
+    """
+
+    numbers: NDArray[Any]
+    sizes: tuple[int, ...]
+    values: dict[str, pa.DictionaryArray]
+
+    @classmethod
+    def of(cls, columns: Mapping[str, ArrowColumn]) -> Combined | None:
+        """Combinations of some columns; None where rows are few beside them, or columns not of one length."""
+        n_rows = len(next(iter(columns.values())))
+        if n_rows < FEW_ROWS or any(len(column) != n_rows for column in columns.values()):
+            return None
+        encoded = {name: as_dictionary(column, name) for name, column in columns.items()}
+        sizes = tuple(len(array.dictionary) + 1 for array in encoded.values())
+        if math.prod(sizes) > n_rows // _ROWS_EACH:
+            return None
+        places = [places_in(array, name) for name, array in encoded.items()]
+        values = {name: with_missing(array.dictionary) for name, array in encoded.items()}
+        return cls(_numbered(places, sizes), sizes, values)
+
+    @property
+    def n(self) -> int:
+        """Number of combinations, whether they occur or not."""
+        return math.prod(self.sizes)
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows of each combination, shape (n_combinations,)."""
+        return count(self.numbers, self.n)
+
+    def table(self, numbers: NDArray[np.int64]) -> dict[str, pa.DictionaryArray]:
+        """Columns of some combinations."""
+        digits = np.unravel_index(numbers, self.sizes)
+        return {
+            name: values.take(pa.array(digit))
+            for (name, values), digit in zip(self.values.items(), digits, strict=True)
+        }
+
+
+def with_missing(values: pa.Array) -> pa.DictionaryArray:
+    """Distinct values by position, and missing last."""
+    return pa.DictionaryArray.from_arrays(pa.array([*range(len(values)), None], pa.int32()), values)
+
+
+def count(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
+    """How often each of ``n`` numbers occurs."""
+    # Bytes are counted two by two, as one number, where so many of them make up for a table of 256 cells for each: it
+    # takes half the time.
+    if numbers.dtype.itemsize == 1 and len(numbers) > n * (1 << 9):
+        even = len(numbers) // 2 * 2
+        pairs = count(np.ascontiguousarray(numbers[:even]).view("<u2"), n << 8).reshape(n, 1 << 8)
+        if pairs[:, n:].any():
+            raise IndexError("a number is not counted")
+        return pairs[:, :n].sum(axis=0) + pairs.sum(axis=1) + count(numbers[even:], n)
+    found = np.zeros(n, np.int64)
+    size = max(_BLOCK_ROWS, 4 * n)  # adding up counts takes less than counting
+    for start in range(0, len(numbers), size):
+        found += np.bincount(numbers[start : start + size], minlength=n)
+    return found
+
+
+def occurring(numbers: NDArray[Any], n: int) -> NDArray[np.bool_]:
+    """Which of ``n`` numbers occur; rows are looked at until all have."""
+    found = np.zeros(n, bool)
+    for start in range(0, len(numbers), _BLOCK_ROWS):
+        if found.all():
+            break
+        found |= np.bincount(numbers[start : start + _BLOCK_ROWS], minlength=n) > 0
+    return found
+
+
+def spread(answers: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
+    """The answer of each of some numbers, which all have one."""
+    found = np.empty(len(numbers), answers.dtype)
+    if answers.dtype.kind not in "iu":
+        return answers.take(numbers, out=found, mode="clip")
+    values = pa.array(answers)
+    for start in range(0, len(found), _BLOCK_ROWS):
+        block = slice(start, start + _BLOCK_ROWS)
+        found[block] = answer_of_each(values, numbers[block]).to_numpy()
+    return found
+
+
+def answer_of_each(values: pa.Array, numbers: NDArray[Any]) -> pa.Array:
+    """The same as Arrow's array; its look-up takes half the time of NumPy's, since narrow numbers stay narrow."""
+    if not all_below(numbers, len(values)):  # in a fraction of the time of Arrow's own check
+        raise IndexError("a number has no answer")
+    return pc.take(values, pa.array(numbers), boundscheck=False)
+
+
+def distinct_table(columns: Mapping[str, ArrowColumn]) -> Mapping[str, ArrowColumn]:
+    """The combinations that occur, each once; the columns themselves where those are too many."""
+    combined = Combined.of(columns)
+    return columns if combined is None else combined.table(np.flatnonzero(combined.counts))
+
+
+def _numbered(places: list[NDArray[Any]], sizes: tuple[int, ...]) -> NDArray[Any]:
+    n_cells = math.prod(sizes)
+    dtype = np.dtype(np.uint8 if n_cells < 1 << 8 else np.uint16 if n_cells < 1 << 16 else np.int32)
+    numbers = np.empty(len(places[0]), dtype)
+    for start in range(0, len(numbers), _BLOCK_ROWS):
+        block = numbers[start : start + _BLOCK_ROWS]
+        np.copyto(block, places[0][start : start + _BLOCK_ROWS], casting="unsafe")
+        for place, size in zip(places[1:], sizes[1:], strict=True):
+            block *= dtype.type(size)
+            np.add(block, place[start : start + _BLOCK_ROWS], out=block, casting="unsafe")
+    return numbers

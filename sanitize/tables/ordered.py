@@ -1,0 +1,81 @@
+"""Values of ordered columns as numbers and back, and of any column its distinct values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sanitize._util.checks import Mask
+from sanitize.errors import ColumnError
+from sanitize.tables.columns import ArrowColumn, ascending, tellable, value_type
+
+
+def categories(arrow: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int64]]:
+    """Distinct values of a column in ascending order, and the rows of each."""
+    values, codes = ascending(arrow, name)
+    return values, np.bincount(codes[codes >= 0], minlength=len(values))
+
+
+def restored(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
+    """Numbers of `as_ordered` as values of the column's type again."""
+    types = pa.types
+    if types.is_float16(dtype):
+        return pa.array(numbers.astype(np.float16))
+    held = None  # whole nanoseconds of dates and times
+    if types.is_temporal(dtype):
+        is_instant = types.is_timestamp(dtype) or types.is_date(dtype)
+        span = pa.duration("ns") if types.is_duration(dtype) else pa.time64("ns")
+        held = pa.timestamp("ns", getattr(dtype, "tz", None)) if is_instant else span
+    return pa.array(numbers, held).cast(dtype, safe=False)
+
+
+def plain(arrow: ArrowColumn) -> ArrowColumn:
+    """Column whose values stand for themselves: without a dictionary, extensions as they are stored."""
+    if isinstance(arrow.type, pa.BaseExtensionType):
+        return tellable(arrow)
+    return arrow.cast(arrow.type.value_type) if pa.types.is_dictionary(arrow.type) else arrow
+
+
+def is_ordered(dtype: pa.DataType, name: str) -> bool:
+    """Whether values of a type are numbers, dates or times; nested types are refused."""
+    types = pa.types
+    if isinstance(dtype, pa.BaseExtensionType):
+        dtype = dtype.storage_type
+    dtype = value_type(dtype)
+    if types.is_nested(dtype) or types.is_interval(dtype):
+        raise ColumnError(f"column {name!r} is nested; flatten it into plain columns or leave it out", name)
+    return bool(
+        types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype) or types.is_temporal(dtype)
+    )
+
+
+# Of a unit of time.
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+def as_ordered(arrow: ArrowColumn, name: str) -> tuple[NDArray[Any], Mask]:
+    """Numbers in the order of the values, and which rows are missing."""
+    column, types = plain(arrow), pa.types
+    dtype = column.type
+    if types.is_temporal(dtype):
+        # Dates and times are whole nanoseconds, whatever their unit is.
+        unit = "ms" if types.is_date(dtype) else dtype.unit
+        counted = pa.timestamp("ms") if types.is_date(dtype) else pa.int32() if types.is_time32(dtype) else dtype
+        try:
+            column = pc.multiply_checked(column.cast(counted).cast(pa.int64()), _NANOSECONDS[unit])
+        except pa.ArrowInvalid:
+            raise ColumnError(
+                f"column {name!r} holds dates beyond the years 1677 to 2262; write them as numbers or text", name
+            ) from None
+    elif types.is_decimal(column.type) or types.is_float16(column.type):
+        column = column.cast(pa.float64())
+    if types.is_floating(column.type):
+        numbers = np.asarray(column).astype(np.float64, copy=False)
+        return numbers, np.isnan(numbers)
+    missing = np.asarray(pc.is_null(column))
+    whole = pc.fill_null(column, 0) if column.null_count else column
+    return np.asarray(whole), missing

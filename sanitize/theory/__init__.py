@@ -1,0 +1,5 @@
+"""Notions and theorems that the library itself does not use; no other room imports this one."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,9 @@
+from . import (
+    accounting as accounting,
+    anonymity as anonymity,
+    hamming as hamming,
+    individual as individual,
+    notions as notions,
+    sequential as sequential,
+    tradeoff as tradeoff,
+)

@@ -1,0 +1,17 @@
+"""Composition, group privacy, and what several releases tell together.
+
+Levels that bound every ratio P(y|x)/P(y|x') or every capacity add up over releases. Budgets on the lift of S do
+not: the joint lift of two releases is measured here from the joint distribution, and bounded where a theorem allows it.
+"""
+
+import lazy_loader
+
+# Files are loaded when a name of theirs is first used.
+__getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
+
+# Names of the stub that are for other rooms only, or what a call returns.
+_FOR_ROOMS = {
+    *("Balance", "ComputationalBalance", "GeneralComposition", "MeanTail", "ParallelComposition", "PrivacyLoss"),
+    *("pair_of", "sequential_log_lift"),
+}
+__all__ = sorted(set(_names) - _FOR_ROOMS)

@@ -1,0 +1,194 @@
+"""The balance function: what a channel gains against adversaries who do not know everything [WXH Def. 11]."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._util.checks import Vector, required, whole_number
+from sanitize._util.tolerances import SAME
+from sanitize.core.capacity import check_tol
+from sanitize.core.channel import channel_matrix
+from sanitize.theory.accounting._balance_many import Record, lagrange_bound, search
+from sanitize.theory.accounting._balance_one import distinct_rows, divergence_from, restricted_capacity, widest_input
+from sanitize.theory.individual import individual_channel_capacity
+from sanitize.theory.notions import databases_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from sanitize.core.channel import Channel
+
+
+@dataclass(frozen=True, eq=False)
+class BalanceBounds:
+    """What bounds on a capacity against every distribution, and against those of entropy at least b, leave between."""
+
+    b: float
+    capacity_lower: float
+    capacity_upper: float
+    restricted_lower: float
+    restricted_upper: float
+
+    @property
+    def lower(self) -> float:
+        """Lower bound on what is gained."""
+        return max(0.0, self.capacity_lower - self.restricted_upper)
+
+    @property
+    def upper(self) -> float:
+        """Upper bound on what is gained."""
+        return max(0.0, self.capacity_upper - self.restricted_lower)
+
+    @property
+    def gap(self) -> float:
+        """Distance of the bounds."""
+        return self.upper - self.lower
+
+    def __float__(self) -> float:
+        return self.lower
+
+
+@dataclass(frozen=True, eq=False)
+class Balance(BalanceBounds):
+    """Bounds on g(b) = C_1 - C_1^b, in nats. ``float()`` gives the lower one, which is safe to spend.
+
+    Attributes
+    ----------
+    b : float
+        Least entropy of the adversary's distribution of the table, in nats.
+    capacity_lower, capacity_upper : float
+        Bounds on C_1, the capacity against every distribution.
+    restricted_lower, restricted_upper : float
+        Bounds on C_1^b, the capacity against distributions of entropy at least b.
+    free_entropy : float
+        b_0: largest entropy found among distributions that reach C_1; g(b) = 0 for b <= b_0. Exact for one record up to
+        the tolerance, from below for several.
+    input : ndarray of shape (n_x,)
+        Distribution of the table with entropy >= b that leaks ``restricted_lower``.
+    """
+
+    free_entropy: float
+    input: Vector
+
+
+def balance_function(
+    channel: Channel | ArrayLike | Any,
+    b: float,
+    sizes: Sequence[int] | None = None,
+    *,
+    tol: float = 1e-9,
+    starts: int = 16,
+) -> Balance:
+    """g(b) = C_1 - C_1^b, with C_1^b = max I(X_i;Y) over records i and distributions of the table with H(X) >= b.
+
+    By definition a channel is (ε + g(b))-information private against everyone exactly if it is ε-private
+    against adversaries who lack at least b nats about the table [WXH Def. 11, Lemma 1, Prop. 3]. The paper
+    leaves its evaluation open. For one record it is a concave program, solved here with a certificate: for any
+    distribution q of Y, C^b <= max{Σ p D(W_x || q) : H(p) >= b}, a Gibbs distribution. For several records I(X_i;Y) is
+    not concave in the distribution of the table: ``restricted_lower`` comes from a search with many starts and
+    ``restricted_upper`` from a Lagrange bound; they may stay apart. In practice g is 0 unless b is within a few
+    nats of log|X|.
+
+    Parameters
+    ----------
+    channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+        P(y|x). With ``sizes``, row x is the table (x_1, ..., x_n) in C order, the last record fastest.
+    b : float
+        Entropy in nats, between 0 and log n_x; within 1e-14 of log n_x only the uniform distribution is left.
+    sizes : sequence of int, optional
+        Letters of each record; their product is n_x. Without it the table is one record.
+    tol : float
+        Distance of the bounds aimed at, in nats, > 0.
+    starts : int
+        Random starts of the search for several records, >= 1.
+
+    Returns
+    -------
+    Balance
+
+    Raises
+    ------
+    InvalidChannel
+        If the channel is not a row-stochastic matrix.
+    InvalidParameter
+        If b, tol, starts or sizes are outside their range.
+
+    Examples
+    --------
+    A Z-channel: nothing is gained until the adversary lacks 0.673 of the 0.693 nats.
+
+    >>> import numpy as np
+    >>> balance = balance_function([[1.0, 0.0], [0.5, 0.5]], b=np.log(2))
+    >>> round(float(balance), 5), balance.gap < 1e-8, round(balance.free_entropy, 3)
+    (0.00738, True, 0.673)
+
+    The conjunction of two bits through a binary symmetric channel:
+
+    >>> answers = np.array([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9]])
+    >>> round(balance_function(answers, b=0.9 * np.log(4), sizes=(2, 2)).restricted_upper, 4)
+    0.2684
+    """
+    matrix = channel_matrix(channel)
+    tol = check_tol(tol)
+    records = databases_of(len(matrix), None, None, (len(matrix),) if sizes is None else sizes)
+    starts = whole_number("starts", starts, 1)
+    largest = math.log(len(matrix))
+    legal = f"lie between 0 and log n_x = {largest:.12g} nats"
+    b = required("b", b, legal, lambda given: 0 <= given <= largest + SAME)
+    if len(records) > 1:
+        return _several_records(matrix, records, b, tol, starts)
+    distributions, where, counts = distinct_rows(matrix)
+    share = counts / len(matrix)
+    open_ = restricted_capacity(distributions, share, math.inf, min(tol, 1e-12))
+    held = restricted_capacity(distributions, share, math.log(len(matrix)) - b, tol)
+    widest = widest_input(distributions, share, open_.p)
+    free = math.log(len(matrix)) - divergence_from(widest, share)
+    upper = max(held.lower, min(held.upper, open_.upper))
+    return Balance(b, open_.lower, open_.upper, held.lower, upper, free, (held.p / counts)[where])
+
+
+def _several_records(matrix: Vector, sizes: tuple[int, ...], b: float, tol: float, starts: int) -> Balance:
+    distributions, _, counts = distinct_rows(matrix)
+    slack = math.log(len(matrix)) - b
+    whole = restricted_capacity(distributions, counts / len(matrix), slack, tol).upper
+    capacity = individual_channel_capacity(matrix, sizes=sizes, tol=tol)
+    upper = free = 0.0
+    leaked, distribution = -1.0, np.full(len(matrix), 1 / len(matrix))
+    seen: set[bytes] = set()
+    for i in range(len(sizes)):
+        record = Record.of(matrix, sizes, i)
+        part = record.distributions.tobytes() + record.counts.tobytes()
+        if part in seen:  # records that play the same part leak the same
+            continue
+        seen.add(part)
+        masses = search(record, slack, starts, tol)
+        found = float(record.information(masses))
+        if found > leaked:
+            leaked, distribution = found, record.distribution(masses)
+        bound = lagrange_bound(record, slack, masses, max(tol, 1e-9))
+        upper = max(upper, found, min(capacity.upper, whole, bound))
+        free = max(free, _free_entropy(record, capacity.lower - tol))
+    leaked = max(leaked, 0.0)
+    return Balance(b, capacity.lower, capacity.upper, leaked, upper, free, distribution)
+
+
+def _free_entropy(record: Record, capacity: float) -> float:
+    """Largest entropy found among distributions with I(X_i;Y) >= capacity that use one group a letter [WXH Thm 3.1]."""
+    largest = 0.0
+    choices = [np.flatnonzero(count > 0) for count in record.counts]
+    letters = np.arange(len(choices))
+    for selection in itertools.islice(itertools.product(*choices), 4096):
+        distributions, counts = record.distributions[letters, selection], record.counts[letters, selection]
+        share = counts / counts.sum()
+        reached = restricted_capacity(distributions, share, math.inf, 1e-11)
+        if reached.lower >= capacity:
+            widest = widest_input(distributions, share, reached.p)
+            largest = max(largest, math.log(counts.sum()) - divergence_from(widest, share))
+    return largest

@@ -1,0 +1,261 @@
+"""Bounds on max I(X_i;Y) over distributions of a whole table with entropy at least b.
+
+Given the letter a of one record, the rest of the table only matters through the distribution of Y it leads to: the
+databases with the same distribution form a group, and a distribution X is (mass of each letter) times (distribution r
+over the groups of that letter), uniform within a group, which adds log of its size to the entropy. I(X_i;Y) is not
+concave in X, so a search gives a lower bound and a Lagrange function an upper bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
+from scipy.special import softmax, xlogy
+
+from sanitize._util.checks import Codes, Mask, Vector
+from sanitize.theory.accounting._balance_one import NO_SLACK, relative_entropies
+
+# A letter, the distribution of Y of a mixture of its groups, and how far the mixture is from the even one.
+_Cut = tuple[int, Vector, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """What one record can do to Y: for each of its letters the distributions within reach, and how often each occurs.
+
+    Attributes
+    ----------
+    distributions : ndarray of shape (k, m, n_y)
+        Distributions of Y, one a group of databases; letters with fewer than m groups repeat one with count 0.
+    counts : ndarray of shape (k, m)
+    groups : ndarray of int, shape (n_x,)
+        Flat position (letter, group) of each database.
+    """
+
+    distributions: Vector
+    counts: Vector
+    groups: Codes
+
+    @classmethod
+    def of(cls, matrix: Vector, sizes: Sequence[int], record: int) -> Record:
+        """Group the databases of a channel (n_x, n_y) by the letter of one record and by their distribution of Y."""
+        letter = np.indices(sizes)[record].reshape(-1)
+        found = [
+            np.unique(matrix[letter == a], axis=0, return_inverse=True, return_counts=True)
+            for a in range(sizes[record])
+        ]
+        m = max(len(distributions) for distributions, _, _ in found)
+        distributions = np.stack(
+            [np.concatenate([each, np.repeat(each[:1], m - len(each), axis=0)]) for each, _, _ in found]
+        )
+        counts = np.stack([np.pad(number.astype(np.float64), (0, m - len(number))) for _, _, number in found])
+        groups = np.empty(len(matrix), np.intp)
+        for a, (_, where, _) in enumerate(found):
+            groups[letter == a] = a * m + where.reshape(-1)
+        return cls(distributions, counts, groups)
+
+    def information(self, masses: Vector) -> Vector:
+        """I(X_i;Y) in nats of masses of the groups, shape (..., k, m)."""
+        joint = np.einsum("...am,amy->...ay", masses, self.distributions)
+        total = xlogy(joint, joint).sum(axis=(-2, -1))
+        return np.asarray(total - sum(_negentropy(joint.sum(axis=axis)) for axis in (-2, -1)))
+
+    def distribution(self, masses: Vector) -> Vector:
+        """Distribution of the whole table, shape (n_x,)."""
+        shares = np.divide(masses, self.counts, out=np.zeros_like(masses), where=self.counts > 0)
+        return np.asarray(shares.reshape(-1)[self.groups])
+
+
+def search(record: Record, slack: float, starts: int, tol: float) -> Vector:
+    """Masses (k, m) within ``slack`` nats of full entropy and large I(X_i;Y): alternating maximisation.
+
+    With the posterior of X_i fixed, the bound H(X_i) + E log posterior on the information is concave in X and
+    its maximum under the entropy constraint is a Gibbs distribution in two levels, up to one multiplier s.
+    """
+    steps = 500
+    even = record.counts / record.counts.sum()
+    if slack <= NO_SLACK:
+        return np.asarray(even)
+    used = record.counts > 0
+    with np.errstate(divide="ignore"):
+        log_even = np.log(even / even.sum(axis=1, keepdims=True))
+    rng = np.random.default_rng(0)
+    masses = rng.dirichlet(np.full(even.size, 0.5), starts).reshape(starts, *even.shape)
+    masses = np.concatenate([even[None], np.where(used, masses + 1e-6, 0)])
+    masses /= masses.sum(axis=(1, 2), keepdims=True)
+
+    def gibbs(scores: Vector, log_s: Vector) -> Vector:
+        s = np.exp(log_s)[:, None, None]
+        inner = scores / s + log_even
+        top = inner.max(axis=2, keepdims=True)
+        within = np.exp(inner - top)
+        total = within.sum(axis=2, keepdims=True)
+        outer = s / (1 + s) * (np.log(total) + top)
+        across = np.exp(outer - outer.max(axis=1, keepdims=True))
+        return np.asarray(within / total * (across / across.sum(axis=1, keepdims=True)))
+
+    def allowed(masses: Vector) -> Mask:
+        return relative_entropies(masses[:, used], even[used]) <= slack
+
+    before = np.full(len(masses), -1.0)
+    for step in range(steps):
+        joint = np.einsum("tam,amy->tay", masses, record.distributions)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # A pair of probability 0 that the step could open again weighs like the smallest double.
+            posterior = np.where(joint > 0, np.log(joint / joint.sum(axis=1, keepdims=True)), -745.0)
+        scores = np.einsum("amy,tay->tam", record.distributions, posterior)
+        low, high = np.full(len(masses), -16.0), np.full(len(masses), 18.0)
+        narrow = gibbs(scores, low)
+        for _ in range(28):
+            middle = (low + high) / 2
+            wide = allowed(gibbs(scores, middle))
+            low, high = np.where(wide, low, middle), np.where(wide, middle, high)
+        masses = np.where(allowed(narrow)[:, None, None], narrow, gibbs(scores, high))
+        now = record.information(masses)
+        if np.abs(now - before).max() < tol / 10:
+            break
+        if step == steps // 20:  # by then the starts have chosen their hills
+            best = np.argsort(now)[-4:]
+            masses, now = masses[best], now[best]
+        before = now
+    met = np.where(allowed(masses), record.information(masses), -1.0)
+    best_start = int(met.argmax())
+    return np.asarray(masses[best_start] if met[best_start] >= 0 else even)
+
+
+def lagrange_bound(record: Record, slack: float, masses: Vector, tol: float) -> float:
+    """Upper bound on max I(X_i;Y) over D(X||u) <= slack; inf where a letter has too many groups to search.
+
+    u is the uniform distribution of the table and slack what H(X) may lack of log|X|. For every distribution q of Y
+    and every s > 0 the bound is s log(mean_a exp(V_a / s)) + s slack, V_a the largest D(rW_a || q) - s D(r||u_a)
+    over distributions r of the groups of letter a. It is convex in (q, s) and minimised by cutting planes whose cuts
+    are maximisers r; every V_a is bounded by branch and bound, so each round's value is a bound.
+    """
+    # Groups of one letter that the branch and bound still splits well.
+    if (record.counts > 0).sum(axis=1).max() > 4:
+        return math.inf
+    if slack <= NO_SLACK:
+        return float(record.information(record.counts / record.counts.sum()))
+    seen = record.distributions.sum(axis=(0, 1)) > 0
+    letters = [
+        (distributions[count > 0][:, seen], count[count > 0] / count.sum())
+        for distributions, count in zip(record.distributions, record.counts, strict=True)
+    ]
+    q = np.einsum("am,amy->y", masses, record.distributions)[seen] + 1e-4
+    # The best multiplier grows as 1/sqrt(slack); the program sees it in units of that.
+    unit = max(1.0, 1 / math.sqrt(2 * slack))
+    q, s, best, model = q / q.sum(), 0.3 * unit, math.inf, -math.inf
+    cuts: list[_Cut] = []
+    for _ in range(40):
+        tops = np.empty(len(letters))
+        for a, (distributions, share) in enumerate(letters):
+            tops[a], r = _best_mixture(distributions, share, q, s, tol / 10)
+            cuts.append((a, r @ distributions, float(relative_entropies(r, share))))
+        best = min(best, _log_mean(tops, s) + s * slack)
+        if best - model < tol:
+            break
+        model, q, s = _model(cuts, q, s, tops, slack, unit)
+    return best
+
+
+def _log_mean(values: Vector, s: float) -> float:
+    """Soft maximum s log(mean exp(values / s)), exact to rounding at any s."""
+    top = float(values.max())
+    return top + s * float(np.log1p(np.mean(np.expm1((values - top) / s))))
+
+
+def _model(
+    cuts: Sequence[_Cut], q: Vector, s: float, tops: Vector, slack: float, unit: float
+) -> tuple[float, Vector, float]:
+    """Minimise the bound over (q, s) with V_a replaced by its largest cut."""
+    n_y = len(q)
+    owner = np.array([a for a, _, _ in cuts])
+    mixtures = np.array([u for _, u, _ in cuts])
+    distances = np.array([distance for _, _, distance in cuts])
+    known = _negentropy(mixtures)
+    even = np.full(len(tops), 1 / len(tops))
+
+    def objective(z: Vector) -> float:
+        s = unit * float(z[n_y])
+        return _log_mean(z[n_y + 1 :], s) + s * slack
+
+    def slope(z: Vector) -> Vector:
+        p = softmax(z[n_y + 1 :] / (unit * z[n_y]))
+        return np.concatenate([np.zeros(n_y), [unit * (slack - float(relative_entropies(p, even)))], p])
+
+    def above(z: Vector) -> Vector:
+        gains = known - mixtures @ np.log(z[:n_y])
+        return np.asarray(z[n_y + 1 :][owner] - gains + unit * z[n_y] * distances)
+
+    def above_slope(z: Vector) -> Vector:
+        of_v = (owner[:, None] == np.arange(len(tops))).astype(np.float64)
+        return np.column_stack([mixtures / z[:n_y], unit * distances, of_v])
+
+    sums = np.concatenate([np.ones(n_y), np.zeros(len(tops) + 1)])
+    start = np.concatenate([np.clip(q, 1e-9, 1.0), [min(max(s / unit, 1e-7), 50.0)], tops])
+    # Factors by which one step may move a probability or the multiplier; SLSQP fails on wide steps.
+    for reach in (8.0, 3.0, 1.5):
+        low = np.append(np.maximum(start[:n_y] / reach, 1e-9), max(start[n_y] / reach, 1e-7))
+        high = np.append(np.minimum(start[:n_y] * reach, 1.0), min(start[n_y] * reach, 50.0))
+        spans: list[tuple[float | None, float | None]] = list(zip(low.tolist(), high.tolist(), strict=True))
+        found = minimize(
+            objective,
+            start,
+            jac=slope,
+            method="SLSQP",
+            bounds=spans + [(None, None)] * len(tops),
+            constraints=[NonlinearConstraint(above, 0, np.inf, jac=above_slope), LinearConstraint(sums, 1, 1)],
+            options={"maxiter": 200, "ftol": 1e-12},
+        )
+        if found.success:
+            break
+    distribution = np.clip(found.x[:n_y], low[:n_y], high[:n_y])
+    return float(found.fun), distribution / distribution.sum(), unit * float(np.clip(found.x[n_y], low[n_y], high[n_y]))
+
+
+def _best_mixture(distributions: Vector, share: Vector, q: Vector, s: float, tol: float) -> tuple[float, Vector]:
+    """Upper bound on max_r D(r distributions || q) - s D(r || share) within tol, and a mixture r close to it.
+
+    Branch and bound on simplices: the first term is convex, so at most its affine interpolation; the second is
+    concave, so at most its tangent at the centre. Both are affine, hence largest at a corner.
+    """
+    m = len(distributions)
+
+    def divergence(r: Vector) -> Vector:
+        u = r @ distributions
+        return np.asarray(_negentropy(u) - u @ np.log(q))
+
+    cells = np.eye(m)[None]
+    tried = np.concatenate([cells[0], share[None]])
+    best, where, settled = -np.inf, share, -np.inf
+    while True:
+        values = divergence(tried) - s * relative_entropies(tried, share)
+        if values.max() > best:
+            best, where = float(values.max()), tried[int(values.argmax())]
+        if m == 1:
+            return best, where
+        centres = cells.mean(axis=1)
+        tangent = np.einsum("cvg,cg->cv", cells, np.log(centres / share))
+        bounds = (divergence(cells) - s * tangent).max(axis=1)
+        open_ = bounds > best + tol
+        settled = max(settled, float(bounds[~open_].max(initial=-np.inf)))
+        if not open_.any() or open_.sum() > 1 << 14:
+            return max(best, settled, float(bounds.max())), where
+        tried, cells = centres[open_], cells[open_]
+        # Each simplex (c, m, m) is cut in two across its longest edge.
+        edges = np.square(cells[:, :, None] - cells[:, None]).sum(axis=3).reshape(len(cells), -1)
+        one, other = np.divmod(edges.argmax(axis=1), m)
+        each = np.arange(len(cells))
+        middle = (cells[each, one] + cells[each, other]) / 2
+        left, right = cells.copy(), cells.copy()
+        left[each, one] = middle
+        right[each, other] = middle
+        cells = np.concatenate([left, right])
+
+
+def _negentropy(p: Vector) -> Vector:
+    return np.asarray(xlogy(p, p).sum(axis=-1))

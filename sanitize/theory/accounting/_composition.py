@@ -1,0 +1,278 @@
+"""Several channels on one table, on two tables of the same people, or on parts of one table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._util.checks import Vector, listed, whole_number
+from sanitize._util.limits import DENSE_CELLS
+from sanitize.core.capacity import best_selection, channel_capacity, check_tol
+from sanitize.core.channel import channel_matrix
+from sanitize.errors import InvalidChannel, InvalidParameter
+from sanitize.theory.accounting._joint_release import row_products
+from sanitize.theory.individual import individual_channel_capacity
+from sanitize.theory.notions import databases_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from sanitize.core.channel import Channel
+
+
+@dataclass(frozen=True)
+class GeneralComposition:
+    """What channels on tables of the same people tell about one person, in nats; one entry for each table j.
+
+    Attributes
+    ----------
+    own : tuple of float
+        C^jj: a person's record in table j from Y^j.
+    cross : tuple of float
+        The person's records in the other tables from Y^j, given that in table j; of two tables C^21 and C^12.
+    whole : tuple of float
+        F_j: capacity of channel j.
+    printed : float
+        The sum of ``own`` and ``cross`` [WXH Thm 7.2].
+    bound : float
+        Σ_j min(own + cross, whole), never above ``printed``.
+    """
+
+    own: tuple[float, ...]
+    cross: tuple[float, ...]
+    whole: tuple[float, ...]
+    printed: float
+    bound: float
+
+
+@dataclass(frozen=True)
+class ParallelComposition:
+    """What channels on disjoint parts of a table tell about one record, in nats.
+
+    Attributes
+    ----------
+    individual : tuple of float
+        C_1 of each part.
+    whole : tuple of float
+        Capacity of each part.
+    claimed : float
+        Largest C_1 of a part: what parallel composition would allow. Not a bound.
+    bound : float
+        max_j (C_1 of part j + capacities of the other parts).
+    """
+
+    individual: tuple[float, ...]
+    whole: tuple[float, ...]
+    claimed: float
+    bound: float
+
+
+def compose(*channels: Channel | ArrayLike | Any) -> Vector:
+    """P(y_1, ..., y_m | x) = Π_j P(y_j | x): independent answers about the same x [WXH Def. 19, eq. 138].
+
+    The result is a channel like any other, to be given to every measure. Bounds without it: DP and Rényi levels
+    and capacities add. In particular C_1 of the composition is at most the sum of the C_1 [WXH Thm 7.1].
+
+    Parameters
+    ----------
+    *channels : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+        At least one, all with the same inputs.
+
+    Returns
+    -------
+    ndarray of shape (n_x, n_y1 * ... * n_ym)
+        The output of the last channel varies fastest.
+
+    Raises
+    ------
+    InvalidChannel
+        If there is no channel, one is not row-stochastic, the inputs differ or the product is too large.
+
+    Examples
+    --------
+    >>> compose([[0.9, 0.1], [0.2, 0.8]], [[1.0, 0.0], [0.5, 0.5]])
+    array([[0.9, 0. , 0.1, 0. ],
+           [0.1, 0.1, 0.4, 0.4]])
+
+    On distributions of large entropy the sum needs the balance functions too: x_1 + x_2 and x_1 + x_2 + x_3 (mod 2)
+    tell nothing about x_3 each when the bits are uniform, and all of it together.
+
+    >>> from sanitize.core.joint import JointDistribution
+    >>> from sanitize.core.measures import mutual_information
+    >>> bits = np.indices((2, 2, 2)).reshape(3, 8)
+    >>> two, three = np.eye(2)[bits[:2].sum(axis=0) % 2], np.eye(2)[bits.sum(axis=0) % 2]
+    >>> def leak(channel):
+    ...     distribution = np.stack([channel[bits[2] == s].sum(axis=0) for s in (0, 1)]) / 8
+    ...     return mutual_information(JointDistribution.from_matrix(distribution[:, distribution.sum(axis=0) > 0]))
+    >>> [round(leak(channel), 4) for channel in (two, three, compose(two, three))]
+    [0.0, 0.0, 0.6931]
+    """
+    if not channels:
+        raise InvalidChannel("channels: at least one channel is needed, got none")
+    kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
+    n_x = len(kernels[0])
+    for j, kernel in enumerate(kernels):
+        if len(kernel) != n_x:
+            raise InvalidChannel(f"channel {j + 1} has {len(kernel)} inputs, the first has {n_x}; they must agree")
+    if n_x * math.prod(kernel.shape[1] for kernel in kernels) > DENSE_CELLS:
+        raise InvalidChannel(f"channels: the product of {len(kernels)} channels would be too large for a matrix")
+    return row_products(kernels)
+
+
+def cross_capacity(channel: Channel | ArrayLike | Any, letters: int, tol: float = 1e-9) -> float:
+    """C^21 = largest capacity of a channel made of ``letters`` rows of P(y^1|x^1), in nats [WXH Prop. 6].
+
+    What the output of one table tells of a person's record in another table, which may determine the whole
+    first table. It is the whole capacity as soon as there are as many letters as outputs. The remark that it is
+    larger than C^11 is false when the other record has fewer letters.
+
+    Parameters
+    ----------
+    channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+        The channel of the table that was queried.
+    letters : int
+        Letters of the person's record in the other table, >= 1.
+    tol : float
+        Accuracy in nats, > 0; the value is the upper end of the bracket.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InvalidChannel
+        If the channel is not row-stochastic.
+    InvalidParameter
+        If letters or tol is outside its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [round(cross_capacity(np.eye(3), letters), 4) for letters in (1, 2, 3)]
+    [0.0, 0.6931, 1.0986]
+    """
+    rows = np.unique(channel_matrix(channel), axis=0)
+    letters, tol = whole_number("letters", letters, 1), check_tol(tol)
+    if letters >= min(rows.shape):
+        return float(channel_capacity(rows, tol))
+    return best_selection(rows, [np.arange(len(rows))] * letters, tol, 100_000, 0.0).upper
+
+
+def general_composition(
+    channels: Sequence[Channel | ArrayLike | Any], sizes: Sequence[Sequence[int]], tol: float = 1e-9
+) -> GeneralComposition:
+    """Bound on what (Y^1, ..., Y^m) tells about one person with a record in each of m tables [WXH Thm 7.2].
+
+    C_1 <= Σ_j min(C^jj + C^·j, F_j), where F_j is the capacity of channel j, and C^·j is what Y^j tells of the person's
+    other records: `cross_capacity` for as many letters as these have together. The printed bound, for two tables,
+    is the sum of all C^jj and C^·j. Given the answers before, Y^j tells at most C^jj of record j, then at most C^·j of
+    the other records, since each of their letters mixes rows of channel j; and at most F_j of anything. The cross terms
+    are needed: Y^1 = (record, partner) in two bits and Y^2 constant have C^11 + C^22 = ln 2, yet C_1 = ln 4 when the
+    second record of the person has four letters. If the tables are equal it is the basic composition [WXH Prop. 5].
+
+    Parameters
+    ----------
+    channels : sequence of array-likes of shape (n_x, n_y), Channels, or estimators with ``channel_``
+        P(y^j | x^j); rows are tables in C order, the last record fastest.
+    sizes : sequence of sequences of int
+        Letters of each person's record in each table: one entry a channel, all of the same length.
+    tol : float
+        Accuracy of each capacity in nats, > 0; all values are upper ends.
+
+    Returns
+    -------
+    GeneralComposition
+
+    Raises
+    ------
+    InvalidChannel
+        If a channel is not row-stochastic.
+    InvalidParameter
+        If sizes do not fit the channels or each other, or tol is outside its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = general_composition([np.eye(4), np.ones((4, 1))], [(2, 2), (4, 1)])
+    >>> [round(value / math.log(2), 4) for value in (*found.own, *found.cross, found.printed, found.bound)]
+    [1.0, 0.0, 2.0, 0.0, 3.0, 2.0]
+    """
+    channels, sizes = listed("channels", channels), listed("sizes", sizes)
+    if not channels or len(channels) != len(sizes):
+        raise InvalidParameter(f"sizes must have one entry a channel, got {len(sizes)} for {len(channels)}")
+    kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
+    pairs = zip(kernels, sizes, strict=True)
+    shapes = [databases_of(len(kernel), None, None, letters) for kernel, letters in pairs]
+    if len({len(shape) for shape in shapes}) > 1:
+        raise InvalidParameter("sizes must name the same people in every table, so be equally long")
+    own, whole = _capacities(kernels, shapes, tol)
+    letters = np.array(shapes, dtype=object)
+    others = [max(np.delete(letters, j, axis=0).prod(axis=0)) for j in range(len(kernels))]
+    cross = tuple(cross_capacity(kernel, int(n), tol) for kernel, n in zip(kernels, others, strict=True))
+    parts = zip(own, cross, whole, strict=True)
+    return GeneralComposition(
+        own, cross, whole, printed=sum(own) + sum(cross), bound=sum(min(one + other, f) for one, other, f in parts)
+    )
+
+
+def parallel_composition(
+    channels: Sequence[Channel | ArrayLike | Any], sizes: Sequence[Sequence[int]], tol: float = 1e-9
+) -> ParallelComposition:
+    """What channels on disjoint parts of one table tell about a record: more than the worst of them.
+
+    For differential privacy the level of the whole is the largest level of a part. For C_1 it is not, since
+    records of other parts may follow from a record [WXH Def. 21, Prop. 7]. The paper leaves open that the excess
+    is positive; it is, for two local binary symmetric channels. What holds is C_1 of a part plus the capacities
+    of the others.
+
+    Parameters
+    ----------
+    channels : sequence of channels
+        P(r_j | z_j) of each part; arrays, Channel objects or estimators with ``channel_``.
+    sizes : sequence of sequences of int
+        Letters of each record of each part.
+    tol : float
+        Accuracy of each capacity in nats, > 0; all values are upper ends.
+
+    Returns
+    -------
+    ParallelComposition
+
+    Raises
+    ------
+    InvalidChannel
+        If a channel is not row-stochastic.
+    InvalidParameter
+        If there is no channel, sizes do not fit, or tol is outside its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> flip = np.array([[0.9, 0.1], [0.1, 0.9]])
+    >>> parts = parallel_composition([flip, flip], [(2,), (2,)])
+    >>> both = individual_channel_capacity(np.kron(flip, flip), sizes=(2, 2))
+    >>> [round(value, 4) for value in (parts.claimed, float(both), parts.bound)]
+    [0.3681, 0.5144, 0.7361]
+    """
+    channels, sizes = listed("channels", channels), listed("sizes", sizes)
+    if not channels or len(channels) != len(sizes):
+        raise InvalidParameter(f"channels and sizes must have one entry a part, got {len(channels)} and {len(sizes)}")
+    kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
+    individual, whole = _capacities(kernels, sizes, tol)
+    bound = max(own + math.fsum(whole[:j] + whole[j + 1 :]) for j, own in enumerate(individual))
+    return ParallelComposition(individual, whole, max(individual), bound)
+
+
+def _capacities(
+    kernels: Sequence[Vector], sizes: Sequence[Sequence[int]], tol: float
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """C_1 of each channel, and its capacity."""
+    parts = zip(kernels, sizes, strict=True)
+    own = tuple(float(individual_channel_capacity(kernel, sizes=shape, tol=tol)) for kernel, shape in parts)
+    return own, tuple(float(channel_capacity(kernel, tol)) for kernel in kernels)

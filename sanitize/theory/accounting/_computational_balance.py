@@ -1,0 +1,158 @@
+"""The balance function against a class of bounded adversaries [WXH Def. 22-24], on a finite table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._util.checks import Vector, is_number, listed, whole_number
+from sanitize.core.channel import channel_matrix
+from sanitize.errors import InvalidChannel, InvalidParameter
+from sanitize.theory.accounting._balance import Balance, BalanceBounds, balance_function
+from sanitize.theory.individual import individual_channel_capacity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from sanitize.core.channel import Channel
+
+
+@dataclass(frozen=True, eq=False)
+class ComputationalBalance(BalanceBounds):
+    """Bounds on g_c(b) = C_1c - C_1c^b for a class of adversaries, in nats. ``float()`` gives the lower one.
+
+    Attributes
+    ----------
+    b : float
+        Least entropy of the adversary's distribution of the table, in nats.
+    capacity_lower, capacity_upper : float
+        Bounds on C_1c, the most that a reader of the class learns, whatever the distribution.
+    restricted_lower, restricted_upper : float
+        Bounds on C_1c^b, the same over distributions of entropy at least b.
+    balances : tuple of Balance
+        Of each reader by itself.
+    unbounded_lower, unbounded_upper : float
+        Bounds on C_1, what an adversary who sees all of Y can learn.
+    """
+
+    balances: tuple[Balance, ...]
+    unbounded_lower: float
+    unbounded_upper: float
+
+    @property
+    def tau(self) -> tuple[float, float]:
+        """Bounds on τ = C_1 - C_1c: what the bound on the adversary is worth [WXH Prop. 8]."""
+        return (
+            max(0.0, self.unbounded_lower - self.capacity_upper),
+            max(0.0, self.unbounded_upper - self.capacity_lower),
+        )
+
+
+def computational_balance_function(
+    channel: Channel | ArrayLike | Any,
+    b: float,
+    readers: int | Sequence[ArrayLike],
+    sizes: Sequence[int] | None = None,
+    *,
+    tol: float = 1e-9,
+    starts: int = 16,
+) -> ComputationalBalance:
+    """g_c(b) = C_1c - C_1c^b: what a channel gains against bounded adversaries who lack something [WXH Def. 24].
+
+    The paper bounds adversaries by asymptotic complexity, which no table has. Its finite counterpart is a class of
+    readers: an adversary sees Y only through one of them, and the effective information I_c(X_i;Y) is the most that a
+    reader passes on, the V-information of the predictors that look through it. The effective entropy of a distribution
+    is its entropy, as every distribution of X is a constant prediction [WXH Def. 22]. Then C_1c^b is the largest C_1^b
+    of a reader's channel, and a channel that is ε-private against the class on distributions of entropy at least b is
+    (ε + g_c(b))-private against it on all distributions and (ε + g_c(b) + τ)-private against everyone [WXH Prop. 8].
+
+    Parameters
+    ----------
+    channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+        P(y|x), as in `balance_function`.
+    b : float
+        Entropy in nats, between 0 and log n_x.
+    readers : int or sequence of arrays of shape (n_y, n_z)
+        Channels from Y to what is seen of it; or k, all maps of Y to k values: adversaries with log k nats of memory.
+    sizes : sequence of int, optional
+        Letters of each record; without it the table is one record.
+    tol : float
+        Distance of the bounds aimed at for each reader, in nats, > 0.
+    starts : int
+        Random starts of the search for several records, >= 1.
+
+    Returns
+    -------
+    ComputationalBalance
+
+    Raises
+    ------
+    InvalidChannel
+        If the channel or a reader is not row-stochastic, or they do not fit.
+    InvalidParameter
+        If there is no reader, k is below 1 or has more than 1000 maps, or another argument is out of range.
+
+    Examples
+    --------
+    One of five letters through 5-ary randomised response with e^ε = 6; the adversary remembers one bit of the answer.
+
+    >>> import numpy as np
+    >>> answers = np.full((5, 5), 0.1) + 0.5 * np.eye(5)
+    >>> balance = computational_balance_function(answers, b=1.5, readers=2)
+    >>> round(float(balance), 4), [round(bound, 4) for bound in balance.tau]
+    (0.0021, [0.2328, 0.2328])
+    """
+    matrix = channel_matrix(channel)
+    n_y, most = matrix.shape[1], 1000
+    if is_number(readers):
+        k = min(whole_number("readers", readers, 1), n_y)
+        # Maps to exactly k values, but for their names: the Stirling number of the second kind.
+        n_maps = sum((-1) ** j * math.comb(k, j) * (k - j) ** n_y for j in range(k + 1)) // math.factorial(k)
+        if n_maps > most:
+            raise InvalidParameter(
+                f"readers={k}: there are more than {most} maps of {n_y} outputs to {k} values; list some"
+            )
+        given = [np.eye(k)[labels] for labels in _partitions(n_y, k)]
+    else:
+        several: Sequence[ArrayLike] = readers  # type: ignore[assignment]
+        given = [channel_matrix(reader, f"reader {j + 1}") for j, reader in enumerate(listed("readers", several))]
+        if not given:
+            raise InvalidParameter("readers must hold at least one channel from Y, or be a number of values")
+        for j, reader in enumerate(given):
+            if len(reader) != n_y:
+                raise InvalidChannel(f"reader {j + 1} takes {len(reader)} outputs, the channel has {n_y}")
+    seen = [matrix @ reader for reader in given]
+    balances = tuple(balance_function(one, b, sizes, tol=tol, starts=starts) for one in _distinct(seen))
+    everyone = individual_channel_capacity(matrix, sizes=(len(matrix),) if sizes is None else sizes, tol=tol)
+    return ComputationalBalance(
+        float(b),
+        max(one.capacity_lower for one in balances),
+        min(everyone.upper, max(one.capacity_upper for one in balances)),
+        max(one.restricted_lower for one in balances),
+        max(one.restricted_upper for one in balances),
+        balances,
+        everyone.lower,
+        everyone.upper,
+    )
+
+
+def _partitions(n: int, k: int) -> list[list[int]]:
+    """Labels 0..k-1 of n things in ascending order, each label used and named in the order of its first use."""
+    found: dict[int, list[list[int]]] = {0: [[]]}  # of the first things, by how many labels they use
+    for left in reversed(range(n)):
+        before, found = found, {}
+        for used in range(max(k - left, 1), k + 1):
+            found[used] = [[*labels, label] for labels in before.get(used, []) for label in range(used)]
+            found[used] += [[*labels, used - 1] for labels in before.get(used - 1, [])]
+    return sorted(found[k])
+
+
+def _distinct(channels: list[Vector]) -> list[Vector]:
+    """Channels that differ in more than the names of records and outputs."""
+    kept = {np.unique(one, axis=1).tobytes(): one for one in reversed(channels)}
+    return list(kept.values())[::-1]

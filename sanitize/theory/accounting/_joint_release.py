@@ -1,0 +1,274 @@
+"""The joint lift of several released columns, from the joint distribution of S and all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sanitize._util.checks import Codes, Mask, Vector, distributed, doubles, listed
+from sanitize._util.limits import BLOCK_CELLS, CHANNEL_CELLS
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.channel import Channel, Tuples, channel_matrix
+from sanitize.core.joint import JointDistribution
+from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter
+
+# Code of the column in every symbol, symbols of the column, and their alphabet where there is one.
+_Column = tuple[Codes, int, Alphabet | None]
+
+# Released tuples that fit in memory, cells of a distribution kept as a dense tensor, and those worked on at once.
+_MAX_OUTPUTS = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialLift:
+    """Log-lift of two releases, split into the first and what the second adds, in nats.
+
+    Where (y_1, y_2) cannot occur, and where s is ruled out by y_1 already, the second release adds 0.
+
+    Attributes
+    ----------
+    first : ndarray of shape (n_s, n_y1)
+        log l(s, y_1).
+    second : ndarray of shape (n_s, n_y1, n_y2)
+        log l(s, y_2 | y_1) = log P(s | y_1, y_2) / P(s | y_1).
+    occurs : ndarray of bool, shape (n_y1, n_y2)
+        Which pairs have positive probability.
+    """
+
+    first: Vector
+    second: Vector
+    occurs: Mask
+
+    @property
+    def total(self) -> Vector:
+        """Log-lift of the pair, log l(s, y_1, y_2), shape (n_s, n_y1, n_y2)."""
+        return self.first[:, :, None] + self.second
+
+
+def joint_release(
+    distribution: JointDistribution | ArrayLike, channels: Sequence[Channel | ArrayLike | Any]
+) -> JointDistribution:
+    """Distribution of (S, (Y_1, ..., Y_d)) when each column passes through a channel of its own.
+
+    P(s, y_1, ..., y_d) = Σ P(s, x_1, ..., x_d) Π_j P(y_j | x_j), exactly; every measure and budget applies to the
+    result. Budgets on the lift do not add up over columns, so this is the figure to look at. The distribution is one
+    tensor that is contracted a column at a time; where it would be too large, the distinct rows of the data are summed.
+
+    Parameters
+    ----------
+    distribution : JointDistribution or array-like of shape (n_s, n_x1, ..., n_xd)
+        Joint distribution of S and the columns. In a JointDistribution the columns of X are the d columns; count it
+        from a table with ``JointDistribution.from_frame(df, sensitive, public=[...])``.
+    channels : sequence of d channels
+        Arrays, Channel objects or fitted estimators. The inputs of channel j are the symbols of column j that
+        occur, ascending and with missing last; a Channel whose inputs carry the column's name is matched by symbol.
+
+    Returns
+    -------
+    JointDistribution
+        Released symbols are tuples of output numbers (plain numbers if d = 1); those of probability 0 are left out.
+
+    Raises
+    ------
+    InvalidDistribution
+        If the distribution is not one.
+    InvalidChannel
+        If a channel is not row-stochastic or does not fit its column.
+    InvalidParameter
+        If there is not one channel a column, or the released tuples are too many.
+
+    Examples
+    --------
+    Two fair bits and their sum modulo 2: either column alone tells nothing, both tell all.
+
+    >>> from sanitize.core.lifts import max_log_lift
+    >>> distribution = np.zeros((2, 2, 2))
+    >>> distribution[[0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 0, 1]] = 0.25
+    >>> max_log_lift(joint_release(distribution, [np.eye(2), np.ones((2, 1))])).round(4)
+    array([0., 0.])
+    >>> max_log_lift(joint_release(distribution, [np.eye(2), np.eye(2)])).round(4)
+    array([0.6931, 0.6931, 0.6931, 0.6931])
+    """
+    given = listed("channels", channels)
+    columns: list[_Column]
+    if isinstance(distribution, JointDistribution):
+        pmf, sensitive, n = distribution.pmf, distribution.sensitive, distribution.n
+        tuples, alphabets = Tuples.split(distribution.public, [(name,) for name in distribution.public.columns])
+        columns = [(codes, len(own), own) for codes, own in zip(tuples.codes.T, alphabets, strict=True)]
+    else:
+        tensor = tensor_of(distribution)
+        kept = np.flatnonzero(tensor.reshape(len(tensor), -1).sum(axis=0))
+        sensitive, n = Alphabet.of_size("s", len(tensor)), None
+        pmf = tensor.reshape(len(tensor), -1)[:, kept]
+        positions = np.unravel_index(kept, tensor.shape[1:])
+        columns = [(codes, size, None) for codes, size in zip(positions, tensor.shape[1:], strict=True)]
+    if len(given) != len(columns):
+        raise InvalidParameter(
+            f"channels must hold one channel a column: {len(columns)} columns, {len(given)} channels"
+        )
+    kernels = [_rows(channel, *column, j + 1) for j, (channel, column) in enumerate(zip(given, columns, strict=True))]
+    shape = tuple(kernel.shape[1] for _, kernel in kernels)
+    check_outputs(shape)
+    return distribution_of_tuples(_contracted(pmf, kernels), shape, sensitive, n)
+
+
+def check_outputs(shape: tuple[int, ...]) -> None:
+    """Whether the distribution of tuples with so many symbols in each place fits in memory."""
+    if math.prod(shape) > _MAX_OUTPUTS:
+        raise InvalidParameter(
+            f"channels release {math.prod(shape)} tuples, more than {_MAX_OUTPUTS}; measure fewer at once"
+        )
+
+
+def distribution_of_tuples(
+    released: Vector, shape: tuple[int, ...], sensitive: Alphabet, n: int | None = None
+) -> JointDistribution:
+    """Distribution of S and the tuples of output numbers that can occur, from all of them in lexicographic order."""
+    kept = np.flatnonzero(released.sum(axis=0))
+    numbers = np.stack(np.unravel_index(kept, shape), axis=1)
+    symbols = numbers[:, 0].tolist() if len(shape) == 1 else [tuple(row) for row in numbers.tolist()]
+    names = [f"y{j + 1}" for j in range(len(shape))]
+    return JointDistribution(released[:, kept], sensitive, Alphabet(names, symbols), n)
+
+
+def _contracted(pmf: Vector, kernels: Sequence[tuple[Codes, Vector]]) -> Vector:
+    """Distribution of S and the released tuples, shape (n_s, product of the n_y), from that of S and the tuples."""
+    inputs = [len(kernel) for _, kernel in kernels]
+    if len(pmf) * math.prod(inputs) <= CHANNEL_CELLS:
+        cells = np.zeros((len(pmf), math.prod(inputs)))
+        cells[:, np.ravel_multi_index([codes for codes, _ in kernels], inputs)] = pmf
+        tensor = cells.reshape(len(pmf), *inputs)
+        # Columns that shrink most go first, so that no step is larger than both ends.
+        for j in sorted(range(len(kernels)), key=lambda j: kernels[j][1].shape[1] / inputs[j]):
+            tensor = np.moveaxis(np.tensordot(tensor, kernels[j][1], axes=(j + 1, 0)), -1, j + 1)
+        return tensor.reshape(len(pmf), -1)
+    n_y = math.prod(kernel.shape[1] for _, kernel in kernels)
+    released = np.zeros((len(pmf), n_y))
+    step = max(1, BLOCK_CELLS // n_y)
+    for start in range(0, pmf.shape[1], step):
+        rows = slice(start, start + step)
+        released += pmf[:, rows] @ row_products([kernel[codes[rows]] for codes, kernel in kernels])
+    return released
+
+
+def row_products(matrices: Sequence[Vector]) -> Vector:
+    """Each row's products of the entries of that row, one of each matrix; the last matrix counts fastest."""
+    return reduce(lambda one, other: (one[:, :, None] * other[:, None, :]).reshape(len(one), -1), matrices)
+
+
+def sequential_log_lift(distribution: ArrayLike) -> SequentialLift:
+    """Split of the joint log-lift: log l(s, y_1, y_2) = log l(s, y_1) + log l(s, y_2 | y_1).
+
+    If the second release meets a lift budget conditionally on every y_1, budgets add (`sequential_budget`).
+
+    Parameters
+    ----------
+    distribution : array-like of shape (n_s, n_y1, n_y2)
+        Joint distribution P(s, y_1, y_2); every s has positive probability.
+
+    Returns
+    -------
+    SequentialLift
+
+    Raises
+    ------
+    InvalidDistribution
+        If the distribution is not one, has another number of axes, or some s has probability 0.
+
+    Examples
+    --------
+    >>> distribution = np.zeros((2, 2, 2))
+    >>> distribution[[0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 0, 1]] = 0.25
+    >>> split = sequential_log_lift(distribution)
+    >>> split.first.round(4).tolist(), float(split.second.max().round(4))
+    ([[0.0, 0.0], [0.0, 0.0]], 0.6931)
+    """
+    tensor, p_s = pair_of(distribution, "Y1", "Y2")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        before = tensor.sum(axis=2) / tensor.sum(axis=(0, 2))
+        first = np.log(before / p_s[:, None])
+        second = np.log(tensor / tensor.sum(axis=0) / before[:, :, None])
+    # 0/0: nothing can be added to what cannot occur, nor to certainty.
+    first, second = (np.where(np.isnan(logs), 0.0, logs) for logs in (first, second))
+    return SequentialLift(first, second, tensor.sum(axis=0) > 0)
+
+
+def conditional_dependence(distribution: ArrayLike) -> float:
+    """γ = max |log P(x_1, ..., x_d | s) / Π_j P(x_j | s)| over cells whose columns each can occur with s, in nats.
+
+    Columns that are each ε_j-LDP with respect to S are together (Σ ε_j + 2γ)-LDP: see `sensitive_ldp_composition`.
+
+    Parameters
+    ----------
+    distribution : array-like of shape (n_s, n_x1, ..., n_xd)
+        Joint distribution of S and d >= 1 columns.
+
+    Returns
+    -------
+    float
+        0 where the columns are independent given S; inf where letters possible with s never meet.
+
+    Raises
+    ------
+    InvalidDistribution
+        If the distribution is not one.
+
+    Examples
+    --------
+    >>> round(conditional_dependence([[[0.2, 0.05], [0.05, 0.2]], [[0.125, 0.125], [0.125, 0.125]]]), 4)   # ln 2.5
+    0.9163
+    """
+    tensor = tensor_of(distribution)
+    worst = 0.0
+    for row in tensor:
+        total = row.sum()
+        if total == 0:
+            continue
+        axes = set(range(row.ndim))
+        apart = reduce(np.multiply.outer, [row.sum(axis=tuple(axes - {axis})) / total for axis in sorted(axes)])
+        possible = apart > 0
+        with np.errstate(divide="ignore"):
+            worst = max(worst, float(np.abs(np.log(row[possible] / total / apart[possible])).max()))
+    return worst
+
+
+def tensor_of(distribution: ArrayLike, *axes: str) -> Vector:
+    """A distribution of S and columns, those named or any, checked, as probabilities that add up to 1."""
+    tensor = doubles(
+        distribution, InvalidDistribution("distribution must be an array of probabilities (n_s, n_x1, ..., n_xd)")
+    )
+    if not tensor.size or not (tensor.ndim == len(axes) if axes else tensor.ndim >= 2):
+        named = ", ".join(axes or ("S", "X1", "..."))
+        raise InvalidDistribution(f"distribution must have the axes {named}, with entries, got shape {tensor.shape}")
+    return distributed(tensor, "distribution")
+
+
+def pair_of(distribution: ArrayLike, one: str, other: str) -> tuple[Vector, Vector]:
+    """A distribution of S and two columns, checked, and P(S), which must be positive."""
+    tensor = tensor_of(distribution, "S", one, other)
+    p_s = tensor.sum(axis=(1, 2))
+    if not p_s.all():
+        raise InvalidDistribution("distribution: some sensitive symbol has probability 0; drop it")
+    return tensor, p_s
+
+
+def _rows(channel: Any, codes: Codes, size: int, alphabet: Alphabet | None, position: int) -> tuple[Codes, Vector]:
+    """Codes of one column as inputs of its channel, and the channel's matrix."""
+    kernel = channel_matrix(channel, f"channel {position}")
+    channel = getattr(channel, "channel_", channel)
+    if alphabet is not None and isinstance(channel, Channel) and channel.inputs.columns == alphabet.columns:
+        match = channel.inputs.encode(alphabet.decode(np.arange(size)))
+        if (match < 0).any():
+            raise InvalidChannel(
+                f"channel {position} lacks {(match < 0).sum()} symbol(s) of column {alphabet.columns[0]!r}"
+            )
+        return match[codes].astype(np.intp), kernel
+    if len(kernel) != size:
+        raise InvalidChannel(f"channel {position} takes {len(kernel)} symbols, its column has {size}")
+    return codes, kernel

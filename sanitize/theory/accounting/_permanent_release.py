@@ -1,0 +1,118 @@
+"""What a unit's symbols tell together where it answers equal values alike: one draw a unit and value, kept for good."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._util.checks import Codes, Vector
+from sanitize.core.alphabet import Alphabet
+from sanitize.core.channel import channel_matrix
+from sanitize.errors import InvalidParameter
+from sanitize.theory.accounting._joint_release import check_outputs, distribution_of_tuples, tensor_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from sanitize.core.channel import Channel
+    from sanitize.core.joint import JointDistribution
+
+# Pairs of a history and its symbols worked on at once.
+_BLOCK_PAIRS = 1 << 20
+
+
+def permanent_release(
+    distribution: ArrayLike, histories: ArrayLike, channel: Channel | ArrayLike | Any
+) -> JointDistribution:
+    """P(S, (Y_1, ..., Y_T)) when a unit answers with y_t = F(x_t), F(v) drawn from P(y|v) once a unit and value.
+
+    P(s, y_1, ..., y_T) = Σ P(s, x_1, ..., x_T) Π P(y_v | v) over the histories in which equal values have equal
+    symbols, the product being over the different values v of a history. So rows, months or files of a value that was
+    released before tell nothing new by themselves. But that a symbol changes says for certain that the value did, so
+    no level of the channel bounds what changing values tell: this distribution does, and every measure and budget
+    applies to it. With noise drawn anew for each value it is `joint_release` that applies.
+
+    Symbols that are kept link the rows of a unit, wherever they are released, and whoever has the key that F is drawn
+    from can undo it.
+
+    Parameters
+    ----------
+    distribution : array-like of shape (n_s, n_histories)
+        Joint distribution of a unit's sensitive symbol and its history.
+    histories : array-like of int, shape (n_histories, T)
+        Codes of the values of each history, no two of which are equal, in the order in which they are released.
+    channel : Channel, array or fitted estimator
+        P(y|x), shape (n_x, n_y).
+
+    Returns
+    -------
+    JointDistribution
+        Released symbols are tuples of output numbers (plain numbers if T = 1); those of probability 0 are left out.
+
+    Raises
+    ------
+    InvalidDistribution
+        If the distribution is not one.
+    InvalidChannel
+        If the channel is not row-stochastic.
+    InvalidParameter
+        If the histories do not fit the distribution or the channel, or the released tuples are too many.
+
+    Examples
+    --------
+    A bit that is released twice: kept symbols tell of one that stays what one symbol tells, new noise tells more.
+
+    >>> from sanitize.theory.accounting import joint_release
+    >>> from sanitize.core.lifts import max_log_lift
+    >>> flip = [[0.75, 0.25], [0.25, 0.75]]
+    >>> max_log_lift(permanent_release([[0.4, 0.1], [0.1, 0.4]], [[0, 0], [1, 1]], flip)).round(4)
+    array([0.2624, 0.2624])
+    >>> twice = [[[0.4, 0.0], [0.0, 0.1]], [[0.1, 0.0], [0.0, 0.4]]]
+    >>> max_log_lift(joint_release(twice, [flip, flip])).round(4)
+    array([0.392, 0.   , 0.   , 0.392])
+
+    Whether it stays may tell everything, however noisy the channel:
+
+    >>> distribution = [[0.25, 0.25, 0.0, 0.0], [0.0, 0.0, 0.25, 0.25]]
+    >>> max_log_lift(permanent_release(distribution, [[0, 0], [1, 1], [0, 1], [1, 0]], flip)).round(4)
+    array([0.3747, 0.6931, 0.6931, 0.3747])
+    """
+    kernel = channel_matrix(channel, "channel")
+    pmf, codes = tensor_of(distribution, "S", "history"), np.asarray(histories)
+    n_x, n_y = kernel.shape
+    if codes.ndim != 2 or not codes.size or codes.dtype.kind not in "iu" or len(codes) != pmf.shape[1]:
+        raise InvalidParameter(f"histories must be whole numbers of shape ({pmf.shape[1]}, T), got {codes.shape}")
+    if codes.min() < 0 or codes.max() >= n_x:
+        raise InvalidParameter(f"histories must be codes of the {n_x} symbols that the channel takes")
+    if len(np.unique(codes, axis=0)) < len(codes):
+        raise InvalidParameter("histories must be different from each other; add up the distribution of equal ones")
+    length = codes.shape[1]
+    check_outputs((n_y,) * length)
+    released = np.zeros((len(pmf), n_y**length))
+    step = max(1, _BLOCK_PAIRS // n_y ** min(length, n_x))
+    for start in range(0, len(codes), step):
+        rows = slice(start, start + step)
+        history, weight, sequence = _answers(codes[rows], kernel)
+        for own, mass in zip(released, pmf[:, rows], strict=True):
+            own += np.bincount(sequence, mass[history] * weight, len(own))
+    return distribution_of_tuples(released, (n_y,) * length, Alphabet.of_size("s", len(pmf)))
+
+
+def _answers(codes: Codes, kernel: Vector) -> tuple[Codes, Vector, Codes]:
+    """Every history with every sequence of symbols that it may have: history, probability, number of the sequence."""
+    n_y = kernel.shape[1]
+    history, weight = np.arange(len(codes)), np.ones(len(codes))
+    said = np.zeros((len(codes), 0), np.intp)
+    for t in range(codes.shape[1]):
+        # The first month of each value; its own where it is new.
+        first = (codes[:, : t + 1] == codes[:, t : t + 1]).argmax(axis=1)[history]
+        new = np.flatnonzero(first == t)
+        old = np.flatnonzero(first < t)
+        drawn = kernel[codes[history[new], t]]
+        place, symbol = np.nonzero(drawn)
+        weight = np.concatenate([weight[old], weight[new][place] * drawn[place, symbol]])
+        answer = np.concatenate([said[old, first[old]] if t else old, symbol])
+        kept = np.concatenate([old, new[place]])
+        history, said = history[kept], np.column_stack([said[kept], answer])
+    return history, weight, np.asarray(np.ravel_multi_index(tuple(said.T), (n_y,) * said.shape[1]))

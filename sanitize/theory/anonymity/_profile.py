@@ -1,0 +1,106 @@
+"""All measures of the k-anonymity family of one table, as a frozen value and sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sanitize._util.formatting import Told, figure, percent, plain
+from sanitize.theory.anonymity._classes import Columns, Others, class_names, class_sizes
+from sanitize.theory.anonymity._closeness import beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
+from sanitize.theory.anonymity._diversity import (
+    alpha_k_anonymity,
+    entropy_l_diversity,
+    l_diversity,
+    recursive_l_diversity,
+)
+
+
+@dataclass(frozen=True)
+class AnonymityProfile(Told):
+    """Every measure of the family for one table.
+
+    Attributes
+    ----------
+    k : int
+        `k_anonymity`.
+    n_classes : int
+        Classes of equal quasi-identifiers.
+    unique : float
+        Share of rows that are alone in their class.
+    alpha, distinct_l, entropy_l, recursive_c, t, delta, beta, enhanced_beta
+        Of the functions of these names, worst sensitive column; ``recursive_c`` goes with ``distinct_l``.
+    """
+
+    quasi_identifiers: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    k: int
+    n_classes: int
+    unique: float
+    alpha: float
+    distinct_l: int
+    entropy_l: float
+    recursive_c: float
+    t: float
+    delta: float
+    beta: float
+    enhanced_beta: float
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """The measures in a sentence that names no symbol."""
+        return (
+            f"Of rows alike in {', '.join(self.quasi_identifiers)} there are at least k = {self.k} "
+            f"({percent(self.unique)} of rows stand alone); their sensitive values: l = {self.distinct_l} distinct "
+            f"(entropy {figure(self.entropy_l)}), alpha = {figure(self.alpha)}, t = {figure(self.t)}, "
+            f"delta = {figure(self.delta)}, beta = {figure(self.beta)}",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for the owner of the table."""
+        return plain({"attack": "anonymity", **vars(self), "summary": list(self.summary)})
+
+
+def anonymity_profile(
+    table: Any, quasi_identifiers: Columns = None, sensitive: Columns = None, *, others: Others = "unknown"
+) -> AnonymityProfile:
+    """Every measure of the k-anonymity family at once.
+
+    Parameters
+    ----------
+    table : DataFrame, pyarrow Table, array or ContingencyTable
+    quasi_identifiers, sensitive : str or list of str
+        Optional for a ContingencyTable: all its public and sensitive columns.
+    others : {"unknown", "known"}
+        Whether somebody may know the other sensitive columns of a row: they then join the quasi-identifiers.
+
+    Examples
+    --------
+    >>> import sanitize as sz
+    >>> df = sz.datasets.load_titanic()
+    >>> sanitizer = sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+    >>> released = sz.frames.release(df, sanitizer)
+    >>> raw = sz.theory.anonymity.anonymity_profile(df, ["class", "sex"], "survived")
+    >>> written = released.assign(survived=df["survived"])
+    >>> after = sz.theory.anonymity.anonymity_profile(written, ["class", "sex"], "survived")
+    >>> raw.k, round(raw.delta, 2), after.delta < raw.delta
+    (23, 3.2, True)
+    """
+    public, secret = class_names(table, quasi_identifiers, sensitive)
+    sizes = class_sizes(table, public)
+    arguments = (table, public, secret)
+    return AnonymityProfile(
+        quasi_identifiers=public,
+        sensitive=secret,
+        k=int(sizes.min()),
+        n_classes=len(sizes),
+        unique=float((sizes == 1).sum() / sizes.sum()),
+        alpha=alpha_k_anonymity(*arguments, others=others).alpha,
+        distinct_l=l_diversity(*arguments, others=others),
+        entropy_l=entropy_l_diversity(*arguments, others=others),
+        recursive_c=recursive_l_diversity(*arguments, others=others),
+        t=t_closeness(*arguments, others=others),
+        delta=delta_disclosure(*arguments, others=others),
+        beta=beta_likeness(*arguments, others=others),
+        enhanced_beta=enhanced_beta_likeness(*arguments, others=others),
+    )

@@ -1,0 +1,148 @@
+"""Channels on databases of n records that decay with the Hamming distance [WYZ]."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from sanitize._util.checks import Vector, nats, probabilities, whole_number
+from sanitize._util.limits import DENSE_CELLS
+from sanitize.core.channel import SCALE, Channel, Stage
+from sanitize.errors import InvalidBudget, InvalidDistribution, InvalidParameter
+from sanitize.mechanisms import product_channel, randomized_response
+from sanitize.theory.tradeoff import DatabaseIdentifiability
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = ["hamming_channel", "identifiability_channel"]
+
+
+def hamming_channel(n_records: int, n_symbols: int, eps: float) -> Channel:
+    """E_d: P(y|x) = e^{-ε d(x,y)} / (1 + (m-1) e^{-ε})^n, d the number of records that differ [WYZ (27)].
+
+    Databases are numbered 0 .. m^n - 1 with the first record most significant. The channel is randomized
+    response on every record.
+
+    Guarantee
+    ---------
+    ε-differential privacy: P(y|x) <= e^ε P(y|x') for x, x' that differ in one record [WYZ Lemma 5], exactly
+    for the integers that are sampled. The expected distance is h(ε) = n / (1 + e^ε/(m-1)) for every x, up to
+    that rounding (it can only grow).
+
+    Parameters
+    ----------
+    n_records, n_symbols : int
+        Records n, and symbols m of one record, each >= 1.
+    eps : float
+        Nats, finite and >= 0.
+
+    Returns
+    -------
+    Channel
+        One stage a record, m^n inputs and outputs.
+
+    Raises
+    ------
+    InvalidParameter, InvalidBudget
+        If an argument is out of range or the channel is too large.
+
+    Examples
+    --------
+    >>> hamming_channel(2, 2, np.log(3)).matrix[0]
+    array([0.5625, 0.1875, 0.1875, 0.0625])
+    """
+    n, m = whole_number("n_records", n_records, 1), whole_number("n_symbols", n_symbols, 1)
+    if m > 1 and n * math.log(m) > math.log(DENSE_CELLS):
+        raise InvalidParameter(f"n_symbols ** n_records must be at most 2^25 databases, got {m} ** {n}")
+    return product_channel([randomized_response(m, eps)] * n)
+
+
+def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Channel:
+    """E_i: P(y|x) = p_Y(y) e^{-ε d(x,y)} / (P_X(x) (1 + (m-1) e^{-ε})^n), p_Y = T^{-1} P_X [WYZ (26)].
+
+    Guarantee
+    ---------
+    ε-identifiability: P(x|y) <= e^ε P(x'|y) for x, x' that differ in one record, expected distance h(ε), and
+    least I(X;Y) at that distance [WYZ Lemma 4, Theorem 2]. Under the same prior its differential privacy is at
+    most ε + ε_X. For one record the integers that are sampled are rounded so that it holds for them too; for
+    several records log-ratios may exceed ε by 2^-62 over the smallest entry.
+
+    Parameters
+    ----------
+    prior : array-like of shape (m ** n_records,)
+        Distribution of the database, first record most significant; all entries > 0, at most 1024 of them.
+    n_records : int
+        n >= 1.
+    eps : float
+        Nats, finite, at least the threshold of `DatabaseIdentifiability`.
+
+    Returns
+    -------
+    Channel
+
+    Raises
+    ------
+    InvalidDistribution
+        If the prior is not a distribution with full support on m^n databases.
+    InvalidParameter, InvalidBudget
+        If eps is not a finite number, or below the threshold, where the formula gives negative entries.
+
+    Examples
+    --------
+    >>> identifiability_channel([0.6, 0.4], 1, np.log(3)).matrix.round(4)
+    array([[0.875 , 0.125 ],
+           [0.4375, 0.5625]])
+    """
+    n, p = whole_number("n_records", n_records, 1), probabilities(prior)
+    m = round(len(p) ** (1 / n))
+    if m**n != len(p):
+        raise InvalidDistribution(f"prior must have m ** {n} entries for some m, got {len(p)}")
+    if len(p) > 1024:
+        raise InvalidDistribution(f"prior must have at most 1024 entries, got {len(p)}")
+    if (p == 0).any():
+        raise InvalidDistribution("prior must be positive on every database: no identifiability level exists else")
+    if not math.isfinite(nats("eps", eps)):
+        raise InvalidBudget(f"eps must be finite and >= 0, got {eps}")
+    parts = _interactions(p, m, n)
+    if m == 1 or (eps == 0 and not parts.any()):  # T has one row: every input draws from the same distribution
+        return hamming_channel(n, m, 0.0)
+    p_y = p
+    if eps > 0:  # 1/r = 1 + m/(e^ε - 1) in p_Y = P + Σ_k ((1/r)^k - 1) part_k: nothing cancels for large ε
+        p_y = p + np.expm1(np.arange(1, len(parts) + 1) * math.log1p(m / math.expm1(eps))) @ parts
+    # At the threshold itself one entry is zero up to rounding.
+    if eps == 0 or p_y.min() < -1e-14:
+        least = DatabaseIdentifiability(p, n).threshold
+        raise InvalidParameter(f"eps must be at least {least:.9g} nats for this prior, got {eps}")
+    one = np.full((m, m), math.exp(-eps))
+    np.fill_diagonal(one, 1.0)
+    kernel = reduce(np.kron, [one / (1 + (m - 1) * math.exp(-eps))] * n)
+    # Integers rounded up, what they are too much taken from the letter kept: posteriors only get flatter.
+    matrix = kernel * np.maximum(p_y, 0.0) / p[:, None]
+    weights, rows = np.ceil(matrix * SCALE).astype(np.int64), np.arange(len(p))
+    giver = np.where(np.diagonal(matrix) > 1e-6, rows, weights.argmax(axis=1))
+    weights[rows, giver] -= weights.sum(axis=1) - SCALE
+    filled = sparse.csr_array(weights)
+    return Channel((Stage(filled.indptr, filled.indices, filled.data, len(weights)),))
+
+
+def _interactions(p: Vector, n_symbols: int, n_records: int) -> Vector:
+    """Parts of a distribution by order of interaction, shape (n, m^n): T^{-1} multiplies order k by (1/r)^k.
+
+    In rational arithmetic, so that a part that vanishes (at a uniform or independent distribution) is exactly 0.
+    """
+    exact = np.array([Fraction(value) for value in p.tolist()], dtype=object).reshape((n_symbols,) * n_records)
+    parts = [exact]
+    for axis in range(n_records):
+        split = [np.zeros_like(exact) for _ in range(len(parts) + 1)]
+        for order, part in enumerate(parts):
+            mean = part.sum(axis=axis, keepdims=True) * Fraction(1, n_symbols)
+            split[order] = split[order] + mean
+            split[order + 1] = split[order + 1] + (part - mean)
+        parts = split
+    return np.array([part.ravel().astype(np.float64) for part in parts[1:]])

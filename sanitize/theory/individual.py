@@ -1,0 +1,259 @@
+"""What a release tells about one record or a group of records, over every prior on the databases.
+
+Rows of a channel are databases in lexicographic order. A prior under which the other records depend on x_i turns the
+channel into any channel whose row for x_i is a mean of the rows P(y|x_i, rest); because mutual information is convex
+in the channel, choosing one rest for each letter is enough [WXH Thm 3.1].
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from sanitize._util.checks import Codes, Vector, whole_number
+from sanitize.core.capacity import Bracketed, DenseKernel, best_selection, check_tol, solve
+from sanitize.core.channel import channel_matrix
+from sanitize.theory.notions import databases_of, global_dp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from sanitize.core.channel import Channel
+
+__all__ = [
+    "individual_channel_capacity",
+    "individual_max_information",
+    "mi_dp",
+]
+
+
+class IndividualCapacity(Bracketed):
+    """Bracket of what Y tells about some records, with a prior that attains the lower end.
+
+    Attributes
+    ----------
+    lower : float
+        I(X_I;Y) in nats under ``prior``, I the ``records`` (given the others, for `mi_dp`).
+    upper : float
+        No prior and no group of records of this size gives more, in nats.
+    records : tuple of int
+        The group I, counted from 0.
+    prior : ndarray of shape (n_x,)
+        Distribution of the database.
+    """
+
+    records: tuple[int, ...]
+    prior: NDArray[np.float64]
+
+    def __new__(cls, lower: float, upper: float, records: tuple[int, ...], prior: NDArray[np.float64]) -> Self:
+        """Bracket with its certificate."""
+        made = super().__new__(cls, lower, upper)
+        made.records, made.prior = records, prior
+        return made
+
+
+def individual_channel_capacity(
+    channel: Channel | ArrayLike | Any,
+    n_records: int | None = None,
+    n_symbols: int | None = None,
+    *,
+    sizes: Sequence[int] | None = None,
+    group: int = 1,
+    tol: float = 1e-9,
+    max_nodes: int = 10_000,
+) -> IndividualCapacity:
+    """C_k = max over groups I of k records and all priors of I(X_I;Y), in nats [WXH Defs. 5, 17].
+
+    With k = 1 it is the ε of information privacy and of perfect Dalenius security [WXH Defs. 4, 6]. By
+    [WXH Thm 3.1] it is the largest capacity of the channels that take, for each letter of X_I, one of the rows
+    the databases with this letter have. Only the set of rows taken matters, so that equal rows are one, and the
+    best set is found by branch and bound: the capacity of all rows still allowed bounds every choice among them,
+    and is the answer when its input distribution sits on rows that different letters can supply.
+    C_k <= min(k C_1, C_n) [WXH Lemma 4, Thm 6.1; C_n is `channel_capacity`].
+
+    Parameters
+    ----------
+    channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+        Rows are databases in lexicographic order.
+    n_records, n_symbols : int
+        Records n, and symbols m of one record: n_x = m**n.
+    sizes : sequence of int
+        Instead, the number of symbols of each record; n_x is their product.
+    group : int
+        Size k of the group, 1 to n.
+    tol : float
+        Wanted gap in nats, > 0.
+    max_nodes : int
+        Channels to examine for each group at most, >= 1. When they run out the bracket is wider than ``tol`` and
+        still holds.
+
+    Returns
+    -------
+    IndividualCapacity
+
+    Raises
+    ------
+    InvalidChannel
+        If the channel is not a row-stochastic matrix.
+    InvalidParameter
+        If the databases do not fit the channel, or ``group``, ``tol`` or ``max_nodes`` is out of range.
+
+    Examples
+    --------
+    Whether x_1 in {0, 1, 2} equals x_2 in {0, 1}, told wrongly with probability 0.1 [WXH Example 1]:
+
+    >>> import numpy as np
+    >>> equal = [x_1 == x_2 for x_1 in range(3) for x_2 in range(2)]
+    >>> channel = np.where(np.array(equal)[:, None], [0.1, 0.9], [0.9, 0.1])
+    >>> round(float(individual_channel_capacity(channel, sizes=[3, 2])), 6)   # ln 2 - H(0.1)
+    0.368064
+    """
+    matrix = channel_matrix(channel)
+    shape = databases_of(len(matrix), n_records, n_symbols, sizes)
+    group = whole_number("group", group, 1, len(shape))
+    tol = check_tol(tol)
+    max_nodes = whole_number("max_nodes", max_nodes, 1)
+
+    def solved(rows: Vector, offers: list[Codes], incumbent: float) -> tuple[Any, Any]:
+        found = best_selection(rows, offers, tol, max_nodes, incumbent)
+        return found, enumerate(zip(found.distributions, found.weights, strict=True))
+
+    return _largest(matrix, _groups(shape, group), solved)
+
+
+def individual_max_information(channel: Channel | ArrayLike | Any) -> float:
+    """C_1,∞ = supremum over records i and all priors on the databases of I_∞(X_i;Y), in nats [WXH Defs. 7, 8].
+
+    A prior near a point mass on x' that puts the rest of its mass on x drives I_∞(X_i;Y) to the largest
+    log P(y|x)/P(y|x') for any two databases that differ in record i, whatever else they differ in. Any two
+    databases differ in some record, so the supremum is the DP level of the whole table as one record; for groups
+    of records it is the same. Over product priors it is `global_dp` [WXH Thm 2.1], which is smaller.
+
+    Parameters
+    ----------
+    channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+        Rows are databases, in any order.
+
+    Returns
+    -------
+    float
+        Nats; inf where one database can release what another cannot.
+
+    Raises
+    ------
+    InvalidChannel
+        If the channel is not a row-stochastic matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sanitize.theory.notions import global_dp
+    >>> flip = np.array([[0.75, 0.25], [0.25, 0.75]])   # each of two records on its own
+    >>> both = np.kron(flip, flip)
+    >>> round(individual_max_information(both), 4), round(global_dp(both, 2, 2), 4)
+    (2.1972, 1.0986)
+    """
+    matrix = channel_matrix(channel)
+    return global_dp(matrix, 1, len(matrix))
+
+
+def mi_dp(
+    channel: Channel | ArrayLike | Any,
+    n_records: int | None = None,
+    n_symbols: int | None = None,
+    *,
+    sizes: Sequence[int] | None = None,
+    tol: float = 1e-9,
+) -> IndividualCapacity:
+    """ε of mutual-information DP: max over records i and all priors of I(X_i;Y | X_-i), in nats [CY].
+
+    It equals the largest capacity of P(y|x_i, rest) over i and the rest, and also the supremum of I(X_i;Y) over
+    product priors [CY, Observation]. It is at most `individual_channel_capacity`, where the rest may
+    depend on x_i, and at most `dp_information_bound` of `global_dp`.
+
+    Parameters
+    ----------
+    channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+        Rows are databases in lexicographic order.
+    n_records, n_symbols : int
+        Records n, and symbols m of one record: n_x = m**n.
+    sizes : sequence of int
+        Instead, the number of symbols of each record; n_x is their product.
+    tol : float
+        Wanted gap in nats, > 0.
+
+    Returns
+    -------
+    IndividualCapacity
+        Its prior is a product distribution that fixes all records but one.
+
+    Raises
+    ------
+    InvalidChannel
+        If the channel is not a row-stochastic matrix.
+    InvalidParameter
+        If the databases do not fit the channel, or ``tol`` is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> flip = np.array([[0.9, 0.1], [0.1, 0.9]])
+    >>> parity = np.array([flip[x ^ y] for x in range(2) for y in range(2)])
+    >>> round(float(mi_dp(parity, 2, 2)), 6)   # ln 2 - H(0.1)
+    0.368064
+    """
+    matrix = channel_matrix(channel)
+    shape = databases_of(len(matrix), n_records, n_symbols, sizes)
+    tol = check_tol(tol)
+
+    def solved(rows: Vector, offers: list[Codes], _: float) -> tuple[Any, Any]:
+        found = solve(DenseKernel(rows[offers[0]]), tol)
+        return found, ((0, taken) for taken in zip(offers[0], found.distribution, strict=True))
+
+    rests = ((records, rest[None]) for records, databases in _groups(shape, 1) for rest in databases.T)
+    return _largest(matrix, rests, solved)
+
+
+def _groups(shape: tuple[int, ...], size: int) -> Iterator[tuple[tuple[int, ...], NDArray[np.intp]]]:
+    """Each group of records, with the databases of each of its letters: shape (n_letters, n_rests)."""
+    codes = np.arange(math.prod(shape)).reshape(shape)
+    for records in combinations(range(len(shape)), size):
+        letters = math.prod(shape[record] for record in records)
+        yield records, np.moveaxis(codes, records, range(size)).reshape(letters, -1)
+
+
+def _largest(
+    matrix: Vector,
+    groups: Iterable[tuple[tuple[int, ...], Codes]],
+    solved: Callable[[Vector, list[Codes], float], tuple[Any, Any]],
+) -> IndividualCapacity:
+    """Largest capacity among channels whose rows are offered by lines of databases, all of the same records.
+
+    It is solved from the distinct rows, those that each line offers, and what is reached already: a bracket, and of
+    each line that has a part in it the row and its weight.
+    """
+    rows, numbers = np.unique(matrix, axis=0, return_inverse=True)
+    codes, best, upper, seen = numbers.ravel(), None, 0.0, set()
+    for records, lines in groups:
+        offers = [np.unique(codes[line], return_index=True) for line in lines]
+        # A group whose letters offer the same sets of rows as an earlier one's has the same capacity.
+        key = tuple(sorted(tuple(distributions.tolist()) for distributions, _ in offers))
+        if key in seen:
+            continue
+        seen.add(key)
+        best = best or IndividualCapacity(0.0, 0.0, records, np.full(len(matrix), 1 / len(matrix)))
+        found, taken = solved(rows, [distributions for distributions, _ in offers], best.lower)
+        upper = max(upper, found.upper)
+        if found.lower > best.lower:
+            prior = np.zeros(len(matrix))
+            for place, (distribution, weight) in taken:
+                distributions, first = offers[place]
+                prior[lines[place][first[np.searchsorted(distributions, distribution)]]] += weight
+            best = IndividualCapacity(found.lower, found.upper, records, prior)
+    assert best is not None
+    return IndividualCapacity(best.lower, max(upper, best.lower), best.records, best.prior)

@@ -1,0 +1,94 @@
+"""Which inputs of a channel are neighbours: databases in lexicographic order, and pairs of inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sanitize._util.checks import listed, whole_number
+from sanitize.errors import InvalidParameter
+
+
+def hamming_neighbours(
+    n_records: int | None = None, n_symbols: int | None = None, *, sizes: Sequence[int] | None = None
+) -> NDArray[np.intp]:
+    """Pairs of databases that differ in exactly one record, in lexicographic order [WYZ §2.2, WXH Def. 10].
+
+    Database (x_1, ..., x_n) has the code of its letters read as digits, the first record most significant.
+
+    Parameters
+    ----------
+    n_records, n_symbols : int
+        Records n, and symbols m of one record: m**n databases.
+    sizes : sequence of int
+        Instead of ``n_records`` and ``n_symbols``, the number of symbols of each record.
+
+    Returns
+    -------
+    ndarray of int, shape (n_pairs, 2)
+        Codes, the smaller first.
+
+    Raises
+    ------
+    InvalidParameter
+        If not exactly one of (``n_records``, ``n_symbols``) and ``sizes`` is given, or a size is not an integer >= 1.
+
+    Examples
+    --------
+    >>> hamming_neighbours(2, 2).tolist()
+    [[0, 2], [1, 3], [0, 1], [2, 3]]
+    """
+    shape = database_sizes(n_records, n_symbols, sizes)
+    codes = np.arange(math.prod(shape)).reshape(shape)
+    blocks = []
+    for record, letters in enumerate(shape):
+        lines = np.moveaxis(codes, record, -1).reshape(-1, letters)
+        low, high = np.triu_indices(letters, 1)
+        blocks.append(np.stack([lines[:, low].ravel(), lines[:, high].ravel()], axis=1))
+    return np.concatenate(blocks)
+
+
+def database_sizes(n_records: int | None, n_symbols: int | None, sizes: Sequence[int] | None) -> tuple[int, ...]:
+    """Letters of each record, from ``n_records`` and ``n_symbols`` or from ``sizes``."""
+    most_databases = 1 << 40  # more than any channel can have; larger ones would only exhaust memory
+    if sizes is not None and n_records is None and n_symbols is None:
+        shape = tuple(whole_number("every one of sizes", size, 1) for size in listed("sizes", sizes))
+    elif sizes is None and n_records is not None and n_symbols is not None:
+        shape = (whole_number("n_symbols", n_symbols, 1),) * whole_number("n_records", n_records, 1, 1 << 16)
+    else:
+        raise InvalidParameter("describe the databases by n_records and n_symbols together, or by sizes alone")
+    if not shape or math.prod(shape) > most_databases:
+        raise InvalidParameter(f"records must make from 1 to {most_databases} databases, got {len(shape)} records")
+    return shape
+
+
+def databases_of(
+    n_inputs: int, n_records: int | None, n_symbols: int | None, sizes: Sequence[int] | None
+) -> tuple[int, ...]:
+    """Letters of each record, checked to make up the inputs of a channel."""
+    shape = database_sizes(n_records, n_symbols, sizes)
+    if math.prod(shape) != n_inputs:
+        raise InvalidParameter(
+            f"records of {shape} letters make {math.prod(shape)} databases, but the channel has {n_inputs} inputs"
+        )
+    return shape
+
+
+def pairs_of(neighbours: ArrayLike, n_inputs: int) -> NDArray[np.intp]:
+    """Pairs of inputs as an integer array (n_pairs, 2), checked to name inputs."""
+    try:
+        pairs = np.asarray(neighbours)
+    except ValueError:
+        raise InvalidParameter(
+            "neighbours must be an integer array (n_pairs, 2), got rows of different lengths"
+        ) from None
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
+        raise InvalidParameter(f"neighbours must be an integer array (n_pairs, 2), got shape {pairs.shape}")
+    if pairs.size and (pairs.min() < 0 or pairs.max() >= n_inputs):
+        raise InvalidParameter(
+            f"neighbours must name inputs from 0 to {n_inputs - 1}, got {pairs.min()} to {pairs.max()}"
+        )
+    return pairs.astype(np.intp)

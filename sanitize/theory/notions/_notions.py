@@ -1,0 +1,262 @@
+"""Differential-privacy-like notions of a channel: worst cases over pairs of neighbouring inputs, in nats.
+
+Inputs are neighbours when the notion must not tell them apart. For one record all letters are; for databases of
+n records, those that differ in one record (`hamming_neighbours`). Functions take the pairs as ``neighbours``,
+an integer array (n_pairs, 2) read in both directions; None means all pairs of inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sanitize._util.checks import Vector, probabilities, required
+from sanitize._util.limits import BLOCK_CELLS
+from sanitize.core.channel import channel_matrix
+from sanitize.errors import InvalidParameter
+from sanitize.theory.notions._divergences import epsilon_at, log_ratios, positive_part, renyi
+from sanitize.theory.notions._neighbours import databases_of, pairs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from sanitize.core.channel import Channel
+
+
+def global_dp(
+    channel: Channel | ArrayLike | Any,
+    n_records: int | None = None,
+    n_symbols: int | None = None,
+    *,
+    sizes: Sequence[int] | None = None,
+    neighbours: ArrayLike | None = None,
+) -> float:
+    """Least ε with P(y|x) <= e^ε P(y|x') for all y and neighbouring databases x, x' [WYZ Def. 3, WXH Def. 10].
+
+    With one record it is the local differential privacy of `ldp_epsilon`. By [WXH Thm 2.1] it is also the
+    supremum of the max-information I_∞(X_i;Y) over records i and product priors; the supremum is approached by
+    priors that tend to a point mass and is in general not attained.
+
+    Parameters
+    ----------
+    channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+        Rows are databases in lexicographic order.
+    n_records, n_symbols : int
+        Records n, and symbols m of one record: n_x = m**n.
+    sizes : sequence of int
+        Instead, the number of symbols of each record; n_x is their product.
+    neighbours : array-like of int, shape (n_pairs, 2)
+        Instead, the pairs of inputs that are neighbours.
+
+    Returns
+    -------
+    float
+        ε in nats; inf where a database can release what a neighbour cannot.
+
+    Raises
+    ------
+    InvalidChannel
+        If the channel is not a row-stochastic matrix.
+    InvalidParameter
+        If the inputs are not described in exactly one way, or the description does not fit the channel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> flip = np.array([[0.75, 0.25], [0.25, 0.75]])   # each of two records on its own
+    >>> round(global_dp(np.kron(flip, flip), 2, 2), 4), round(global_dp(np.kron(flip, flip), 1, 4), 4)
+    (1.0986, 2.1972)
+    """
+    matrix = channel_matrix(channel)
+    if neighbours is None:
+        shape = databases_of(len(matrix), n_records, n_symbols, sizes)
+        tensor = matrix.reshape(*shape, -1)
+        ends = [(tensor.max(axis=record), tensor.min(axis=record)) for record in range(len(shape))]
+        return max(0.0, *(float(log_ratios(top, low).max()) for top, low in ends))
+    if not (n_records is None and n_symbols is None and sizes is None):
+        raise InvalidParameter("give either neighbours or the databases (n_records and n_symbols, or sizes), not both")
+    return _worst(matrix, neighbours, partial(renyi, alpha=math.inf))
+
+
+def approximate_dp(
+    channel: Channel | ArrayLike | Any,
+    *,
+    eps: float | None = None,
+    delta: float | None = None,
+    neighbours: ArrayLike | None = None,
+) -> float:
+    """(ε, δ)-DP by events: given ε the least δ, given δ the least ε, for P(A|x) <= e^ε P(A|x') + δ.
+
+    The least δ is the largest sum over y of the positive part of P(y|x) - e^ε P(y|x'); its inverse is read off
+    the sorted likelihood ratios, not searched [CY; ZB Def. 3(2)]. Corrected: [ZB] bound every single entry by
+    e^ε P(y|x') + δ, which promises nothing when there are many outputs; here δ is for events.
+
+    Parameters
+    ----------
+    channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+    eps : float
+        Level in nats, >= 0; inf allowed. Exactly one of ``eps`` and ``delta`` is given.
+    delta : float
+        Probability, between 0 and 1.
+    neighbours : array-like of int, shape (n_pairs, 2), optional
+        Pairs of inputs, such as `hamming_neighbours(n, m)`; None for all pairs.
+
+    Returns
+    -------
+    float
+        δ, or ε in nats (inf where no finite level will do).
+
+    Raises
+    ------
+    InvalidParameter
+        If not exactly one level is given, ``eps`` < 0, ``delta`` is outside [0, 1], or a pair is no pair.
+
+    Examples
+    --------
+    >>> flip = [[0.75, 0.25], [0.25, 0.75]]
+    >>> round(approximate_dp(flip, eps=0.0), 4)   # total variation
+    0.5
+    >>> round(approximate_dp(flip, delta=0.25), 4)    # ln((0.75 - 0.25) / 0.25)
+    0.6931
+    """
+    matrix = channel_matrix(channel)
+    if (eps is None) == (delta is None):
+        raise InvalidParameter("give exactly one of eps (for the least delta) and delta (for the least eps)")
+    if eps is not None:
+        level = required("eps", eps, "be a number >= 0 (inf is allowed)", lambda v: v >= 0)
+        return _worst(matrix, neighbours, partial(positive_part, eps=level))
+    mass = required("delta", delta, "be between 0 and 1", lambda v: 0 <= v <= 1)
+    return _worst(matrix, neighbours, partial(epsilon_at, delta=mass))
+
+
+def renyi_dp(channel: Channel | ArrayLike | Any, alpha: float, neighbours: ArrayLike | None = None) -> float:
+    """Largest Rényi divergence D_α(P(.|x) || P(.|x')) over neighbours, in nats [ZB Def. 3(5)].
+
+    D_α(P || Q) = log(sum of p**α q**(1-α)) / (α-1); the KL divergence at α = 1, the DP level at α = inf. It grows
+    with α [ZB Lemma 20(8)].
+
+    Parameters
+    ----------
+    channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+    alpha : float
+        Order, > 0; inf allowed. Near 1 nothing cancels.
+    neighbours : array-like of int, shape (n_pairs, 2), optional
+        Pairs of inputs, such as `hamming_neighbours(n, m)`; None for all pairs.
+
+    Returns
+    -------
+    float
+        Nats; inf where an input releases what a neighbour cannot (α >= 1) or shares no output with it.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``alpha`` is not > 0, or a pair is no pair.
+
+    Examples
+    --------
+    >>> flip = [[0.75, 0.25], [0.25, 0.75]]
+    >>> [round(renyi_dp(flip, alpha), 4) for alpha in (1, 2, float("inf"))]
+    [0.5493, 0.8473, 1.0986]
+    """
+    matrix = channel_matrix(channel)
+    order = required("alpha", alpha, "be a number > 0 (inf is allowed)", lambda v: v > 0)
+    if math.isinf(order) and neighbours is None:
+        return global_dp(matrix, 1, len(matrix))
+    return _worst(matrix, neighbours, partial(renyi, alpha=order))
+
+
+def identifiability(prior: ArrayLike, channel: Channel | ArrayLike | Any, neighbours: ArrayLike | None = None) -> float:
+    """Least ε with P(x|y) <= e^ε P(x'|y) for all y and neighbours x, x' [WYZ Def. 2].
+
+    Unlike differential privacy it depends on the prior: it bounds how far apart two databases end up, not how
+    far they moved. It differs from `global_dp` by at most `prior_ratio` either way.
+
+    Parameters
+    ----------
+    prior : array-like of shape (n_x,)
+        Distribution of X.
+    channel : array-like of shape (n_x, n_y), Channel, or estimator with ``channel_``
+    neighbours : array-like of int, shape (n_pairs, 2), optional
+        Pairs of inputs, such as `hamming_neighbours(n, m)` for databases; None for all pairs (one record).
+
+    Returns
+    -------
+    float
+        Nats; inf where y rules out an input and not its neighbour. Outputs of probability 0 do not count.
+
+    Raises
+    ------
+    InvalidDistribution, InvalidChannel, InvalidParameter
+        If the prior is no distribution, the channel no kernel, they do not fit, or a pair is no pair.
+
+    Examples
+    --------
+    >>> flip = [[0.75, 0.25], [0.25, 0.75]]
+    >>> round(identifiability([0.5, 0.5], flip), 4), round(identifiability([0.2, 0.8], flip), 4)
+    (1.0986, 2.4849)
+    """
+    matrix = channel_matrix(channel)
+    distribution = probabilities(prior)
+    if len(distribution) != len(matrix):
+        raise InvalidParameter(f"prior has {len(distribution)} entries, expected one for each of {len(matrix)} inputs")
+    with np.errstate(divide="ignore"):
+        return _spread(np.log(distribution)[:, None] + np.log(matrix), neighbours)
+
+
+def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
+    """ε_X = largest log P(x)/P(x') over neighbours, in nats: what the prior alone tells apart [WYZ (16)].
+
+    Parameters
+    ----------
+    prior : array-like of shape (n_x,)
+        Distribution of X.
+    neighbours : array-like of int, shape (n_pairs, 2), optional
+        Pairs of inputs, such as `hamming_neighbours(n, m)`; None for all pairs.
+
+    Returns
+    -------
+    float
+        Nats; inf where a possible input has an impossible neighbour.
+
+    Raises
+    ------
+    InvalidDistribution, InvalidParameter
+        If the prior is no distribution, or a pair is no pair.
+
+    Examples
+    --------
+    >>> round(prior_ratio([0.2, 0.8]), 4)
+    1.3863
+    """
+    with np.errstate(divide="ignore"):
+        return _spread(np.log(probabilities(prior))[:, None], neighbours)
+
+
+def _worst(matrix: Vector, neighbours: ArrayLike | None, divergence: Callable[[Vector, Vector], Vector]) -> float:
+    """Largest divergence over ordered pairs of neighbouring rows; at least 0, the value of a row and itself."""
+    if neighbours is None:
+        matrix = np.unique(matrix, axis=0)
+        pairs = np.stack(np.triu_indices(len(matrix), 1), axis=1)
+    else:
+        pairs = pairs_of(neighbours, len(matrix))
+    block = max(1, BLOCK_CELLS // matrix.shape[1])
+    worst = 0.0
+    for start in range(0, len(pairs), block):
+        p, q = matrix[pairs[start : start + block].T]
+        worst = max(worst, float(divergence(p, q).max()), float(divergence(q, p).max()))
+    return worst
+
+
+def _spread(logs: Vector, neighbours: ArrayLike | None) -> float:
+    """Largest difference of log-weights (n_x, n_y) between neighbours; two weights of 0 do not differ."""
+    logs = logs[:, (logs > -np.inf).any(axis=0)]
+    if neighbours is None:
+        return float((logs.max(axis=0) - logs.min(axis=0)).max())
+    with np.errstate(invalid="ignore"):
+        return _worst(logs, neighbours, lambda a, b: np.nan_to_num(np.abs(a - b), nan=0.0, posinf=np.inf))

@@ -1,0 +1,279 @@
+"""Identifiability, differential privacy and mutual information of a database with a known prior [WYZ].
+
+A prior over databases of n records with m letters is a vector of length m**n, databases in lexicographic order.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import entr
+
+from sanitize._util.checks import Vector, whole_number
+from sanitize._util.tolerances import SAME
+from sanitize.errors import InvalidDistribution, InvalidParameter
+from sanitize.theory.notions import hamming_neighbours, prior_ratio
+from sanitize.theory.tradeoff._prior import PriorDP
+from sanitize.theory.tradeoff._shells import level_at, mean_distance, symmetric
+from sanitize.theory.tradeoff._tradeoff import (
+    PrivacyInterval,
+    Tradeoff,
+    distributions_of,
+    level_of,
+    single_distribution,
+)
+
+
+class _Database(Tradeoff):
+    """Families with a closed form for distortions up to `largest`; beyond, their functions raise InvalidParameter."""
+
+    n_records: int
+    _distributions: Vector  # one axis a record after that of the priors
+
+    def _take(self, distributions: Vector) -> None:
+        n, size = whole_number("n_records", self.n_records, 1), distributions.shape[1]
+        m = round(size ** (1 / n))
+        if m < 2 or m**n != size:
+            raise InvalidDistribution(f"prior must have m ** n_records entries, m >= 2 and n_records={n}, got {size}")
+        vars(self).update(n_records=n, _distributions=distributions.reshape(len(distributions), *[m] * n))
+
+    @property
+    def _n_symbols(self) -> int:
+        return self._distributions.shape[-1]
+
+    @property
+    def threshold(self) -> float:
+        """ε~_X: least ε at which e**(-ε d(x,y))/(1 + (m-1)e**-ε)**n is a posterior of the prior [WYZ §3].
+
+        That is, the channel with these rows, inverted, maps the prior to a distribution. For n = 1 it is
+        log(1/min p - m + 1). The feasible levels are an interval [ε~_X, inf), because the kernels form a semigroup;
+        so a bisection finds its end. ε~_X >= ε_X; inf without full support. Of several priors the least.
+        """
+        return min(self._thresholds)
+
+    @cached_property
+    def _thresholds(self) -> list[float]:
+        return [_threshold(distribution) for distribution in self._distributions]
+
+    @property
+    def largest(self) -> float:
+        """Largest distortion of the closed form, h(ε~_X) with h(ε) = n/(1 + e**ε/(m-1))."""
+        return mean_distance(self.threshold, self.n_records, self._n_symbols)
+
+    def _known(self, distortion: float) -> float:
+        """The distortion, if the closed form is for it."""
+        if distortion > self.largest * (1 + SAME):
+            raise InvalidParameter(
+                f"distortion must lie between 0 and {self.largest:.12g} for the closed form, got {distortion:.12g}; "
+                "the programs of sanitize.theory.tradeoff have no such limit"
+            )
+        return distortion
+
+    def _level(self, distortion: float) -> float:
+        """h^-1(D), at least the threshold, for a distortion of the closed form."""
+        return max(level_at(self._known(distortion), self.n_records, self._n_symbols), self.threshold)
+
+    def _privacy(self, distortion: float) -> float:
+        return self._level(distortion)
+
+    def _distortion(self, level: float) -> float:
+        if level < self.threshold * (1 - SAME):
+            raise InvalidParameter(
+                f"level must be at least {self.threshold:.12g}, the identifiability threshold of the prior, for the "
+                f"closed form, got {level:.12g}"
+            )
+        return mean_distance(level, self.n_records, self._n_symbols)
+
+    def _matrix(self, distortion: float) -> Vector:
+        return symmetric(self._level(distortion), self.n_records, self._n_symbols)
+
+
+@dataclass(frozen=True, eq=False)
+class _OnePrior(_Database):
+    """Families that E_i solves: p(y|x) = p_Y(y) e**(-ε d(x,y))/(p(x)(1 + (m-1)e**-ε)**n) [WYZ eq. 26]."""
+
+    prior: ArrayLike
+    n_records: int = 1
+
+    def __post_init__(self) -> None:
+        self._take(single_distribution(self.prior)[None])
+
+    def _matrix(self, distortion: float) -> Vector:
+        kernel, level = super()._matrix(distortion), self._level(distortion)
+        mixture = np.maximum(_weights(self._distributions[0], level), 0.0).ravel()
+        if math.isinf(level) or not mixture.any():
+            return kernel  # the identity; or a uniform prior at no privacy loss at all
+        weighted = kernel * (mixture / mixture.sum())
+        return weighted / weighted.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True, eq=False)
+class DatabaseIdentifiability(_OnePrior):
+    """Identifiability of a database with a known prior: h^-1(D) = log(n/D - 1) + log(m-1) up to `largest` [WYZ Thm 1].
+
+    The channel is E_i: p(y|x) = p_Y(y) e**(-ε d(x,y))/(p(x)(1 + (m-1)e**-ε)**n) [WYZ eq. 26]: ε-identifiable with the
+    least distortion h(ε), and the least I(X;Y) at that distortion too [WYZ Lemma 4, Thm 2]. Its differential privacy
+    is ε + ε_X.
+
+    Parameters
+    ----------
+    prior : array-like of shape (m**n,)
+        Distribution of the database.
+    n_records : int
+        Records n.
+
+    Examples
+    --------
+    >>> family = DatabaseIdentifiability([0.5, 0.3, 0.2])
+    >>> round(family.threshold, 6), round(family.largest, 6), round(family.privacy(0.2), 6)
+    (1.098612, 0.4, 2.079442)
+    >>> family.bounds(0.2).exact, family.bounds(0.45).exact
+    (True, False)
+    >>> DatabaseIdentifiability([0.6, 0.4]).channel(0.25).matrix.round(4)
+    array([[0.875 , 0.125 ],
+           [0.4375, 0.5625]])
+    """
+
+    def bounds(self, distortion: float) -> PrivacyInterval:
+        """Least identifiability at any D from 0 to n: beyond `largest` it lies from max(h^-1(D), ε_X) to ε~_X.
+
+        The lower end is not tight there; `OptimalIdentifiability` computes the value.
+        """
+        level = level_at(self._within(distortion), self.n_records, self._n_symbols)
+        if level >= self.threshold:
+            return PrivacyInterval(level, level)
+        return PrivacyInterval(max(level, _ratio(self._distributions[0])), self.threshold)
+
+
+@dataclass(frozen=True, eq=False)
+class DatabaseMutualInformation(_OnePrior):
+    """Mutual information of a database with a known prior: H(X) - n h_b(D/n) - D log(m-1) up to `largest` [WYZ Thm 2].
+
+    The channel is that of `DatabaseIdentifiability`; beyond, `OptimalSibson` of order 1 computes the value.
+
+    Parameters
+    ----------
+    prior : array-like of shape (m**n,)
+        Distribution of the database.
+    n_records : int
+        Records n.
+
+    Examples
+    --------
+    >>> family = DatabaseMutualInformation([0.5, 0.3, 0.2])
+    >>> round(family.privacy(0.2), 6), round(family.distortion(0.390621), 6)
+    (0.390621, 0.2)
+    """
+
+    def _told(self, distortion: float) -> float:
+        share = distortion / self.n_records
+        noise = self.n_records * float(entr(share) + entr(1 - share)) + distortion * math.log(self._n_symbols - 1)
+        return max(0.0, float(entr(self._distributions).sum()) - noise)
+
+    def _privacy(self, distortion: float) -> float:
+        return self._told(self._known(distortion))
+
+    def _distortion(self, level: float) -> float:
+        if level >= self._told(0.0):
+            return 0.0
+        n, m = self.n_records, self._n_symbols
+        return self._known(mean_distance(level_of(lambda t: self._told(mean_distance(t, n, m)), level), n, m))
+
+
+@dataclass(frozen=True, eq=False)
+class DatabaseDP(_Database):
+    """Differential privacy of a database with known priors: h^-1(D) up to `largest` [WYZ Thm 1, sharpened].
+
+    The identifiability function is the same there; the channel is E_d, that of `UniformDP`, which has this level and
+    distortion under any prior. For independent records the value is known everywhere: `PriorDP`, `RecordsDP`. Of
+    several priors each may hold; their mixtures may be added, for they leave the problem as it is [ZB Lemma 5] and
+    can only raise the lower bound.
+
+    Parameters
+    ----------
+    priors : array-like of shape (m**n,) or (k, m**n)
+        Distribution of the database, or distributions of which any may hold.
+    n_records : int
+        Records n.
+
+    Examples
+    --------
+    >>> DatabaseDP([0.5, 0.3, 0.2]).bounds(0.2)
+    PrivacyInterval(lower=2.0794415416798357, upper=2.0794415416798357)
+    >>> family = DatabaseDP([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]])
+    >>> round(family.privacy(0.3), 6), family.bounds(0.45).exact
+    (1.540445, False)
+    """
+
+    priors: ArrayLike
+    n_records: int = 1
+
+    def __post_init__(self) -> None:
+        self._take(distributions_of(self.priors))
+
+    def _known(self, distortion: float) -> float:
+        if math.isinf(self.threshold):  # some databases need no telling apart; h^-1(0) need not be the value
+            raise InvalidParameter("some prior must have positive entries only for the closed form; bounds need not")
+        return super()._known(distortion)
+
+    def bounds(self, distortion: float) -> PrivacyInterval:
+        """Least differential privacy at any distortion D from 0 to n.
+
+        Beyond `largest` of one prior from max(h^-1(D) - ε_X, 0) to max(h^-1(D), 0), as printed, with 0 where some
+        constant release is good enough, and of one record exactly (`PriorDP`). Of several priors, in the place
+        of [ZB Thm 6.1], from the largest lower bound of one of them to max(h^-1(D), 0), which E_d reaches.
+        """
+        distortion = self._within(distortion)
+        level = level_at(distortion, self.n_records, self._n_symbols)
+        distributions = zip(self._distributions, self._thresholds, strict=True)
+        each = [self._bounds(distortion, level, *distribution) for distribution in distributions]
+        lower = max(one.lower for one in each)
+        return each[0] if len(each) == 1 else PrivacyInterval(lower, max(lower, level))
+
+    def _bounds(self, distortion: float, level: float, distribution: Vector, threshold: float) -> PrivacyInterval:
+        n = self.n_records
+        constant = sum(1 - float(distribution.sum(axis=tuple(set(range(n)) - {i})).max()) for i in range(n))
+        if distortion >= constant:
+            return PrivacyInterval(0.0, 0.0)
+        if level >= threshold or level == 0:
+            return PrivacyInterval(level, level)
+        if n == 1:
+            value = PriorDP(distribution).privacy(distortion)
+            return PrivacyInterval(value, value)
+        return PrivacyInterval(max(level - _ratio(distribution), 0.0), level)
+
+
+def _threshold(distribution: Vector) -> float:
+    """ε~_X of a prior with one axis a record."""
+    least = float(distribution.min())
+    if least == 0:
+        return math.inf
+    if distribution.ndim == 1:
+        return max(0.0, math.log1p(max(0.0, 1 - len(distribution) * least) / least))
+    low = _ratio(distribution)
+    if _weights(distribution, low).min() >= 0:
+        return low
+    high = low + 1.0
+    while _weights(distribution, high).min() < 0:
+        low, high = high, 2 * high
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (low, middle) if _weights(distribution, middle).min() >= 0 else (middle, high)
+    return high
+
+
+def _ratio(distribution: Vector) -> float:
+    """ε_X of a prior with one axis a record."""
+    return prior_ratio(distribution.ravel(), hamming_neighbours(distribution.ndim, len(distribution)))
+
+
+def _weights(distribution: Vector, level: float) -> Vector:
+    """The prior taken back through the kernel of level ε, up to a positive factor: one iff all entries are >= 0."""
+    ratio, gap, m = math.exp(-level), -math.expm1(-level), len(distribution)
+    for axis in range(distribution.ndim):
+        # (1 + (m-1) r) I - r J, with 1 + (m-1) r = (1 - r) + m r: uniform distributions lose nothing to cancellation.
+        distribution = gap * distribution + ratio * (m * distribution - distribution.sum(axis=axis, keepdims=True))
+    return distribution

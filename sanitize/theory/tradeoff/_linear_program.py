@@ -1,0 +1,221 @@
+"""Linear programs over the cells of a channel, and the level and the distortion of what they propose.
+
+A solver keeps absolute tolerances and drops coefficients below 1e-9. So whoever states a program here states it in
+units: costs divided by the largest that matters, cells that cannot carry mass left out, and no e**-ε that a
+coefficient of 1 could carry. What comes back is a proposal: only figures measured on it afterwards are stated, by
+the code that measures any channel, and rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from sanitize._util.checks import Codes, Mask, Vector, doubles
+from sanitize._util.tolerances import TIGHT
+from sanitize.errors import InvalidParameter
+from sanitize.theory.notions import approximate_dp, global_dp, pairs_of
+
+Index = NDArray[np.int64]
+# Variables of some rows of a program, their coefficients, and the right side of all of these rows.
+_Rows = tuple[Index, ArrayLike, float]
+
+# Rounding of a log-ratio of two doubles and of the sums of their rows, with room to spare.
+_RELATIVE, _ABSOLUTE = 1e-15, 4.5e-16
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Distributions and distortions in units: the least distortion of a row taken off, the largest made 1.
+
+    Attributes
+    ----------
+    distributions : ndarray of shape (k, n_x)
+    d : ndarray of shape (n_x, n_y)
+        From 0 to 1; a 0 in every row.
+    unit : float
+        The distortion that 1 stands for.
+    floor : ndarray of shape (k,)
+        What the noiseless choice costs under each distribution, in units.
+    """
+
+    distributions: Vector
+    d: Vector
+    unit: float
+    floor: Vector
+
+    @property
+    def constants(self) -> Vector:
+        """Cost above the floor of releasing y whatever x is, shape (k, n_y)."""
+        return self.distributions @ self.d
+
+    def costs(self) -> Vector:
+        """Cost of each cell, shape (k, n_x, n_y)."""
+        return self.distributions[:, :, None] * self.d
+
+    def spent(self, channel: Vector) -> float:
+        """Distortion of a channel above the floor, the largest over the distributions, in units."""
+        return float((self.distributions @ (self.d * channel).sum(axis=1)).max())
+
+    def distortion(self, channel: Vector) -> float:
+        """Distortion of a channel as it was asked for."""
+        return self.unit * float((self.floor + self.distributions @ (self.d * channel).sum(axis=1)).max())
+
+
+class Program:
+    """Least cost over the allowed cells of p(y|x) and whatever variables a notion adds; all are >= 0."""
+
+    def __init__(self, allowed: Mask) -> None:
+        self.allowed = allowed
+        self.cells: Index = np.full(allowed.shape, -1, dtype=np.int64)
+        self.n_variables = int(allowed.sum())
+        self.cells[allowed] = np.arange(self.n_variables)
+        self._limits: list[_Rows] = []
+        self._totals: list[_Rows] = []
+
+    def new(self, size: int) -> Index:
+        """Further variables."""
+        self.n_variables += size
+        return np.arange(self.n_variables - size, self.n_variables)
+
+    def require(self, variables: Index, coefficients: ArrayLike, limit: float = 0.0) -> None:
+        """Σ coefficients * variables <= limit in each row of the arrays; variable -1 is a cell left out."""
+        self._limits.append((variables, coefficients, limit))
+
+    def balance(self, variables: Index, coefficients: ArrayLike, total: float) -> None:
+        """Σ coefficients * variables = total in each row of the arrays."""
+        self._totals.append((variables, coefficients, total))
+
+    def worst(self, variables: Index, costs: Vector) -> tuple[Index, Vector]:
+        """What to minimise for the least of the largest cost under any source, a row of ``costs`` each, in units."""
+        worst, shape = self.new(1), (len(costs), 1)
+        table = np.hstack([np.broadcast_to(variables, costs.shape), np.broadcast_to(worst, shape)])
+        self.require(table, np.hstack([costs / (costs.max() or 1.0), np.full(shape, -1.0)]))
+        return worst, np.ones(1)
+
+    def least(self, variables: Index, costs: Vector) -> Vector:
+        """Values of all variables at the least Σ costs * variables."""
+        from scipy.optimize import linprog
+
+        cost = np.zeros(self.n_variables)
+        cost[variables[variables >= 0]] = costs[variables >= 0]
+        upper, limits = _system(self._limits, self.n_variables)
+        equal, totals = _system(self._totals, self.n_variables)
+        found = linprog(cost, A_ub=upper, b_ub=limits, A_eq=equal, b_eq=totals, method="highs-ds", options=TIGHT)
+        if found.x is None:
+            raise InvalidParameter("the level and the distortion must allow some channel; the program has no solution")
+        return np.maximum(found.x, 0.0)
+
+    def shares(self, values: Vector) -> Vector:
+        """The cells as a matrix; 0 where left out, and where the solver's tolerance is all there is."""
+        shares = np.zeros(self.allowed.shape)
+        shares[self.allowed] = values[self.cells[self.allowed]]
+        # Below the tolerance of the solver: not mass.
+        return np.where(shares < 1e-11, 0.0, shares)
+
+
+def _system(blocks: list[_Rows], n_variables: int) -> tuple[sparse.csr_array | None, Vector | None]:
+    """All rows as one sparse matrix, and their right sides."""
+    parts = []
+    for variables, coefficients, _ in blocks:
+        values = np.broadcast_to(np.asarray(coefficients, dtype=np.float64), variables.shape)
+        # Coefficients that a solver would take for 0, or worse, half the time.
+        kept = (variables >= 0) & (np.abs(values) > 1e-8 * np.abs(values).max(axis=1, keepdims=True))
+        entries = values[kept], (np.nonzero(kept)[0], variables[kept])
+        parts.append(sparse.csr_array(entries, shape=(len(variables), n_variables)))
+    right = [np.full(len(variables), side) for variables, _, side in blocks]
+    return (sparse.vstack(parts, "csr"), np.concatenate(right)) if blocks else (None, None)
+
+
+def problem_of(distributions: Vector, distances: ArrayLike) -> Problem:
+    """Distributions (k, n_x) and distortions (n_x, n_y) that fit together, in units."""
+    d = doubles(distances, InvalidParameter("distances must be a matrix of numbers"))
+    if d.ndim != 2 or not d.size or d.shape[0] != distributions.shape[1]:
+        raise InvalidParameter(
+            f"distances must have shape (n_x, n_y) with n_x={distributions.shape[1]} as the prior, got {d.shape}"
+        )
+    if not np.isfinite(d).all() or (d < 0).any():
+        raise InvalidParameter("distances must have finite entries >= 0")
+    least = d.min(axis=1)
+    unit = float((d - least[:, None]).max()) or 1.0
+    return Problem(distributions, (d - least[:, None]) / unit, unit, distributions @ (least / unit))
+
+
+def both_ways(neighbours: ArrayLike | None, size: int) -> Codes:
+    """Ordered pairs of different neighbours, shape (k, 2); all pairs for None."""
+    if neighbours is None:
+        return np.argwhere(~np.eye(size, dtype=bool))
+    pairs = pairs_of(neighbours, size)
+    return np.concatenate([pairs, pairs[:, ::-1]])
+
+
+def measured_dp(channel: Vector, delta: float, neighbours: ArrayLike | None) -> float:
+    """Least ε of (ε, δ)-DP by event, rounded up."""
+    if delta == 1 or constant(channel):
+        return 0.0
+    if delta > 0:
+        level = approximate_dp(channel, delta=delta * (1 - 5e-16), neighbours=neighbours)
+        return rounded_up(level) if level else 0.0
+    if neighbours is None:
+        return rounded_up(global_dp(channel, 1, len(channel)))
+    return rounded_up(global_dp(channel, neighbours=neighbours))
+
+
+def measured_max_information(prior: Vector, channel: Vector) -> float:
+    """Largest log p(y|x)/p_Y(y) over all inputs, possible or not, rounded up."""
+    if constant(channel):
+        return 0.0
+    top = channel.max(axis=0)
+    shown = top > 0
+    # Sums are exact, and one logarithm is taken of each ratio: those of small masses have larger last digits than it.
+    marginal = np.array([math.fsum(column) for column in (prior[:, None] * channel[:, shown]).T]) / math.fsum(prior)
+    with np.errstate(divide="ignore"):
+        ratios = np.log(top[shown] / marginal)
+    return rounded_up(max(0.0, float(ratios.max()))) + _ABSOLUTE  # rows sum to 1 but for the last digit
+
+
+def measured_maximal_leakage(channel: Vector) -> float:
+    """Log Σ_y max_x p(y|x), rounded up; the sum is exact."""
+    if constant(channel):
+        return 0.0
+    return rounded_up(max(0.0, math.log1p(math.fsum([*channel.max(axis=0).tolist(), -1.0]))))
+
+
+def constant(channel: Vector) -> bool:
+    """Whether all inputs release the very same distribution."""
+    return bool((channel == channel[0]).all())
+
+
+def rounded_up(level: float) -> float:
+    """A level no smaller than the one a measurement may have rounded down."""
+    return level * (1 + _RELATIVE) + _ABSOLUTE
+
+
+def within(
+    build: Callable[[float], Vector], level: float, measure: Callable[[Vector], float]
+) -> tuple[Vector, float] | None:
+    """Channel whose measured level is at most the one asked for, built a little below it where rounding needs that.
+
+    None where no attempt stays within the level.
+    """
+    target, room = level, 0.0
+    for _ in range(60):
+        channel = build(target)
+        found = measure(channel)
+        if found <= level:
+            return channel, found
+        if target == 0:
+            return None
+        room = max(2 * room, 2 * (found - level) if math.isfinite(found) else 1e-15)
+        target = max(0.0, level - room)
+    return None
+
+
+def normalised(shares: Vector) -> Vector:
+    """Rows scaled to sum to 1."""
+    return shares / shares.sum(axis=1, keepdims=True)
