@@ -110,7 +110,6 @@ def test_what_is_constant_counts_in_no_mean_and_is_no_pair():
         sz.LeakageReport.measure(joint, channel),
         tables.items(),
         [(("varied", "constant"), tables["varied"]), (("constant", "constant"), tables["constant"])],
-        [],
         channel,
     )
     share = kept_beyond_chance(tables["varied"], channel)

@@ -57,7 +57,7 @@ COUNT = "n_rows"
 # A hash has so many words of 64 bits, of which the first 62 count: one for each stage that draws.
 _WORDS = 4
 _TIED_BITS = 64 - SCALE_BITS
-_NO_ROWS = "latent classes generate rows, which SQL cannot: release the result of a query with sanitize.release_file"
+_NO_ROWS = "SQL writes no rows of whole tables by latent classes: release its result with sanitize.release_file"
 
 
 @dataclass(frozen=True)
