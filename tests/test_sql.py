@@ -9,14 +9,11 @@ from contextlib import closing, contextmanager, nullcontext
 from fractions import Fraction
 from pathlib import Path
 
-import databases
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from databases import plain
 
 import sanitize as sz
 import sanitize.engines.sql
@@ -27,7 +24,11 @@ from sanitize.errors import ColumnError, InvalidParameter, UnknownSymbol
 from sanitize.policy import Policy
 from sanitize.release.saved import SavedRelease
 
+duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: pip install --group engines")
 psycopg = pytest.importorskip("psycopg")
+import databases  # noqa: E402
+from databases import plain  # noqa: E402
+
 DIALECTS = ["duckdb", "sqlite", "postgres"]
 KEY = hashlib.sha256(b"a key of the tests").digest()
 BINS = {"age": [18, 30, 45.5, 65.1, 90]}

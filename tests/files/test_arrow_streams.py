@@ -7,7 +7,6 @@ import errno
 import io
 from decimal import Decimal
 
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -101,6 +100,7 @@ def test_a_fit_and_a_transform_read_a_stream_once_each(kind):
 
 
 def test_frames_queries_and_data_sets_of_other_libraries(file, released, tmp_path):
+    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
     relation = duckdb.sql(f"SELECT illness, sick, town FROM '{file}'")
     frame = TABLE.select(["illness", *PUBLIC]).to_pandas()
     frame.index = frame.index + 5  # it must not become a column

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-import databases
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -17,6 +15,9 @@ import pytest
 import sanitize as sz
 from sanitize.engines.sql import Database, release
 from sanitize.policy import Policy
+
+duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: pip install --group engines")
+import databases  # noqa: E402
 
 RNG = np.random.default_rng(3)
 N = 2000

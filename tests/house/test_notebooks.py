@@ -108,14 +108,15 @@ def test_every_notebook_has_expected_numbers():
     [pytest.param(name, marks=[pytest.mark.slow(sampled=False)] * (name != "first_release")) for name in EXPECTED],
 )
 def test_notebook_runs_and_finds_its_numbers(name, monkeypatch):
-    import nbformat  # here, since every worker loads this file, and one runs it
-    from nbclient import NotebookClient
+    # Here, since every worker loads this file, and one runs it.
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed: pip install --group pages")
+    client = pytest.importorskip("nbclient", reason="nbclient is not installed: pip install --group pages")
 
     # The kernel of this very environment, without frozen-module chatter from its debugger.
     monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell(looked_at(EXPECTED[name])))
-    NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    client.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
     # What is printed may come in several pieces: a kernel sends what it has whenever its clock says so.
     found = json.loads("".join(piece["text"] for piece in notebook.cells[-1].outputs if piece.get("name") == "stdout"))
     assert dict(zip(EXPECTED[name], found, strict=True)) == EXPECTED[name]

@@ -15,7 +15,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from index_links import dead_links, page_of
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +27,7 @@ DATA_SUFFIXES = {".csv", ".bib", ".html", ".j2", ".jinja", ".css", ".svg", ".txt
 
 def build(source: Path, target: Path, kind: str, umask: int = -1) -> Path:
     """Wheel or sdist of a source tree, made offline by hatchling itself."""
+    pytest.importorskip("hatchling", reason="hatchling is not installed: pip install --group package")
     done = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(target)],
         cwd=source,
@@ -160,10 +160,13 @@ def test_the_extra_all_is_all_extras():
 
 
 def test_an_index_shows_the_readme_without_a_dead_link(wheel):
-    text = page_of(wheel)
-    assert dead_links(text) == []
+    index_links = pytest.importorskip(
+        "index_links", reason="readme-renderer is not installed: pip install --group pages"
+    )
+    text = index_links.page_of(wheel)
+    assert index_links.dead_links(text) == []
     assert "a walk-through (`docs/walkthrough.md`)" in text
-    assert dead_links("[a](docs/a.md) ![b](b.png) [c](https://example.org/)") == ["docs/a.md", "b.png"]
+    assert index_links.dead_links("[a](docs/a.md) ![b](b.png) [c](https://example.org/)") == ["docs/a.md", "b.png"]
 
 
 IMPORT_ALL = """
