@@ -18,10 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from sanitize._util import declared
 from sanitize.core.alphabet import Alphabet, AlphabetForm
 from sanitize.core.joint import JointDistribution
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.tables.files import declared
 
 CONTENTS = {
     "text": ["b", None, "a", "b", "ü"],

@@ -8,8 +8,8 @@ import mpmath
 import numpy as np
 import pytest
 
+from sanitize.core.moved_counts import moved_count_delta, moved_count_sigma
 from sanitize.errors import InvalidParameter
-from sanitize.theory.accounting import moved_count_delta, moved_count_sigma
 
 CASES = [(0.0, 1.0), (0.5, 0.5), (1.0, 2.0), (1.0, 1.0), (3.0, 0.703125), (0.1, 3.0), (7.0, 0.5)]
 

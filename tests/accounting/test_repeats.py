@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sanitize as sz
+from sanitize.core import repeats as _repeats
+from sanitize.core.repeats import repeated_information, repeats_needed
 from sanitize.errors import InvalidParameter
 from sanitize.over_time._joint_distribution import _repeats as repeats_in_words
-from sanitize.theory.accounting import _repeats, repeated_information, repeats_needed
 
 SLOW = (
     sz.JointDistribution.from_matrix([[0.45, 0.05, 0.01, 0.01], [0.05, 0.41, 0.01, 0.01]]),

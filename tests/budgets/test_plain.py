@@ -93,7 +93,7 @@ def test_a_kind_that_is_not_asked_for_is_refused():
 
 BINS = [
     Bins("age", (0.0, 18.5, 99.0), learned=False, whole=True),
-    Bins("age", (3.0, 3.0), learned=True, whole=False),
+    Bins("age", (3.0, 4.0), learned=True, whole=False),
     Grid("age", (0.0, 5.0, 10.0), learned=False, whole=True, values=(0.0, 10.0)),
 ]
 

@@ -14,9 +14,9 @@ import pytest
 from commands_cases import POLICY, SETTINGS, START, as_csv, assert_line, command, left_in, table
 
 import sanitize as sz
+from sanitize._util import system as workers
 from sanitize.core.channel import Channel
 from sanitize.engines.parquet import plan_file
-from sanitize.tables.files import system as workers
 from sanitize.tables.files.parquet import ParquetSource
 from sanitize.transformers import ExponentialChannel, JointRelease, SubsetMerging
 

@@ -20,11 +20,11 @@ from cli_cases import assert_one_line
 from commands_cases import POLICY, SETTINGS, left_in, table
 
 import sanitize as sz
+from sanitize._util import outputs, system
 from sanitize.cli import main
 from sanitize.errors import SanitizeError, SourceError, TargetError
 from sanitize.over_time import UnitLedger
 from sanitize.release.saved import Receipt
-from sanitize.tables.files import outputs, system
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="capabilities and limits are those of Linux")
 RELEASE = ["release", "raw.parquet", "-o", "new.parquet", *SETTINGS]

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
+from sanitize._util import outputs, system
 from sanitize._util.outputs import new_file
 from sanitize._util.system import uninterrupted
-from sanitize.tables.files import outputs, system
 
 # What is interrupted may leave a listing of a folder to be closed by itself.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")

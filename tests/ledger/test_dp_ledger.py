@@ -14,10 +14,10 @@ from sklearn.base import clone
 
 import sanitize as sz
 from sanitize.cli import main
+from sanitize.core.moved_counts import moved_count_sigma
 from sanitize.errors import ColumnError, InvalidParameter, LedgerError, PolicyError
 from sanitize.over_time import DPLedger, Ledger
 from sanitize.over_time._dp_ledger import _Fit, _Form
-from sanitize.theory.accounting import moved_count_sigma
 from sanitize.transformers import LatentClassRelease, RecordDP, SecretDP
 
 VALUES = {"ill": ["no", "yes"], "town": ["a", "b"]}

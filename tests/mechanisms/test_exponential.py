@@ -21,11 +21,10 @@ from sanitize.mechanisms import (
     calibrate_exponential,
     exponential_channel,
     exponential_entropy,
-    hamming_channel,
-    identifiability_channel,
     product_channel,
     randomized_response,
 )
+from sanitize.theory.hamming import hamming_channel, identifiability_channel
 from sanitize.theory.tradeoff import DatabaseIdentifiability
 
 # λ* of log k - H(Z) = ε, to four decimals.

@@ -13,8 +13,8 @@ from scipy.optimize import linprog
 
 import sanitize as sz
 from sanitize.errors import InvalidBudget, InvalidChannel, InvalidDistribution, InvalidParameter
-from sanitize.mechanisms import sequential_response
 from sanitize.theory.accounting import joint_release
+from sanitize.theory.sequential import sequential_response
 
 BUDGETS = [
     sz.LiftBudget.symmetric(0.7),

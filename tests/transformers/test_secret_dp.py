@@ -13,12 +13,12 @@ import pytest
 
 import sanitize as sz
 from sanitize._util.sampling.count_noise import CountNoise, Gaussian, Geometric
+from sanitize.core.moved_counts import moved_count_delta
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.policy import make_plan
 from sanitize.release.classes import cell_counts, design_rows
 from sanitize.release.recipes import classes as recipe
 from sanitize.release.recipes import promise as noisy
-from sanitize.theory.accounting import moved_count_delta
 from sanitize.transformers import LatentClassRelease, SecretDP
 
 if TYPE_CHECKING:
