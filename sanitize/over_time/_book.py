@@ -15,7 +15,6 @@ from sanitize._util.declared import (
     Count,
     Declared,
     Digest,
-    Finite,
     Misfit,
     Positive,
     Version1,
@@ -27,7 +26,7 @@ from sanitize._util.declared import (
 from sanitize._util.outputs import written
 from sanitize._util.system import wait_for_lock
 from sanitize.core.binning import Bins, DateBins, Joined
-from sanitize.core.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict
+from sanitize.core.budgets import SYMBOL_BUDGETS, BudgetForm, budget_from_dict, budget_to_dict
 from sanitize.core.channel import Channel, ChannelForm
 from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, SourceError, TargetError
 from sanitize.release.classes import ClassPartition
@@ -86,7 +85,7 @@ class _EntryForm(Declared, frozen=True, eq=False):
 class _BookForm(Declared, frozen=True, eq=False):
     format: Literal["sanitize/over_time"]
     version: Version1
-    budget: dict[str, Finite | str | dict[str, Finite | str]]
+    budget: BudgetForm
     salt: Digest
     n_rows: Positive | None
     together: Digest | None

@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from sanitize._util.checks import Codes, Vector
 from sanitize._util.declared import Count, Declared, Digest, Finite, Number, Positive, Version1, plain, require, said
 from sanitize._util.sampling.noise import NoiseKey
-from sanitize.core.budgets import SYMBOL_BUDGETS, budget_from_dict, budget_to_dict, by_value
+from sanitize.core.budgets import SYMBOL_BUDGETS, BudgetForm, budget_from_dict, budget_to_dict, by_value
 from sanitize.core.confidence import check_confidence
 from sanitize.core.measures import entropy
 from sanitize.errors import InvalidBudget, LedgerError
@@ -139,7 +139,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
 
     format: Literal["sanitize/units"]
     version: Version1
-    promise: dict[str, Finite | str]
+    promise: BudgetForm
     unit: Annotated[str, said("the name of a column", min_length=1, max_length=_NAME_CHARACTERS)]
     least: Positive
     confidence: Finite | None
@@ -248,7 +248,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
             require(self.group.min() >= 0 and self.group.max() < n_groups and self.sizes.min() >= 0)
             require(bool(((self.chosen >= 0) & (self.chosen <= self.sizes[0])).all()))
             require(self.said.min() >= -1 and self.said.max() < len(self.values))
-        budget_from_dict(self.promise, kinds=SYMBOL_BUDGETS)  # or it is refused
+        require(not by_value(self.budget))
         return self
 
     def write(self, path: Path) -> None:

@@ -115,10 +115,6 @@ _PLAIN = said("an array of texts, numbers or booleans", 'write for example ["low
 _SECRETS = Annotated[list[str | bool | int | float], _PLAIN]
 
 
-_BOTH = {
-    "lower": _key(_LEVEL, example="lower = 1.5 (nats; inf for no bound)"),
-    "upper": _key(_LEVEL, example="upper = 0.5 (nats)"),
-}
 # A lift budget has one of these pairs.
 PAIRS = {("at_most", "at_least"): "times as likely", ("lower", "upper"): "nats"}
 
@@ -130,23 +126,37 @@ def _times(must: str, advice: str, **range_: float) -> Any:
     return Annotated[limit | some, said(must, advice)]
 
 
+_AT_MOST = _times("a number >= 1", _OPEN, ge=1)
+_AT_LEAST = _times("a number from 0 to 1", "0 lets a value rule a secret out", ge=0, le=1)
+_LIMITS = form(
+    "limits",
+    at_most=_key(_AT_MOST, example="at_most = 2 (times as likely; inf for no bound)"),
+    at_least=_key(_AT_LEAST, example="at_least = 0.5 (times as likely; 0 for no bound)"),
+)
+_AVERAGE = {
+    "lower": _key(_LEVEL, example="lower = 1.5 (nats; inf for no bound)"),
+    "upper": _key(_LEVEL, example="upper = 0.5 (nats)"),
+    "limits": _maybe(
+        _LIMITS, "Limits beside the average: times as likely that a value makes a secret, or each by value."
+    ),
+}
 _BOUNDS = {
     "lift": {
         "at_most": _maybe(
-            _times("a number >= 1", _OPEN, ge=1),
+            _AT_MOST,
             'Most times as likely that a value makes a secret, or that by the secret\'s value; "*" is all others.',
         ),
         "at_least": _maybe(
-            _times("a number from 0 to 1", "0 lets a value rule a secret out", ge=0, le=1),
+            _AT_LEAST,
             "Least times as likely that a value makes a secret, or that by the secret's value; goes with at_most.",
         ),
         "lower": _maybe(_LEVEL, "The same as at_least in nats: -log(at_least)."),
         "upper": _maybe(_LEVEL, "The same as at_most in nats: log(at_most); goes with lower."),
     },
     "ldp": {"eps": _key(_LEVEL, example="eps = 1.0 (nats)")},
-    "l1": _BOTH,
-    "chi2": _BOTH,
-    "alpha": {"alpha": _key(Annotated[float, said("a number > 1", _OPEN, gt=1)], example="alpha = 2"), **_BOTH},
+    "l1": _AVERAGE,
+    "chi2": _AVERAGE,
+    "alpha": {"alpha": _key(Annotated[float, said("a number > 1", _OPEN, gt=1)], example="alpha = 2"), **_AVERAGE},
     "capacity": {"nats": _key(Annotated[float, said("a number > 0", _OPEN, gt=0)], example="nats = 0.5")},
 }
 _BUDGET = _key(

@@ -72,6 +72,7 @@ class PolicyBudget:
     bounds : mapping of str to float
         ``at_most`` and ``at_least`` of a lift, in times as likely, each for all sensitive values or a mapping of one
         for each, or ``lower`` and ``upper``, in nats; for alpha also ``alpha``; ``eps`` for ldp; ``nats`` for capacity.
+        Beside an average, ``limits`` is the budget of each lift.
     """
 
     notion: str
@@ -82,8 +83,8 @@ class PolicyBudget:
         return _BUDGETS[self.notion](**self.bounds)
 
     def scaled(self, multiple: float) -> PolicyBudget:
-        """The same with a multiple of its bounds in nats; times are raised to its power, and by value they stay."""
-        if by_value(self.build()):
+        """The same with a multiple of its bounds in nats, times raised to its power; with limits by value they stay."""
+        if by_value(self.build()) or "limits" in self.bounds:
             return self
 
         def of(name: str, bound: float) -> float:
@@ -397,6 +398,8 @@ def _description(document: Any) -> TableDescription:
 
 def _budget(budget: Any) -> PolicyBudget:
     bounds = plain(budget)
+    if "limits" in bounds:
+        bounds["limits"] = LiftBudget(**bounds["limits"])
     return PolicyBudget(bounds.pop("notion"), bounds)
 
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sanitize._util.checks import one_of
+from sanitize._util.checks import is_number, one_of
 from sanitize._util.declared import Declared, NonNegative, plain, require
 from sanitize._util.formatting import clip, exact
 from sanitize._version import __version__
-from sanitize.core.budgets import BUDGETS, budget_to_dict, by_value, nameless
+from sanitize.core.budgets import BUDGETS, LiftBudget, budget_to_dict, by_value, nameless
 from sanitize.core.channel import Optimality, Status
 from sanitize.core.lifts import log_lift
 from sanitize.report._facts import REPLACED_SHARE, SEEDED_NOTE, ReplacedValues, Section
@@ -150,9 +150,11 @@ def release_note(report: Verdict) -> dict[str, Any]:
 def _spelt(budget: Any) -> str:
     """A budget as code, alike for equal ones however their numbers were written; the name alone of a long one."""
     name, words = type(budget).__name__, repr(budget)
-    if BUDGETS.get(name) is type(budget) and not by_value(budget):
-        bounds = (f"{bound.name}={float(getattr(budget, bound.name))!r}" for bound in dataclasses.fields(budget))
-        words = f"{name}({', '.join(bounds)})"
+    is_by_value = isinstance(budget, LiftBudget) and by_value(budget)
+    if BUDGETS.get(name) is type(budget) and not is_by_value:
+        given = {bound.name: getattr(budget, bound.name) for bound in dataclasses.fields(budget)}
+        sides = {side: repr(float(of)) if is_number(of) else _spelt(of) for side, of in given.items() if of is not None}
+        words = f"{name}({', '.join(f'{side}={spelt}' for side, spelt in sides.items())})"
     return words if len(words) <= _LONGEST_BUDGET else name[:100]
 
 

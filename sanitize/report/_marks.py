@@ -76,7 +76,8 @@ def _cell(v: float, most: float) -> dict[str, str]:
 
 def scale_of(rows: Iterable[dict[str, Any]], budget: dict[str, Any] | None) -> dict[str, Any]:
     """End of the scale of the ranges of log-lift, and what a lift budget allows on it."""
-    allowed = loosest(budget_from_dict(budget)) if budget is not None and budget["type"] == "LiftBudget" else None
+    of_lifts = budget if budget is None or budget["type"] == "LiftBudget" else budget.get("limits")
+    allowed = loosest(budget_from_dict(of_lifts)) if of_lifts else None
     limits = (-allowed.lower, allowed.upper) if isinstance(allowed, LiftBudget) else None
     values = [float(row[name] or 0.0) for row in rows for name in ("min_log_lift", "max_log_lift")]
     values += limits or ()

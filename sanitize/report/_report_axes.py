@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize.core.budgets import LDPBudget, LiftBudget, loosest
+from sanitize.core.budgets import LDPBudget, LiftBudget, lift_limits, loosest
 from sanitize.errors import InvalidParameter
 from sanitize.report._axes import (
     BLUE,
@@ -93,7 +93,7 @@ def _draw_risk(report: Verdict, ax: Axes | None) -> Axes:
 
 def _limits(report: Verdict) -> list[float]:
     """Limits of the log-lift that the budget states by itself."""
-    match loosest(report.budget):
+    match loosest(lift_limits(report.budget) or report.budget):
         case LiftBudget(lower=lower, upper=upper):
             return [limit for limit in (-lower, upper) if np.isfinite(limit)]
         case LDPBudget(eps=eps):  # what it implies for each side

@@ -11,7 +11,6 @@ from sanitize._util.declared import (
     Cell,
     Count,
     Declared,
-    Finite,
     Misfit,
     Number,
     Share,
@@ -23,7 +22,7 @@ from sanitize._util.declared import (
 )
 from sanitize._util.formatting import exact
 from sanitize._util.sealed_text import NotStrict, strict_json
-from sanitize.core.budgets import BUDGETS, budget_from_dict
+from sanitize.core.budgets import BUDGETS, BudgetForm, budget_from_dict
 from sanitize.core.measures import Kind, Measure
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
 from sanitize.report._document import LEFT_OUT, SCHEMA, VERSION, Audience, OptimalityForm, publish, warnings_of_facts
@@ -106,7 +105,7 @@ _CLAIM = {
     **dict.fromkeys(("headline", "sentence", "allowed", "mechanism", "output", "people", "alone"), str),
     "state": State,
     "known": list[str],
-    "budget": dict[str, Finite | str | dict[str, Finite | str]] | None,
+    "budget": BudgetForm | None,
     "confidence": Share | None,
     "recorded": Count | None,
 }

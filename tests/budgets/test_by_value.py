@@ -19,16 +19,21 @@ from sanitize.core.budgets import (
     budget_from_dict,
     budget_to_dict,
     budget_words,
+    lift_limits,
     limited,
     limits_for,
     limits_seen,
     loosest,
+    nameless,
 )
 from sanitize.errors import InvalidBudget
 from sanitize.over_time import UnitLedger
+from sanitize.report._document import _spelt
 
 SECRETS = ("flu", "hiv", "none")
 BUDGET = sz.LiftBudget(at_most={"hiv": 1.1, "*": 2}, at_least=0.5)
+# The same beside an average that binds as well.
+BESIDE = sz.Chi2LiftBudget(lower=np.inf, upper=0.2, limits=BUDGET)
 
 
 def joint_of(values, **columns):
@@ -188,6 +193,25 @@ def test_its_plain_values_come_back() -> None:
         budget_from_dict({"type": "LDPBudget", "eps": {"hiv": 1.0}})
 
 
+def test_a_value_without_a_limit_has_an_infinite_end_for_anybody() -> None:
+    """Among finite limits it was text, which has no place among numbers: no file could be written."""
+    free = sz.LiftBudget(at_most={"hiv": 1.1, "*": np.inf}, at_least=0)
+    public = nameless(budget_to_dict(free))
+    assert public == {"type": "LiftBudget", "at_most": {"least": 1.1, "largest": "inf"}, "at_least": 0}
+    assert nameless(public) == public
+    assert budget_words(budget_from_dict(public)) == budget_words(free)
+    beside = sz.AlphaLiftBudget(2, lower=1, upper=1, limits=free)
+    assert nameless(budget_to_dict(beside))["limits"] == public
+
+
+def test_equal_limits_are_spelt_alike_however_their_numbers_were_written() -> None:
+    """In notes of files, which a verification compares: policies write 0.0 for 0."""
+    whole, real = (sz.LiftBudget(at_most={"hiv": 2, "*": 3.5}, at_least=least) for least in (0, 0.0))
+    assert repr(whole) == repr(real) == "LiftBudget(at_most=2 to 3.5 by value, at_least=0)"
+    notes = [_spelt(sz.L1LiftBudget(lower=one, upper=2, limits=of)) for one, of in ((1, whole), (1.0, real))]
+    assert notes[0] == notes[1] == f"L1LiftBudget(lower=1.0, upper=2.0, limits={whole!r})"
+
+
 def test_words_give_the_ends_and_no_name() -> None:
     assert repr(BUDGET) == "LiftBudget(at_most=1.1 to 2 by value, at_least=0.5)"
     assert budget_words(BUDGET) == (
@@ -208,14 +232,14 @@ def test_words_give_the_ends_and_no_name() -> None:
     )
 
 
-@pytest.fixture(scope="module")
-def fitted():
+@pytest.fixture(scope="module", params=[BUDGET, BESIDE], ids=["alone", "beside an average"])
+def fitted(request):
     rng = np.random.default_rng(0)
     ill = rng.choice(SECRETS, 3000, p=[0.3, 0.2, 0.5])
     near, any_ = pd.Series(ill).map({"flu": "A", "hiv": "B", "none": "C"}), rng.choice(["A", "B", "C"], 3000)
     town = np.where(rng.random(3000) < 0.2, near, any_)
     rows = pd.DataFrame({"ill": ill, "town": town, "age": rng.integers(2, 6, 3000)})
-    return rows, sz.SubsetMerging(BUDGET, sensitive="ill", public=["town", "age"], random_state=1).fit(rows)
+    return rows, sz.SubsetMerging(request.param, sensitive="ill", public=["town", "age"], random_state=1).fit(rows)
 
 
 def test_names_stand_in_the_owners_view_alone(fitted, tmp_path) -> None:
@@ -226,11 +250,9 @@ def test_names_stand_in_the_owners_view_alone(fitted, tmp_path) -> None:
     assert "Limits by sensitive value" in report.to_html()
     public = [view(audience="public") for view in (report.to_json, report.to_html, report.to_text)]
     document = json.loads(public[0])
-    assert document["verdict"]["budget"] == {
-        "type": "LiftBudget",
-        "at_least": 0.5,
-        "at_most": {"least": 1.1, "largest": 2.0},
-    }
+    limits = {"type": "LiftBudget", "at_least": 0.5, "at_most": {"least": 1.1, "largest": 2.0}}
+    judged = document["verdict"]["budget"]
+    assert judged.get("limits", judged) == limits
     saved = sz.LeakageReport.from_json(report.to_json())
     assert sz.LeakageReport.from_json(public[0]).to_json() == public[0]
     public += [
@@ -241,7 +263,7 @@ def test_names_stand_in_the_owners_view_alone(fitted, tmp_path) -> None:
     ]
     path = tmp_path / "rows.parquet"
     rows.to_parquet(path)
-    release = sz.SubsetMerging(BUDGET, sensitive="ill", public=["town", "age"])
+    release = sz.SubsetMerging(report.budget, sensitive="ill", public=["town", "age"])
     sz.release_file(path, tmp_path / "released.parquet", release)
     appended = sz.release_file(path, tmp_path / "more.parquet", sz.SavedRelease.of(sanitizer))
     public += [appended.to_json(audience="public"), appended.to_text(audience="public")]
@@ -263,35 +285,38 @@ def test_a_sample_is_not_said_to_be_within_limits_that_the_worst_case_was_not_he
 def test_a_saved_release_keeps_the_limits_and_judges_new_rows_by_them(fitted, tmp_path) -> None:
     rows, sanitizer = fitted
     saved = sz.SavedRelease.from_json(sz.SavedRelease.of(sanitizer).to_json())
-    assert saved.budget == BUDGET
+    assert saved.budget == sanitizer.budget
+    seen = sz.LiftBudget(at_most={"*": 2}, at_least=0.5)
     for name, some in (("all", rows), ("none of hiv", rows[rows["ill"] != "hiv"])):
         some.to_parquet(tmp_path / f"{name}.parquet")
         report = sz.release_file(tmp_path / f"{name}.parquet", tmp_path / f"{name} out.parquet", saved)
-        assert report.held_out.budget == (BUDGET if name == "all" else sz.LiftBudget(at_most={"*": 2}, at_least=0.5))
+        assert lift_limits(report.held_out.budget) == (BUDGET if name == "all" else seen)
 
 
 def test_a_ledger_keeps_limits_by_value_and_one_of_units_refuses_them(fitted, tmp_path) -> None:
     rows, sanitizer = fitted
-    ledger = sz.Ledger(tmp_path / "book", BUDGET)
+    budget = sanitizer.budget
+    ledger = sz.Ledger(tmp_path / "book", budget)
     assert ledger.check(rows, sanitizer).ok
-    assert sz.Ledger(tmp_path / "book").budget == BUDGET
-    assert sz.Ledger(tmp_path / "book", BUDGET).budget == BUDGET
+    assert sz.Ledger(tmp_path / "book").budget == budget
+    assert sz.Ledger(tmp_path / "book", budget).budget == budget
     with pytest.raises(sz.errors.LedgerError):
         sz.Ledger(tmp_path / "book", sz.LiftBudget(at_most={"flu": 1.1, "*": 2}, at_least=0.5))
     with pytest.raises(InvalidBudget, match="one limit for all"):
-        UnitLedger(tmp_path / "units", BUDGET, unit="person")
+        UnitLedger(tmp_path / "units", budget, unit="person")
     assert not (tmp_path / "units").exists()
 
 
 def test_other_recipes_take_them_or_refuse(fitted) -> None:
-    rows, _ = fitted
+    rows, budget = fitted[0], fitted[1].budget
     parts = [("one", sz.SubsetMerging(public=["town"])), ("two", sz.Watchdog(public=["age"]))]
-    joint = sz.JointRelease(parts, BUDGET, sensitive="ill").fit(rows)
+    joint = sz.JointRelease(parts, budget, sensitive="ill").fit(rows)
     lifts = sz.lift(joint.report_._after)
     assert lifts[1].max() <= 1.1 + 1e-9
     assert lifts.max() <= 2 + 1e-9
-    assert sz.BestSanitizer(BUDGET, sensitive="ill", public=["town", "age"]).fit(rows).report_.ok
+    assert joint.report_.ok
+    assert sz.BestSanitizer(budget, sensitive="ill", public=["town", "age"]).fit(rows).report_.ok
     own = sz.OptimalRandomResponse(BUDGET, sensitive="ill", public=["town"], smoothing=1.0).fit(rows)
     assert own.set_params(budget__at_least=0.4).budget == sz.LiftBudget(at_most={"hiv": 1.1, "*": 2}, at_least=0.4)
     with pytest.raises(InvalidBudget):
-        sz.RandomizedResponse(BUDGET, public=["town"]).fit(rows)
+        sz.RandomizedResponse(budget, public=["town"]).fit(rows)

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import oracles
+import pandas as pd
 import pytest
 from scipy.optimize import linprog
 from scipy.special import entr
 
 import sanitize as sz
-from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LiftBudget, limits_for
+import sanitize.pandas
+from sanitize.auditing.verify import verify_file
+from sanitize.core.budgets import AlphaLiftBudget, AveragedBudget, Chi2LiftBudget, L1LiftBudget, LiftBudget, limits_for
 from sanitize.errors import InvalidBudget
 from sanitize.mechanisms import optimal_random_response, solve_optimal_random_response
 from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._random_response import averaged
 from sanitize.mechanisms._response_solver.posterior_set import PosteriorSet
+from sanitize.transformers import OptimalRandomResponse
 
 FREE = math.inf
 BUDGETS = [
@@ -213,9 +220,9 @@ LIMITS = {"at_most": {"0": 1.15, "*": 1.6}, "at_least": {"1": 0.85, "*": 0}}
 def test_limits_by_value_hold_beside_an_average(budget):
     """Equal to a fine grid within both, in which each limit binds; and the release is within both in fractions."""
     joint, limits = sz.datasets.make_joint(3, 3, random_state=1), LiftBudget(**LIMITS)
-    made = solve_optimal_random_response(joint, budget, gap=1e-4, limits=limits)
-    within = PosteriorSet.of(joint, budget, limits_for(limits, joint.sensitive)).budget
-    on_grid = best_of_grid(joint, within, 150)
+    both = replace(budget, limits=limits)
+    made = solve_optimal_random_response(joint, both, gap=1e-4)
+    on_grid = best_of_grid(joint, limits_for(both, joint.sensitive), 150)
     assert made.status == "optimal"
     assert on_grid - 1e-9 <= made.bound <= made.utility + 1.1e-4
     assert made.utility <= on_grid + 0.02
@@ -230,10 +237,11 @@ def test_limits_by_value_hold_beside_an_average(budget):
 
 def test_limits_beside_what_takes_none_are_refused():
     joint = sz.JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
-    average, limits = L1LiftBudget(lower=FREE, upper=0.1), LiftBudget(at_most=2, at_least=0)
-    for budget, given in ((limits, limits), (average, average), (average, LiftBudget(at_most=1, at_least=0))):
-        with pytest.raises(InvalidBudget, match="limits"):
-            optimal_random_response(joint, budget, limits=given)
+    average = L1LiftBudget(lower=FREE, upper=0.1)
+    with pytest.raises(InvalidBudget, match="limits must be a LiftBudget"):
+        replace(average, limits=average)
+    with pytest.raises(InvalidBudget, match="limits of 1"):
+        optimal_random_response(joint, replace(average, limits=LiftBudget(at_most=1, at_least=0)))
 
 
 def test_a_search_that_finds_no_columns_has_an_honest_bound(monkeypatch):
@@ -317,6 +325,120 @@ def test_frames_files_and_policies_have_it(notion, tmp_path):
     assert kept[0] >= kept[1] - 1e-9
 
 
+# Rows of two secrets, in which both the average and the limits bind.
+ROWS = pd.DataFrame(
+    [
+        (ill, town)
+        for ill, of in {"flu": (120, 60, 60), "hiv": (10, 20, 30)}.items()
+        for town, n in zip("ABC", of, strict=True)
+        for _ in range(n)
+    ],
+    columns=["ill", "town"],
+).sample(frac=1, random_state=0, ignore_index=True)
+ROLES = {"sensitive": "ill", "public": "town"}
+VALUES = LiftBudget(at_most={"hiv": 1.15, "*": FREE}, at_least=0)
+BESIDE = [
+    L1LiftBudget(lower=FREE, upper=0.144, limits=VALUES),
+    Chi2LiftBudget(lower=FREE, upper=0.16, limits=VALUES),
+    AlphaLiftBudget(2, lower=FREE, upper=0.0148, limits=VALUES),
+]
+beside = pytest.mark.parametrize("budget", BESIDE, ids=lambda budget: type(budget).__name__)
+
+
+def response(budget):
+    return OptimalRandomResponse(budget, **ROLES, gap=1e-5, output="label", random_state=1)
+
+
+def check_limits_through_the_estimator(budget):
+    """Equal to a fine grid; each side binds; and the channel that is drawn is within both, in fractions of counts."""
+    fitted = response(budget).fit(ROWS)
+    joint, channel = sz.JointDistribution.from_frame(ROWS, **ROLES), fitted.channel_
+    kept = sz.normalized_utility(joint, channel) * entr(joint.p_x).sum()
+    on_grid = best_of_grid(joint, limits_for(budget, joint.sensitive), 120)
+    assert on_grid - 1e-5 <= kept <= on_grid + 0.005
+    for alone in (replace(budget, limits=None), VALUES):
+        assert kept < solve_optimal_random_response(joint, alone, gap=1e-5).utility - 0.01
+    counts = [[Fraction(int(n)) for n in row] for row in pd.crosstab(ROWS["ill"], ROWS["town"]).to_numpy()]
+    total = sum(map(sum, counts))
+    matrix = [[Fraction(p) for p in row] for row in channel.matrix]
+    released = [
+        [sum(n * row[y] for n, row in zip(of, matrix, strict=True)) for y in range(len(matrix[0]))] for of in counts
+    ]
+    lifts, room = oracles.lift([[n / total for n in row] for row in released]), 1 + Fraction(1, 10**12)
+    assert max(lifts[1]) <= Fraction("1.15") * room
+    shares, level = [sum(row) / total for row in counts], Fraction(math.exp(budget.upper))
+    for column in zip(*lifts, strict=True):
+        apart = [abs(lift - 1) for lift in column]
+        if isinstance(budget, L1LiftBudget):
+            assert sum(map(operator.mul, shares, apart)) <= (level - 1) * room
+        elif isinstance(budget, Chi2LiftBudget):
+            assert sum(p * d**2 for p, d in zip(shares, apart, strict=True)) <= (level - 1) ** 2 * room
+        else:
+            assert sum(p * lift**2 for p, lift in zip(shares, column, strict=True)) <= level**2 * room
+    report = fitted.report_
+    assert report.ok
+    assert "by value" in report.to_text()
+
+
+@beside
+def test_limits_beside_an_average_hold_through_the_estimator(budget):
+    check_limits_through_the_estimator(budget)
+
+
+def without_limits(joint, budget):
+    return SOUND.of(joint, replace(budget, limits=None))
+
+
+def excess_of_the_average(self, lifts, p_s):
+    return AVERAGE(replace(self, limits=None), lifts, p_s)
+
+
+AVERAGE = AveragedBudget.excess_of
+
+
+def test_limits_that_a_design_ignores_are_seen_by_the_report_and_where_both_do_by_the_fractions(monkeypatch):
+    monkeypatch.setattr(PosteriorSet, "of", without_limits)
+    with pytest.raises(sz.errors.BudgetExceeded):
+        response(BESIDE[1]).fit(ROWS)
+    monkeypatch.setattr(AveragedBudget, "excess_of", excess_of_the_average)
+    with pytest.raises(AssertionError):
+        check_limits_through_the_estimator(BESIDE[1])
+
+
+@pytest.mark.slow
+def test_files_frames_and_policies_with_limits_beside_an_average_draw_the_same_rows(tmp_path):
+    budget = BESIDE[1]
+    policy = sz.Policy.from_toml(
+        'version = 1\n[columns]\nsensitive = ["ill"]\npublic = ["town"]\n'
+        '[budget]\nnotion = "chi2"\nlower = inf\nupper = 0.16\n'
+        'limits = { at_most = { hiv = 1.15, "*" = inf }, at_least = 0 }\n'
+        '[channel]\nmechanism = "optimal-random-response"\noutput = "label"\ngap = 1e-5\n'
+    )
+    raw, receipt = tmp_path / "raw.parquet", tmp_path / "own" / "receipt"
+    ROWS.to_parquet(raw)
+    receipt.parent.mkdir()
+    drawn, settings = [], {"key": bytes(range(32)), "rows": "keep"}
+    for source, maker, more in (
+        (raw, response(budget).set_params(random_state=None), {}),
+        (raw, policy.sanitizer(), {}),
+        (ROWS, policy.sanitizer(), {}),
+        # Its key is made for it alone.
+        (raw, response(budget).set_params(random_state=None), {"receipt": receipt}),
+    ):
+        report = sz.release_file(source, tmp_path / f"{len(drawn)}.parquet", maker, **settings, **more)
+        assert report.ok
+        assert report.budget == budget
+        drawn.append(pd.read_parquet(tmp_path / f"{len(drawn)}.parquet")["town"].tolist())
+    assert verify_file(tmp_path / "3.parquet", raw, policy.sanitizer(), rows="keep", receipt=receipt).ok
+    assert drawn[0] == drawn[1] == drawn[2]
+    assert len(set(drawn[0])) > 1
+    released = ROWS.sanitize.optimal_random_response(budget, **ROLES, gap=1e-5, output="label")
+    assert sz.frames.last_report(released).ok
+    assert set(released["town"]) == set(drawn[0])
+    saved = sz.SavedRelease.from_json(sz.SavedRelease.of(response(budget).fit(ROWS)).to_json())
+    assert saved.budget == budget
+
+
 # --- Planted faults: each of ten is seen by a check above -----------------------------------------------------------
 
 TANGENTS, FRACTIONS, NOTHING_BELOW = (
@@ -351,7 +473,7 @@ def upper_side_alone(self, lifts):
     return above, 0 * below
 
 
-def a_looser_budget(joint, budget, limits=None):
+def a_looser_budget(joint, budget):
     return SOUND.of(joint, type(budget)(lower=budget.lower, upper=1.05 * budget.upper))
 
 

@@ -160,7 +160,7 @@ def test_margins_kept_and_what_is_refused():
     released = joint.push(kept_margin)
     assert np.abs(released.p_x - joint.p_x).max() < 1e-12
     assert budget.excess(released).max() <= 1e-12
-    with pytest.raises(InvalidBudget, match="no confidence, target, known, limits or time_limit"):
+    with pytest.raises(InvalidBudget, match="no confidence, target, known or time_limit"):
         sz.optimal_random_response(joint, budget, confidence=0.95)
     with pytest.raises(InvalidBudget, match="takes a CVaRLiftBudget"):
         tail_random_response(joint, sz.LDPBudget(1.0))

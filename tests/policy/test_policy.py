@@ -124,6 +124,7 @@ VALID = {
     "times, one side": TIMES.replace("0.25", "0"),
     "by value": TIMES.replace("1.65", '{ hiv = 1.1, "2026-01-31" = 1.3, "*" = inf }'),
     "by value, both sides": TIMES.replace("1.65", "{ hiv = 1 }").replace("0.25", '{ hiv = 1, "*" = 0 }'),
+    "beside an average": SEVERAL.replace("[budget]", "[budget]\nlimits = { at_most = { hiv = 1.1 }, at_least = 0 }"),
     "full": FULL,
     "learned": FULL.replace("[18, 30, 65]", "{ learned = [18, 30, 65] }"),
     "several": SEVERAL,
@@ -319,6 +320,21 @@ def test_limits_by_value_are_the_budgets_and_have_no_multiples():
     assert budget.build() == sz.LiftBudget(at_most={"hiv": 1.1, "*": 2.0}, at_least=0.25)
     assert budget.scaled(2.0) == budget
     assert "hiv" not in repr(sz.Policy.from_toml(text).sanitizer())
+
+
+def test_limits_beside_an_average_are_one_budget_and_come_back():
+    text = SMALL.replace("[budget]", '[budget]\nnotion = "chi2"')
+    text += '[budget.limits]\nat_most = { hiv = 1.1, "*" = 2 }\n'
+    policy = sz.Policy.from_toml(text + "at_least = 0.25\n")
+    limits = sz.LiftBudget(at_most={"hiv": 1.1, "*": 2}, at_least=0.25)
+    assert policy.budget.build() == sz.Chi2LiftBudget(lower=1.5, upper=0.5, limits=limits)
+    assert policy.budget.scaled(2.0) == policy.budget
+    assert "hiv" not in repr(policy.sanitizer())
+    for wrong, words in (("", "budget.limits.at_least is missing"), ("at_least = 2\n", "at_least must be a number")):
+        with pytest.raises(PolicyError) as caught:
+            sz.Policy.from_toml(text + wrong)
+        assert words in str(caught.value)
+        assert not VALIDATOR.is_valid(tomllib.loads(text + wrong))
 
 
 @pytest.mark.parametrize(("text", "words"), INVALID.values(), ids=INVALID)

@@ -30,6 +30,7 @@ BUDGETS = (
     sz.L1LiftBudget(lower=3.0, upper=3.0),
     sz.Chi2LiftBudget(lower=3.0, upper=3.0),
     sz.AlphaLiftBudget(2, lower=3.0, upper=3.0),
+    sz.L1LiftBudget(lower=3.0, upper=3.0, limits=sz.LiftBudget(at_most=4, at_least=0)),
 )
 
 

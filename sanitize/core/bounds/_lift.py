@@ -16,7 +16,7 @@ import numpy as np
 from sanitize._util.checks import exp, expm1, number
 from sanitize._util.limits import LARGEST_EXPONENT
 from sanitize._util.tolerances import SAME
-from sanitize.core.budgets import LDPBudget, LiftBudget, MeanBudget, loosest
+from sanitize.core.budgets import LDPBudget, LiftBudget, MeanBudget, lift_limits, loosest
 
 if TYPE_CHECKING:
     from sanitize.core.budgets import Budget
@@ -306,8 +306,8 @@ def implied_bounds(budget: Budget | None) -> dict[str, float]:
     Parameters
     ----------
     budget : Budget or None
-        Bounds are known for `LiftBudget` and `LDPBudget`; a budget on a mean bounds what it is named for, and other
-        budgets give an empty mapping.
+        Bounds are known for `LiftBudget`, also beside an average, and `LDPBudget`; a budget on a mean bounds what it is
+        named for, and other budgets give an empty mapping.
 
     Returns
     -------
@@ -321,7 +321,7 @@ def implied_bounds(budget: Budget | None) -> dict[str, float]:
     >>> round(bounds["chi2_divergence"], 4), round(bounds["mutual_information"], 4)
     (0.504, 0.2969)
     """
-    budget = loosest(budget)
+    budget = loosest(lift_limits(budget) or budget)
     if isinstance(budget, LDPBudget):
         return {"ldp_sensitive": budget.eps, "max_log_lift": budget.eps, "min_log_lift": -budget.eps}
     if isinstance(budget, MeanBudget):

@@ -14,6 +14,7 @@ from sanitize.core.budgets._budgets import by_value as by_value
 from sanitize.core.budgets._budgets import ends as ends
 from sanitize.core.budgets._budgets import forgiven as forgiven
 from sanitize.core.budgets._budgets import furthest as furthest
+from sanitize.core.budgets._budgets import lift_limits as lift_limits
 from sanitize.core.budgets._budgets import limit_rows as limit_rows
 from sanitize.core.budgets._budgets import limited as limited
 from sanitize.core.budgets._budgets import limits_for as limits_for
@@ -34,6 +35,7 @@ from sanitize.core.budgets._conditional import ReferredBudget as ReferredBudget
 from sanitize.core.budgets._conditional import conditional_budget as conditional_budget
 from sanitize.core.budgets._plain import BUDGETS as BUDGETS
 from sanitize.core.budgets._plain import SYMBOL_BUDGETS as SYMBOL_BUDGETS
+from sanitize.core.budgets._plain import BudgetForm as BudgetForm
 from sanitize.core.budgets._plain import as_budget as as_budget
 from sanitize.core.budgets._plain import as_capacity_budget as as_capacity_budget
 from sanitize.core.budgets._plain import bounds_of as bounds_of

@@ -10,12 +10,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard, TypeVar, overload, runtime_checkable
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
-from sanitize._util.checks import exp, is_number, is_whole, non_negative, number, probability
+from sanitize._util.checks import exp, is_whole, non_negative, number, probability
 from sanitize._util.formatting import box, figure, percent
 from sanitize._util.tolerances import BUDGET
 from sanitize.core.alphabet import MISSING_TEXT, place_of
@@ -69,7 +69,7 @@ class OfLifts(ABC):
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
         """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
-        return self.excess_of(lift(released), released.p_s)
+        return limits_for(self, released.sensitive).excess_of(lift(released), released.p_s)
 
     @abstractmethod
     def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -82,7 +82,9 @@ class _LiftBased(OfLifts):
     def __post_init__(self) -> None:
         """Check the bounds, and make plain numbers of NumPy's and of fractions, which print as they were written."""
         with checking(type(self).__name__):
-            for name, value in list(vars(self).items()):
+            for name, value in [*vars(self).items()]:
+                if name == "limits":
+                    continue
                 non_negative(name, value)
                 object.__setattr__(self, name, int(value) if is_whole(value) else float(value))
 
@@ -249,8 +251,13 @@ class LiftBudget(_LiftBased):
 
     def __repr__(self) -> str:
         # Without names of sensitive values: it stands in errors, notes of files and public reports.
-        sides = per_value(lambda side: repr(side) if is_number(side) else f"{ends_of(side)} by value", self.bounds)
-        return f"LiftBudget({', '.join(f'{name}={words}' for name, words in sides.items())})"
+        def words(side: Any) -> str:
+            if isinstance(side, dict):
+                return f"{ends_of(side)} by value"
+            # 0 and 0.0 alike: the notes of two files of one budget are the same bytes.
+            return ends_of(side) if by_value(self) else repr(side)
+
+        return f"LiftBudget({', '.join(f'{name}={words(side)}' for name, side in self.bounds.items())})"
 
     def _repr_html_(self) -> str:
         if by_value(self):
@@ -291,10 +298,6 @@ class LiftBudget(_LiftBased):
             return cls(lower=eps, upper=eps)
         return cls(lower=min_share * eps, upper=(1 - min_share) * eps)
 
-    def excess(self, released: JointDistribution) -> NDArray[np.float64]:
-        """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
-        return limits_for(self, released.sensitive).excess_of(lift(released), released.p_s)
-
     def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
         top, bottom = furthest(self, lifts, lifts)
@@ -308,9 +311,20 @@ class LiftBudget(_LiftBased):
         return -bottom if math.isinf(tightest(self.upper)) else top - bottom
 
 
-def by_value(budget: object) -> TypeGuard[LiftBudget]:
+def lift_limits(budget: object) -> LiftBudget | None:
+    """Limits on each lift that a budget states: a `LiftBudget` itself, those beside an average, or none."""
+    found = budget.limits if isinstance(budget, AveragedBudget) else budget
+    return found if isinstance(found, LiftBudget) else None
+
+
+def _with_limits(budget: Any, limits: LiftBudget) -> Any:
+    return budget.with_limits(limits) if isinstance(budget, AveragedBudget) else limits
+
+
+def by_value(budget: object) -> bool:
     """Whether limits of a budget go by sensitive values, which no distribution has put in order yet."""
-    return isinstance(budget, LiftBudget) and "upper" not in vars(budget)
+    limits = lift_limits(budget)
+    return limits is not None and "upper" not in vars(limits)
 
 
 def limits_for(budget: _B, sensitive: Alphabet) -> _B:
@@ -321,7 +335,8 @@ def limits_for(budget: _B, sensitive: Alphabet) -> _B:
     InvalidBudget
         If there are several sensitive columns, a name is no value, or a value has no limit; no value is told.
     """
-    if not by_value(budget):
+    limits = lift_limits(budget)
+    if limits is None or not by_value(limits):
         return budget
     if len(sensitive.columns) > 1:
         names = ", ".join(map(repr, sensitive.columns))
@@ -343,19 +358,21 @@ def limits_for(budget: _B, sensitive: Alphabet) -> _B:
             )
         return found
 
-    most, least = (in_order(*side) for side in budget.bounds.items())
-    return limited(np.array([*map(_nats_below, least)]), np.array([*map(math.log, most)]))  # type: ignore[return-value]
+    most, least = (in_order(*side) for side in limits.bounds.items())
+    ordered = limited(np.array([*map(_nats_below, least)]), np.array([*map(math.log, most)]))
+    return _with_limits(budget, ordered)
 
 
 def limits_seen(budget: _B, sensitive: Alphabet) -> _B:
     """The budget for a part of a table, as new rows are, without the names of values that it lacks."""
-    if not by_value(budget):
+    limits = lift_limits(budget)
+    if limits is None or not by_value(limits):
         return budget
-    sides = {name: side for name, side in budget.bounds.items() if isinstance(side, dict)}
+    sides = {name: side for name, side in limits.bounds.items() if isinstance(side, dict)}
     for name, side in sides.items():
         found = [text for text in side if text == OTHERS or place_of(sensitive, text) >= 0]
         sides[name] = {text: side[text] for text in found} or side
-    return LiftBudget(**budget.bounds | sides)  # type: ignore[return-value]
+    return _with_limits(budget, LiftBudget(**limits.bounds | sides))
 
 
 def limited(lower: _Limits, upper: _Limits) -> LiftBudget:
@@ -402,9 +419,11 @@ def ends_of(side: Any) -> str:
 
 def loosest(budget: _B) -> _B:
     """The budget, or where its limits go by value one of the loosest limits, which it implies."""
-    if not by_value(budget):
+    limits = lift_limits(budget)
+    if limits is None or not by_value(limits):
         return budget
-    return LiftBudget(at_most=ends(budget.at_most)[1], at_least=ends(budget.at_least)[0])  # type: ignore[return-value]
+    loose = LiftBudget(at_most=ends(limits.at_most)[1], at_least=ends(limits.at_least)[0])
+    return _with_limits(budget, loose)
 
 
 def per_value(of: Callable[[Any], Any], side: Any) -> Any:
@@ -412,9 +431,11 @@ def per_value(of: Callable[[Any], Any], side: Any) -> Any:
     return {text: of(limit) for text, limit in side.items()} if isinstance(side, dict) else of(side)
 
 
-def limit_rows(budget: LiftBudget) -> tuple[tuple[str, str, float], ...]:
+def limit_rows(budget: object) -> tuple[tuple[str, str, float], ...]:
     """Names of limits by value, the side that each is of, and the limit in times."""
-    named = {name.replace("_", " "): side for name, side in budget.bounds.items() if isinstance(side, dict)}
+    limits = lift_limits(budget)
+    bounds = {} if limits is None else limits.bounds
+    named = {name.replace("_", " "): side for name, side in bounds.items() if isinstance(side, dict)}
     return tuple((text, name, limit) for name, side in named.items() for text, limit in side.items())
 
 
@@ -446,10 +467,26 @@ class LDPBudget(_LiftBased):
 
 
 class AveragedBudget(_LiftBased):
-    """Budgets on an average of the lift and of its inverse."""
+    """Budgets on an average of the lift and of its inverse, and on each lift by itself where they have limits."""
 
     lower: float
     upper: float
+    limits: LiftBudget | None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.limits, LiftBudget | None):
+            raise InvalidBudget(
+                f"{type(self).__name__}: limits must be a LiftBudget, as in limits=LiftBudget(at_most=2, at_least=0)"
+            )
+
+    def with_limits(self, limits: LiftBudget | None) -> AveragedBudget:
+        """The same average beside other limits."""
+        return replace(self, limits=limits)  # type: ignore[type-var]
+
+    def __repr__(self) -> str:
+        given = (f"{name}={value!r}" for name, value in vars(self).items() if value is not None)
+        return f"{type(self).__name__}({', '.join(given)})"
 
     def _bounds(self) -> tuple[float, float]:
         """Bounds on the measure of the lift and of its inverse."""
@@ -463,11 +500,13 @@ class AveragedBudget(_LiftBased):
         """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
         upper, lower = self._bounds()
         over = above(self._measure(lifts, p_s), upper)
-        return forgiven(over if math.isinf(lower) else np.maximum(over, self._measure(inverse(lifts), p_s) - lower))
+        if not math.isinf(lower):
+            over = np.maximum(over, self._measure(inverse(lifts), p_s) - lower)
+        return forgiven(over if self.limits is None else np.maximum(over, self.limits.excess_of(lifts, p_s)))
 
     def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum of the measure of the lift and of its inverse, without a side that has no bound."""
-        risk = np.zeros(lifts.shape[1])
+        """Sum of the measures of the lift and its inverse, without a side that has no bound, and the limits' risk."""
+        risk = np.zeros(lifts.shape[1]) if self.limits is None else self.limits.risk_of(lifts, p_s)
         if not math.isinf(self.upper):
             risk = risk + self._measure(lifts, p_s)
         if not math.isinf(self.lower):
@@ -475,29 +514,35 @@ class AveragedBudget(_LiftBased):
         return risk
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class L1LiftBudget(AveragedBudget):
     """ℓ1-lift at most e**upper - 1 and its inverse at most e**lower - 1 [ZDS §VI-B].
 
     Both are averages over s, so a symbol may pass that breaks the `LiftBudget` of the same numbers. The converse
     holds where e**-lower + e**upper and e**lower + e**-upper are at least 2, and not below [ZDS Prop. 3, 5].
+    ``limits``, a `LiftBudget` that may go by sensitive value, holds in addition, for each lift.
 
     Examples
     --------
     >>> L1LiftBudget(lower=1.0, upper=0.5)
     L1LiftBudget(lower=1.0, upper=0.5)
+    >>> L1LiftBudget(lower=1.0, upper=0.5, limits=LiftBudget(at_most={"hiv": 1.1, "*": 2}, at_least=0))
+    L1LiftBudget(lower=1.0, upper=0.5, limits=LiftBudget(at_most=1.1 to 2 by value, at_least=0))
     """
 
     lower: float
     upper: float
+    limits: LiftBudget | None = None
 
     def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         return l1_of(lifts, p_s)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Chi2LiftBudget(AveragedBudget):
     """chi2-lift at most (e**upper - 1)**2 and its inverse at most (e**lower - 1)**2 [ZDS §VI-B].
+
+    ``limits``, a `LiftBudget` that may go by sensitive value, holds in addition, for each lift.
 
     Examples
     --------
@@ -507,6 +552,7 @@ class Chi2LiftBudget(AveragedBudget):
 
     lower: float
     upper: float
+    limits: LiftBudget | None = None
 
     def _bounds(self) -> tuple[float, float]:
         return _expm1(self.upper) ** 2, _expm1(self.lower) ** 2
@@ -515,9 +561,11 @@ class Chi2LiftBudget(AveragedBudget):
         return chi2_of(lifts, p_s)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AlphaLiftBudget(AveragedBudget):
     """α-lift at most e**upper and its inverse at most e**lower; alpha > 1 [ZDS §VI-B].
+
+    ``limits``, a `LiftBudget` that may go by sensitive value, holds in addition, for each lift.
 
     Examples
     --------
@@ -529,6 +577,7 @@ class AlphaLiftBudget(AveragedBudget):
     _: KW_ONLY
     lower: float
     upper: float
+    limits: LiftBudget | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from sanitize._util.checks import is_number, nats, or_infinity
-from sanitize._util.declared import Misfit, Number, read
+from sanitize._util.declared import Finite, Misfit, Number, read
 from sanitize._util.formatting import exact, times
 from sanitize.core.budgets._budgets import (
     AlphaLiftBudget,
+    AveragedBudget,
     Budget,
     Chi2LiftBudget,
     L1LiftBudget,
@@ -25,6 +26,7 @@ from sanitize.core.budgets._budgets import (
     by_value,
     ends,
     ends_of,
+    lift_limits,
     limited,
     limits_for,
     loosest,
@@ -50,20 +52,28 @@ BUDGETS: dict[str, type[Any]] = {
     **{kind.__name__: kind for kind in (CapacityBudget, CVaRLiftBudget, PMLEnvelopeBudget, *MEAN_BUDGETS)},
 }
 
+# Form of the plain values of a budget: a bound, limits by value, or the limits beside an average.
+_Sides = dict[str, Finite | str | dict[str, Finite | str]]
+BudgetForm = dict[str, Finite | str | _Sides]
+
 
 def budget_to_dict(budget: object) -> dict[str, Any]:
     """Type and numeric fields; a budget of somebody else's making may hold anything, which stays here."""
-    sides = bounds_of(budget).items()
-    values = {name: per_value(exact, side) for name, side in sides if is_number(side) or by_value(budget)}
-    return {"type": type(budget).__name__, **values}
+    values, limits = bounds_of(budget), lift_limits(budget)
+    sides = values if isinstance(budget, LiftBudget) else {k: side for k, side in values.items() if is_number(side)}
+    beside = {} if limits in (None, budget) else {"limits": budget_to_dict(limits)}
+    return {"type": type(budget).__name__, **{name: per_value(exact, side) for name, side in sides.items()}, **beside}
 
 
 def nameless(state: dict[str, Any]) -> dict[str, Any]:
     """Plain values of a budget for anybody: of limits by sensitive value the ends, and no name."""
-    return {
-        name: dict(zip(("least", "largest"), ends(side), strict=True)) if isinstance(side, dict) else side
-        for name, side in state.items()
-    }
+
+    def without_names(name: str, side: Any) -> Any:
+        if name == "limits" or not isinstance(side, dict):
+            return nameless(side) if isinstance(side, dict) else side
+        return dict(zip(("least", "largest"), map(exact, ends(per_value(float, side))), strict=True))
+
+    return {name: without_names(name, side) for name, side in state.items()}
 
 
 def bounds_of(budget: object) -> dict[str, Any]:
@@ -71,7 +81,8 @@ def bounds_of(budget: object) -> dict[str, Any]:
     if isinstance(budget, LiftBudget):
         return budget.bounds
     own = fields(budget) if is_dataclass(budget) else ()
-    return {field.name: getattr(budget, field.name) for field in own if field.init}
+    given = {field.name: getattr(budget, field.name) for field in own if field.init}
+    return {name: bound for name, bound in given.items() if bound is not None}
 
 
 def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = BUDGETS) -> Budget:
@@ -86,6 +97,12 @@ def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = 
     if not isinstance(name, str) or name not in kinds:
         raise InvalidBudget(f"a budget must be one of {', '.join(kinds)}")
     own = [field.name for field in fields(kinds[name]) if field.init]
+    if "limits" in own:
+        own.remove("limits")
+        if isinstance(beside := state.get("limits"), Mapping):
+            alone = {bound: side for bound, side in state.items() if bound != "limits"}
+            limits = budget_from_dict(beside, {LiftBudget.__name__: LiftBudget})
+            return budget_from_dict(alone, kinds).with_limits(limits)  # type: ignore[attr-defined]
     bounds = ["at_most", "at_least"] if kinds[name] is LiftBudget and "at_most" in state else own
     if set(state) != {"type", *bounds}:
         raise InvalidBudget(f"{name} must have the bounds {', '.join(bounds)} and no others")
@@ -160,6 +177,8 @@ def scaled_budget(budget: Budget, share: float) -> Budget:
         return limited(*(np.multiply(side, share, out=side.copy(), where=side < math.inf) for side in sides))
     if not is_dataclass(budget) or isinstance(budget, type):
         return budget
+    if isinstance(budget, AveragedBudget) and budget.limits is not None:
+        budget = budget.with_limits(scaled_budget(budget.limits, share))
     levels = {
         field.name: getattr(budget, field.name) for field in fields(budget) if field.name in ("lower", "upper", "eps")
     }
@@ -188,6 +207,8 @@ def budget_words(budget: Budget | None) -> str:
                 f"{eps:.4g}-LDP of the sensitive columns (nats): no released value is more than "
                 f"{times(eps)} times as likely under one sensitive value as under another"
             )
+        case AveragedBudget(limits=LiftBudget() as limits):
+            return f"{budget_words(budget.with_limits(None))}; and {budget_words(limits)}"
         case L1LiftBudget(lower=lower, upper=upper):
             return _averaged_words("l1-lift", lower, upper, math.expm1)
         case Chi2LiftBudget(lower=lower, upper=upper):

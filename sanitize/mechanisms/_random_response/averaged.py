@@ -12,7 +12,8 @@ import numpy as np
 
 from sanitize._util.checks import Codes, Mask, Vector
 from sanitize._util.progress import progress
-from sanitize.core.budgets import AlphaLiftBudget, LiftBudget, limited
+from sanitize.core.budgets import AlphaLiftBudget, limited, tightest
+from sanitize.errors import InvalidBudget
 from sanitize.mechanisms._merging.risks import groups_of
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.tail import posteriors_of
@@ -43,12 +44,7 @@ _FLOOR = 1e-12
 
 
 def averaged_response(
-    joint: JointDistribution,
-    budget: AveragedBudget,
-    gap: float,
-    loss: Loss,
-    effort: Effort,
-    limits: LiftBudget | None = None,
+    joint: JointDistribution, budget: AveragedBudget, gap: float, loss: Loss, effort: Effort
 ) -> RandomResponse:
     """Most of I(T;Y) where an average of the lifts of each released symbol is bounded, with a proven gap.
 
@@ -59,18 +55,19 @@ def averaged_response(
     letters into simplices, and bounds each by the chord of H and a tangent of the budget. A bound on the l1-lift alone
     is a polytope of posteriors, which `respond_in` knows. Proofs: docs/theory/mechanisms.md.
     """
-    within = PosteriorSet.of(joint, budget, limits)
-    problem, both = Problem(joint, limited(math.inf, math.inf), gap, loss), within.budget
-    if not (both.excess(joint) > 0).any():
+    limits = budget.limits or limited(math.inf, math.inf)
+    if min(tightest(limits.lower), tightest(limits.upper)) == 0:
+        raise InvalidBudget("limits of 1 are not taken beside an average: give the LiftBudget alone")
+    within, problem = PosteriorSet.of(joint, budget), Problem(joint, limited(math.inf, math.inf), gap, loss)
+    if not (budget.excess(joint) > 0).any():
         return respond_in(problem, None, effort)
     if isinstance(budget, AlphaLiftBudget) and math.isinf(budget.alpha):
-        every = problem.budget if limits is None else limits
-        sides = (np.minimum(getattr(every, name), getattr(budget, name)) for name in ("lower", "upper"))
+        sides = (np.minimum(getattr(limits, name), getattr(budget, name)) for name in ("lower", "upper"))
         return respond_in(replace(problem, budget=limited(*sides)), None, effort)
     sealed = respond_in(replace(problem, budget=limited(0.0, 0.0)), None, effort.part(_PART))
     if min(budget.lower, budget.upper) == 0:
         return sealed
-    groups = groups_of(subset_merging(joint, both))
+    groups = groups_of(subset_merging(joint, budget))
     if within.is_polytope:
         return respond_in(replace(problem, known=Cuts(within.gain_cuts(), within)), [groups], effort)
     search = _Search(within, gap, loss, effort)

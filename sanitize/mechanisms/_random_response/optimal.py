@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sanitize._util.checks import positive
-from sanitize.core.budgets import AveragedBudget, CVaRLiftBudget, LiftBudget, MeanBudget, limits_for, tightest
+from sanitize.core.budgets import AveragedBudget, CVaRLiftBudget, MeanBudget, limits_for
 from sanitize.core.channel import HEURISTIC
 from sanitize.core.joint import JointDistribution, check_distribution
 from sanitize.errors import InvalidBudget, InvalidParameter
@@ -45,7 +45,6 @@ def optimal_random_response(
     confidence: float | ConfidenceSet | None = None,
     target: ArrayLike | None = None,
     known: str | Sequence[str] | ArrayLike = (),
-    limits: LiftBudget | None = None,
     keep_margin: bool = False,
 ) -> Channel:
     """Channel of the largest I(X;Y) within a budget on lifts or on averages of them [ZDS §III-A2].
@@ -75,7 +74,8 @@ def optimal_random_response(
         Distribution of (S, X).
     budget : Budget or float
         LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget, CVaRLiftBudget, or a budget on a mean.
-        A number is symmetric local information privacy (LIP) in nats. For a `CVaRLiftBudget`, which couples released
+        A number is symmetric local information privacy (LIP) in nats. Limits of an average are met, too; none of them
+        may be 1. For a `CVaRLiftBudget`, which couples released
         symbols, it is `tail_random_response`, and no gap is known. For a `MutualInformationBudget`,
         `TotalVariationBudget` or `MaximalLeakageBudget` it is the privacy funnel [MSFM14], with its gap.
     gap : float
@@ -96,9 +96,6 @@ def optimal_random_response(
         budget, too, for whatever w a part of them says. Or P(w, s, x) of anything else that may be known, with
         (S, W) - X - Y: cases may overlap, and the sum of some cases is the one of somebody who knows that one of them
         holds. Coarser knowledge of a column, as of an age group, is such a sum: give it as a case, or as a column.
-    limits : LiftBudget, optional
-        Limits on each lift, by sensitive value where they are given so, beside a budget on the l1-, chi2- or
-        alpha-lift; none of them is 1.
     keep_margin : bool
         Print each released symbol as a symbol of X, drawn anew given it: released shares are then those of X,
         P_Y = P_X, with no more leakage and less utility, both by data processing. Estimators do so.
@@ -145,9 +142,9 @@ def optimal_random_response(
     """
     knows = len(known) > 0  # type: ignore[arg-type]
     if isinstance(budget, CVaRLiftBudget):
-        if not (confidence is None and target is None and time_limit is None and limits is None and not knows):
+        if not (confidence is None and target is None and time_limit is None and not knows):
             raise InvalidBudget(
-                "a CVaRLiftBudget takes no confidence, target, known, limits or time_limit; give LiftBudget for these"
+                "a CVaRLiftBudget takes no confidence, target, known or time_limit; give LiftBudget for these"
             )
         channel = tail_random_response(joint, budget, effort=effort)
     else:
@@ -159,7 +156,6 @@ def optimal_random_response(
             time_limit=time_limit,
             target=target,
             known=known,
-            limits=limits,
             confidence=confidence,
         )
         channel = response.released()
@@ -177,7 +173,6 @@ def solve_optimal_random_response(
     time_limit: float | None = None,
     target: ArrayLike | None = None,
     known: str | Sequence[str] | ArrayLike = (),
-    limits: LiftBudget | None = None,
     confidence: float | ConfidenceSet | None = None,
 ) -> RandomResponse:
     """Optimal random response with its utility, its bound and the certified gap [ZDS §III-A2].
@@ -207,8 +202,6 @@ def solve_optimal_random_response(
     known : str, sequence of str, or array-like of shape (n_w, n_s, n_x)
         Public columns, any part of which may be known of a row, or P(w, s, x); the bound is on channels that are within
         the budget for those who know it.
-    limits : LiftBudget, optional
-        Limits on each lift beside a budget on the l1-, chi2- or alpha-lift.
     confidence : float or ConfidenceSet, optional
         Meet the budget under every distribution that the counts allow at this confidence. The bound is then on I(X;Y)
         under the frequencies of every channel that does. With ``target`` it is the
@@ -237,8 +230,6 @@ def solve_optimal_random_response(
     ('optimal', True, 0.8004)
     """
     account = effort_of(effort, RESPONSE_EFFORT, time_limit)
-    if limits is not None:
-        limits = _limits_beside(limits, budget, joint)
     if isinstance(budget, MeanBudget):
         if not (confidence is None and target is None and not len(known)):  # type: ignore[arg-type]
             raise InvalidBudget(
@@ -249,23 +240,13 @@ def solve_optimal_random_response(
         if not (confidence is None and not len(known)):  # type: ignore[arg-type]
             raise InvalidBudget(f"a {type(budget).__name__} takes no confidence or known; give LiftBudget for these")
         loss = Loss.towards(target, len(check_distribution(joint).public))
-        return averaged_response(joint, budget, positive("gap", gap), loss, account, limits)
+        return averaged_response(joint, limits_for(budget, joint.sensitive), positive("gap", gap), loss, account)
     problem = Problem.of(joint, budget, gap, target, known)
     if confidence is not None:
         if problem.known is not None:
             raise InvalidParameter("known is under the frequencies of the rows: give it without a confidence")
         return robust_random_response(problem, confidence, account)
     return _better(problem, respond_in(problem, None, account.part(_WHOLE if time_limit else 1.0)), account)
-
-
-def _limits_beside(limits: object, budget: object, joint: JointDistribution) -> LiftBudget:
-    """Limits beside an average, in the order of the sensitive symbols, none of them 1."""
-    if not (isinstance(limits, LiftBudget) and isinstance(budget, AveragedBudget)):
-        raise InvalidBudget("limits must be a LiftBudget, beside an L1LiftBudget, Chi2LiftBudget or AlphaLiftBudget")
-    named = limits_for(limits, check_distribution(joint).sensitive)
-    if min(tightest(named.lower), tightest(named.upper)) == 0:
-        raise InvalidBudget("limits of 1 are not taken beside an average: give the LiftBudget alone")
-    return named
 
 
 def _better(problem: Problem, made: RandomResponse, account: Effort) -> RandomResponse:

@@ -16,7 +16,7 @@ from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, limited
 from sanitize.core.lifts import lift
 
 if TYPE_CHECKING:
-    from sanitize.core.budgets import AveragedBudget, LiftBudget
+    from sanitize.core.budgets import AveragedBudget
     from sanitize.core.channel import Channel
     from sanitize.core.joint import JointDistribution
 
@@ -35,33 +35,6 @@ def across(of: np.ufunc, values: Vector, axis: int = 1) -> Vector:
 
 
 @dataclass(frozen=True, eq=False)
-class BothBudgets:
-    """A budget on an average of the lifts and limits on each of them.
-
-    Attributes
-    ----------
-    average : L1LiftBudget, Chi2LiftBudget or AlphaLiftBudget
-    limits : LiftBudget
-        For the sensitive symbols in their order.
-    """
-
-    average: AveragedBudget
-    limits: LiftBudget
-
-    def excess(self, released: JointDistribution) -> Vector:
-        """The larger excess of each released symbol, shape (n_y,)."""
-        return self.excess_of(lift(released), released.p_s)
-
-    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
-        """The larger excess of each column of lifts, shape (k,)."""
-        return np.maximum(self.average.excess_of(lifts, p_s), self.limits.excess_of(lifts, p_s))
-
-    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
-        """Sum of both risks of each column of lifts, shape (k,)."""
-        return self.average.risk_of(lifts, p_s) + self.limits.risk_of(lifts, p_s)
-
-
-@dataclass(frozen=True, eq=False)
 class PosteriorSet:
     """Posteriors q whose lifts l meet ||l - c|| <= high and ||1/l - c|| <= low, ||·|| the norm of order a under P_S.
 
@@ -73,14 +46,14 @@ class PosteriorSet:
     Attributes
     ----------
     joint : JointDistribution
-    budget : L1LiftBudget, Chi2LiftBudget or AlphaLiftBudget, or BothBudgets
+    budget : L1LiftBudget, Chi2LiftBudget or AlphaLiftBudget
     lifts : ndarray of shape (n_s, n)
     order, center, high, low : float
     most, least : ndarray of shape (n_s,)
     """
 
     joint: JointDistribution
-    budget: AveragedBudget | BothBudgets
+    budget: AveragedBudget
     lifts: Vector
     order: float
     center: float
@@ -90,15 +63,14 @@ class PosteriorSet:
     least: Vector
 
     @classmethod
-    def of(cls, joint: JointDistribution, budget: AveragedBudget, limits: LiftBudget | None = None) -> PosteriorSet:
-        """The posteriors of a distribution that meet a budget, and limits on each lift."""
-        free = limited(math.inf, math.inf) if limits is None else limits
+    def of(cls, joint: JointDistribution, budget: AveragedBudget) -> PosteriorSet:
+        """The posteriors of a distribution that meet a budget, whose limits on each lift are in order."""
+        free = budget.limits or limited(math.inf, math.inf)
         most, least = (np.exp(side * np.ones(len(joint.p_s))) for side in (free.upper, np.negative(free.lower)))
-        both = budget if limits is None else BothBudgets(budget, limits)
         center = 0.0 if isinstance(budget, AlphaLiftBudget) else 1.0
         order = budget.alpha if isinstance(budget, AlphaLiftBudget) else 1.0 + isinstance(budget, Chi2LiftBudget)
         high, low = exp(budget.upper) - center, exp(budget.lower) - center
-        return cls(joint, both, lift(joint), order, center, high, low, most, least)
+        return cls(joint, budget, lift(joint), order, center, high, low, most, least)
 
     @property
     def is_polytope(self) -> bool:

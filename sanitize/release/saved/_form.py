@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from sanitize._util.declared import LARGEST, UNSET, Declared, Finite, NonNegative, Unset, Version1, require, said
+from sanitize._util.declared import LARGEST, UNSET, Declared, NonNegative, Unset, Version1, require, said
 from sanitize.core.binning import AnyBins, Grid
-from sanitize.core.budgets import BUDGETS
+from sanitize.core.budgets import BUDGETS, BudgetForm
 from sanitize.core.channel import ChannelForm
 from sanitize.errors import InvalidParameter
 from sanitize.release.classes import ClassPartition
@@ -63,7 +63,7 @@ class SavedForm(Declared, frozen=True, eq=False):
     public: tuple[str, ...]
     missing: Missing
     bins: tuple[AnyBins, ...]
-    budget: dict[str, Finite | str | dict[str, Finite | str]]
+    budget: BudgetForm
     channel: ChannelForm
     partition: ClassPartition | None
     optimality: OptimalityForm | None
