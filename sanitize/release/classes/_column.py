@@ -43,6 +43,11 @@ _LISTED = 64
 _DECLARED = 100
 # Bins of a number that are written for each group that the model speaks of.
 _FINER = 2
+# Rows over which the key draws where each edge lies: one more row moves it one time in so many.
+_SPREAD = 20
+# Shares of that for one column: of its two ends, of what many rows are, twice, of its unit, and of the cuts between.
+N_SHARES = 128
+_LOWEST, _HIGHEST, _OFTEN, _HEAVY, _UNIT, _CUTS = range(6)
 
 
 class ClassColumn(Declared, frozen=True, eq=False, dict=True):
@@ -232,6 +237,13 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
                 numbers[rows] = multiples(steps, step, is_real=is_real)
         return numbers
 
+    def is_of(self, edges: Sequence[Any], above: Mapping[str, tuple[str, ...]]) -> bool:
+        """Whether it keeps to declared edges, if there are any, and each rare value to one of its ancestors."""
+        own = self.edges.to_numpy(zero_copy_only=False)
+        is_cut = len(edges) < 2 or np.array_equal(own, np.unique(np.array(edges, own.dtype)))
+        pairs = zip(self.pooled.to_pylist(), self.pool.to_pylist(), strict=True)
+        return is_cut and all(ancestor in above.get(value, ()) for value, ancestor in pairs)
+
     def may_print(self, column: ArrowColumn) -> bool:
         """Whether every value of a column is one that may be written."""
         values, codes = factorize(column, self.name)
@@ -271,6 +283,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         edges: Sequence[Any] = (),
         above: Mapping[str, tuple[str, ...]] | None = None,
         *,
+        shares: Vector | None = None,
         lists_all: bool = False,
     ) -> Self:
         """Learn groups of a column, at most about so many, and what each is written as.
@@ -292,6 +305,8 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
             Of an ordered column, in place of learned ones.
         above : mapping of value to names, optional
             Ancestors of text, the nearest first: rare values are written as one.
+        shares : ndarray of float in [0, 1), shape (N_SHARES,), optional
+            Drawn with a key: where between rows each edge of numbers lies, so that none tells of one row.
         lists_all : bool, optional
             Write every value that is not rare as itself.
         """
@@ -302,7 +317,8 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
                 column.type
             )  # whose numbers are names: none but those there are is written
             lists_all = lists_all or is_code
-            return cls._of_numbers(name, values, counts, heavy, most, edges, lists_all=lists_all, is_code=is_code)
+            drawn = np.zeros(N_SHARES) if shares is None else shares
+            return cls._of_numbers(name, values, counts, heavy, most, edges, drawn, lists_all=lists_all, is_code=is_code)
         return cls._of_text(name, values, counts, heavy, most, above or {})
 
     @classmethod
@@ -356,6 +372,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         heavy: NDArray[Any],
         most: int,
         declared: Sequence[Any],
+        shares: Vector,
         *,
         lists_all: bool,
         is_code: bool,
@@ -367,29 +384,30 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
             single=pa.types.is_float32(values.type) or pa.types.is_float16(values.type),
         )
         chosen = (numbers != 0) & np.isfinite(numbers)
-        finest = _finest(np.bincount(coarsest[chosen], counts[chosen], len(units) + 1), units)
+        spread = shares * min(_SPREAD, int(counts.sum()) // _SPREAD)
+        finest = _finest(np.bincount(coarsest[chosen], counts[chosen], len(units) + 1) - spread[_UNIT], units)
         edges = coarse = numbers[:0]
         if len(declared) > 1:
             edges = np.unique(np.array(declared, numbers.dtype))
             coarse = np.append(edges[:-1][:: -(-len(edges) // _DECLARED)], edges[-1:])
         elif len(numbers):
-            coarse = _edges(numbers, counts, heavy, most, finest, units)
-            fine = _edges(numbers, counts, heavy, _FINER * most, finest, units)
+            coarse = _edges(numbers, counts, heavy, most, finest, units, spread)
+            fine = _edges(numbers, counts, heavy, _FINER * most, finest, units, spread)
             edges = np.unique(np.concatenate([coarse, fine]))
         groups = np.searchsorted(coarse[1:-1], edges[:-1], side="right")
         place_of = np.searchsorted(edges[1:-1], numbers, side="right")
         usual = np.zeros(len(groups)) if lists_all else _usual(counts, place_of, edges, finest)
         n_heavy = np.count_nonzero(counts >= LEAST_ROWS)
         beyond = counts - usual[place_of] * np.clip((n_heavy - _LISTED) / _LISTED, 0, 1)
-        shares = threshold_counts(np.maximum(beyond, 0)) / np.maximum(counts, 1)
-        listed = np.flatnonzero(shares > 0)
-        entries = [(int(place_of[p]), k, heavy[p] * shares[p]) for k, p in enumerate(listed)]
-        left = heavy * (1 - shares)
+        alone = threshold_counts(np.maximum(beyond, 0)) / np.maximum(counts, 1)
+        listed = np.flatnonzero(alone > 0)
+        entries = [(int(place_of[p]), k, heavy[p] * alone[p]) for k, p in enumerate(listed)]
+        left = heavy * (1 - alone)
         rest = np.bincount(place_of, left, len(groups))
         if is_code:  # rare ones are written as others of their group, or as missing where that has none
             rest[np.isin(groups, groups[place_of[listed]])] = 0
         entries += [(place, MISSING if is_code else BETWEEN, float(amount)) for place, amount in enumerate(rest)]
-        by_unit = threshold_counts(np.bincount(coarsest[chosen], (counts * (1 - shares))[chosen], len(units) + 1))
+        by_unit = threshold_counts(np.bincount(coarsest[chosen], (counts * (1 - alone))[chosen], len(units) + 1))
         by_unit[(*units, REAL).index(finest)] += 1e-3 * by_unit.sum() + 1
         used = np.flatnonzero(by_unit)
         return cls(
@@ -471,8 +489,12 @@ def _edges(
     most: int,
     finest: Fraction,
     units: tuple[Fraction, ...],
+    spread: Vector,
 ) -> NDArray[Any]:
-    """Least number of each bin and the one after the last: round, with many rows on both sides."""
+    """Least number of each bin and the one after the last: round, with many rows on both sides.
+
+    Whoever knows all rows but one would know the exact edges of both tables; so each lies so many rows further in.
+    """
     finite = np.isfinite(numbers) if numbers.dtype.kind == "f" else np.ones(len(numbers), bool)
     if not finite.any():
         return np.array([0.0, 1.0])
@@ -483,18 +505,20 @@ def _edges(
         return numbers[np.searchsorted(until, min(max(row, 0), n - 1), side="right")]
 
     few = min(LEAST_ROWS, n // 4)
-    first, last = roundest(at(few), at(2 * few), units), roundest(at(n - 1 - 2 * few), at(n - 1 - few), units)
-    often = np.flatnonzero(counts >= LEAST_ROWS)
+    low, high = few + int(spread[_LOWEST]), n - 1 - few - int(spread[_HIGHEST])
+    first, last = roundest(at(low), at(low + few), units), roundest(at(high - few), at(high), units)
+    often = np.flatnonzero(counts >= LEAST_ROWS + spread[_OFTEN])
     if len(often):
         first, last = min(first, numbers[often[0]]), max(last, numbers[often[-1]])
     end = next_number(max(first, last), finest)
-    heavy = (counts >= LEAST_ROWS) & (mass >= mass.sum() / (2 * most))
+    heavy = (counts >= LEAST_ROWS) & (mass >= mass.sum() / (2 * most) + spread[_HEAVY])
     found = {edge for place in np.flatnonzero(heavy) for edge in (numbers[place], next_number(numbers[place], finest))}
     share = mass * ~heavy
     row_of, light = np.cumsum(share), float(share.sum())
     n_cuts = max(1, min(most - int(heavy.sum()), int(light // (2 * LEAST_ROWS))))
     for cut in range(1, n_cuts):
         middle, reach = cut * light / n_cuts, light / (4 * n_cuts)
+        middle += min(1.0, reach / _SPREAD) * spread[_CUTS + cut * (N_SHARES - _CUTS) // n_cuts]
         ends = np.searchsorted(row_of, [middle - reach, middle + reach], side="right")
         low, high = numbers[np.minimum(ends, len(numbers) - 1)]
         found.add(roundest(low, high, units))

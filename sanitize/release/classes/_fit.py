@@ -76,9 +76,10 @@ class FittedColumns:
         above: Mapping[str, Mapping[str, tuple[str, ...]]],
         summaries: Collection[str] = (),
         *,
+        shares: Vector,
         rows_are_people: bool = False,
     ) -> FittedColumns:
-        """Learn the groups of all columns, with at most about so many groups each."""
+        """Learn the groups of all columns, with at most about so many groups each; shares of each are of the key."""
         distinct = [DistinctValues.of(name, column) for name, column in arrows.items()]
         counts = [np.bincount(one.codes, minlength=len(one.values) + 1) for one in distinct]
         if not rows_are_people:
@@ -89,6 +90,7 @@ class FittedColumns:
             return ClassColumn.fit(
                 *(one.column, one.name, one.values, one.codes, counts[place][:-1], most, weights),
                 *(declared, above.get(one.name)),
+                shares=shares[place],
                 lists_all=lists_all,
             )
 

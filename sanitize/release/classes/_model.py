@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from sanitize._util.checks import Codes, Vector
 from sanitize._util.declared import Count, Declared, require
 from sanitize._util.system import in_turn
-from sanitize.release.classes._column import ClassColumn
+from sanitize.release.classes._column import N_SHARES, ClassColumn
 from sanitize.release.classes._dependence import FREE, PRESENT
 from sanitize.release.classes._fit import FittedColumns, information
 from sanitize.release.classes._integers import (
@@ -179,7 +179,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         ----------
         table : mapping of name to column
         words : RandomWords
-            For where the search for classes starts.
+            For where the search for classes starts, and where edges of numbers lie.
         n_classes : int, optional
             By default a number that grows with the rows.
         weights : ndarray, shape (n,), optional
@@ -205,7 +205,8 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         mass = np.ones(len(chosen)) if weights is None else np.asarray(weights, float)[chosen]
         mass = mass / mass.mean() if mass.sum() > 0 else mass
         most, given = _n_groups(len(chosen)), (edges or {}, above or {}, summaries)
-        fitted = FittedColumns.of(arrows, mass, most, *given, rows_are_people=rows_are_people)
+        shares = _uniform(words, 4, len(arrows) * N_SHARES).reshape(-1, N_SHARES)
+        fitted = FittedColumns.of(arrows, mass, most, *given, shares=shares, rows_are_people=rows_are_people)
         few = _sample(np.arange(len(chosen)), _CLASS_ROWS)
         codes, mass, k = fitted.codes[few], mass[few], n_classes or _n_classes(n_rows)
         sizes = [column.n_groups for column in fitted.columns]
@@ -220,6 +221,21 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.log_sizes)
+
+    def differs(
+        self,
+        names: Collection[str],
+        n_classes: int | None,
+        edges: Mapping[str, Sequence[Any]],
+        above: Mapping[str, Mapping[str, tuple[str, ...]]],
+    ) -> str:
+        """What these classes have that settings of `fit` would not give, in words; empty where nothing shows."""
+        if {*self.names} != {*names}:
+            return "other columns"
+        if self.n_classes != (asked := n_classes or _n_classes(self.n_rows)):
+            return f"n_classes={self.n_classes} in place of {asked}"
+        other = [one for one in self.columns if not one.is_of(edges.get(one.name, ()), above.get(one.name, {}))]
+        return f"other bins or another hierarchy of {other[0].name!r}" if other else ""
 
     @property
     def columns(self) -> list[ClassColumn]:
