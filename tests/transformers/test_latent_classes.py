@@ -152,7 +152,8 @@ def test_a_file_is_released_as_its_rows_in_memory_are(confidence, raw, tmp_path)
 @pytest.mark.parametrize("rows", ["shuffle", "keep"])
 @pytest.mark.parametrize("confidence", [None, 0.9])
 def test_a_receipt_draws_the_very_file_again(rows, confidence, raw, tmp_path):
-    made = sanitizer(n_classes=8, confidence=confidence, random_state=None)
+    cuts = {"income": [0, 20_000, 40_000, 10**6], "seen": "month"}
+    made = sanitizer(n_classes=8, bins=cuts, confidence=confidence, random_state=None)
     place, receipt = tmp_path / "out.parquet", tmp_path / "private" / "receipt"
     sz.release_file(raw, place, clone(made), rows=rows, receipt=receipt)
     assert Receipt.read(receipt).classes is not None
@@ -160,6 +161,23 @@ def test_a_receipt_draws_the_very_file_again(rows, confidence, raw, tmp_path):
     other = pq.read_table(place)
     pq.write_table(other.slice(1), place)
     assert not sz.verify_file(place, raw, clone(made), rows=rows, receipt=receipt).ok
+
+
+OTHER_SETTINGS = {
+    "n_classes=6 in place of 3": {"n_classes": 3},
+    "n_classes=6 in place of": {"n_classes": None},
+    "other columns": {"public": ["age", "town"]},
+    "other bins or another hierarchy of 'income'": {"bins": {"income": [0, 50_000, 10**7]}},
+}
+
+
+@pytest.mark.parametrize("fault", OTHER_SETTINGS)
+def test_a_receipt_is_of_the_settings_that_learned_the_classes(fault, raw, tmp_path):
+    place, receipt = tmp_path / "out.parquet", tmp_path / "private" / "receipt"
+    given = {"n_classes": 6}
+    sz.release_file(raw, place, sanitizer(**given), receipt=receipt)
+    other = sz.verify_file(place, raw, sanitizer(**given | OTHER_SETTINGS[fault]), receipt=receipt)
+    assert [fault in check.detail for check in other.checks if not check.ok] == [True]
 
 
 def test_a_saved_release_is_read_back_whole_and_draws_other_rows_by_their_own_key(fitted, raw, tmp_path):
@@ -246,6 +264,19 @@ def test_a_target_keeps_what_is_known_of_it():
     assert kept["smokes"] >= kept[None] - 1e-3
     with pytest.raises(ColumnError, match="target must be one of the public columns"):
         sanitizer(target="ill").fit(DF)
+
+
+def test_a_target_keeps_what_is_known_of_it_under_a_confidence():
+    kept, df = {}, people(4000, seed=1)
+    for target in (None, "smokes"):
+        made = sanitizer(n_classes=10, target=target, confidence=0.9).fit(df)
+        kept[target] = {one.column: one.share for one in made.report_.kept}["smokes"]
+    assert kept["smokes"] > kept[None] + 0.1
+
+
+def test_a_target_is_refused_where_no_design_heeds_it():
+    with pytest.raises(InvalidParameter, match="keeps no column before others"):
+        sanitizer(rule="watchdog", target="smokes").fit(DF)
 
 
 def test_settings_that_do_not_fit_are_refused_in_words():

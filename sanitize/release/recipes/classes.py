@@ -20,7 +20,7 @@ from sanitize._util.sampling.noise import key_from, random_words
 from sanitize.core.budgets import LDPBudget, LiftBudget, as_budget, limits_for
 from sanitize.core.channel import Channel
 from sanitize.core.confidence import REPEATED, check_confidence, repeats_too_often
-from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
 from sanitize.mechanisms import as_lift_budget, certified_merging, certified_random_response, rows_needed
 from sanitize.release.classes import UNIT, ClassPartition, LatentClassModel, couple_classes, design_rows
 from sanitize.release.design import Specification, rare_secrets
@@ -147,6 +147,8 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         if kind is None:
             kind = "optimal-random-response" if isinstance(budget, (LiftBudget, LDPBudget)) else "subset-merging"
         one_of("rule", kind, *get_args(Rule))
+        if self.target is not None and self.confidence is None and not kind.endswith("response"):
+            raise InvalidParameter(f"rule={kind!r} keeps no column before others: leave target out, or give confidence")
         settings: dict[str, Any] = {"budget": budget}
         if self.confidence is not None:
             check_confidence(self.confidence)
@@ -196,8 +198,10 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         fitted, weights = (design, None) if source is rows else (None, None)
         if design is None:
             fitted, weights = self._row_of_each_person(source, key)
+        above = {name: read_hierarchy(given, name) for name, given in (self.hierarchies or {}).items()}
+        if partition is not None and (other := partition.model.differs(table, self.n_classes, edges, above)):
+            raise InvalidChannel(f"the latent classes given are not of this release's settings: they have {other}")
         if partition is None:
-            above = {name: read_hierarchy(given, name) for name, given in (self.hierarchies or {}).items()}
             learned: dict[str, Any] = {"rows": fitted, "weights": weights, "edges": edges, "above": above}
             # A profile that sums up other rows is a person's own.
             are_people = self.person is not None or bool(self.summaries)
@@ -261,7 +265,8 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
                 design, _, fresh, more["noise"] = with_noise(layout, counted.table, promise, self.random_state)
                 spec = replace(spec, facts=with_level(spec.facts, promise, seeded=self.is_seeded))
                 clipped = {}  # how many secrets were clipped stays unknown
-            more |= {"design": design, "fresh": fresh, "profiles": layout.profiles, "confidence": self.confidence}
+            profiles = layout.profiles if self.target is None else layout.profiles_of({self.target})
+            more |= {"design": design, "fresh": fresh, "profiles": profiles, "confidence": self.confidence}
             if getattr(spec.mechanism, "func", None) is certified_random_response:
                 more["members"] = layout.members
             spec = replace(spec, facts=self._doubted(spec, layout, counted.table, int(design.sum())))

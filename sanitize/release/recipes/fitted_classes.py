@@ -30,7 +30,7 @@ from sanitize.tables.keys import distinct_rows
 from sanitize.tables.ordered import is_ordered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from numpy.typing import NDArray
     from scipy import sparse
@@ -88,7 +88,11 @@ class FittedClasses(CellLayout):
     @cached_property
     def profiles(self) -> Profiles:
         """Counts of the groups of values of each column in each class, of the rows that fitted the classes."""
-        tables = [table.toarray() for _, table in self.column_counts(self.fitted)]
+        return self.profiles_of(self.read)
+
+    def profiles_of(self, names: Collection[str]) -> Profiles:
+        """The same of some columns alone."""
+        tables = [table.toarray() for name, table in self.column_counts(self.fitted) if name in names]
         starts = np.cumsum([0, *(len(table) for table in tables[:-1])])
         shares = [table.sum(axis=1) / table.sum() for table in tables]
         entropies = np.array([-(p[p > 0] * np.log(p[p > 0])).sum() for p in shares])
