@@ -313,12 +313,10 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         heavy = counts if weights is None else np.bincount(codes, weights, len(values) + 1)[:-1]
         if is_ordered(column.type, name):
             values = in_type(values, storage_type(column))
-            is_code = pa.types.is_dictionary(
-                column.type
-            )  # whose numbers are names: none but those there are is written
-            lists_all = lists_all or is_code
-            drawn = np.zeros(N_SHARES) if shares is None else shares
-            return cls._of_numbers(name, values, counts, heavy, most, edges, drawn, lists_all=lists_all, is_code=is_code)
+            # Of a dictionary numbers are names: none but those there are is written.
+            is_code = pa.types.is_dictionary(column.type)
+            given = name, values, counts, heavy, most, edges, np.zeros(N_SHARES) if shares is None else shares
+            return cls._of_numbers(*given, lists_all=lists_all or is_code, is_code=is_code)
         return cls._of_text(name, values, counts, heavy, most, above or {})
 
     @classmethod
