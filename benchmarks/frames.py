@@ -121,7 +121,15 @@ def doors(folder: Path) -> dict[str, Callable[[], Any]]:
     df = sz.datasets.load_framingham()
     raw, numbers = folder / "raw.parquet", count()
     df.to_parquet(raw)
-    settings = ["-s", SENSITIVE, *(word for name in PUBLIC for word in ("-x", name)), "-e", str(NATS)]
+    settings = [
+        "-s",
+        SENSITIVE,
+        *(word for name in PUBLIC for word in ("-x", name)),
+        "--lower",
+        str(NATS),
+        "--upper",
+        str(NATS),
+    ]
 
     def target() -> Path:
         return folder / f"released-{next(numbers)}.parquet"

@@ -27,6 +27,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sanitize.core.budgets import LiftBudget
+
 KINDS = "kinds.parquet"
 _FEW_ROWS = 300_000
 TEXT_SYMBOLS = (5, 17, 40, 8, 100, 12, 5, 30)
@@ -194,7 +196,10 @@ def _release_jointly(source: Path, target: Path, rows: str, keep: list[str]) -> 
     import sanitize as sz
     from sanitize.transformers import JointRelease, SubsetMerging
 
-    parts = [("one", SubsetMerging(0.4, public=["t1"])), ("other", SubsetMerging(0.4, public=["t2"]))]
+    parts = [
+        ("one", SubsetMerging(LiftBudget.symmetric(0.4), public=["t1"])),
+        ("other", SubsetMerging(LiftBudget.symmetric(0.4), public=["t2"])),
+    ]
     sanitizer = JointRelease(parts, sz.LiftBudget(lower=4.0, upper=1.6), sensitive="t0", keep=keep)
     sz.release_file(source, target, sanitizer, rows=rows, force=True, workers=1)
 

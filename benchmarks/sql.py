@@ -52,7 +52,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     asked = parser.parse_args()
     df = databases.people(int(asked.rows), np.random.default_rng(0)).sample(frac=1, random_state=0)
-    sanitizer = sz.SubsetMerging(1.0, sensitive="ill", public=PUBLIC, bins={"age": [18, 30, 45.5, 65.1, 90]})
+    sanitizer = sz.SubsetMerging(
+        sz.LiftBudget.symmetric(1.0), sensitive="ill", public=PUBLIC, bins={"age": [18, 30, 45.5, 65.1, 90]}
+    )
     sanitizer.fit(df)
     key = secrets.token_bytes(32)
     start = time.perf_counter()

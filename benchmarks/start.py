@@ -45,7 +45,10 @@ def commands(folder: Path) -> dict[str, tuple[list[str], float | None]]:
         "import sanitize": (["-c", "import sanitize"], None),
         "import sanitize.transformers": (["-c", "import sanitize.transformers"], None),
         "sanitize audit": ([*run, "audit", table, *columns], GOAL),
-        "sanitize release, settings": ([*run, "release", table, "-o", released, "--force", *columns, "-e", "1"], GOAL),
+        "sanitize release, settings": (
+            [*run, "release", table, "-o", released, "--force", *columns, "--lower", "1", "--upper", "1"],
+            GOAL,
+        ),
         "sanitize release, policy": ([*run, "release", table, "-o", released, "--force", *policy], GOAL),
         "sanitize verify": ([*run, "verify", released, "--source", table, *policy], None),
         "sanitize plan": ([*run, "plan", table, *policy], None),

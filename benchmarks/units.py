@@ -117,7 +117,7 @@ def by_unit(
         ledger = UnitLedger(Path(folder) / "people.units", budget, unit="person", confidence=confidence)
         for t, x in enumerate(values):
             table = pd.DataFrame({"person": everybody, "secret": s, "value": x})
-            whole = sz.SubsetMerging(100.0, sensitive="secret", public="value").fit(table)
+            whole = sz.SubsetMerging(sz.LiftBudget.symmetric(100.0), sensitive="secret", public="value").fit(table)
             released.append(ledger.release(table, whole)["value"].to_numpy())
             now = UnitBook.read(ledger.path).group
             before = {g: np.einsum("sx,sxy->sy", state, step) if t else state for g, state in told.items()}

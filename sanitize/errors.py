@@ -194,6 +194,23 @@ class BudgetExceeded(SanitizeError):
         )
 
 
+class NothingToProtect(SanitizeError):
+    """The sensitive columns have one value in all rows, so that a limit protects nothing, and nothing is released.
+
+    Attributes
+    ----------
+    report : LeakageReport
+    """
+
+    def __init__(self, report: Any) -> None:
+        self.report = report
+        names = " and ".join(map(repr, report.sensitive))
+        super().__init__(
+            f"NOTHING TO PROTECT: {names} has the same value in all rows, so a limit on it means nothing; nothing was "
+            "released. Look at its bins and joins (one edge cuts a column in two), or name the column that is sensitive"
+        )
+
+
 class LedgerExceeded(BudgetExceeded):
     """A release exceeds the budget of a ledger together with those recorded of the same rows.
 

@@ -60,7 +60,7 @@ def release(df: Frame, sanitizer: Sanitizer) -> Frame:
     --------
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
-    >>> sanitizer = sz.Watchdog(1.0, sensitive="survived", public=["class", "sex"])
+    >>> sanitizer = sz.Watchdog(sz.LiftBudget.symmetric(1.0), sensitive="survived", public=["class", "sex"])
     >>> released = sz.frames.release(df, sanitizer)
     >>> list(released.columns), sz.last_report(released).ok
     (['class', 'sex'], True)
@@ -127,8 +127,9 @@ def audit(
 
     >>> from sklearn.compose import ColumnTransformer
     >>> df = sz.datasets.load_titanic()
+    >>> budget = sz.LiftBudget.symmetric(0.3)
     >>> def noisy(x, seed):
-    ...     return x, sz.OptimalRandomResponse(0.3, sensitive="age", public=x, random_state=seed), ["age", x]
+    ...     return x, sz.OptimalRandomResponse(budget, sensitive="age", public=x, random_state=seed), ["age", x]
     >>> columns = ColumnTransformer([noisy("class", 1), noisy("sex", 2)]).fit(df)  # without seeds the second one warns
     >>> report = sz.audit(df, sensitive="age", pipeline=columns)
     >>> report.to_frame("parts")["max_log_lift"].round(3).tolist(), round(report.summary["max_log_lift"], 3)
@@ -158,7 +159,7 @@ def last_report(df: Any) -> LeakageReport:
     --------
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
-    >>> released = sz.frames.release(df, sz.Watchdog(1.0, sensitive="survived", public="sex"))
+    >>> released = sz.frames.release(df, sz.Watchdog(sz.LiftBudget.symmetric(1.0), sensitive="survived", public="sex"))
     >>> sz.last_report(released)
     LeakageReport(watchdog, holds for these rows only)
     """
@@ -192,7 +193,8 @@ class FrameMethods(Generic[Frame]):
     --------
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
-    >>> released = sz.frames.FrameMethods(df).watchdog(1.0, sensitive="survived", public=["class", "sex"])
+    >>> budget = sz.LiftBudget.symmetric(1.0)
+    >>> released = sz.frames.FrameMethods(df).watchdog(budget, sensitive="survived", public=["class", "sex"])
     >>> sz.last_report(released).ok
     True
     """

@@ -5,7 +5,7 @@ Examples
 >>> import sanitize as sz
 >>> import sanitize.pandas
 >>> df = sz.datasets.load_titanic()
->>> released = df.sanitize.watchdog(1.0, sensitive="survived", public=["class", "sex"])
+>>> released = df.sanitize.watchdog(sz.LiftBudget.symmetric(1.0), sensitive="survived", public=["class", "sex"])
 >>> released.sanitize.report.ok
 True
 """

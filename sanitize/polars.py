@@ -6,7 +6,7 @@ Examples
 >>> import sanitize as sz
 >>> import sanitize.polars
 >>> df = pl.from_pandas(sz.datasets.load_titanic())
->>> released = df.sanitize.watchdog(1.0, sensitive="survived", public=["class", "sex"])
+>>> released = df.sanitize.watchdog(sz.LiftBudget.symmetric(1.0), sensitive="survived", public=["class", "sex"])
 >>> sz.last_report(released).ok
 True
 """

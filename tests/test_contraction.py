@@ -109,7 +109,9 @@ def test_the_report_and_analyses_say_the_same_number():
         expected, rel=0.05
     )
     assert "raw rows" not in str(fitted.report_.to_dict(audience="public"))
-    merged = sz.SubsetMerging(0.5, sensitive="survived", public=["class", "sex"], random_state=0).fit(df)
+    merged = sz.SubsetMerging(
+        sz.LiftBudget.symmetric(0.5), sensitive="survived", public=["class", "sex"], random_state=0
+    ).fit(df)
     groups = merged.channel_
     told = sz.auditing.analyze.effective_rows(merged.transform(df), groups)
     assert told == pytest.approx(effective_share(joint, groups) * len(df), rel=0.05)

@@ -24,7 +24,8 @@ from frame_cases import ESTIMATORS, LOOSE, SECRET, TIGHT, N, cycle
 import sanitize as sz
 import sanitize.pandas
 import sanitize.polars
-from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, SanitizeError, SourceError
+from sanitize.core.budgets import LiftBudget
+from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, NothingToProtect, SanitizeError, SourceError
 from sanitize.frames import FrameMethods
 from sanitize.report import _report as _attached
 from sanitize.transformers import SubsetMerging, Watchdog
@@ -183,9 +184,10 @@ PANDAS_DF = pd.DataFrame({"x": cycle(["a", "b", "c"]), "y": cycle([1, 2]), "s": 
 def test_the_accessor_does_what_the_function_and_the_estimator_do(make, method):
     df = make(PANDAS_DF)
     settings = {"sensitive": "s", "public": ["x", "y"], "random_state": 1}
-    released = getattr(df.sanitize, method)(1.0, **settings)
-    assert released.equals(sz.frames.release(df, ESTIMATORS[method](1.0, **settings)))
-    assert released.equals(ESTIMATORS[method](1.0, **settings).fit_transform(df))
+    level = 1.0 if method == "randomized_response" else sz.LiftBudget.symmetric(1.0)
+    released = getattr(df.sanitize, method)(level, **settings)
+    assert released.equals(sz.frames.release(df, ESTIMATORS[method](level, **settings)))
+    assert released.equals(ESTIMATORS[method](level, **settings).fit_transform(df))
     assert type(released) is type(df)
     assert released.sanitize.report.ok
     assert repr(released.sanitize.report) == repr(sz.last_report(released))
@@ -200,7 +202,7 @@ def test_the_other_channels_have_methods_too(make):
     cases = {
         "exponential_channel": ((0.5,), {"public": "x"}),
         "gaussian_channel": ((0.5,), {"public": "y", "bounds": (0, 3)}),
-        "joint_release": ((parts, 2.0), {"sensitive": "s"}),
+        "joint_release": ((parts, sz.LiftBudget.symmetric(2.0)), {"sensitive": "s"}),
     }
     for method, (given, settings) in cases.items():
         released = getattr(df.sanitize, method)(*given, **settings, random_state=1)
@@ -217,7 +219,7 @@ def test_the_accessor_passes_every_setting_on():
     assert released.iloc[:, 0].between(0, 3).all()
     assert any("smoothing" in note for note in sz.last_report(released).facts.warnings)
     with pytest.raises(TypeError, match="unexpected keyword"):
-        PANDAS_DF.sanitize.watchdog(1.0, sensitiv="s")
+        PANDAS_DF.sanitize.watchdog(sz.LiftBudget.symmetric(1.0), sensitiv="s")
 
 
 def test_an_audit_measures_the_raw_columns_and_judges_nothing():
@@ -238,7 +240,7 @@ def test_a_frame_function_refuses_a_release_over_budget(monkeypatch):
         lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
     with pytest.raises(BudgetExceeded):
-        PANDAS_DF.sanitize.subset_merging(0.001, sensitive="s", public="y")
+        PANDAS_DF.sanitize.subset_merging(sz.LiftBudget.symmetric(0.001), sensitive="s", public="y")
 
 
 # -------------------------------------------------------------------------------------------- reports
@@ -346,15 +348,15 @@ def test_duplicate_column_names_are_refused(table):
 )
 def test_what_is_not_a_table_is_refused_with_a_clear_message(table, message):
     for call in (
-        lambda: Watchdog(1.0, sensitive="s", public="x").fit(table),
-        lambda: sz.frames.release(table, sz.Watchdog(1.0, sensitive="s", public="x")),
+        lambda: Watchdog(LiftBudget.symmetric(1.0), sensitive="s", public="x").fit(table),
+        lambda: sz.frames.release(table, sz.Watchdog(sz.LiftBudget.symmetric(1.0), sensitive="s", public="x")),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             call()
 
 
 def test_text_is_the_name_of_a_file_at_fit_and_no_frame():
-    sanitizer = Watchdog(1.0, sensitive="s", public="x")
+    sanitizer = Watchdog(LiftBudget.symmetric(1.0), sensitive="s", public="x")
     with pytest.raises(SourceError, match=r"no such file or folder: table\.csv"):
         sanitizer.fit("table.csv")
     with pytest.raises(InvalidParameter, match="files are released by release_file"):
@@ -367,7 +369,7 @@ def test_text_is_the_name_of_a_file_at_fit_and_no_frame():
 def test_an_empty_frame_cannot_be_fitted_but_can_be_transformed(make):
     empty = make(PANDAS_DF.iloc[:0])
     with pytest.raises(ColumnError, match="no rows"):
-        sz.frames.release(empty, sz.Watchdog(1.0, sensitive="s", public="x"))
+        sz.frames.release(empty, sz.Watchdog(sz.LiftBudget.symmetric(1.0), sensitive="s", public="x"))
     fitted = SubsetMerging(LOOSE, sensitive="s", public=["x", "y"]).fit(make(PANDAS_DF))
     released = fitted.transform(empty)
     assert type(released) is type(empty)
@@ -378,12 +380,13 @@ def test_an_empty_frame_cannot_be_fitted_but_can_be_transformed(make):
 
 def test_a_frame_without_columns_is_refused():
     with pytest.raises((ColumnError, ValueError)):
-        sz.frames.release(pd.DataFrame(index=range(3)), sz.Watchdog(1.0, sensitive="s"))
+        sz.frames.release(pd.DataFrame(index=range(3)), sz.Watchdog(sz.LiftBudget.symmetric(1.0), sensitive="s"))
 
 
-def test_one_row_is_released_as_the_only_symbol_there_is():
+def test_one_row_has_nothing_to_protect():
     df = pd.DataFrame({"x": ["a"], "s": ["p"]})
-    assert sz.frames.release(df, sz.SubsetMerging(0.0, sensitive="s", public="x", min_count=0))["x"].tolist() == ["a"]
+    with pytest.raises(NothingToProtect):
+        sz.frames.release(df, sz.SubsetMerging(sz.LiftBudget.symmetric(0.0), sensitive="s", public="x", min_count=0))
 
 
 def test_fitting_on_one_kind_and_transforming_another_gives_the_kind_that_is_transformed():

@@ -17,6 +17,7 @@ from sklearn.base import clone
 import sanitize as sz
 import sanitize.pandas
 import sanitize.polars
+from sanitize.core.budgets import LiftBudget
 from sanitize.errors import ColumnError
 from sanitize.transformers import GaussianChannel, SubsetMerging, Watchdog
 
@@ -250,7 +251,11 @@ def test_arrays_of_the_other_byte_order_are_read(dtype):
 def test_arrays_keep_their_values_and_dtype(kind):
     column, dtype = ARRAYS[kind]
     settings = {"sensitive_features": np.array(SECRET)}
-    released = SubsetMerging(math.inf, random_state=0).fit(column[:, None], **settings).transform(column[:, None])
+    released = (
+        SubsetMerging(LiftBudget.symmetric(math.inf), random_state=0)
+        .fit(column[:, None], **settings)
+        .transform(column[:, None])
+    )
     assert released.dtype.kind == dtype
     assert [plain(v) for v in released[:, 0]] == [plain(v) for v in column]
     if dtype != "O":
@@ -270,7 +275,7 @@ NARROW_TABLES = {
 
 BEYOND = {
     "noise": GaussianChannel(0.3, bounds=(0, 100), random_state=0),
-    "bins": SubsetMerging(math.inf, bins={0: [0, 50, 1000]}, random_state=0),
+    "bins": SubsetMerging(LiftBudget.symmetric(math.inf), bins={0: [0, 50, 1000]}, random_state=0),
 }
 
 
@@ -298,7 +303,10 @@ def test_whole_numbers_beyond_the_dtype_of_their_column_get_64_bits(kind, source
 
 def test_whole_numbers_that_fit_keep_their_dtype():
     settings = {"sensitive": "s", "public": "x", "random_state": 0}
-    for sanitizer in (SubsetMerging(0.1, **settings), SubsetMerging(0.1, bins={"x": [0, 50, 255]}, **settings)):
+    for sanitizer in (
+        SubsetMerging(LiftBudget.symmetric(0.1), **settings),
+        SubsetMerging(LiftBudget.symmetric(0.1), bins={"x": [0, 50, 255]}, **settings),
+    ):
         assert sanitizer.fit_transform(NARROW)["x"].dtype == np.uint8
 
 
@@ -308,9 +316,15 @@ def test_whole_numbers_that_fit_keep_their_dtype():
     ids=["1-D", "scalar", "complex"],
 )
 def test_refused_arrays_are_not_quoted(rows):
-    fitted = Watchdog(1.0).fit(np.array(cycle(["a", "b"]))[:, None], sensitive_features=np.array(SECRET))
+    fitted = Watchdog(LiftBudget.symmetric(1.0)).fit(
+        np.array(cycle(["a", "b"]))[:, None], sensitive_features=np.array(SECRET)
+    )
     # Text at fit is the name of a file.
-    for call in (fitted.transform,) if isinstance(rows, str) else (Watchdog(1.0, sensitive=[0]).fit, fitted.transform):
+    for call in (
+        (fitted.transform,)
+        if isinstance(rows, str)
+        else (Watchdog(LiftBudget.symmetric(1.0), sensitive=[0]).fit, fitted.transform)
+    ):
         with pytest.raises(ColumnError, match=r"2D array|Complex") as caught:
             call(rows)
         assert "SECRET" not in str(caught.value)

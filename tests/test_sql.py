@@ -36,15 +36,17 @@ COLUMNS = ["town ; --", "children", "age", "score", "owner"]
 PLACE = 'people "; --'  # of a table
 
 DESIGNS = {
-    "merging": lambda: sz.SubsetMerging(1.0, sensitive="ill", public=["town ; --", "children", "age"], bins=BINS),
-    "labels": lambda: sz.SubsetMerging(1.0, sensitive="ill", public=["children", "owner"]),
+    "merging": lambda: sz.SubsetMerging(
+        sz.LiftBudget.symmetric(1.0), sensitive="ill", public=["town ; --", "children", "age"], bins=BINS
+    ),
+    "labels": lambda: sz.SubsetMerging(sz.LiftBudget.symmetric(1.0), sensitive="ill", public=["children", "owner"]),
     "response": lambda: sz.RandomizedResponse(1.5, sensitive="ill", public=["children", "score"]),
     "joint": lambda: sz.JointRelease(
         [
             ("a", sz.SubsetMerging(sensitive="ill", public=["town ; --", "age"], bins=BINS)),
             ("b", sz.SubsetMerging(sensitive="ill", public=["score", "owner"])),
         ],
-        2.0,
+        sz.LiftBudget.symmetric(2.0),
         sensitive="ill",
     ),
 }
@@ -305,26 +307,33 @@ def test_python_refuses_the_same(people, fitted, change, error, words):
     ("made", "words"),
     [
         (
-            lambda df: sz.SubsetMerging(1.0, sensitive="ill", public=["id", "owner"], bins={"id": [0, 9, 1e9]}).fit(df),
+            lambda df: sz.SubsetMerging(
+                sz.LiftBudget.symmetric(1.0), sensitive="ill", public=["id", "owner"], bins={"id": [0, 9, 1e9]}
+            ).fit(df),
             "ids stay",
         ),
         (
-            lambda df: sz.SubsetMerging(1.0, sensitive="ill", public=["born"], bins={"born": "year"}).fit(
+            lambda df: sz.SubsetMerging(
+                sz.LiftBudget.symmetric(1.0), sensitive="ill", public=["born"], bins={"born": "year"}
+            ).fit(df.assign(born=pd.to_datetime("2001-02-03"))),
+            "text in a view",
+        ),
+        (
+            lambda df: sz.SubsetMerging(sz.LiftBudget.symmetric(1.0), sensitive="ill", public=["born"]).fit(
                 df.assign(born=pd.to_datetime("2001-02-03"))
             ),
             "text in a view",
         ),
         (
-            lambda df: sz.SubsetMerging(1.0, sensitive="ill", public=["born"]).fit(
-                df.assign(born=pd.to_datetime("2001-02-03"))
+            lambda df: sz.SubsetMerging(sz.LiftBudget.symmetric(1.0), sensitive="ill", public=["big"]).fit(
+                df.assign(big=1e300)
             ),
-            "text in a view",
+            "beyond 2",
         ),
-        (lambda df: sz.SubsetMerging(1.0, sensitive="ill", public=["big"]).fit(df.assign(big=1e300)), "beyond 2"),
         (
             lambda df: sz.JointRelease(
                 [(f"p{i}", sz.RandomizedResponse(0.1, public=[f"c{i}"], sensitive="ill")) for i in range(5)],
-                9.0,
+                sz.LiftBudget.symmetric(9.0),
                 sensitive="ill",
             ).fit(pd.DataFrame({"ill": df["ill"]} | {f"c{i}": np.arange(len(df)) >> i & 1 for i in range(5)})),
             "a hash has 4 words",
@@ -440,7 +449,9 @@ def test_the_command_line_prints_both_statements(people, tmp_path, capsys, monke
 def test_more_combinations_than_32_bits_count(loaded):
     alike = np.arange(700) % 7
     df = pd.DataFrame({"id": np.arange(700), "ill": alike % 2} | {f"c{i}": alike for i in range(12)})
-    sanitizer = sz.SubsetMerging(1.0, sensitive="ill", public=[f"c{i}" for i in range(12)]).fit(df)
+    sanitizer = sz.SubsetMerging(
+        sz.LiftBudget.symmetric(1.0), sensitive="ill", public=[f"c{i}" for i in range(12)]
+    ).fit(df)
     with loaded(df) as run:
         rows = run(Database(loaded.dialect, PLACE, row_id="id").release(sanitizer), HEX)
     assert rows == plain(release(df, sanitizer, key=KEY, row_id="id"))

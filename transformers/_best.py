@@ -21,8 +21,8 @@ class BestSanitizer(TupleParameters, Sanitizer):
 
     Parameters
     ----------
-    budget : Budget or float
-        What each released symbol may leak; a number is symmetric local information privacy (LIP) in nats.
+    budget : Budget
+        What each released symbol may leak, as ``LiftBudget(at_most=2, at_least=0.5)``; never a bare number.
         None, the default, raises at fit: there is no silent budget.
     sensitive, public : str, list of str or of positions, or callable, optional
         Columns by name or position. ``public=None`` means all but the sensitive ones; several public columns
@@ -71,7 +71,7 @@ class BestSanitizer(TupleParameters, Sanitizer):
     >>> import sanitize as sz
     >>> from sanitize.transformers import BestSanitizer
     >>> df = sz.datasets.load_titanic()
-    >>> sanitizer = BestSanitizer(0.5, sensitive="survived", public=["class", "sex"]).fit(df)
+    >>> sanitizer = BestSanitizer(sz.LiftBudget.symmetric(0.5), sensitive="survived", public=["class", "sex"]).fit(df)
     >>> sanitizer.report_.facts.mechanism
     'optimal random response'
     """

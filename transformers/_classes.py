@@ -22,8 +22,8 @@ class LatentClassRelease(LatentClassParameters, Sanitizer):
 
     Parameters
     ----------
-    budget : Budget or float
-        What each released class may reveal; a number is symmetric local information privacy (LIP) in nats.
+    budget : Budget
+        What each released class may reveal, as ``LiftBudget(at_most=2, at_least=0.5)``; never a bare number.
         None, the default, raises at fit: there is no silent budget.
     sensitive, public : str, int, list of them, or callable, optional
         Columns by name or position. ``public=None`` means all but the sensitive ones: numbers, dates, times, text and

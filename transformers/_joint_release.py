@@ -34,8 +34,8 @@ class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type
         release, smoothing and min_count. Its ``sensitive`` is None or the same, its ``random_state`` and
         ``confidence`` None. One part may leave ``public`` at None: it takes the columns that nobody else names. May be
         empty where ``keep`` is not. Parts without a budget are Watchdog or SubsetMerging.
-    budget : Budget or float
-        What every released tuple may leak; a number is symmetric local information privacy (LIP) in nats. None, the
+    budget : Budget
+        What every released tuple may leak, as ``LiftBudget(at_most=2, at_least=0.5)``; never a bare number. None, the
         default, raises at fit: there is no silent budget.
     sensitive : str, list of str or of positions, or callable, optional
         Columns by name or position, unless they come to fit as ``sensitive_features``.

@@ -12,8 +12,8 @@ class Watchdog(TupleParameters, Sanitizer):
 
     Parameters
     ----------
-    budget : Budget or float
-        What each released symbol may leak; a number is symmetric local information privacy (LIP) in nats.
+    budget : Budget
+        What each released symbol may leak, as ``LiftBudget(at_most=2, at_least=0.5)``; never a bare number.
         None, the default, raises at fit: there is no silent budget.
     sensitive, public : str, list of str or of positions, or callable, optional
         Columns by name or position. ``public=None`` means all but the sensitive ones; several public columns
@@ -60,7 +60,8 @@ class Watchdog(TupleParameters, Sanitizer):
     >>> import sanitize as sz
     >>> from sanitize.transformers import Watchdog
     >>> df = sz.datasets.load_titanic()
-    >>> released = Watchdog(1.0, sensitive="survived", public=["class", "sex"]).fit_transform(df)
+    >>> budget = sz.LiftBudget.symmetric(1.0)
+    >>> released = Watchdog(budget, sensitive="survived", public=["class", "sex"]).fit_transform(df)
     >>> list(released.columns), len(released) == len(df)
     (['class', 'sex'], True)
     """
@@ -73,8 +74,8 @@ class SubsetMerging(SubsetMergingParameters, Sanitizer):
 
     Parameters
     ----------
-    budget : Budget or float
-        What each released symbol may leak; a number is symmetric local information privacy (LIP) in nats.
+    budget : Budget
+        What each released symbol may leak, as ``LiftBudget(at_most=2, at_least=0.5)``; never a bare number.
         None, the default, raises at fit: there is no silent budget.
     effort : float, optional
         Sets of symbols to judge above 17 public symbols, >= 1; see `sanitize.subset_merging`.

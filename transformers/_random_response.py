@@ -16,8 +16,8 @@ class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
 
     Parameters
     ----------
-    budget : LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget or float
-        What each released symbol may leak; a number is symmetric local information privacy (LIP) in nats.
+    budget : LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget or AlphaLiftBudget
+        What each released symbol may leak, as ``LiftBudget(at_most=2, at_least=0.5)``; never a bare number.
         None, the default, raises at fit: there is no silent budget.
     gap : float
         Distance of I(X;Y) from the optimum that is good enough, in nats.
@@ -76,7 +76,8 @@ class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
     >>> import sanitize as sz
     >>> from sanitize.transformers import OptimalRandomResponse
     >>> df = sz.datasets.load_titanic()
-    >>> sanitizer = OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"]).fit(df)
+    >>> budget = sz.LiftBudget.symmetric(0.5)
+    >>> sanitizer = OptimalRandomResponse(budget, sensitive="survived", public=["class", "sex"]).fit(df)
     >>> sanitizer.report_.ok
     True
 
@@ -98,8 +99,8 @@ class SubsetRandomResponse(ResponseParameters, Sanitizer):
 
     Parameters
     ----------
-    budget : LiftBudget, LDPBudget or float
-        What each released symbol may leak; a number is symmetric local information privacy (LIP) in nats.
+    budget : LiftBudget or LDPBudget
+        What each released symbol may leak, as ``LiftBudget(at_most=2, at_least=0.5)``; never a bare number.
         None, the default, raises at fit: there is no silent budget.
     gap : float
         Distance of I(X;Y) from the optimum that is good enough, in nats.
@@ -151,7 +152,8 @@ class SubsetRandomResponse(ResponseParameters, Sanitizer):
     >>> import sanitize as sz
     >>> from sanitize.transformers import SubsetRandomResponse
     >>> df = sz.datasets.load_titanic()
-    >>> sanitizer = SubsetRandomResponse(0.5, sensitive="survived", public=["class", "sex"]).fit(df)
+    >>> budget = sz.LiftBudget.symmetric(0.5)
+    >>> sanitizer = SubsetRandomResponse(budget, sensitive="survived", public=["class", "sex"]).fit(df)
     >>> sanitizer.report_.ok
     True
     """

@@ -26,7 +26,7 @@ from sanitize.core.channel import ReducedChannel
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.release.designer import Designer
 from sanitize.release.first_pass import Counted, FirstPass
-from sanitize.release.layout import select, two_dimensional, with_sensitive
+from sanitize.release.layout import CellLayout, select, two_dimensional, with_sensitive
 from sanitize.release.release import held_out, warn_of_unseen
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report, badge
 from sanitize.tables.columns import as_arrow
@@ -206,7 +206,8 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             folder by its name, and a stream as `sanitize.release_file` takes it, are counted in bounded memory:
             the fit is that of all rows at once, bit for bit.
         y : ignored
-            Never the sensitive column.
+            Never the sensitive column. Rows that a model generates belong to no one, so that no ``y`` belongs to them
+            either: `ReleaseWarning`.
         sensitive_features : array-like or frame of shape (n_rows,) or (n_rows, k), optional
             The sensitive columns when they come apart from X, which is one table then.
         sample_weight : array-like of shape (n_rows,), optional
@@ -259,6 +260,13 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         layout, source = recipe.layout(table, sensitive_features)
         rows = source if weights is None else None
         recipe.design(spec, layout, Counted.of(layout, source, weights, groups, largest_total), rows=rows).kept_by(self)
+        if y is not None and isinstance(self._release.layout, CellLayout):
+            warnings.warn(
+                "y does not belong to generated rows: a model trained on both learns next to nothing. Put y among the "
+                "columns that are released, and take it from there",
+                ReleaseWarning,
+                stacklevel=2,
+            )
         public = next(_digests(table, self._release.layout.read), None)
         if public is not None and layout.sensitive != layout.public:
             _FITTED[self] = _FitRows(frozenset(_digests(source, layout.sensitive)), public)

@@ -32,11 +32,11 @@ def leakage_scorer(measure: str = "max_log_lift") -> Callable[..., float]:
     >>> df = sz.datasets.load_titanic()
     >>> search = GridSearchCV(
     ...     SubsetMerging(sensitive="survived", public=["class", "sex"]),
-    ...     {"budget": [0.5, 1.0, 2.0]},
+    ...     {"budget": [sz.LiftBudget.symmetric(nats) for nats in (0.5, 1.0, 2.0)]},
     ...     scoring=leakage_scorer("mutual_information"),
     ... )
     >>> search.fit(df).best_params_
-    {'budget': 0.5}
+    {'budget': LiftBudget(lower=0.5, upper=0.5)}
     """
     return _scorer(measure, 1.0 if measure == "min_log_lift" else -1.0)
 
@@ -54,7 +54,7 @@ def utility_scorer(measure: str = "normalized_utility") -> Callable[..., float]:
     >>> import sanitize as sz
     >>> from sanitize.transformers import Watchdog, utility_scorer
     >>> df = sz.datasets.load_titanic()
-    >>> sanitizer = Watchdog(1.0, sensitive="survived", public=["class", "sex"]).fit(df)
+    >>> sanitizer = Watchdog(sz.LiftBudget.symmetric(1.0), sensitive="survived", public=["class", "sex"]).fit(df)
     >>> 0 < utility_scorer()(sanitizer, df) <= 1
     True
     """

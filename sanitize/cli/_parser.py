@@ -43,13 +43,12 @@ def bins(text: str) -> tuple[str, list[float] | list[str] | str]:
     given: list[float] | list[str] = edges.split(",")
     with contextlib.suppress(ValueError):
         given = [float(edge) for edge in given]
-    if equals and column and len(given) >= 2:
-        return column, given
     if equals and column and edges in STEPS:
         return column, edges
+    if equals and column and (len(given) > 1 or edges[:1].isdigit() or isinstance(given[0], float)):
+        return column, given
     raise argparse.ArgumentTypeError(
-        "takes COLUMN=EDGE,EDGE,... with two edges or more, as in age=18,30,45,65, or the calendar unit of dates, as "
-        "in born=year"
+        "takes COLUMN=EDGE,EDGE,..., as in age=18,30,45,65, or the calendar unit of dates, as in born=year"
     )
 
 

@@ -20,6 +20,7 @@ from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
     InvalidDistribution,
+    NothingToProtect,
     ReleaseRefuted,
     RowOrderLeak,
     SanitizeError,
@@ -83,7 +84,8 @@ def _answer(error: BaseException, args: argparse.Namespace) -> tuple[int, str]:
         return INTERRUPTED, f"interrupted; {_left(args)}"
     if isinstance(error, SanitizeError):
         codes: list[tuple[tuple[type[SanitizeError], ...], int]] = [
-            ((BudgetExceeded, ReleaseRefuted, RowOrderLeak, UselessRelease, VerificationFailed), GATE),
+            ((BudgetExceeded, NothingToProtect, ReleaseRefuted, RowOrderLeak), GATE),
+            ((UselessRelease, VerificationFailed), GATE),
             ((TargetError,), OUTPUT),
             ((SourceError, ColumnError, InvalidDistribution), INPUT),
         ]

@@ -20,6 +20,8 @@ from sanitize.tables.files.source import AS_STORED, Numbers
 STREAM = "-"
 # A grid needs bounds of every column, which a policy has room for.
 MECHANISMS = tuple(name for name in ALL if name != "gaussian-channel")
+# Those with a level in nats in place of a limit of the lift.
+_OF_EPS = tuple(name for name in MECHANISMS if "lift" not in ALL[name][1])
 _LONG = (*chain(*PAIRS), "bins", "min_count", "smoothing", "rows", "delimiter", "header", "person", "unit", "ledger")
 _SETTINGS = {"sensitive": "-s", "public": "-x", "keep": "-k", "eps": "-e", "mechanism": "-m"}
 _SETTINGS |= {name: f"--{name.replace('_', '-')}" for name in _LONG}
@@ -36,16 +38,20 @@ def check_settings(args: argparse.Namespace) -> None:
     absent = [_SETTINGS[name] for name in needed if not getattr(args, name)]
     sides = tuple(_sides(args)) if "eps" in args else ()
     if "eps" in args and args.eps is None and not sides:
-        absent.append("--at-most and --at-least (or -e for both, in nats)")
+        absent.append("--at-most and --at-least")
     if absent:
         args.parser.error(f"the following arguments are required: {', '.join(absent)} (or -p POLICY.toml)")
     if getattr(args, "unit", None) is not None and args.ledger is None:
         args.parser.error("--unit needs --ledger FILE, which keeps what each unit was released")
+    mechanism = getattr(args, "mechanism", None) or DEFAULT_MECHANISM
+    if getattr(args, "eps", None) is not None and "lift" in ALL[mechanism][1]:
+        args.parser.error(
+            f"-e is a level of {' and '.join(_OF_EPS)}; {mechanism} takes a limit that says its unit: --at-most 2 "
+            "--at-least 0.5, in times as likely, or --lower 0.69 --upper 0.69, in nats"
+        )
     if not sides:
         return
-    options, mechanism = ", ".join(_SETTINGS[name] for name in sides), args.mechanism or DEFAULT_MECHANISM
-    if args.eps is not None:
-        args.parser.error(f"{options} cannot be given beside -e, which sets both sides")
+    options = ", ".join(_SETTINGS[name] for name in sides)
     if sides not in PAIRS:
         args.parser.error(
             f"{options}: give --at-most and --at-least, in times as likely, or --lower and --upper, in nats; both of "
@@ -128,7 +134,7 @@ def _budget(args: argparse.Namespace, mechanism: str) -> PolicyBudget:
     notions = ALL[mechanism][1]
     if "lift" not in notions:
         return PolicyBudget(notions[0], {"eps" if notions == ("ldp",) else "nats": args.eps})
-    return PolicyBudget("lift", _sides(args) or {"lower": args.eps, "upper": args.eps})
+    return PolicyBudget("lift", _sides(args))
 
 
 @contextlib.contextmanager

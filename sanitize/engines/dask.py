@@ -143,7 +143,7 @@ def transform(ddf: dd.DataFrame, sanitizer: Sanitizer, *, key: bytes | None = No
     >>> import sanitize as sz
     >>> from sanitize.transformers import Watchdog
     >>> df = sz.datasets.load_titanic()
-    >>> sanitizer = Watchdog(1.0, sensitive="survived", public=["class", "sex"]).fit(df)
+    >>> sanitizer = Watchdog(sz.LiftBudget.symmetric(1.0), sensitive="survived", public=["class", "sex"]).fit(df)
     >>> released = transform(dd.from_pandas(df, npartitions=3), sanitizer)
     >>> released.npartitions, released.columns.tolist()
     (3, ['class', 'sex'])

@@ -87,7 +87,7 @@ _PAIR = Annotated[
     said("[low, high] with low < high, for example [0, 100]", min_length=2, max_length=2, extra_json_schema=_ONCE),
 ]
 _EDGES = Annotated[list[Finite], said("an array of numbers", "write for example [18, 30, 45, 65]")]
-_ARRAYS = [{"type": "array", "items": {"type": kind}, "minItems": 2, **_ONCE} for kind in ("number", "string")]
+_ARRAYS = [{"type": "array", "items": {"type": kind}, "minItems": 1, **_ONCE} for kind in ("number", "string")]
 _LEARNED = form(learned=_key(Annotated[list[Any], said("an array of edges")], example="learned = [18, 30, 45, 65]"))
 _OF_ROWS = {
     "type": "object",
@@ -229,8 +229,8 @@ _SETTINGS = {
     "method": _maybe(Literal["exact", "closed_form"], "How noise is calibrated to the capacity.", GRID),
 }
 _BINS = (
-    "Ascending edges of numbers or dates, or the calendar unit that dates are cut into. Edges that were taken from the "
-    "rows stand under learned: the report says so, and confidence refuses them."
+    "Ascending edges of numbers or dates (one cuts in two), or the calendar unit that dates are cut into. Edges that "
+    "were taken from the rows stand under learned: the report says so, and confidence refuses them."
 )
 # [channel]: how columns.public are released; or several [[channel]], each with public columns of its own.
 _CHANNEL = form(
@@ -489,8 +489,8 @@ def _check_cuts(where: str, cuts: Any) -> None:
             raise PolicyError(str(error), where) from None
     else:
         edges = fitting(_EDGES, cuts, where)
-        if len(edges) < 2 or any(a >= b for a, b in pairwise(edges)):
-            raise refused(where, "must be two or more edges in ascending order, for example [18, 30, 45, 65]")
+        if not edges or any(a >= b for a, b in pairwise(edges)):
+            raise refused(where, "must be edges in ascending order, for example [18, 30, 45, 65]")
 
 
 def _check_part(where: str, channel: Any) -> None:

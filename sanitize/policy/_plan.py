@@ -12,7 +12,7 @@ from sanitize._util.formatting import clip, percent
 from sanitize._util.outputs import written
 from sanitize._util.progress import progress, shown
 from sanitize._util.system import n_workers
-from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter
+from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, NothingToProtect
 from sanitize.policy._alternatives import Drafts, chosen
 from sanitize.policy._declaration import AUTO, CLASSES
 from sanitize.policy._policy import designer_of, is_joint
@@ -49,7 +49,7 @@ class Plan:
         Lines that the policy could gain.
     changes : tuple of Proposal
         What would keep more and claim or limit less, as lines to be thought about.
-    refusal : ColumnError, BudgetExceeded or None
+    refusal : ColumnError, BudgetExceeded, NothingToProtect or None
         Why there is no report, or none of a release.
     """
 
@@ -57,7 +57,7 @@ class Plan:
     curves: tuple[TradeoffCurve, ...] = ()
     proposals: tuple[Proposal, ...] = ()
     changes: tuple[Proposal, ...] = ()
-    refusal: ColumnError | BudgetExceeded | None = None
+    refusal: ColumnError | BudgetExceeded | NothingToProtect | None = None
     _others: Section | None = None
     _recommended: tuple[str, ...] = ()
     _chosen: int | None = None  # place of the policy's own budget on the first curve
@@ -178,7 +178,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
                 proposals = propose(policy, first.sample(names, 100_000), n_rows)
             try:
                 prepared = sanitizer.prepare(first, policy.rows)
-            except BudgetExceeded as error:
+            except (BudgetExceeded, NothingToProtect) as error:
                 return Plan(error.report, proposals=proposals, refusal=error)
             except ColumnError as error:
                 if not proposals:

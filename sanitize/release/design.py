@@ -46,6 +46,8 @@ _B = TypeVar("_B")
 
 # Rows that a combination of public values has before it is printed as it is: fewer are known to belong to somebody.
 MIN_COUNT = 10
+# Sensitive values that are looked at, the most frequent first, for whether a limit allows certainty.
+_MOST_SHARES = 10
 # What the pool of rarer ones is called.
 _OTHERS = "(other)"
 
@@ -379,6 +381,7 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
         found += assumptions_of(table, of_people=spec.counts_people)
     elif spec.confidence is not None and repeats_too_often(table.counts):
         found.append(REPEATED)
+    found += _certainties(table, spec)
     if spec.smoothing:
         raw = LeakageReport.measure(*restrict(table, channel, 0, spec.budget))
         state = "also within" if raw.worst_excess <= VERDICT_TOLERANCE else f"{raw.worst_excess:.4g} nats over"
@@ -387,6 +390,26 @@ def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, chan
             f"the release is {state} the budget"
         )
     return found
+
+
+def _certainties(table: ContingencyTable, spec: Specification) -> list[str]:
+    """A sentence on the sensitive values of which a released one may be sure, by their shares alone."""
+    if not isinstance(spec.budget, LiftBudget):
+        return []
+    seen = limits_seen(spec.budget, table.sensitive)
+    p_s = table.to_joint().p_s
+    frequent = np.argsort(-p_s, kind="stable")[:_MOST_SHARES]
+    lifts = np.zeros((len(p_s), len(frequent)))
+    lifts[frequent, range(len(frequent))] = 1 / p_s[frequent]
+    sure = p_s[frequent[limits_for(seen, table.sensitive).excess_of(lifts, p_s) <= VERDICT_TOLERANCE]]
+    if len(p_s) == 1 or not len(sure):
+        return []
+    shares = ", ".join(f"{100 * share:.2g} %" for share in sure)
+    return [
+        f"the limit allows certainty: a released value may make sure of a sensitive value that {shares} of the "
+        f"{spec.whom} have, where at_most times its share reaches 1 and at_least is 0; set at_most below "
+        f"{1 / sure[0]:.3g}, or at_least above 0"
+    ]
 
 
 def restrict(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sanitize.core.budgets import Budget
 
-State = Literal["source", "rows", "refused", "audit"]
+State = Literal["source", "rows", "nothing", "refused", "audit"]
 
 # A release most columns of which keep less than this share of their information is called useless.
 USELESS_BELOW = 0.05
@@ -28,6 +28,7 @@ VERDICT_TOLERANCE = 1e-9
 WORDS: dict[State, str] = {
     "source": "HOLDS FOR THE SOURCE",
     "rows": "HOLDS FOR THESE ROWS ONLY",
+    "nothing": "NOTHING TO PROTECT",
     "refused": "REFUSED",
     "audit": "AUDIT: no budget given",
 }
@@ -35,6 +36,7 @@ WORDS: dict[State, str] = {
 PROMISES = ("secret_dp", "record_dp")
 SYNTHETIC = "Private synthetic rows"  # title of the second one, where none stands for a row of the table
 _STATED = "The limit holds if the distribution is as stated; how far the truth may differ from it is not known."
+_NOTHING = "The sensitive columns have one value in all rows, as they are joined and binned: a limit means nothing."
 ALONE = "Counts this release alone: others of the same rows add to it; a ledger counts."
 # Name of the mechanism of all releases of a ledger together.
 LEDGER = "ledger"
@@ -76,12 +78,14 @@ class Lack(Declared, frozen=True):
         return f"take {more}a looser limit, fewer or coarser public columns, or another mechanism"
 
 
-def state_of(*, ok: bool, has_budget: bool, confidence: float | None) -> State:
+def state_of(*, ok: bool, has_budget: bool, confidence: float | None, is_constant: bool = False) -> State:
     """State of a report.
 
     Only a confidence that was asked for makes the claim one about the source: whoever did not ask for it designed for
     the rows, and a worst case that happens to be within the budget is said in the sentence below.
     """
+    if is_constant and has_budget:
+        return "nothing"
     if not ok:
         return "refused"
     if not has_budget:
@@ -136,11 +140,13 @@ def sentence(document: dict[str, Any]) -> str:
         return _claim(verdict)
     if verdict["state"] == "refused":
         words = _refusal(document)[1]
+    elif verdict["state"] == "nothing":
+        words = _NOTHING
     elif verdict["state"] == "audit":
         words = "Nothing is claimed: this only measures what the columns tell."
     else:
         words = (_source if verdict["state"] == "source" else _rows)(document)
-    if not _is_void(document):
+    if not _is_void(document) and verdict["state"] != "nothing":
         words = f"{words} {_exposure(document, is_sure='% sure' in words)}"
     if not verdict["useless"]:
         return words
@@ -156,6 +162,7 @@ def _claim(verdict: dict[str, Any]) -> str:
         "rows": "The limit holds if these rows are everybody; if they are a sample, it may be off."
         if verdict["counted"]
         else _STATED,
+        "nothing": _NOTHING,
         "refused": "The release was not within its limit.",
         "audit": "Nothing is claimed: this only measures what the columns tell.",
     }[verdict["state"]]
@@ -226,7 +233,7 @@ def colour(document: dict[str, Any]) -> str:
     verdict = document["verdict"]
     if verdict.get("useless") and not synthetic(document):
         return "doubt"
-    return {"source": "good", "rows": "doubt", "refused": "bad", "audit": "plain"}[verdict["state"]]
+    return {"source": "good", "rows": "doubt", "nothing": "bad", "refused": "bad", "audit": "plain"}[verdict["state"]]
 
 
 def of_source(measure: dict[str, Any]) -> bool:

@@ -20,7 +20,7 @@ from sanitize.core.channel import ReducedChannel
 from sanitize.core.joint import JointDistribution, check_distribution
 from sanitize.core.lifts import lift
 from sanitize.core.measures import effective_share, side_knowledge
-from sanitize.errors import BudgetExceeded, InvalidParameter, UselessRelease
+from sanitize.errors import BudgetExceeded, InvalidParameter, NothingToProtect, UselessRelease
 from sanitize.report._curve import check_same_distribution
 from sanitize.report._document import release_note, to_document
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
@@ -183,9 +183,13 @@ class LeakageReport(Verdict, ReportViews):
         ------
         BudgetExceeded
             With the witness (sensitive symbol, released symbol) where the excess is largest.
+        NothingToProtect
+            If the sensitive columns have one value in all rows.
         """
         if self.ok:
             return self
+        if self.protects_nothing:
+            raise NothingToProtect(self)
         y = int(np.argmax(self.excess))
         column = lift(self._after)[:, y]
         extremes = [int(column.argmax()), int(column.argmin())]
@@ -247,7 +251,7 @@ class LeakageReport(Verdict, ReportViews):
         --------
         >>> import sanitize as sz
         >>> df = sz.datasets.load_titanic()
-        >>> sanitizer = sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"])
+        >>> sanitizer = sz.Watchdog(sz.LiftBudget.symmetric(0.5), sensitive="survived", public=["class", "sex"])
         >>> report = sz.last_report(sz.frames.release(df, sanitizer))
         >>> report.with_origin(title="Titanic", date="2026-01-31").to_dict()["origin"]["title"]
         'Titanic'
@@ -273,7 +277,8 @@ class LeakageReport(Verdict, ReportViews):
         --------
         >>> import sanitize as sz
         >>> df = sz.datasets.load_titanic()
-        >>> sanitizer = sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+        >>> budget = sz.LiftBudget.symmetric(0.5)
+        >>> sanitizer = sz.Watchdog(budget, sensitive="survived", public=["class", "sex"], random_state=0)
         >>> released = sz.frames.release(df, sanitizer)
         >>> report = sz.last_report(released)
         >>> report = report.with_findings(sz.auditing.attack.check(report, released, df["survived"]))

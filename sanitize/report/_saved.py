@@ -283,13 +283,26 @@ def _check_sense(document: dict[str, Any]) -> None:
         words = allowed_words(made, verdict["known"])
         _refuse(verdict["allowed"] != words, "the report's words on its budget contradict the budget")
     _refuse(set(verdict["known"]) - set(columns["released"]), "a column that may be known is not released")
-    state = state_of(ok=verdict["ok"], has_budget=budget is not None, confidence=verdict["confidence"])
+    # Of which columns are constant the public page says nothing.
+    is_constant = verdict["state"] == "nothing" and not verdict["ok"]
+    if document["audience"] == "internal":
+        is_constant = _is_constant(document)
+    state = state_of(
+        ok=verdict["ok"], has_budget=budget is not None, confidence=verdict["confidence"], is_constant=is_constant
+    )
     exposed = bool(set(columns["kept"]) & set(columns["sensitive"]))
     _refuse(verdict["ok"] and exposed, "the report's verdict contradicts its columns")
     _refuse(verdict["state"] != state, "the report's verdict contradicts its state")
     if document["audience"] == "internal":
         _check_figures(document, exposed=exposed)
     _refuse(with_headline(document) != document, "the report's headline contradicts what it says")
+
+
+def _is_constant(document: dict[str, Any]) -> bool:
+    """Whether all sensitive columns of a table have one value."""
+    columns = document["columns"]
+    is_asked = document["verdict"]["counted"] and columns["sensitive"] != columns["released"]
+    return is_asked and set(columns["sensitive"]) <= set(columns["constant"])
 
 
 def _check_figures(document: dict[str, Any], *, exposed: bool) -> None:
@@ -299,7 +312,9 @@ def _check_figures(document: dict[str, Any], *, exposed: bool) -> None:
     is_half = (verdict["budget"] is None) != (verdict["worst_excess"] is None)
     _refuse(is_half, "the report has an excess without a budget, or a budget without an excess")
     over = verdict["worst_excess"] is not None and float(verdict["worst_excess"]) > VERDICT_TOLERANCE
-    _refuse(verdict["ok"] is (over or exposed or verdict["refuted"]), "the report's verdict contradicts its figures")
+    is_void = exposed or (_is_constant(document) and verdict["budget"] is not None)
+    void = over or is_void or verdict["refuted"]
+    _refuse(verdict["ok"] is void, "the report's verdict contradicts its figures")
     names = [measure["name"] for measure in document["measures"]]
     _refuse(len(set(names)) < len(names), "the report lists a measure twice")
     computed = {m["name"] for m in document["measures"] if m["before"] is not None and m["after"] is not None}

@@ -252,8 +252,17 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Whether every symbol is within budget (to 1e-9), no sensitive column is released and no check failed."""
-        return self.worst_excess <= VERDICT_TOLERANCE and not self._is_void
+        """Whether every symbol is within budget (to 1e-9), there is something to protect, and no check failed.
+
+        Nor is one that releases a sensitive column.
+        """
+        return self.worst_excess <= VERDICT_TOLERANCE and not self._is_void and not self.protects_nothing
+
+    @property
+    def protects_nothing(self) -> bool:
+        """Whether there are rows and a budget, and the sensitive columns have one value in all rows."""
+        is_asked = self.budget is not None and self.n_rows is not None and self.sensitive != self.public
+        return is_asked and len(self._constant) == len(self.sensitive)
 
     @property
     def state(self) -> State:
@@ -261,9 +270,13 @@ class Verdict:
 
         ``"source"``: every distribution that the counts allow at `confidence` is within the budget. ``"rows"``: the
         table's own frequencies are (or the distribution as stated), and as a sample the table may be off.
-        ``"refused"``: not `ok`. ``"audit"``: there is no budget, and nothing is claimed.
+        ``"nothing"``: the sensitive columns have one value in all rows. ``"refused"``: not `ok`. ``"audit"``: there is
+        no budget, and nothing is claimed.
         """
-        return state_of(ok=self.ok, has_budget=self.budget is not None, confidence=self.confidence)
+        has_budget = self.budget is not None
+        return state_of(
+            ok=self.ok, has_budget=has_budget, confidence=self.confidence, is_constant=self.protects_nothing
+        )
 
     @property
     def useless(self) -> bool:

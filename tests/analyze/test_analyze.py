@@ -223,7 +223,7 @@ def test_intervals_cover_the_truth(noisy):
 def test_a_fitted_sanitizer_and_a_kept_channel_say_the_same(tmp_path):
     df = sz.datasets.load_titanic()
     sanitizer = sz.OptimalRandomResponse(
-        0.7, sensitive="survived", public=["class", "age"], min_count=0, random_state=0
+        sz.LiftBudget.symmetric(0.7), sensitive="survived", public=["class", "age"], min_count=0, random_state=0
     )
     released = sanitizer.fit_transform(df)
     kept = tmp_path / "channel.json"

@@ -88,7 +88,9 @@ def test_honest_releases_pass_fifty_times_out_of_fifty():
 def test_order_of_rows_inside_a_merged_group_is_caught():
     """All symbols are merged, so the report says 0; but the table was sorted by S and the rows keep their order."""
     df = table(0).sort_values("s", kind="stable", ignore_index=True)
-    merged = sz.frames.release(df, sz.Watchdog(0.0, sensitive="s", public=["x"], random_state=0))
+    merged = sz.frames.release(
+        df, sz.Watchdog(sz.LiftBudget.symmetric(0.0), sensitive="s", public=["x"], random_state=0)
+    )
     report = sz.last_report(merged)
     assert report.summary["mutual_information"] == pytest.approx(0, abs=1e-12)
     assert attack.check(report, merged, df["s"], rows="shuffle").ok
@@ -157,7 +159,14 @@ def test_symbols_drawn_inside_bins_are_not_taken_for_strangers():
     rng = np.random.default_rng(0)
     df = pd.DataFrame({"age": rng.normal(40, 10, 1500), "ill": rng.integers(0, 2, 1500)})
     released = sz.frames.release(
-        df, sz.Watchdog(1.0, sensitive="ill", public="age", bins={"age": [18, 35, 50, 65, 100]}, random_state=0)
+        df,
+        sz.Watchdog(
+            sz.LiftBudget.symmetric(1.0),
+            sensitive="ill",
+            public="age",
+            bins={"age": [18, 35, 50, 65, 100]},
+            random_state=0,
+        ),
     )
     found = attack.check(sz.last_report(released), released, df["ill"])
     assert (found.verdict, found.distribution_excess) == ("consistent", None)

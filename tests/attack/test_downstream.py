@@ -86,7 +86,9 @@ def test_a_release_that_ignores_its_rows_is_shown_as_such(kind):
         released = DF.iloc[rng.choice(len(DF), len(DF))]
     else:
         settings = {"sensitive": "ill", "n_classes": 1, "random_state": 0}
-        released = sz.LatentClassRelease(1.0, **settings).fit_transform(DF.assign(ill=rng.random(len(DF)) < 0.2))
+        released = sz.LatentClassRelease(sz.LiftBudget.symmetric(1.0), **settings).fit_transform(
+            DF.assign(ill=rng.random(len(DF)) < 0.2)
+        )
     found = sz.auditing.attack.downstream(DF, released, "pay", fresh=FRESH, rows="keep", estimator=MODEL)
     assert found.released == pytest.approx(found.raw, abs=0.03)
     assert found.released == pytest.approx(found.ignoring, abs=0.03)

@@ -17,6 +17,7 @@ from numpy.testing import assert_array_equal
 
 import sanitize as sz
 from sanitize.core.binning import Bins
+from sanitize.core.budgets import LiftBudget
 from sanitize.engines.parquet import release_file
 from sanitize.transformers import SubsetMerging
 
@@ -77,7 +78,9 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("df", "edges"), [(HASHES, [0, 2**63, 2**64]), (SMALL, [0, 50, 2**64])])
 def test_unsigned_numbers_of_64_bits_are_drawn_in_their_bins(kind, df, edges):
-    sanitizer = SubsetMerging(math.inf, sensitive="s", public="x", bins={"x": edges}, random_state=0)
+    sanitizer = SubsetMerging(
+        LiftBudget.symmetric(math.inf), sensitive="s", public="x", bins={"x": edges}, random_state=0
+    )
     released = sanitizer.fit_transform(KINDS[kind](df))["x"]
     assert str(released.type if kind == "pyarrow" else released.dtype).lower() == "uint64"
     values = released.to_pylist() if kind == "pyarrow" else released.to_list()
@@ -89,7 +92,7 @@ def test_unsigned_numbers_of_64_bits_are_drawn_in_their_bins(kind, df, edges):
 def test_unsigned_numbers_of_arrays_and_files(tmp_path):
     settings = {"bins": {"x": [0, 2**63, 2**64]}, "random_state": 0}
     array = HASHES[["x"]].to_numpy()
-    bare = SubsetMerging(math.inf, bins={0: [0, 2**63, 2**64]}, random_state=0)
+    bare = SubsetMerging(LiftBudget.symmetric(math.inf), bins={0: [0, 2**63, 2**64]}, random_state=0)
     released = bare.fit(array, sensitive_features=HASHES["s"].to_numpy()).transform(array)
     assert released.dtype == np.uint64
     assert_array_equal(released >= 2**63, array >= 2**63)

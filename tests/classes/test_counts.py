@@ -19,7 +19,7 @@ def test_of_very_many_pairs_some_are_looked_at_and_the_report_says_how_many():
     both = rng.integers(0, 2, 400)
     columns = {f"c{k}": both ^ (rng.random(400) < 0.2) for k in range(50)}
     df = pd.DataFrame({"s": both ^ (rng.random(400) < 0.3), **columns})
-    fitted = sz.LatentClassRelease(1.5, sensitive="s", public=list(df.columns[1:])).fit(df)
+    fitted = sz.LatentClassRelease(sz.LiftBudget.symmetric(1.5), sensitive="s", public=list(df.columns[1:])).fit(df)
     section = next(one for one in fitted.report_.sections if one.name == "kept by pair")
     assert ", of 1000 pairs drawn at random from 1225; the 30 least kept of 1000 pairs." in section.words
     assert len(section.rows) == 30

@@ -92,7 +92,7 @@ def test_json_is_strict_json(source, run):
 @pytest.mark.parametrize("command", ["audit", "release"])
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
 def test_the_public_view_has_no_symbols_and_no_view_has_sensitive_ones(command, form, source, tmp_path, run):
-    extra = ["-o", tmp_path / "out.parquet", "--lower", "1.5", "--upper", "0.5"] if command == "release" else []
+    extra = ["-o", tmp_path / "out.parquet", "--lower=1.5", "--upper=0.5"] if command == "release" else []
     roles = ["-s", "illness", "-x", "town"]
     shown = run(command, source, *roles, *extra, *form, "--audience", "public")[1]
     assert not any(symbol in shown for symbol in ("SECRET", "Aa", "Bb", "Cc"))
@@ -107,12 +107,15 @@ def test_the_public_view_has_no_symbols_and_no_view_has_sensitive_ones(command, 
     [("watchdog", Watchdog), ("subset-merging", SubsetMerging), ("randomized-response", RandomizedResponse)],
 )
 def test_a_release_is_what_the_library_would_do(name, estimator, source, tmp_path, run):
+    is_level = name == "randomized-response"
+    limit = ["-e", "0.8"] if is_level else ["--lower", "0.8", "--upper", "0.8"]
     code, out, err = run(
-        "release", source, "-o", tmp_path / "out.parquet", "-s", "illness", "-x", "town", "-e", "0.8", "-m", name,
-        "--full",
+        "release", source, "-o", tmp_path / "out.parquet", "-s", "illness", "-x", "town", *limit, "-m", name, "--full",
     )  # fmt: skip
     assert (code, err) == (0, "")
-    same = plan_file(source, estimator(0.8, sensitive=["illness"], public=["town"]))
+    same = plan_file(
+        source, estimator(0.8 if is_level else sz.LiftBudget.symmetric(0.8), sensitive=["illness"], public=["town"])
+    )
     assert out == same.to_text() + "\nwrote out.parquet (300 rows, 1 column)\n"
     assert same.facts.mechanism == name.replace("-", " ")
     released = pq.read_table(tmp_path / "out.parquet")
@@ -122,8 +125,8 @@ def test_a_release_is_what_the_library_would_do(name, estimator, source, tmp_pat
     assert left_in(tmp_path) == ["out.parquet", "raw.parquet"]
 
 
-def test_subset_merging_is_the_default_and_one_number_sets_both_bounds(source, tmp_path, run):
-    zero = ["-s", "illness", "-x", "town", "-x", "floor", "-e", "0"]
+def test_subset_merging_is_the_default(source, tmp_path, run):
+    zero = ["-s", "illness", "-x", "town", "-x", "floor", "--lower", "0", "--upper", "0"]
     assert run("release", source, "-o", tmp_path / "zero.parquet", *zero, "--allow-useless")[0] == 0
     told = json.loads(pq.read_metadata(tmp_path / "zero.parquet").metadata[b"sanitize"])
     assert (told["budget"], told["mechanism"]) == ("LiftBudget(lower=0.0, upper=0.0)", "subset merging")

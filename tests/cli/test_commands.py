@@ -58,10 +58,14 @@ def test_the_process_is_as_it_was_when_the_command_returns(place, run):
     [
         ([], "COMMAND", "sanitize --help"),
         (["relese"], "'relese'", "sanitize --help"),
-        (["release", "raw.parquet", "-o", "o.parquet", "-s", "illness", "-x", "town"], "-e", "sanitize release --help"),
+        (
+            ["release", "raw.parquet", "-o", "o.parquet", "-s", "illness", "-x", "town"],
+            "--at-most",
+            "sanitize release --help",
+        ),
         (["audit", "raw.parquet"], "-s, -x", "sanitize audit --help"),
         (
-            ["plan", "raw.parquet", "-s", "a", "-x", "b", "-e", "1", "-m", "a\nb"],
+            ["plan", "raw.parquet", "-s", "a", "-x", "b", "--lower", "1", "--upper", "1", "-m", "a\nb"],
             "subset-merging",
             "sanitize plan --help",
         ),
@@ -87,13 +91,13 @@ def test_usage_errors_are_one_line_that_says_where_help_is(argv, said, helped, r
         ("--lower 0", "--at-least 0 or inf leaves a side free"),
         ("--at-most 2", "--at-most: give --at-most and --at-least"),
         ("--at-most 2 --lower 1", "--at-most, --lower: give --at-most and --at-least"),
-        ("-e 1 --at-most 2 --at-least 0.5", "--at-most, --at-least cannot be given beside -e"),
-        ("-e 0 --lower 0", "--lower cannot be given beside -e"),
+        ("-e 2", "subset-merging takes a limit that says its unit: --at-most 2 --at-least 0.5, in times as likely, or"),
+        ("-e 1 -m auto", "-e is a level of randomized-response and exponential-channel; auto takes a limit"),
         ("--lower 2 --upper 1 -m randomized-response", "randomized-response takes one number of nats, -e EPS"),
-        ("", "required: --at-most and --at-least (or -e for both, in nats)"),
+        ("", "required: --at-most and --at-least (or -p POLICY.toml)"),
     ],
 )
-def test_2_a_budget_is_one_number_or_two_that_are_named(budget, said, place, run):
+def test_2_a_limit_says_its_unit(budget, said, place, run):
     code, out, err = run("plan", "raw.parquet", "-s", "illness", "-x", "town", *budget.split())
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("sanitize plan: error: ")
@@ -115,7 +119,7 @@ def test_every_command_has_help(command, run):
         ["plan", "raw.parquet"],
         ["release", "raw.parquet", "-p", "policy.toml"],
         ["release", "raw.parquet", "-o", "out.parquet"],
-        ["release", "raw.parquet", "-o", "out.parquet", "-k", "town", "-e", "1"],
+        ["release", "raw.parquet", "-o", "out.parquet", "-k", "town", "--lower", "1", "--upper", "1"],
         ["release", "raw.parquet", "-o", "out.parquet", "-p", "policy.toml", "-s", "illness"],
         ["release", "raw.parquet", "-o", "out.parquet", "-p", "policy.toml", "--rows", "keep"],
         ["release", "raw.parquet", "-o", "out.parquet", "-p", "policy.toml", "--min-count", "0"],
@@ -445,7 +449,8 @@ def test_the_mechanisms_of_the_command_are_estimators():
 def policy_of_line(policy_of, mechanism: str):
     from sanitize.cli._parser import parser_of
 
-    argv = ["plan", "x", "-s", "a", "-x", "b", "-e", "1", "-m", mechanism]
+    limit = ["-e", "1"] if mechanism == "randomized-response" else ["--at-most", "2", "--at-least", "0.5"]
+    argv = ["plan", "x", "-s", "a", "-x", "b", *limit, "-m", mechanism]
     return policy_of(parser_of().parse_args(argv)).sanitizer()
 
 

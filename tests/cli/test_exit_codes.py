@@ -31,7 +31,19 @@ def leaky(monkeypatch):
 def test_1_the_gate_failed_and_nothing_was_written(leaky, source, tmp_path, run):
     for extra in ([], ["--dry-run"], ["--json"]):
         code, out, err = run(
-            "release", source, "-o", tmp_path / "out.parquet", "-s", "illness", "-x", "town", "-e", "0.01", *extra
+            "release",
+            source,
+            "-o",
+            tmp_path / "out.parquet",
+            "-s",
+            "illness",
+            "-x",
+            "town",
+            "--lower",
+            "0.01",
+            "--upper",
+            "0.01",
+            *extra,
         )
         assert (code, out) == (1, "")
         assert_one_line(err, "exceeds its budget", "nothing was released")
@@ -56,12 +68,12 @@ def test_1_an_order_that_tells_the_sensitive_column_is_not_kept(tmp_path, run):
         ),
         (["-s", "illness", "-x", "town", "--at-most", "2", "--at-least", "1.5"], "at_least must lie between 0 and 1"),
         (["-s", "illness", "-x", "town", "--lower", "-1", "--upper", "1"], "lower must be a number >= 0"),
-        (["-s", "illness", "-x", "town", "-e", "-1"], ">= 0"),
-        (["-s", "illness", "-x", "town", "-e", "nan"], ">= 0"),
-        (["-s", "town", "-x", "town", "-e", "1"], "both with -s and with -x"),
-        (["-s", "illness", "-x", "town", "-e", "1", "--min-count", "-3"], "min_count"),
-        (["-s", "illness", "-x", "town", "-e", "1", "--smoothing", "-3"], "smoothing"),
-        (["-s", "illness", "-x", "age", "-e", "1", "--bins", "age=9,3"], "ascending"),
+        (["-s", "illness", "-x", "town", "--lower", "-1", "--upper", "-1"], ">= 0"),
+        (["-s", "illness", "-x", "town", "--lower", "nan", "--upper", "nan"], ">= 0"),
+        (["-s", "town", "-x", "town", "--lower", "1", "--upper", "1"], "both with -s and with -x"),
+        (["-s", "illness", "-x", "town", "--lower", "1", "--upper", "1", "--min-count", "-3"], "min_count"),
+        (["-s", "illness", "-x", "town", "--lower", "1", "--upper", "1", "--smoothing", "-3"], "smoothing"),
+        (["-s", "illness", "-x", "age", "--lower", "1", "--upper", "1", "--bins", "age=9,3"], "ascending"),
     ],
 )
 def test_2_a_setting_makes_no_sense(argv, words, source, tmp_path, run):
@@ -79,10 +91,10 @@ def test_2_a_setting_makes_no_sense(argv, words, source, tmp_path, run):
         ["audit"],
         ["audit", "raw.parquet", "-s", "illness"],
         ["audit", "raw.parquet", "-s", "illness", "-x", "town", "--audience", "SECRET"[:3]],
-        ["release", "raw.parquet", "-s", "illness", "-x", "town", "-e", "1"],
+        ["release", "raw.parquet", "-s", "illness", "-x", "town", "--lower", "1", "--upper", "1"],
         ["release", "raw.parquet", "-o", "out", "-s", "illness", "-x", "town"],
         ["release", "raw.parquet", "-o", "out", *USUAL, "--bins", "age"],
-        ["release", "raw.parquet", "-o", "out", *USUAL, "--bins", "age=4"],
+        ["release", "raw.parquet", "-o", "out", *USUAL, "--bins", "age=x"],
         ["release", "raw.parquet", "-o", "out", *USUAL, "-m", "magic"],
         ["release", "raw.parquet", "-o", "out", *USUAL, "--min-count", "few"],
         ["release", "raw.parquet", "-o", "out", *USUAL, "--no-such-option"],
@@ -103,7 +115,7 @@ def test_3_the_input_cannot_be_read_or_does_not_fit(command, source, tmp_path, r
     (tmp_path / "cut.parquet").write_bytes(source.read_bytes()[:-50])
     (tmp_path / "empty").mkdir()
     pq.write_table(table().slice(0, 0), tmp_path / "none.parquet")
-    extra = ["-o", tmp_path / "out.parquet", "-e", "1"] if command == "release" else []
+    extra = ["-o", tmp_path / "out.parquet", "--lower", "1", "--upper", "1"] if command == "release" else []
     for name, public, words in [
         ("nowhere.parquet", "town", "no such file"),
         ("text.parquet", "town", "is not a Parquet file"),

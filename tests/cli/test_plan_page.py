@@ -7,7 +7,7 @@ import stat
 import pytest
 from cli_cases import assert_one_line, left_in
 
-ASKED = ["-s", "illness", "-x", "town", "-e", "0.5"]
+ASKED = ["-s", "illness", "-x", "town", "--lower", "0.5", "--upper", "0.5"]
 
 
 def test_a_plan_is_a_page_that_only_its_owner_reads(source, tmp_path, run):
@@ -40,7 +40,9 @@ def test_a_page_has_no_place_there(source, tmp_path, run, name, more, code, word
 
 
 def test_what_cannot_be_designed_has_no_page(source, tmp_path, run):
-    code, out, err = run("plan", source, "-s", "illness", "-x", "name", "-e", "1", "--html", tmp_path / "plan.html")
+    code, out, err = run(
+        "plan", source, "-s", "illness", "-x", "name", "--lower=1", "--upper=1", "--html", tmp_path / "plan.html"
+    )
     assert code == 3
     assert 'drop = ["name"]' in out
     assert_one_line(err, "different value in most rows")

@@ -120,15 +120,44 @@ def test_the_input_is_opened_once_also_for_the_check_of_a_policy(command, settin
 
 def test_kept_columns_and_several_channels_are_released_together(place, run):
     code, out, err = run(
-        "release", "raw.parquet", "-o", "out.parquet", "-s", "illness", "-x", "town", "-k", "floor", "-e", "2"
+        "release",
+        "raw.parquet",
+        "-o",
+        "out.parquet",
+        "-s",
+        "illness",
+        "-x",
+        "town",
+        "-k",
+        "floor",
+        "--lower",
+        "2",
+        "--upper",
+        "2",
     )
     assert (code, err) == (0, "")
     parts = [("release", SubsetMerging(public=["town"]))]
-    same = JointRelease(parts, 2.0, sensitive=["illness"], keep=["floor"])
+    same = JointRelease(parts, sz.LiftBudget.symmetric(2.0), sensitive=["illness"], keep=["floor"])
     same = plan_file("raw.parquet", same)
     assert out == f"{same.to_text(full=False)}\nwrote out.parquet ({same.n_rows} rows, 2 columns)\n"
     assert pq.read_schema("out.parquet").names == ["town", "floor"]
-    assert run("release", "raw.parquet", "-o", "kept.parquet", "-s", "illness", "-k", "floor", "-e", "2")[0] == 0
+    assert (
+        run(
+            "release",
+            "raw.parquet",
+            "-o",
+            "kept.parquet",
+            "-s",
+            "illness",
+            "-k",
+            "floor",
+            "--lower",
+            "2",
+            "--upper",
+            "2",
+        )[0]
+        == 0
+    )
     assert pq.read_schema("kept.parquet").names == ["floor"]
     code, _, err = run("release", "raw.parquet", "-o", "x.parquet", *SETTINGS, "-k", "town")
     assert code == 2

@@ -138,7 +138,7 @@ def test_a_file_below_a_folder_that_may_not_be_entered_is_said_to_be_there(name,
 FUNCTIONS = """
 import sanitize as sz
 from sanitize.errors import SourceError, TargetError
-sanitizer = sz.SubsetMerging(2.0, sensitive="illness", public="town")
+sanitizer = sz.SubsetMerging(sz.LiftBudget.symmetric(2.0), sensitive="illness", public="town")
 for kind, files in ((SourceError, ("shut/raw.parquet", "x.parquet")), (TargetError, ("raw.parquet", "shut/x.parquet"))):
     try:
         sz.release_file(*files, sanitizer)
@@ -269,7 +269,9 @@ def test_a_file_that_is_not_there_is_not_called_damaged(made):
         sz.verify_file(made / "out.parquet", made / "raw.parquet", made, receipt=made / "none")
     with pytest.raises(TargetError, match="does not exist; make it first"):
         sz.release_file(
-            made / "raw.parquet", made / "no" / "x.parquet", sz.SubsetMerging(1.0, sensitive="illness", public="town")
+            made / "raw.parquet",
+            made / "no" / "x.parquet",
+            sz.SubsetMerging(sz.LiftBudget.symmetric(1.0), sensitive="illness", public="town"),
         )
 
 

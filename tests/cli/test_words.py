@@ -60,7 +60,7 @@ def test_columns_without_a_distribution_are_named_together(tmp_path, run, monkey
     monkeypatch.chdir(tmp_path)
     rows = table()
     pq.write_table(rows.append_column("id", [list(range(len(rows)))]), "raw.parquet")
-    asked = ["raw.parquet", "-s", "illness", "-x", "town", "-x", "name", "-x", "id", "-e", "1"]
+    asked = ["raw.parquet", "-s", "illness", "-x", "town", "-x", "name", "-x", "id", "--lower=1", "--upper=1"]
     code, out, err = run("release", *asked, "-o", "out.parquet")
     assert (code, out) == (3, "")
     assert "public column 'name', public column 'id'" in err
@@ -116,9 +116,39 @@ def assert_shown(text: str) -> None:
         ["audit", "raw.parquet", "-s", "ill", "-x", "{}"],
         ["audit", "raw.parquet", "-s", "ill", "-x", "town", "--audience", "{}"],
         ["audit", "raw.parquet", "-s", "ill", "-x", "town", "--{}"],
-        ["release", "raw.parquet", "-o", "{}", "-s", "ill", "-x", "town", "-e", "1"],
-        ["release", "raw.parquet", "-o", "o.parquet", "-s", "ill", "-x", "town", "-e", "1", "--bins", "{}=1,2"],
-        ["release", "raw.parquet", "-o", "o.parquet", "-s", "ill", "-x", "town", "-e", "1", "-m", "{}"],
+        ["release", "raw.parquet", "-o", "{}", "-s", "ill", "-x", "town", "--lower", "1", "--upper", "1"],
+        [
+            "release",
+            "raw.parquet",
+            "-o",
+            "o.parquet",
+            "-s",
+            "ill",
+            "-x",
+            "town",
+            "--lower",
+            "1",
+            "--upper",
+            "1",
+            "--bins",
+            "{}=1,2",
+        ],
+        [
+            "release",
+            "raw.parquet",
+            "-o",
+            "o.parquet",
+            "-s",
+            "ill",
+            "-x",
+            "town",
+            "--lower",
+            "1",
+            "--upper",
+            "1",
+            "-m",
+            "{}",
+        ],
         ["report", "{}"],
     ],
 )

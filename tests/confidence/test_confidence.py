@@ -18,6 +18,7 @@ from strategies import stages
 
 import sanitize as sz
 from sanitize.core.binning import LearnedEdges
+from sanitize.core.budgets import LiftBudget
 from sanitize.core.confidence import ConfidenceSet, _boxes
 from sanitize.core.confidence._boxes import clopper_pearson, total_variation_radius
 from sanitize.core.confidence._intervals import intervals
@@ -401,7 +402,9 @@ def table(n: int = 4000) -> pd.DataFrame:
 @pytest.mark.parametrize("estimator", [Watchdog, SubsetMerging, OptimalRandomResponse])
 def test_the_verdict_of_an_estimator_is_about_the_whole_set(estimator):
     df = table(800)
-    plain, robust = (estimator(0.5, sensitive="illness", confidence=c).fit(df) for c in (None, 0.95))
+    plain, robust = (
+        estimator(LiftBudget.symmetric(0.5), sensitive="illness", confidence=c).fit(df) for c in (None, 0.95)
+    )
     assert robust.report_.ok
     assert (plain.report_.confidence, robust.report_.confidence) == (None, 0.95)
     figures = [fitted.report_.summary for fitted in (plain, robust)]
@@ -424,7 +427,7 @@ def test_the_verdict_of_an_estimator_is_about_the_whole_set(estimator):
 
 def test_pooling_of_rare_symbols_is_part_of_what_is_covered():
     df = table(600)
-    sanitizer = SubsetMerging(0.7, sensitive="illness", min_count=60, confidence=0.9).fit(df)
+    sanitizer = SubsetMerging(LiftBudget.symmetric(0.7), sensitive="illness", min_count=60, confidence=0.9).fit(df)
     distributions = ConfidenceSet.of(sz.JointDistribution.from_frame(df, "illness", "town"), 0.9)
     assert (distributions.worst_case(sanitizer.channel_).excess(sz.LiftBudget.symmetric(0.7)) <= 1e-9).all()
 
@@ -432,13 +435,21 @@ def test_pooling_of_rare_symbols_is_part_of_what_is_covered():
 def test_what_confidence_cannot_speak_of_is_refused():
     df = table(500).assign(age=np.arange(500.0) % 70)
     with pytest.raises(InvalidParameter, match="smoothing is a prior"):
-        Watchdog(1.0, sensitive="illness", public="town", smoothing=0.5, confidence=0.9).fit(df)
+        Watchdog(LiftBudget.symmetric(1.0), sensitive="illness", public="town", smoothing=0.5, confidence=0.9).fit(df)
     with pytest.raises(ColumnError, match="declare the edges"):
-        Watchdog(1.0, sensitive="illness", public="age", bins={"age": LearnedEdges([0, 30, 70])}, confidence=0.9).fit(
-            df
-        )
+        Watchdog(
+            LiftBudget.symmetric(1.0),
+            sensitive="illness",
+            public="age",
+            bins={"age": LearnedEdges([0, 30, 70])},
+            confidence=0.9,
+        ).fit(df)
     assert (
-        Watchdog(1.0, sensitive="illness", public="age", bins={"age": [0, 30, 70]}, confidence=0.9).fit(df).report_.ok
+        Watchdog(
+            LiftBudget.symmetric(1.0), sensitive="illness", public="age", bins={"age": [0, 30, 70]}, confidence=0.9
+        )
+        .fit(df)
+        .report_.ok
     )
 
 
@@ -450,7 +461,7 @@ def test_randomized_response_holds_for_every_distribution():
 
 def test_held_out_figures_are_estimates_with_intervals():
     df = table(8000)
-    sanitizer = SubsetMerging(0.5, sensitive="illness").fit(df[:4000])
+    sanitizer = SubsetMerging(LiftBudget.symmetric(0.5), sensitive="illness").fit(df[:4000])
     report = sanitizer.measure(df[4000:], confidence=0.9)
     found = {measure.name: measure for measure in report.measures}
     for name in ("max_log_lift", "min_log_lift", "ldp_sensitive", "mutual_information", "total_variation"):

@@ -63,7 +63,7 @@ class Capsule:
 
 
 def merging(public=PUBLIC):
-    return sz.SubsetMerging(0.5, sensitive="illness", public=public)
+    return sz.SubsetMerging(sz.LiftBudget.symmetric(0.5), sensitive="illness", public=public)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,9 @@ def test_a_lazy_frame_runs_once():
         return frame
 
     lazy = pl.from_arrow(TABLE).lazy().map_batches(noticed)
-    report = plan_file(lazy, sz.LatentClassRelease(1.0, sensitive="illness", public=EVERY, n_classes=4))
+    report = plan_file(
+        lazy, sz.LatentClassRelease(sz.LiftBudget.symmetric(1.0), sensitive="illness", public=EVERY, n_classes=4)
+    )
     assert report.ok
     assert runs == [N]
 
@@ -145,7 +147,7 @@ def test_columns_of_every_type_are_printed_in_their_types(kind, file, tmp_path):
         sz.release_file(
             source,
             tmp_path / f"{name}.parquet",
-            sz.LatentClassRelease(1.0, sensitive="illness", public=EVERY, n_classes=4),
+            sz.LatentClassRelease(sz.LiftBudget.symmetric(1.0), sensitive="illness", public=EVERY, n_classes=4),
             key=KEY,
         )
     a, b = (pq.read_table(tmp_path / f"{name}.parquet") for name in ("file", "stream"))
@@ -172,7 +174,7 @@ def test_dictionaries_that_change_and_hold_missing_values(tmp_path):
         for values in (["a", "b", None], ["c", None, "a"], ["a", "b", "d"])
     ]
     plain = pa.concat_tables([part.set_column(1, "x", part["x"].cast(pa.string())) for part in parts])
-    maker = sz.SubsetMerging(3.0, sensitive="s", public="x")
+    maker = sz.SubsetMerging(sz.LiftBudget.symmetric(3.0), sensitive="s", public="x")
     for name, source in (("a", plain), ("b", iter(parts)), ("c", (part.to_batches()[0] for part in parts))):
         sz.release_file(source, tmp_path / name, maker, key=KEY, rows="keep")
     released = [pq.read_table(tmp_path / name)["x"].cast(pa.string()) for name in "abc"]
@@ -182,9 +184,11 @@ def test_dictionaries_that_change_and_hold_missing_values(tmp_path):
 
 def test_types_that_widen_from_table_to_table(tmp_path):
     parts = [pd.DataFrame({"s": list("ab") * 40, "x": x * 40}) for x in ([1, 2], [0.5, 2])]
-    fitted = sz.SubsetMerging(2.0, sensitive="s", public="x").fit(iter(parts))
+    fitted = sz.SubsetMerging(sz.LiftBudget.symmetric(2.0), sensitive="s", public="x").fit(iter(parts))
     assert fitted.channel_.inputs.symbols == (0.5, 1, 2)
-    sz.release_file(iter(parts), tmp_path / "out.parquet", sz.SubsetMerging(2.0, sensitive="s", public="x"))
+    sz.release_file(
+        iter(parts), tmp_path / "out.parquet", sz.SubsetMerging(sz.LiftBudget.symmetric(2.0), sensitive="s", public="x")
+    )
     assert pq.read_schema(tmp_path / "out.parquet").field("x").type == pa.float64()
 
 

@@ -428,7 +428,22 @@ def test_a_delimiter_may_be_named_where_the_header_would_mislead(way, tmp_path, 
     policy = write(tmp_path / "policy.toml", DELIMITED)
     asked = ["-p", str(policy)]
     if way == "option":
-        asked = ["-s", "s", "-x", "town, region", "-x", "age", "-e", "2", "--bins", "age=18,25,40", "--delimiter", "|"]
+        asked = [
+            "-s",
+            "s",
+            "-x",
+            "town, region",
+            "-x",
+            "age",
+            "--lower",
+            "2",
+            "--upper",
+            "2",
+            "--bins",
+            "age=18,25,40",
+            "--delimiter",
+            "|",
+        ]
     given = str(raw)
     if way == "stream":
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw.read_bytes())))

@@ -47,7 +47,7 @@ def test_runs_of_equal_values_come_back_as_runs(values, kind):
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([60, 120], pa.int32()), pa.array(values))
     table = pa.table({"s": ["p", "q"] * 60, "c": runs})
     frame = table if kind == "pyarrow" else table.to_pandas(types_mapper=pd.ArrowDtype)
-    released = sz.frames.release(frame, sz.SubsetMerging(9.0, sensitive="s", public="c"))
+    released = sz.frames.release(frame, sz.SubsetMerging(sz.LiftBudget.symmetric(9.0), sensitive="s", public="c"))
     made = released["c"] if kind == "pyarrow" else pa.chunked_array(released["c"].array._pa_array)
     assert made.type == runs.type
     assert set(made.to_pylist()) == set(values)
@@ -114,7 +114,9 @@ def test_numbers_next_to_zero_are_printed_as_decimals(bits, tmp_path):
     """Arrow's own rounding of such doubles to 64 bits fails; what the middle bin prints is one of them."""
     column = pa.array([Decimal("-2.25"), Decimal(0), Decimal("1.50")] * 40, getattr(pa, f"decimal{bits}")(7, 2))
     table = pa.table({"s": ["p", "q"] * 60, "c": column})
-    sanitizer = sz.SubsetMerging(9.0, sensitive="s", public="c", bins={"c": [-3, -0.001, 0.001, 9]})
+    sanitizer = sz.SubsetMerging(
+        sz.LiftBudget.symmetric(9.0), sensitive="s", public="c", bins={"c": [-3, -0.001, 0.001, 9]}
+    )
     frame = table.to_pandas(types_mapper=pd.ArrowDtype)
     assert sz.frames.release(table, sanitizer).schema.field("c").type == column.type
     assert sz.frames.release(frame, sanitizer)["c"].dtype == frame["c"].dtype

@@ -25,7 +25,9 @@ def folder(tmp_path):
 
 
 def release(folder):
-    return sz.release_file(folder, folder.parent / "out", sz.SubsetMerging(2.0, sensitive="s", public="x"))
+    return sz.release_file(
+        folder, folder.parent / "out", sz.SubsetMerging(sz.LiftBudget.symmetric(2.0), sensitive="s", public="x")
+    )
 
 
 @pytest.mark.parametrize("kind", ["list", "look"])

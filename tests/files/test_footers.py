@@ -39,7 +39,7 @@ def test_a_file_with_one_encrypted_column_is_refused_in_one_line(tmp_path):
     table = TABLE.select(["s", "x"])
     with pq.ParquetWriter(tmp_path / "raw.parquet", table.schema, encryption_properties=properties) as writer:
         writer.write_table(table)
-    for asked in (["release", "-o", "out.parquet", "-s", "s", "-x", "x", "-e", "1"], ["init"]):
+    for asked in (["release", "-o", "out.parquet", "-s", "s", "-x", "x", "--lower=1", "--upper=1"], ["init"]):
         done = command(asked[0], "raw.parquet", *asked[1:], cwd=tmp_path)
         assert done.returncode == 3, done.stderr
         assert_line(done.stderr.decode(), "raw.parquet has encrypted columns; decrypt it first")

@@ -12,6 +12,7 @@ import pytest
 import sanitize as sz
 from sanitize._util.outputs import new_file, outputs
 from sanitize.cli import main
+from sanitize.core.budgets import LiftBudget
 from sanitize.errors import ColumnError, TargetExists
 from sanitize.tables.files.open import Target
 from sanitize.transformers import SubsetMerging
@@ -26,7 +27,7 @@ def raw(tmp_path):
 
 
 def release(raw, *more):
-    return main(["release", str(raw), "-s", "s", "-x", "x", "-e", "1", *map(str, more)])
+    return main(["release", str(raw), "-s", "s", "-x", "x", "--lower", "1", "--upper", "1", *map(str, more)])
 
 
 def test_a_report_may_not_replace_a_link_or_a_device(raw, tmp_path, capsys):
@@ -110,7 +111,7 @@ def test_a_source_file_released_twice_without_force_stays(raw, tmp_path, monkeyp
 
     monkeypatch.setattr(Target, "check", classmethod(checked))
     with pytest.raises(TargetExists):
-        sz.release_file(raw, target, SubsetMerging(1.0, sensitive="s", public="x"))
+        sz.release_file(raw, target, SubsetMerging(LiftBudget.symmetric(1.0), sensitive="s", public="x"))
     assert target.read_text() == "somebody else's"
 
 

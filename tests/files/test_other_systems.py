@@ -60,7 +60,7 @@ JOB = """
     import sanitize as sz
     from sanitize.cli import main
 
-    made = lambda: sz.SubsetMerging(1.0, sensitive="ill", public=["town", "floor"])
+    made = lambda: sz.SubsetMerging(sz.LiftBudget.symmetric(1.0), sensitive="ill", public=["town", "floor"])
     frame = made().fit_transform(pd.read_parquet("raw.parquet"))
     assert len(frame) == 600
     sz.Ledger("book.json", sz.LiftBudget(lower=4.0, upper=3.0))
@@ -69,7 +69,7 @@ JOB = """
         sz.release_file("raw", "parts", made(), force=force)
     assert sz.verify_file("out.parquet", "raw.parquet", made(), receipt="own/r").ok
     assert len(locked) >= 2
-    design = ["-s", "ill", "-x", "town", "-e", "1"]
+    design = ["-s", "ill", "-x", "town", "--lower", "1", "--upper", "1"]
     assert main(["release", "raw.csv", "-o", "out.csv", *design, "--report", "page.html"]) == 0
     assert main(["release", "raw.csv", "-o", "out.csv", *design]) != 0  # the name is taken
     assert main(["release", "raw.csv", "-o", "out.csv", *design, "--force"]) == 0

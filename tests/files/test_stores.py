@@ -65,7 +65,7 @@ def place(tmp_path, monkeypatch):
 
 
 def merging():
-    return sz.SubsetMerging(1.0, sensitive="survived", public=["class", "sex"])
+    return sz.SubsetMerging(sz.LiftBudget.symmetric(1.0), sensitive="survived", public=["class", "sex"])
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_a_receipt_of_an_address_is_that_of_the_file(store, place):
 
 
 def test_the_command_line_reads_addresses_and_its_report_names_the_file_alone(store, place, capsys):
-    columns = ["-s", "survived", "-x", "class", "-e", "1"]
+    columns = ["-s", "survived", "-x", "class", "--lower", "1", "--upper", "1"]
     assert main(["release", store("raw.parquet"), "-o", str(place / "out.csv"), "--json", *columns]) == 0
     report = capsys.readouterr().out
     assert json.loads(report)["origin"]["table"] == "raw.parquet"

@@ -361,9 +361,12 @@ IDLE_PARTS = ("transformers", "release.choosing", "theory", "over_time", "releas
 @pytest.mark.parametrize(
     ("command", "idle"),
     [
-        (["release", "-o", "out.parquet", "-e", "1"], {*IDLE, *(f"sanitize.{part}" for part in IDLE_PARTS)}),
+        (
+            ["release", "-o", "out.parquet", "--lower", "1", "--upper", "1"],
+            {*IDLE, *(f"sanitize.{part}" for part in IDLE_PARTS)},
+        ),
         (["audit"], {*IDLE, *(f"sanitize.{part}" for part in IDLE_PARTS)}),
-        (["plan", "-e", "1"], {"sklearn", "joblib", "sanitize.transformers"}),
+        (["plan", "--lower", "1", "--upper", "1"], {"sklearn", "joblib", "sanitize.transformers"}),
     ],
     ids=["release", "audit", "plan"],
 )

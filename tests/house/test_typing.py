@@ -54,19 +54,19 @@ import sanitize as sz
 budget = sz.LiftBudget(lower=1.0, upper=0.5)
 sanitizer: sz.SubsetMerging = sz.SubsetMerging(budget, sensitive="s", public=["x", "y"], min_count=5).fit(1)
 text: str = sz.frames.release("any frame", sanitizer)
-same: str = sz.frames.FrameMethods(text).watchdog(1.0, sensitive=["s"], public=[0, 1], smoothing=0.5)
+same: str = sz.frames.FrameMethods(text).watchdog(budget, sensitive=["s"], public=[0, 1], smoothing=0.5)
 report: sz.LeakageReport = sz.audit(same, sensitive="s")
 kept: float = sz.normalized_utility(sz.JointDistribution.from_matrix([[0.5, 0.5]]), sz.Channel.identity(2))
 """
 # A line that is wrong, and what is said about it.
 WRONG = {
-    "sz.Watchdog(1.0, sensitive='s', publik='x')": "publik",
-    "sz.Watchdog(1.0, sensitive=3)": "sensitive",
+    "sz.Watchdog(sz.LiftBudget.symmetric(1.0), sensitive='s', publik='x')": "publik",
+    "sz.Watchdog(sz.LiftBudget.symmetric(1.0), sensitive=3)": "sensitive",
     "sz.GaussianChannel(1.0, public='x', smoothing=1.0)": "smoothing",
-    "sz.JointRelease(1.0, sensitive=3)": "sensitive",
+    "sz.JointRelease(sz.LiftBudget.symmetric(1.0), sensitive=3)": "sensitive",
     "sz.frames.FrameMethods('f').subset_merging(1.0, publik='x')": "publik",
     "sz.frames.FrameMethods('f').gaussian_channel(1.0, sensitive=3)": "sensitive",
-    "number: int = sz.frames.release('f', sz.Watchdog(1.0))": "Sanitizer|str|int",
+    "number: int = sz.frames.release('f', sz.Watchdog(sz.LiftBudget.symmetric(1.0)))": "Sanitizer|str|int",
     "sz.audit('f', sensitive=3)": "sensitive",
     "sz.subset_merge": "subset_merge",
     "sz.frames.subset_merging": "subset_merging",
@@ -74,7 +74,7 @@ WRONG = {
     "sz.LiftBudget(lower=1.0, uper=0.5)": "No overload",
     "sz.LiftBudget(at_most=2.0, lower=1.0)": "No overload",
     "sz.AlphaLiftBudget(2, 1.0, 0.5)": "positional",
-    "sz.release_file('a', 'b', sz.Watchdog(1.0), row='keep')": "row",
+    "sz.release_file('a', 'b', sz.Watchdog(sz.LiftBudget.symmetric(1.0)), row='keep')": "row",
 }
 
 

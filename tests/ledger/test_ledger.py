@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 import sanitize as sz
 from sanitize._util.sampling.noise import NoiseKey, random_words
-from sanitize.core.budgets import as_capacity_budget
+from sanitize.core.budgets import LiftBudget, as_capacity_budget
 from sanitize.errors import (
     BudgetExceeded,
     ColumnError,
@@ -74,7 +74,7 @@ RELEASES = {
         merge(["age", "a"], bins={"age": [0, 45, 120]}),
     ],
     "random and noisy": lambda: [
-        OptimalRandomResponse(0.4, sensitive="s", public=["a", "b"]).fit(table()),
+        OptimalRandomResponse(LiftBudget.symmetric(0.4), sensitive="s", public=["a", "b"]).fit(table()),
         GaussianChannel(0.1, bounds={"age": (0, 100)}, step=25, reach=1, sensitive="s", public="age").fit(table()),
     ],
     "joint": lambda: [
@@ -272,7 +272,7 @@ def test_columns_of_recorded_releases_must_be_there(tmp_path):
 def test_a_sanitizer_must_be_fitted_and_drop_the_sensitive_columns(tmp_path):
     ledger = sz.Ledger(tmp_path / "ledger", WIDE)
     with pytest.raises(InvalidParameter, match="not fitted"):
-        ledger.record(table(), Watchdog(1.0))
+        ledger.record(table(), Watchdog(LiftBudget.symmetric(1.0)))
     with pytest.raises(InvalidParameter, match="keep_sensitive"):
         ledger.record(table(), respond(keep_sensitive=True))
     assert len(ledger) == 0
@@ -428,7 +428,7 @@ def test_what_no_theorem_bounds_is_refused(tmp_path, monkeypatch):
         (
             "no level",
             sz.LiftBudget(lower=math.inf, upper=9.0),
-            OptimalRandomResponse(0.4, sensitive="s", public="a").fit(df),
+            OptimalRandomResponse(LiftBudget.symmetric(0.4), sensitive="s", public="a").fit(df),
         ),
     ):
         ledger = sz.Ledger(tmp_path / name, budget)

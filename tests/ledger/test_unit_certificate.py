@@ -116,7 +116,9 @@ def released(seed, folder, monkeypatch, confidence=0.95):
         ledger = UnitLedger(folder / f"u{seed}", BUDGET, unit="who", confidence=confidence)
         for month, table in enumerate(year(seed)):
             known.month = month
-            whole = sz.SubsetMerging(100.0, sensitive="ill", public="town", random_state=1, min_count=0).fit(table)
+            whole = sz.SubsetMerging(
+                sz.LiftBudget.symmetric(100.0), sensitive="ill", public="town", random_state=1, min_count=0
+            ).fit(table)
             ledger.release(table, whole)
     return ledger, known
 
@@ -220,7 +222,9 @@ def test_who_does_not_choose_has_no_say_in_channel_and_blocks(tmp_path, monkeypa
             here = table["who"].isin(others)
             table.loc[here, "ill"] = 1 - table.loc[here, "ill"]
             table.loc[here, "town"] = table.loc[here, "town"].sample(frac=1, random_state=0).to_numpy()
-        whole = sz.OptimalRandomResponse(0.5, sensitive="ill", public="town", random_state=1).fit(table)
+        whole = sz.OptimalRandomResponse(
+            sz.LiftBudget.symmetric(0.5), sensitive="ill", public="town", random_state=1
+        ).fit(table)
         starts.append(len(wanted))
         with ledger.spending(table.to_dict("series"), whole) as (release, *_):
             channels.append(release.channel.matrix)
@@ -261,7 +265,9 @@ def test_a_few_units_are_one_group_with_confidence(tmp_path, monkeypatch):
     monkeypatch.setattr(NoiseKey, "from_system", lambda: NoiseKey.from_seed(1))  # by which some of them choose
     table = pd.DataFrame({"who": range(40), "ill": [0, 1] * 20, "town": ["a"] * 20 + ["b"] * 20})
     ledger = UnitLedger(tmp_path / "u", BUDGET, unit="who", confidence=0.95)
-    whole = sz.SubsetMerging(100.0, sensitive="ill", public="town", random_state=1, min_count=0).fit(table)
+    whole = sz.SubsetMerging(
+        sz.LiftBudget.symmetric(100.0), sensitive="ill", public="town", random_state=1, min_count=0
+    ).fit(table)
     assert len(ledger.release(table, whole)) == 40
     assert set(ledger.groups(table["who"])) == {1}
     assert UnitBook.read(ledger.path).shares.sum() <= whole_share(0.95)
@@ -270,7 +276,7 @@ def test_a_few_units_are_one_group_with_confidence(tmp_path, monkeypatch):
 def test_files_say_for_whom_they_hold(tmp_path):
     table = next(year(1))
     table.to_parquet(tmp_path / "a.parquet")
-    whole = sz.SubsetMerging(100.0, sensitive="ill", public="town", random_state=1)
+    whole = sz.SubsetMerging(sz.LiftBudget.symmetric(100.0), sensitive="ill", public="town", random_state=1)
     ledger = UnitLedger(tmp_path / "u", BUDGET, unit="who", confidence=0.95)
     assert plan_units(tmp_path / "a.parquet", whole, ledger).confidence == 0.95
     report = release_units(tmp_path / "a.parquet", tmp_path / "out.parquet", whole, ledger)

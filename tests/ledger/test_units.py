@@ -28,6 +28,7 @@ from sanitize.over_time._groups import Sources
 from sanitize.over_time._unit_book import PairWords, UnitBook, keyed_digests
 from sanitize.transformers import SecretDP
 
+LOOSE = sz.LiftBudget.symmetric(100.0)
 LIFT = sz.LiftBudget(lower=0.7, upper=0.4)
 BUDGETS = {
     "lift": LIFT,
@@ -56,9 +57,9 @@ def months(seed, *, n_units=400, n_months=3, n_values=4, changing=0.2, there=0.9
     return tables
 
 
-def sanitizer_of(table, budget=100.0, **settings):
+def sanitizer_of(table, limit=LOOSE, **settings):
     """By default one that releases every value as it is, so that only the ledger holds anything back."""
-    return sz.SubsetMerging(budget, sensitive="ill", public="town", random_state=1, **settings).fit(table)
+    return sz.SubsetMerging(limit, sensitive="ill", public="town", random_state=1, **settings).fit(table)
 
 
 def ledger_in(folder, budget=LIFT, name="u", **settings):
@@ -298,7 +299,9 @@ def test_figures_of_the_report_are_those_of_counting(tmp_path, monkeypatch):
 
 def test_a_value_that_stays_adds_nothing_however_noisy_the_channel(tmp_path):
     table = months(4, n_months=1, there=1.0)[0]
-    noisy = sz.OptimalRandomResponse(0.1, sensitive="ill", public="town", random_state=1).fit(table)
+    noisy = sz.OptimalRandomResponse(sz.LiftBudget.symmetric(0.1), sensitive="ill", public="town", random_state=1).fit(
+        table
+    )
     ledger = ledger_in(tmp_path)
     ledger.release(table, noisy)
     before = UnitBook.read(ledger.path)
@@ -346,7 +349,9 @@ def test_one_key_draws_other_rows_in_every_release(tmp_path):
     # A bound that no block meets, so that every row is anybody's.
     ledger = ledger_in(tmp_path, sz.LiftBudget(lower=1e-9, upper=1e-9))
     key = sz.NoiseKey(bytes(32))
-    sanitizer = sz.SubsetMerging(100.0, sensitive="ill", public="town", random_state=key).fit(table)
+    sanitizer = sz.SubsetMerging(sz.LiftBudget.symmetric(100.0), sensitive="ill", public="town", random_state=key).fit(
+        table
+    )
     first, second = (ledger.release(table, sanitizer)["town"] for _ in range(2))
     assert (first != second).mean() > 0.3
     assert set(ledger.groups(table["who"])) == {1}
@@ -468,15 +473,17 @@ def test_a_unit_ledger_refuses_what_it_cannot_hold(tmp_path):
     with pytest.raises(ColumnError, match="no rows"):
         ledger.release(table.head(0), sanitizer)
     with pytest.raises(InvalidParameter, match="not fitted"):
-        ledger.release(table, sz.SubsetMerging(1.0, sensitive="ill", public="town"))
+        ledger.release(table, sz.SubsetMerging(sz.LiftBudget.symmetric(1.0), sensitive="ill", public="town"))
     few = table.assign(who=table["who"] % 7, ill=0, more=table["ill"])
-    own = sz.SubsetMerging(9.0, sensitive="more", public=["who", "town"]).fit(few)
+    own = sz.SubsetMerging(sz.LiftBudget.symmetric(9.0), sensitive="more", public=["who", "town"]).fit(few)
     with pytest.raises(ColumnError, match="must be neither sensitive nor public"):
         ledger.release(few, own)
     blind = sz.RandomizedResponse(1.0, public="town").fit(table)
     with pytest.raises(LedgerError, match="needs a secret"):
         ledger.release(table, blind)
-    noisy = sz.LatentClassRelease(1.0, sensitive="ill", public=["town"], confidence=0.9, secret_dp=SecretDP(1.0, 1e-6))
+    noisy = sz.LatentClassRelease(
+        sz.LiftBudget.symmetric(1.0), sensitive="ill", public=["town"], confidence=0.9, secret_dp=SecretDP(1.0, 1e-6)
+    )
     with pytest.raises(InvalidParameter, match="counts secrets without noise"):
         ledger.release(table, noisy)
     assert len(ledger) == 0
@@ -485,7 +492,7 @@ def test_a_unit_ledger_refuses_what_it_cannot_hold(tmp_path):
         ledger.release(table.assign(ill=table["ill"].where(table.index > 0, 1 - table["ill"])), sanitizer)
     with pytest.raises(LedgerError, match="2 units have a value of the sensitive columns that no unit of the first"):
         ledger.release(table.assign(who=table["who"] + 999, ill=table["ill"].where(table.index > 1, 5)), sanitizer)
-    other = sz.SubsetMerging(9.0, sensitive="town", public="ill").fit(table)
+    other = sz.SubsetMerging(sz.LiftBudget.symmetric(9.0), sensitive="town", public="ill").fit(table)
     with pytest.raises(LedgerError, match="other sensitive columns"):
         ledger.release(table, other)
     with pytest.raises(InvalidParameter, match="release_units"):
@@ -565,7 +572,9 @@ def test_secrets_of_several_columns_are_not_mixed_up(tmp_path):
     secrets = [("a", "b\x1fc"), ("a\x1fb", "c"), ("\0", "d"), (None, "d"), ("None", "d"), ("null", "d")]
     rows = [(who, *secrets[who % 6], "x") for who in range(60)]
     table = pd.DataFrame(rows, columns=["who", "one", "two", "town"])
-    sanitizer = sz.SubsetMerging(100.0, sensitive=["one", "two"], public="town", random_state=1).fit(table)
+    sanitizer = sz.SubsetMerging(
+        sz.LiftBudget.symmetric(100.0), sensitive=["one", "two"], public="town", random_state=1
+    ).fit(table)
     ledger = ledger_in(tmp_path)
     ledger.release(table, sanitizer)
     assert UnitBook.read(ledger.path).sizes[0].tolist() == [10] * 6

@@ -16,6 +16,7 @@ from parquet_cases import BUDGET, left_in, merging, table
 
 import sanitize as sz
 import sanitize.pandas
+from sanitize.core.budgets import LiftBudget
 from sanitize.engines.parquet import audit_file, release_file
 from sanitize.errors import (
     ColumnError,
@@ -83,7 +84,7 @@ def test_the_footer_tells_the_verdict_in_two_kilobytes_without_symbols_or_counts
 
 
 def test_statistics_are_those_of_released_numbers(source, tmp_path):
-    release_file(source, tmp_path / "out.parquet", merging(0.01))
+    release_file(source, tmp_path / "out.parquet", merging(LiftBudget.symmetric(0.01)))
     values = [v for v in pq.read_table(tmp_path / "out.parquet")["floor"].to_pylist() if v is not None]
     group = pq.read_metadata(tmp_path / "out.parquet").row_group(0)
     assert group.column(0).statistics is None
@@ -96,7 +97,7 @@ def test_dictionaries_hold_values_that_were_drawn_only(tmp_path):
     pq.write_table(rare, tmp_path / "raw.parquet")
     outcomes = set()
     for i in range(20):
-        sanitizer = SubsetMerging(0.0, sensitive="s", public="x", min_count=0)
+        sanitizer = SubsetMerging(LiftBudget.symmetric(0.0), sensitive="s", public="x", min_count=0)
         release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, key=bytes([i]) * 32, force=True)
         values = pq.read_table(tmp_path / "out.parquet")["x"].to_pylist()
         there = b"SECRET_rare" in (tmp_path / "out.parquet").read_bytes()

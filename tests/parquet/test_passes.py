@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 import sanitize as sz
 import sanitize.pandas
 from sanitize._util.sampling.noise import GeneratorWords
+from sanitize.core.budgets import LiftBudget
 from sanitize.core.channel import Channel
 from sanitize.engines.parquet import _second_pass, plan_file, release_file
 from sanitize.engines.parquet import _second_pass as _parquet_passes
@@ -31,6 +32,7 @@ from sanitize.errors import (
     RowOrderLeak,
 )
 from sanitize.transformers import RandomizedResponse, SubsetMerging, Watchdog
+from tests.support.levels import level
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -183,7 +185,7 @@ def test_the_channel_is_bit_equal_in_memory_in_a_pipeline_and_in_a_file(adult):
 @pytest.mark.filterwarnings("ignore:.*seed:sanitize.errors.ReleaseWarning")
 def test_rows_kept_equal_fit_transform_for_the_same_random_state(estimator, random_state, source, tmp_path):
     sanitizer = estimator(
-        1.0,
+        level(estimator, 1.0),
         sensitive="s",
         public=["x", "floor", "age"],
         bins={"age": [18, 40, 80]},
@@ -291,7 +293,12 @@ def test_a_sorted_column_is_released_in_a_random_order(tmp_path):
 def test_an_order_that_gives_the_sensitive_column_away_is_not_kept(call, tmp_path):
     path = DATA / "hostile" / "row_order_reveals_sensitive.parquet"
     with pytest.raises(RowOrderLeak, match="order") as caught:
-        call(path, tmp_path / "out.parquet", SubsetMerging(0.5, sensitive="s", public="x"), rows="keep")
+        call(
+            path,
+            tmp_path / "out.parquet",
+            SubsetMerging(LiftBudget.symmetric(0.5), sensitive="s", public="x"),
+            rows="keep",
+        )
     assert "neg" not in str(caught.value)
     assert left_in(tmp_path) == []
 
@@ -300,7 +307,7 @@ def test_an_order_that_tells_less_than_the_budget_is_kept_and_mentioned(tmp_path
     n = 20000
     drift = np.random.default_rng(0).random(n) < np.linspace(0.4, 0.6, n)
     pq.write_table(pa.table({"s": drift, "x": ["a", "b"] * (n // 2)}), tmp_path / "raw.parquet")
-    sanitizer = SubsetMerging(1.0, sensitive="s", public="x")
+    sanitizer = SubsetMerging(LiftBudget.symmetric(1.0), sensitive="s", public="x")
     report = release_file(tmp_path / "raw.parquet", tmp_path / "out.parquet", sanitizer, rows="keep")
     assert any("keep their order" in note for note in report.facts.warnings)
     parts = [drift[start : start + 512] for start in range(0, n, 512)]

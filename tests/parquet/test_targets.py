@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from parquet_cases import left_in, merging
 
+from sanitize.core.budgets import LiftBudget
 from sanitize.core.channel import Channel
 from sanitize.engines.parquet import _second_pass as _parquet_passes
 from sanitize.engines.parquet import _writers as _parquet_target
@@ -41,7 +42,7 @@ def leaky(monkeypatch):
 def test_nothing_is_written_when_the_gate_fails(leaky, target, from_folder, source, folder, tmp_path):
     before = left_in(tmp_path)
     with pytest.raises(BudgetExceeded, match="nothing was released") as caught:
-        release_file(folder if from_folder else source, tmp_path / target, merging(0.05))
+        release_file(folder if from_folder else source, tmp_path / target, merging(LiftBudget.symmetric(0.05)))
     assert caught.value.excess > 0
     assert "SECRET" not in str(caught.value)
     assert left_in(tmp_path) == before
@@ -49,14 +50,14 @@ def test_nothing_is_written_when_the_gate_fails(leaky, target, from_folder, sour
 
 def test_a_plan_passes_the_same_gate_and_writes_nothing(leaky, source, tmp_path):
     with pytest.raises(BudgetExceeded):
-        plan_file(source, merging(0.05))
+        plan_file(source, merging(LiftBudget.symmetric(0.05)))
     assert left_in(tmp_path) == ["raw.parquet"]
 
 
 def test_an_old_target_survives_a_failed_gate(leaky, source, tmp_path):
     (tmp_path / "out.parquet").write_text("old")
     with pytest.raises(BudgetExceeded):
-        release_file(source, tmp_path / "out.parquet", merging(0.05), force=True)
+        release_file(source, tmp_path / "out.parquet", merging(LiftBudget.symmetric(0.05)), force=True)
     assert (tmp_path / "out.parquet").read_text() == "old"
 
 

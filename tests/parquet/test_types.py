@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 import sanitize as sz
 import sanitize.pandas
+from sanitize.core.budgets import LiftBudget
 from sanitize.engines.parquet import release_file
 from sanitize.errors import (
     ColumnError,
@@ -74,7 +75,11 @@ def test_a_column_keeps_its_parquet_type_and_its_values(kind, tmp_path):
     assert stored[0].name == stored[1].name == "x"
     plain = pq.read_table(tmp_path / "out.parquet")["x"]
     assert plain.to_pylist() == raw["x"].to_pylist()
-    release_file(tmp_path / "raw.parquet", tmp_path / "merged.parquet", SubsetMerging(0.0, sensitive="s", public="x"))
+    release_file(
+        tmp_path / "raw.parquet",
+        tmp_path / "merged.parquet",
+        SubsetMerging(LiftBudget.symmetric(0.0), sensitive="s", public="x"),
+    )
     assert set(pq.read_table(tmp_path / "merged.parquet")["x"].to_pylist()) <= set(raw["x"].to_pylist())
 
 
@@ -124,7 +129,7 @@ def test_positions_count_all_columns_even_where_names_repeat(tmp_path):
     "sanitizer",
     [
         GaussianChannel(0.3, sensitive="s", public="x", bounds=(0, 100)),
-        SubsetMerging(math.inf, sensitive="s", public="x", bins={"x": [0, 50, 1000]}),
+        SubsetMerging(LiftBudget.symmetric(math.inf), sensitive="s", public="x", bins={"x": [0, 50, 1000]}),
     ],
     ids=["noise", "bins"],
 )

@@ -16,6 +16,7 @@ import sanitize.tables.files.parquet as reading_parquet
 from sanitize import SavedRelease
 from sanitize._util.progress import told
 from sanitize._util.system import in_turn
+from sanitize.core.budgets import LiftBudget
 from sanitize.engines.parquet import audit_file, plan_file, release_file
 from sanitize.errors import InvalidParameter, SourceError
 from sanitize.release import first_pass
@@ -38,7 +39,10 @@ def raw(tmp_path, monkeypatch):
 
 
 def _joint() -> JointRelease:
-    parts = [("x", SubsetMerging(0.3, public=["x"])), ("floor", SubsetMerging(1.0, public=["floor"]))]
+    parts = [
+        ("x", SubsetMerging(LiftBudget.symmetric(0.3), public=["x"])),
+        ("floor", SubsetMerging(LiftBudget.symmetric(1.0), public=["floor"])),
+    ]
     return JointRelease(parts, LOOSE, sensitive="s", keep=["age"])
 
 

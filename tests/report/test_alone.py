@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
+from sanitize.core.budgets import LiftBudget
 from sanitize.errors import LedgerExceeded, SourceError
 from sanitize.release.saved import SavedRelease
 from sanitize.transformers import LatentClassRelease, SecretDP, SubsetMerging, Watchdog
@@ -39,7 +40,9 @@ def in_every_view(report, words):
 
 def test_a_release_counts_itself_alone():
     assert in_every_view(merging().fit(DF).report_, ALONE)
-    assert in_every_view(Watchdog(0.5, sensitive="survived", public="sex", confidence=0.9).fit(DF).report_, ALONE)
+    assert in_every_view(
+        Watchdog(LiftBudget.symmetric(0.5), sensitive="survived", public="sex", confidence=0.9).fit(DF).report_, ALONE
+    )
 
 
 def test_so_does_one_that_is_refused():
@@ -57,7 +60,9 @@ def test_an_audit_counts_its_columns():
 
 def test_differential_privacy_adds_up_by_fits():
     secret_dp = SecretDP(1.0, 1e-6, {"survived": ["No", "Yes"]})
-    noisy = LatentClassRelease(1.0, sensitive="survived", confidence=0.9, secret_dp=secret_dp, n_classes=2)
+    noisy = LatentClassRelease(
+        LiftBudget.symmetric(1.0), sensitive="survived", confidence=0.9, secret_dp=secret_dp, n_classes=2
+    )
     words = "Counts this release alone: eps and delta of other fits of these rows add to it."
     assert in_every_view(noisy.fit(DF).report_, words)
 

@@ -72,7 +72,11 @@ def test_columns_of_classes_are_those_of_the_raw_table():
     rng = np.random.default_rng(3)
     age = rng.integers(0, 60, 400)
     df = pd.DataFrame({"age": age, "pay": rng.integers(0, 99, 400), "ill": rng.random(400) < 0.2 + age / 120})
-    report = sz.LatentClassRelease(0.7, sensitive="ill", public=["age", "pay"], n_classes=4).fit(df).report_
+    report = (
+        sz.LatentClassRelease(sz.LiftBudget.symmetric(0.7), sensitive="ill", public=["age", "pay"], n_classes=4)
+        .fit(df)
+        .report_
+    )
     assert [column.column for column in report.kept] == ["age", "pay"]
     mean = report.summary["mean_column_utility"]
     page = report.to_html()
@@ -82,7 +86,11 @@ def test_columns_of_classes_are_those_of_the_raw_table():
 
 def test_columns_alone_tell_what_their_own_distribution_tells():
     df = sz.datasets.load_titanic()
-    report = sz.OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"]).fit(df).report_
+    report = (
+        sz.OptimalRandomResponse(sz.LiftBudget.symmetric(0.5), sensitive="survived", public=["class", "sex"])
+        .fit(df)
+        .report_
+    )
     for column in report.kept:
         distribution = sz.JointDistribution.from_frame(df, "survived", column.column)
         assert column.before == pytest.approx(sz.core.lifts.max_log_lift(distribution).max())
@@ -92,12 +100,12 @@ def test_columns_alone_tell_what_their_own_distribution_tells():
 def test_raw_figures_of_bins_are_called_so():
     df = sz.datasets.load_titanic().assign(fare=np.arange(2201))
     settings = {"sensitive": "survived", "public": ["class", "fare"], "bins": {"fare": [0, 1000, 2201]}}
-    report = sz.SubsetMerging(0.5, **settings).fit(df).report_
+    report = sz.SubsetMerging(sz.LiftBudget.symmetric(0.5), **settings).fit(df).report_
     assert report.to_dict()["columns"]["binned"] == ["fare"]
     words = " ".join(" ".join(Page(report.to_html()).words).split())
     assert "raw table, in bins" in words
     assert "Raw figures are of the table with fare in bins" in words
-    plain = sz.SubsetMerging(0.5, sensitive="survived", public="class").fit(df).report_
+    plain = sz.SubsetMerging(sz.LiftBudget.symmetric(0.5), sensitive="survived", public="class").fit(df).report_
     assert "in bins" not in plain.to_html()
 
 

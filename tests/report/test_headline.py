@@ -313,6 +313,8 @@ def test_a_frame_released_in_one_call_warns_aloud() -> None:
     df = sz.datasets.load_titanic()
     named = df.set_index("r" + df.index.astype(str))
     with pytest.warns(ReleaseWarning, match="index of the released frame"):
-        sz.frames.release(named, sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"]))
+        sz.frames.release(
+            named, sz.Watchdog(sz.LiftBudget.symmetric(0.5), sensitive="survived", public=["class", "sex"])
+        )
     with pytest.warns(ReleaseWarning, match="next to nothing is kept of most columns: take a looser limit"):
-        sz.frames.release(df, sz.Watchdog(0.01, sensitive="survived", public="sex"))
+        sz.frames.release(df, sz.Watchdog(sz.LiftBudget.symmetric(0.01), sensitive="survived", public="sex"))

@@ -110,9 +110,9 @@ def test_a_saved_report_repeats_the_optimality_and_refuses_words_that_contradict
 @pytest.mark.parametrize("min_count", [0, 10])
 def test_a_saved_release_carries_the_optimality_of_the_design(min_count):
     df = sz.datasets.load_titanic()
-    sanitizer = sz.OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"], min_count=min_count).fit(
-        df
-    )
+    sanitizer = sz.OptimalRandomResponse(
+        sz.LiftBudget.symmetric(0.5), sensitive="survived", public=["class", "sex"], min_count=min_count
+    ).fit(df)
     assert sanitizer.report_.summary["status"] == "optimal"
     saved = sz.SavedRelease.of(sanitizer)
     again = sz.SavedRelease.from_json(saved.to_json())
@@ -122,7 +122,11 @@ def test_a_saved_release_carries_the_optimality_of_the_design(min_count):
 
 def test_a_saved_release_whose_words_contradict_its_gap_is_refused():
     df = sz.datasets.load_titanic()
-    state = json.loads(sz.SavedRelease.of(sz.Watchdog(0.5, sensitive="survived", public=["class"]).fit(df)).to_json())
+    state = json.loads(
+        sz.SavedRelease.of(
+            sz.Watchdog(sz.LiftBudget.symmetric(0.5), sensitive="survived", public=["class"]).fit(df)
+        ).to_json()
+    )
     state["optimality"]["words"] = "optimal"
     state["sha256"] = seal_of(state)
     with pytest.raises(InvalidParameter, match=r"optimality\.words contradict the gap"):

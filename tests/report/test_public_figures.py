@@ -11,6 +11,7 @@ import pytest
 import sanitize as sz
 from sanitize._util.formatting import rounded
 from sanitize.cli import main
+from sanitize.core.budgets import LiftBudget
 from sanitize.errors import BudgetExceeded
 from sanitize.transformers import SubsetMerging
 
@@ -41,7 +42,7 @@ def test_figures_are_rounded_in_one_place():
 
 def test_the_footer_of_a_released_file_has_no_figure_and_is_verified(raw, tmp_path):
     target = tmp_path / "out.parquet"
-    sz.release_file(raw, target, SubsetMerging(0.2, sensitive="s", public="x"))
+    sz.release_file(raw, target, SubsetMerging(LiftBudget.symmetric(0.2), sensitive="s", public="x"))
     told = json.loads(pq.read_metadata(target).metadata[b"sanitize"])
     assert told == {
         "sanitize": sz.__version__,
@@ -51,11 +52,11 @@ def test_the_footer_of_a_released_file_has_no_figure_and_is_verified(raw, tmp_pa
         "within_budget": True,
         "rows": "shuffle",
     }
-    assert sz.verify_file(target, raw, SubsetMerging(0.2, sensitive="s", public="x")).ok
+    assert sz.verify_file(target, raw, SubsetMerging(LiftBudget.symmetric(0.2), sensitive="s", public="x")).ok
 
 
 def test_public_views_have_the_numbers_of_the_limit_and_no_others(raw, tmp_path, capsys):
-    arguments = ["-s", "s", "-x", "x", "--audience", "public", "-e", "0.2"]
+    arguments = ["-s", "s", "-x", "x", "--audience", "public", "--lower", "0.2", "--upper", "0.2"]
     for extra in ([], ["--json"]):
         assert main(["plan", str(raw), *arguments, *extra]) == 0
     assert main(["plan", str(raw), *arguments, "--report", str(tmp_path / "page.html")]) == 0

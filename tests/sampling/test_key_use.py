@@ -73,7 +73,10 @@ def fitted_estimators():
     yield clone(estimator)
     yield copy.deepcopy(estimator)
     yield sz.JointRelease(
-        [("x", RandomizedResponse(0.5, public="x"))], 2.0, sensitive="s", random_state=sz.NoiseKey(SECRET)
+        [("x", RandomizedResponse(0.5, public="x"))],
+        sz.LiftBudget.symmetric(2.0),
+        sensitive="s",
+        random_state=sz.NoiseKey(SECRET),
     ).fit(FRAME)
 
 

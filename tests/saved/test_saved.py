@@ -19,7 +19,7 @@ from sklearn.base import clone
 import sanitize as sz
 from sanitize._util.sealed_text import seal_of
 from sanitize.core.binning import Bins
-from sanitize.core.budgets import BUDGETS, CapacityBudget
+from sanitize.core.budgets import BUDGETS, CapacityBudget, LiftBudget
 from sanitize.engines.parquet import release_file
 from sanitize.errors import (
     BudgetExceeded,
@@ -98,11 +98,17 @@ EVERY = [
     Watchdog(sz.AlphaLiftBudget(2.0, lower=math.inf, upper=1.0), sensitive="s", public="x"),
     RandomizedResponse(1.0, public=["x"]),
     RandomizedResponse(1.0, sensitive="s", public=["x"], min_count=400),
-    OptimalRandomResponse(1.0, sensitive="s", public=["x"]),
-    SubsetRandomResponse(1.0, sensitive="s", public=["x"]),
+    OptimalRandomResponse(LiftBudget.symmetric(1.0), sensitive="s", public=["x"]),
+    SubsetRandomResponse(LiftBudget.symmetric(1.0), sensitive="s", public=["x"]),
     ExponentialChannel(0.3, sensitive="s", public=["x"]),
     GaussianChannel(0.3, sensitive="s", public=["age"], bounds=(0, 100), points=9),
-    GaussianChannel(0.3, sensitive="s", public=["age", "height"], bounds={"age": (0, 100), "height": (1, 2)}, points=5),
+    GaussianChannel(
+        0.3,
+        sensitive="s",
+        public=["age", "height"],
+        bounds={"age": (0, 100), "height": (1, 2)},
+        points=5,
+    ),
 ]
 
 
@@ -192,7 +198,7 @@ def with_bins_of_its_own() -> SubsetMerging:
 @pytest.mark.parametrize(
     ("sanitizer", "error", "message"),
     [
-        (SubsetMerging(1.0, sensitive="s", public="x"), InvalidParameter, "not fitted yet"),
+        (SubsetMerging(LiftBudget.symmetric(1.0), sensitive="s", public="x"), InvalidParameter, "not fitted yet"),
         (fitted(keep_sensitive=True), InvalidParameter, "keep_sensitive=True"),
         (
             SubsetMerging(OwnBudget(lower=math.inf, upper=1.5), sensitive="s", public="x").fit(table()),

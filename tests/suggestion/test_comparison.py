@@ -316,7 +316,22 @@ def test_an_automatic_policy_releases_and_is_verified(df, tmp_path):
 def test_plan_compares_for_the_house_only(df, tmp_path, capsys, mechanism, words):
     source = tmp_path / "raw.parquet"
     df.to_parquet(source)
-    asked = ["plan", str(source), "-s", "survived", "-x", "class", "-x", "sex", "-e", "0.5", "-m", mechanism]
+    asked = [
+        "plan",
+        str(source),
+        "-s",
+        "survived",
+        "-x",
+        "class",
+        "-x",
+        "sex",
+        "--lower",
+        "0.5",
+        "--upper",
+        "0.5",
+        "-m",
+        mechanism,
+    ]
     assert main([*asked, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert words in next(one["words"] for one in shown["sections"] if one["name"] == "comparison")

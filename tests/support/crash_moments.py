@@ -72,7 +72,14 @@ def argv_of(way: str, folder: Path, target: str | None = None, *, force: bool = 
     """The command."""
     source, usual = WAYS[way]
     asked = ["release", str(folder / source), "-o", str(folder / (target or usual)), *(["--force"] if force else [])]
-    return [*asked, *(["-p", str(folder / "policy.toml")] if way == "ledger" else ["-s", "s", "-x", "x", "-e", "2"])]
+    return [
+        *asked,
+        *(
+            ["-p", str(folder / "policy.toml")]
+            if way == "ledger"
+            else ["-s", "s", "-x", "x", "--lower", "2", "--upper", "2"]
+        ),
+    ]
 
 
 def work(argv: list[str], told: Any, barrier: Any = None) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 import sanitize as sz
+from sanitize.core.budgets import LiftBudget
 from sanitize.core.channel._stage import SCALE
 from sanitize.transformers import (
     ExponentialChannel,
@@ -46,15 +47,19 @@ def table(n: int = 1500, seed: int = 0) -> pd.DataFrame:
 
 def joint_release(parts, budget=None, **settings) -> JointRelease:
     budget = sz.LiftBudget(lower=1.2, upper=0.8) if budget is None else budget
+    budget = LiftBudget.symmetric(budget) if isinstance(budget, float) else budget
     settings = {"sensitive": ["ill", "rich"], "keep": ["k", "day"], "random_state": 0, **settings}
     return JointRelease(parts, budget, **settings)
 
 
 PARTS = {
-    "merged": [("p", SubsetMerging(0.4, public=["a", "b"])), ("q", SubsetMerging(public="c"))],
-    "labels": [("p", SubsetMerging(0.4, public=["a", "b"])), ("q", Watchdog(public="c"))],
+    "merged": [("p", SubsetMerging(LiftBudget.symmetric(0.4), public=["a", "b"])), ("q", SubsetMerging(public="c"))],
+    "labels": [("p", SubsetMerging(LiftBudget.symmetric(0.4), public=["a", "b"])), ("q", Watchdog(public="c"))],
     "response": [("p", RandomizedResponse(0.5, public=["a", "b"])), ("q", Watchdog(public="c"))],
-    "optimal": [("p", OptimalRandomResponse(0.3, public=["a", "b"])), ("q", SubsetMerging(public="c", min_count=40))],
+    "optimal": [
+        ("p", OptimalRandomResponse(LiftBudget.symmetric(0.3), public=["a", "b"])),
+        ("q", SubsetMerging(public="c", min_count=40)),
+    ],
     "capacity": [("p", ExponentialChannel(0.1, public="a")), ("q", Watchdog(public=["b", "c"]))],
     "noise": [("p", GaussianChannel(0.1, public="a", bounds=(0, 2), step=1)), ("q", Watchdog(public=["b", "c"]))],
     "pooled": [("p", RandomizedResponse(0.4, public=["a", "b"], min_count=200)), ("q", SubsetMerging(public="c"))],

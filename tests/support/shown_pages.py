@@ -28,7 +28,9 @@ def shown_reports(adult: pd.DataFrame | None = None) -> dict[str, Any]:
             ["income"],
             [name for name in table.columns if name not in ("income", "split")],
         ),
-        "useless": _fitted(sz.Watchdog(0.01), study, secret, ["cholesterol", "blood_pressure"]),
+        "useless": _fitted(
+            sz.Watchdog(sz.LiftBudget.symmetric(0.01)), study, secret, ["cholesterol", "blood_pressure"]
+        ),
         "refused": _over(study),
     }
     return {

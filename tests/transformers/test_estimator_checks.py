@@ -3,16 +3,17 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from sanitize.core.budgets import LiftBudget
 from sanitize.transformers import JointRelease, RandomizedResponse, SubsetMerging, Watchdog
 
 # Of all numbers that the checks make.
 EDGES = [-1000, 0, 1000]
 
 SHIPPED = [
-    Watchdog(1.0, sensitive=[0], bins=EDGES, min_count=0),
-    SubsetMerging(1.0, sensitive=[0], bins=EDGES, min_count=0),
+    Watchdog(LiftBudget.symmetric(1.0), sensitive=[0], bins=EDGES, min_count=0),
+    SubsetMerging(LiftBudget.symmetric(1.0), sensitive=[0], bins=EDGES, min_count=0),
     RandomizedResponse(1.0, bins=EDGES, min_count=0),
-    JointRelease([("rest", SubsetMerging(bins=EDGES, min_count=0))], 1.0, sensitive=[0]),
+    JointRelease([("rest", SubsetMerging(bins=EDGES, min_count=0))], LiftBudget.symmetric(1.0), sensitive=[0]),
 ]
 
 
@@ -42,10 +43,12 @@ class SeededJointRelease(_WithoutTag, JointRelease):
 
 
 SEEDED = [
-    SeededWatchdog(1.0, sensitive=[0], bins=EDGES, min_count=0, random_state=0),
-    SeededSubsetMerging(1.0, sensitive=[0], bins=EDGES, min_count=0, random_state=0),
+    SeededWatchdog(LiftBudget.symmetric(1.0), sensitive=[0], bins=EDGES, min_count=0, random_state=0),
+    SeededSubsetMerging(LiftBudget.symmetric(1.0), sensitive=[0], bins=EDGES, min_count=0, random_state=0),
     SeededRandomizedResponse(1.0, bins=EDGES, min_count=0, random_state=0),
-    SeededJointRelease([("rest", Watchdog(bins=EDGES, min_count=0))], 1.0, sensitive=[0], random_state=0),
+    SeededJointRelease(
+        [("rest", Watchdog(bins=EDGES, min_count=0))], LiftBudget.symmetric(1.0), sensitive=[0], random_state=0
+    ),
 ]
 
 # The noise of a row depends on its position, on purpose: a retried row must draw the same noise.

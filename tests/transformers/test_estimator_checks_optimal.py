@@ -4,6 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sanitize as sz
+from sanitize.core.budgets import LiftBudget
 from sanitize.transformers import OptimalRandomResponse, SubsetRandomResponse
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -39,14 +40,16 @@ SETTINGS = {
 
 
 @pytest.mark.slow
-@parametrize_with_checks([kind(1.0, **SETTINGS) for kind in (OptimalRandomResponse, SubsetRandomResponse)])
+@parametrize_with_checks(
+    [kind(LiftBudget.symmetric(1.0), **SETTINGS) for kind in (OptimalRandomResponse, SubsetRandomResponse)]
+)
 def test_estimators_pass_scikit_learns_checks_as_shipped(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [kind(1.0, **SETTINGS, random_state=0) for kind in (SeededOptimal, SeededSubset)],
+    [kind(LiftBudget.symmetric(1.0), **SETTINGS, random_state=0) for kind in (SeededOptimal, SeededSubset)],
     expected_failed_checks=lambda estimator: EXPECTED,
 )
 def test_seeded_estimators_pass_all_checks_but_two(estimator, check):
@@ -56,6 +59,8 @@ def test_seeded_estimators_pass_all_checks_but_two(estimator, check):
 @pytest.mark.parametrize("estimator", [OptimalRandomResponse, SubsetRandomResponse])
 def test_estimators_release_within_their_budget(estimator):
     frame = sz.datasets.load_titanic()
-    fitted = estimator(0.5, sensitive="survived", public=["class", "sex"], random_state=0).fit(frame)
+    fitted = estimator(LiftBudget.symmetric(0.5), sensitive="survived", public=["class", "sex"], random_state=0).fit(
+        frame
+    )
     assert fitted.report_.ok
     assert len(fitted.transform(frame)) == len(frame)

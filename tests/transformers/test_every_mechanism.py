@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
+from sanitize.core.budgets import LiftBudget
 from sanitize.transformers import (
     BestSanitizer,
     ExponentialChannel,
@@ -22,7 +23,7 @@ from sanitize.transformers import (
 BUDGET = sz.LiftBudget(lower=1, upper=0.5)
 TUPLES = [
     SubsetMerging(BUDGET),
-    Watchdog(0.5),
+    Watchdog(LiftBudget.symmetric(0.5)),
     SubsetRandomResponse(BUDGET, effort=1e7),
     OptimalRandomResponse(BUDGET, effort=1e7),
     RandomizedResponse(1.0),

@@ -55,7 +55,8 @@ def test_a_bound_that_is_not_there_is_refused():
 
 
 def test_a_joint_release_has_the_bounds_of_its_parts_too():
-    joint = sz.JointRelease([("town", sz.SubsetMerging(BUDGET, public=["town"]))], 2.0, sensitive="illness")
+    parts = [("town", sz.SubsetMerging(BUDGET, public=["town"]))]
+    joint = sz.JointRelease(parts, sz.LiftBudget.symmetric(2.0), sensitive="illness")
     joint.set_params(town__budget__upper=0.125, budget=sz.LiftBudget.symmetric(3.0), budget__lower=4.0)
     assert joint.sanitizers[0][1].budget == sz.LiftBudget(lower=1.0, upper=0.125)
     assert joint.budget == sz.LiftBudget(lower=4.0, upper=3.0)

@@ -18,10 +18,17 @@ from sanitize.errors import ColumnError, InvalidParameter, SourceError
 AGES = [18, 30, 50, 90]
 NO_FLOOR = sz.LiftBudget(lower=float("inf"), upper=3.0)
 MADE = {
-    "merging": lambda: sz.SubsetMerging(0.6, sensitive="illness", public=["town", "age"], bins={"age": AGES}),
-    "response": lambda: sz.OptimalRandomResponse(0.6, sensitive="illness", public=["town"], min_count=3),
+    "merging": lambda: sz.SubsetMerging(
+        sz.LiftBudget.symmetric(0.6), sensitive="illness", public=["town", "age"], bins={"age": AGES}
+    ),
+    "response": lambda: sz.OptimalRandomResponse(
+        sz.LiftBudget.symmetric(0.6), sensitive="illness", public=["town"], min_count=3
+    ),
     "joint": lambda: sz.JointRelease(
-        [("town", sz.SubsetMerging(0.6, public=["town"]))], NO_FLOOR, sensitive=["illness"], keep=["job"]
+        [("town", sz.SubsetMerging(sz.LiftBudget.symmetric(0.6), public=["town"]))],
+        NO_FLOOR,
+        sensitive=["illness"],
+        keep=["job"],
     ),
     "noise": lambda: sz.GaussianChannel(1.0, sensitive="illness", public=["age"], bounds=(0, 100)),
 }
@@ -62,7 +69,7 @@ def test_batches_of_every_kind_and_types_that_widen(tmp_path):
         pd.DataFrame({"s": list("ab") * 4, "x": [1, 2] * 4}),
         pd.DataFrame({"s": list("ab") * 4, "x": [0.5, 2] * 4}),
     ]
-    fitted = sz.SubsetMerging(2.0, sensitive="s", public="x", min_count=0).fit(iter(later))
+    fitted = sz.SubsetMerging(sz.LiftBudget.symmetric(2.0), sensitive="s", public="x", min_count=0).fit(iter(later))
     assert fitted.channel_.inputs.symbols == (0.5, 1, 2)
 
 
@@ -91,21 +98,28 @@ def test_what_batches_and_files_cannot_have_is_refused(tmp_path):
 def test_classes_are_fitted_on_a_file_and_on_batches(tmp_path):
     DF.to_parquet(tmp_path / "raw.parquet")
     settings = {"sensitive": "illness", "public": ["town", "job"], "n_classes": 3, "random_state": 0}
-    whole = sz.LatentClassRelease(1.0, **settings).fit(DF)
+    whole = sz.LatentClassRelease(sz.LiftBudget.symmetric(1.0), **settings).fit(DF)
     for given in (tmp_path / "raw.parquet", batches(DF, 9)):
-        assert sz.LatentClassRelease(1.0, **settings).fit(given).channel_ == whole.channel_
+        assert sz.LatentClassRelease(sz.LiftBudget.symmetric(1.0), **settings).fit(given).channel_ == whole.channel_
 
 
 def test_absent_columns_are_named_together(tmp_path):
     DF.to_parquet(tmp_path / "raw.parquet")
-    wrong = sz.SubsetMerging(1.0, sensitive="ilness", public=["town", "jobs", "zzz"], bins={"agee": AGES})
+    wrong = sz.SubsetMerging(
+        sz.LiftBudget.symmetric(1.0), sensitive="ilness", public=["town", "jobs", "zzz"], bins={"agee": AGES}
+    )
     says = r"no columns 'ilness' \(did you mean 'illness'\?\), 'jobs' \(did you mean 'job'\?\), 'zzz', 'agee'"
     for given in (DF, tmp_path / "raw.parquet", batches(DF, 50)):
         with pytest.raises(ColumnError, match=says) as caught:
             wrong.fit(given)
         assert caught.value.column is None
         assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
-    joint = sz.JointRelease([("a", sz.SubsetMerging(1.0, public=["twn"]))], 1.0, sensitive="illness", keep=["jb"])
+    joint = sz.JointRelease(
+        [("a", sz.SubsetMerging(sz.LiftBudget.symmetric(1.0), public=["twn"]))],
+        sz.LiftBudget.symmetric(1.0),
+        sensitive="illness",
+        keep=["jb"],
+    )
     with pytest.raises(ColumnError, match=r"no columns 'twn' \(did you mean 'town'\?\), 'jb'"):
         joint.fit(DF)
     with pytest.raises(ColumnError, match=r"no columns 'ilness' .*, 'twn'"):

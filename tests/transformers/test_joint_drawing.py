@@ -19,6 +19,7 @@ import sanitize as sz
 from sanitize._util.sampling.noise import NoiseKey
 from sanitize._util.sampling.sampler import draw_all
 from sanitize.core.alphabet import Alphabet
+from sanitize.core.budgets import LiftBudget
 from sanitize.core.budgets._conditional import conditional_budget
 from sanitize.core.channel._tuple_channel import tuple_channel
 from sanitize.core.channel._tuples import PartStage, Tuples, parts_of
@@ -48,7 +49,10 @@ def test_report_is_the_brute_force_contraction_of_the_table_with_every_channel(c
 
 def test_report_agrees_with_joint_release_of_separate_channels():
     df = table()
-    parts = [("p", SubsetMerging(0.7, public="a")), ("q", OptimalRandomResponse(0.4, public="c"))]
+    parts = [
+        ("p", SubsetMerging(LiftBudget.symmetric(0.7), public="a")),
+        ("q", OptimalRandomResponse(LiftBudget.symmetric(0.4), public="c")),
+    ]
     sanitizer = joint_release(parts, sz.LiftBudget(lower=3.0, upper=3.0), keep="k").fit(df)
     distribution = sz.JointDistribution.from_frame(df, ["ill", "rich"], ["a", "c", "k"])
     after = sz.theory.accounting.joint_release(distribution, [*sanitizer.channels_.values(), np.eye(2)])
@@ -92,17 +96,25 @@ def two_columns() -> tuple[pd.DataFrame, np.ndarray]:
 
 def test_budgets_of_separate_columns_do_not_add_and_joint_release_keeps_the_sum():
     df, weights = two_columns()
-    apart = [Watchdog(1.0, sensitive="s", public=name).fit(df, sample_weight=weights) for name in "xy"]
+    apart = [
+        Watchdog(LiftBudget.symmetric(1.0), sensitive="s", public=name).fit(df, sample_weight=weights) for name in "xy"
+    ]
     assert all(one.report_.ok for one in apart)
     distribution = sz.JointDistribution.from_frame(df, "s", ["x", "y"], weights=weights)
     together = sz.theory.accounting.joint_release(distribution, apart)
     assert sz.core.lifts.max_log_lift(together).max() == pytest.approx(2.42, abs=0.005)
-    own = JointRelease([(n, Watchdog(1.0, public=n)) for n in "xy"], 2.0, sensitive="s")
+    own = JointRelease(
+        [(n, Watchdog(LiftBudget.symmetric(1.0), public=n)) for n in "xy"], sz.LiftBudget.symmetric(2.0), sensitive="s"
+    )
     with pytest.raises(BudgetExceeded) as caught:
         own.fit(df, sample_weight=weights)
     assert caught.value.excess == pytest.approx(sz.core.lifts.max_log_lift(together).max() - 2.0, abs=1e-12)
     assert not hasattr(own, "channel_")
-    sequential = JointRelease([("x", Watchdog(1.0, public="x")), ("y", Watchdog(public="y"))], 2.0, sensitive="s")
+    sequential = JointRelease(
+        [("x", Watchdog(LiftBudget.symmetric(1.0), public="x")), ("y", Watchdog(public="y"))],
+        sz.LiftBudget.symmetric(2.0),
+        sensitive="s",
+    )
     sequential.fit(df, sample_weight=weights)
     assert sequential.report_.ok
     after = sz.theory.accounting.joint_release(distribution, list(sequential.channels_.values()))
@@ -191,13 +203,13 @@ def test_a_budget_given_what_is_released_is_the_worst_of_the_inner_one_over_it(c
 
 def test_a_part_without_a_budget_is_designed_given_the_others_whatever_the_order():
     df = table()
-    one, two = ("one", SubsetMerging(public=["a", "b"])), ("two", SubsetMerging(0.5, public="c"))
+    one, two = ("one", SubsetMerging(public=["a", "b"])), ("two", SubsetMerging(LiftBudget.symmetric(0.5), public="c"))
     first = joint_release([one, two]).fit(df)
     second = joint_release([two, one]).fit(df)
     # The part with a budget of its own is settled first, so both orders give the same channels.
     for name in ("one", "two"):
         assert first.channels_[name] == second.channels_[name]
-    alone = SubsetMerging(0.5, sensitive=["ill", "rich"], public="c").fit(df)
+    alone = SubsetMerging(LiftBudget.symmetric(0.5), sensitive=["ill", "rich"], public="c").fit(df)
     assert first.channels_["two"] == alone.channel_
     assert first.get_feature_names_out().tolist() == ["a", "b", "c", "k", "day"]
     assert second.get_feature_names_out().tolist() == ["c", "a", "b", "k", "day"]

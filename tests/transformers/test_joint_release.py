@@ -20,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import sanitize as sz
 from sanitize._util.sampling.noise import NoiseKey
+from sanitize.core.budgets import LiftBudget
 from sanitize.core.channel import Channel
 from sanitize.core.channel._stage import SCALE, Stage
 from sanitize.core.channel._tuple_channel import tuple_channel
@@ -33,6 +34,8 @@ from sanitize.transformers import (
     SubsetMerging,
     Watchdog,
 )
+
+TIGHT = LiftBudget.symmetric(0.1)
 
 # ---------------------------------------------------------------------------------------------- estimator
 
@@ -50,7 +53,8 @@ def test_frames_of_every_kind_hold_the_same_release():
         plain = [None if value is pd.NaT or value != value else value for value in expected[name].tolist()]
         assert polars[name].to_list() == arrow[name].to_pylist() == plain
     codes = df[["ill", "a", "c"]].to_numpy()
-    made = JointRelease([("p", SubsetMerging(public=[1]))], 1.0, sensitive=[0], keep=[2], random_state=0)
+    parts = [("p", SubsetMerging(public=[1]))]
+    made = JointRelease(parts, LiftBudget.symmetric(1.0), sensitive=[0], keep=[2], random_state=0)
     released = made.fit_transform(codes)
     assert released.shape == (len(df), 2)
     assert released.dtype == codes.dtype
@@ -63,10 +67,10 @@ def test_parameters_of_parts_are_nested_and_parts_are_not_fitted_in_place():
     params = sanitizer.get_params()
     assert params["p__public"] == ["a", "b"]
     assert params["q"] is sanitizer.sanitizers[1][1]
-    copy = clone(sanitizer).set_params(p__budget=0.1, q=Watchdog(public="c"), budget=2.0)
-    assert copy.sanitizers[0][1].budget == 0.1
+    copy = clone(sanitizer).set_params(p__budget=TIGHT, q=Watchdog(public="c"), budget=LiftBudget.symmetric(2.0))
+    assert copy.sanitizers[0][1].budget == TIGHT
     assert isinstance(copy.sanitizers[1][1], Watchdog)
-    assert sanitizer.sanitizers[0][1].budget == 0.4
+    assert sanitizer.sanitizers[0][1].budget == LiftBudget.symmetric(0.4)
     sanitizer.fit(table())
     assert not hasattr(sanitizer.sanitizers[0][1], "channel_")
     assert sanitizer.sanitizers[1][1].budget is None
@@ -88,13 +92,13 @@ SAVED = {
     # The merged symbols of one are drawn, then printed; those of the others are printed without a draw.
     "printed for sure": (
         [
-            ("p", OptimalRandomResponse(0.3, public="a")),
-            ("q", SubsetMerging(9.0, public="b")),
-            ("r", SubsetMerging(9.0, public="c")),
+            ("p", OptimalRandomResponse(LiftBudget.symmetric(0.3), public="a")),
+            ("q", SubsetMerging(LiftBudget.symmetric(9.0), public="b")),
+            ("r", SubsetMerging(LiftBudget.symmetric(9.0), public="c")),
         ],
         {"budget": sz.LiftBudget(lower=math.inf, upper=9.0)},
     ),
-    "labels only": ([("p", SubsetMerging(0.4, public=["a", "b"]))], {"keep": None}),
+    "labels only": ([("p", SubsetMerging(LiftBudget.symmetric(0.4), public=["a", "b"]))], {"keep": None}),
 }
 
 
@@ -226,9 +230,14 @@ def test_bins_are_drawn_part_by_part():
 
 def test_smoothing_of_a_part_is_its_own_and_the_verdict_is_about_the_raw_frequencies():
     df = table()
-    parts = [("p", SubsetMerging(0.4, public=["a", "b"], smoothing=50.0)), ("q", Watchdog(public="c"))]
+    parts = [
+        ("p", SubsetMerging(LiftBudget.symmetric(0.4), public=["a", "b"], smoothing=50.0)),
+        ("q", Watchdog(public="c")),
+    ]
     sanitizer = joint_release(parts, sz.LiftBudget(lower=math.inf, upper=2.0)).fit(df)
-    alone = SubsetMerging(0.4, sensitive=["ill", "rich"], public=["a", "b"], smoothing=50.0).fit(df)
+    alone = SubsetMerging(LiftBudget.symmetric(0.4), sensitive=["ill", "rich"], public=["a", "b"], smoothing=50.0).fit(
+        df
+    )
     assert sanitizer.channels_["p"] == alone.channel_
     assert any("'p' was designed with smoothing 50" in note for note in sanitizer.report_.facts.warnings)
     expected = figures_of(exact_distribution(df, ["ill", "rich"], ["k", "day"], parts, sanitizer.channels_))
@@ -325,7 +334,7 @@ def test_measure_judges_other_rows_under_the_joint_channel():
         ([("p", Watchdog(public="a", random_state=3))], {}, InvalidParameter, "'p': leave random_state"),
         ([("p", Watchdog(public="a", keep_sensitive=True))], {}, InvalidParameter, "'p': leave keep_sensitive"),
         ([("p", Watchdog(public="a", missing="error"))], {}, InvalidParameter, "'p': give missing to JointRelease"),
-        ([("p", Watchdog(0.5, public="a", confidence=0.9))], {}, InvalidParameter, "'p': leave confidence out"),
+        ([("p", Watchdog(TIGHT, public="a", confidence=0.9))], {}, InvalidParameter, "leave confidence out"),
         ([("p", Watchdog(public="a", sensitive="ill"))], {}, ColumnError, "'p' has other sensitive columns"),
         ([("p", Watchdog()), ("q", Watchdog())], {}, ColumnError, "'p' and 'q' both have public=None"),
         ([("p", OptimalRandomResponse(public="a"))], {}, InvalidParameter, "'p' has no budget, and Optimal.*Watchdog"),
@@ -358,7 +367,10 @@ def test_a_part_over_the_budget_of_its_own_is_refused_whatever_the_joint_one(mon
     )
     df = table()
     with pytest.raises(BudgetExceeded) as caught:
-        joint_release([("p", SubsetMerging(0.01, public="a"))], sz.LiftBudget(lower=math.inf, upper=math.inf)).fit(df)
+        joint_release(
+            [("p", SubsetMerging(LiftBudget.symmetric(0.01), public="a"))],
+            sz.LiftBudget(lower=math.inf, upper=math.inf),
+        ).fit(df)
     assert caught.value.report.public == ("a",)
 
 
@@ -423,16 +435,20 @@ def test_workers_write_the_rows_of_one_machine(source, tmp_path):
 
 
 def test_nothing_is_written_when_the_joint_budget_is_exceeded(source, tmp_path):
-    parts = [("p", SubsetMerging(2.0, public=["a", "b"])), ("q", SubsetMerging(2.0, public="c"))]
+    parts = [
+        ("p", SubsetMerging(LiftBudget.symmetric(2.0), public=["a", "b"])),
+        ("q", SubsetMerging(LiftBudget.symmetric(2.0), public="c")),
+    ]
     with pytest.raises(BudgetExceeded):
         sz.release_file(source, tmp_path / "released.parquet", joint_release(parts, 0.2))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["raw.parquet"]
 
 
-@pytest.mark.parametrize(("own", "why"), [(None, "what the others release"), (0.0, "its budget is too tight")])
+@pytest.mark.parametrize(("own", "why"), [(False, "what the others release"), (True, "its budget is too tight")])
 def test_a_part_that_keeps_nothing_is_a_warning(own, why):
     frame = pd.DataFrame({"s": [0, 0, 1, 1] * 5, "x": [0, 0, 1, 1] * 5, "z": [0, 1, 0, 1] * 5})
-    parts = [("x", SubsetMerging(own, public=["x"])), ("z", SubsetMerging(public=["z"]))]
-    notes = JointRelease(parts, 0.0, sensitive="s").fit(frame).report_.facts.warnings
+    zero = LiftBudget.symmetric(0.0)
+    parts = [("x", SubsetMerging(zero if own else None, public=["x"])), ("z", SubsetMerging(public=["z"]))]
+    notes = JointRelease(parts, zero, sensitive="s").fit(frame).report_.facts.warnings
     assert [note for note in notes if "keeps nothing" in note and "'x'" in note and why in note]
     assert not any("'z' keeps nothing" in note for note in notes)

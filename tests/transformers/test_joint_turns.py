@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from strategies import budgets
 
 import sanitize as sz
-from sanitize.core.budgets import scaled_budget
+from sanitize.core.budgets import LiftBudget, scaled_budget
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.transformers import JointRelease, SubsetMerging, Watchdog
 
@@ -42,7 +42,8 @@ def shares(sanitizer: JointRelease) -> dict[str, float]:
 
 def fitted(names: str, budget: float | sz.LiftBudget, df: pd.DataFrame, **settings) -> JointRelease:
     parts = [(name, SubsetMerging(public=name)) for name in names]
-    return JointRelease(parts, budget, sensitive="s", **settings).fit(df)
+    limit = sz.LiftBudget.symmetric(budget) if isinstance(budget, float) else budget
+    return JointRelease(parts, limit, sensitive="s", **settings).fit(df)
 
 
 @pytest.mark.slow
@@ -138,7 +139,7 @@ def test_what_is_within_a_share_of_a_budget_is_within_the_whole(budget, share, s
     ],
 )
 def test_weights_that_say_nothing_are_refused_by_name(weights, words):
-    parts = [("p", SubsetMerging(0.4, public="a")), ("q", Watchdog(public="c"))]
+    parts = [("p", SubsetMerging(LiftBudget.symmetric(0.4), public="a")), ("q", Watchdog(public="c"))]
     with pytest.raises(InvalidParameter, match=words):
         joint_release(parts, weights=weights).fit(table())
 

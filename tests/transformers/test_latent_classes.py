@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sanitize as sz
+from sanitize.core.budgets import LiftBudget
 from sanitize.engines import sql
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidBudget, InvalidParameter, PolicyError
 from sanitize.release.classes import UNIT, ClassPartition
@@ -358,6 +359,8 @@ def test_at_most_a_twentieth_of_a_hundred_certificates_are_violated(name):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([LatentClassRelease(1.0, sensitive=[0], bins={0: [-1000, 0, 1000]}, n_classes=2)])
+@parametrize_with_checks(
+    [LatentClassRelease(LiftBudget.symmetric(1.0), sensitive=[0], bins={0: [-1000, 0, 1000]}, n_classes=2)]
+)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

@@ -25,6 +25,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 import sanitize as sz
 import sanitize.pandas
 import sanitize.polars
+from sanitize.core.budgets import LiftBudget
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.transformers import (
     BestSanitizer,
@@ -109,7 +110,11 @@ def test_it_is_the_product_of_channels_that_share_columns(seed):
     columns = ColumnTransformer(
         [
             ("noise", RandomizedResponse(0.7, public=["a", "b"], min_count=0), ["s", "a", "b"]),
-            ("merged", SubsetMerging(0.4, sensitive="s", public=["b", "c"], min_count=0), ["s", "b", "c"]),
+            (
+                "merged",
+                SubsetMerging(LiftBudget.symmetric(0.4), sensitive="s", public=["b", "c"], min_count=0),
+                ["s", "b", "c"],
+            ),
             ("best", respond("a", 0.5), ["s", "a"]),
             ("as it is", "passthrough", ["c"]),
         ]
@@ -140,10 +145,15 @@ def test_the_rows_that_a_pipeline_hands_out_follow_the_distribution_that_is_meas
 @pytest.mark.parametrize(
     "sanitizer",
     [
-        BestSanitizer(0.5, sensitive="survived", public=["class", "sex"]),
-        Watchdog(1.0, sensitive="survived", public=["class", "sex"]),
-        JointRelease([("class", SubsetMerging(0.3, public="class"))], LOOSE, sensitive="survived", keep="age"),
-        LatentClassRelease(0.5, sensitive="survived", n_classes=4),
+        BestSanitizer(LiftBudget.symmetric(0.5), sensitive="survived", public=["class", "sex"]),
+        Watchdog(LiftBudget.symmetric(1.0), sensitive="survived", public=["class", "sex"]),
+        JointRelease(
+            [("class", SubsetMerging(LiftBudget.symmetric(0.3), public="class"))],
+            LOOSE,
+            sensitive="survived",
+            keep="age",
+        ),
+        LatentClassRelease(LiftBudget.symmetric(0.5), sensitive="survived", n_classes=4),
         RandomizedResponse(1.0, sensitive="survived", public=["class", "age"]),
     ],
     ids=lambda own: type(own).__name__,
@@ -158,7 +168,9 @@ def test_one_sanitizer_tells_what_its_own_report_says(sanitizer):
 
 def test_numbers_in_bins_and_values_that_were_not_there_at_fit():
     df = pd.DataFrame({"ill": [0, 1] * 50, "age": range(100)})
-    sanitizer = SubsetMerging(0.5, sensitive="ill", public=["age"], bins={"age": [0, 25, 50, 75, 100]}).fit(df)
+    sanitizer = SubsetMerging(
+        LiftBudget.symmetric(0.5), sensitive="ill", public=["age"], bins={"age": [0, 25, 50, 75, 100]}
+    ).fit(df)
     told = sz.audit(df, sensitive="ill", pipeline=sanitizer).summary["max_log_lift"]
     assert told == pytest.approx(sanitizer.report_.summary["max_log_lift"], abs=1e-12)
     passengers = DF[DF["class"] != "Crew"]
@@ -187,7 +199,13 @@ def test_a_pipeline_that_sanitizes_nothing_is_an_audit_of_its_columns():
 
 def test_a_column_beside_a_sanitizer_counts_as_itself():
     columns = ColumnTransformer(
-        [("released", SubsetMerging(0.3, sensitive="survived", public="class"), ["survived", "class"])],
+        [
+            (
+                "released",
+                SubsetMerging(LiftBudget.symmetric(0.3), sensitive="survived", public="class"),
+                ["survived", "class"],
+            )
+        ],
         remainder="passthrough",
     ).fit(DF[["survived", "class", "sex"]])
     report = sz.audit(DF, sensitive="survived", pipeline=columns)
@@ -198,7 +216,9 @@ def test_a_column_beside_a_sanitizer_counts_as_itself():
 
 @pytest.mark.parametrize("kept", ["by the pipeline", "by the sanitizer"])
 def test_a_sensitive_column_that_reaches_the_output_is_refused(kept):
-    sanitizer = SubsetMerging(0.3, sensitive="survived", public="class", keep_sensitive=kept == "by the sanitizer")
+    sanitizer = SubsetMerging(
+        LiftBudget.symmetric(0.3), sensitive="survived", public="class", keep_sensitive=kept == "by the sanitizer"
+    )
     left = "drop" if kept == "by the sanitizer" else "passthrough"
     columns = ColumnTransformer([("released", sanitizer, ["survived", "class"]), ("left", left, ["survived"])])
     with warnings.catch_warnings():
@@ -215,7 +235,13 @@ def test_a_sensitive_column_that_reaches_the_output_is_refused(kept):
 def test_a_column_of_mostly_different_values_is_refused_by_name():
     df = DF.assign(ticket=np.arange(len(DF)))
     columns = ColumnTransformer(
-        [("released", SubsetMerging(0.3, sensitive="survived", public="class"), ["survived", "class"])],
+        [
+            (
+                "released",
+                SubsetMerging(LiftBudget.symmetric(0.3), sensitive="survived", public="class"),
+                ["survived", "class"],
+            )
+        ],
         remainder="passthrough",
     ).fit(df)
     with pytest.raises(ColumnError, match="public column 'ticket'"):
@@ -267,7 +293,10 @@ def test_steps_before_a_sanitizer_are_applied_to_the_rows():
 
 
 def test_a_function_before_a_sanitizer_is_applied_too():
-    model = make_pipeline(FunctionTransformer(lambda df: df[["sex", "survived"]]), Watchdog(0.5, sensitive="survived"))
+    model = make_pipeline(
+        FunctionTransformer(lambda df: df[["sex", "survived"]]),
+        Watchdog(LiftBudget.symmetric(0.5), sensitive="survived"),
+    )
     report = sz.audit(DF, sensitive="survived", pipeline=model.fit(DF))
     assert report.public == ("watchdog: sex",)
 
@@ -332,19 +361,19 @@ class Noise(TransformerMixin, BaseEstimator):
         return tags
 
 
-SURE = {"sensitive": "survived", "public": "class"}
+SURE = {"budget": LiftBudget.symmetric(0.5), "sensitive": "survived", "public": "class"}
 
 
 @pytest.mark.parametrize(
     ("pipeline", "words"),
     [
-        (Wrapper(Watchdog(0.5, **SURE)), r"Wrapper \('wrapper'\) has a sanitizer inside"),
-        (make_pipeline(Wrapper(make_pipeline(Watchdog(0.5, **SURE))), OneHotEncoder()), r"'wrapper'\) has a sanitizer"),
-        (make_pipeline(Noise(), Watchdog(0.5, **SURE)), "step 'noise' stands before a sanitizer"),
+        (Wrapper(Watchdog(**SURE)), r"Wrapper \('wrapper'\) has a sanitizer inside"),
+        (make_pipeline(Wrapper(make_pipeline(Watchdog(**SURE))), OneHotEncoder()), r"'wrapper'\) has a sanitizer"),
+        (make_pipeline(Noise(), Watchdog(**SURE)), "step 'noise' stands before a sanitizer"),
         (
             Pipeline(
                 [
-                    ("columns", ColumnTransformer([("own", Watchdog(0.5, **SURE), ["survived", "class"])],
+                    ("columns", ColumnTransformer([("own", Watchdog(**SURE), ["survived", "class"])],
                                                   remainder="passthrough")),
                     ("chosen", ColumnTransformer([("first", "passthrough", [0])])),
                 ]
@@ -354,7 +383,7 @@ SURE = {"sensitive": "survived", "public": "class"}
         (
             Pipeline(
                 [
-                    ("columns", ColumnTransformer([("own", Watchdog(0.5, **SURE), ["survived", "class"])],
+                    ("columns", ColumnTransformer([("own", Watchdog(**SURE), ["survived", "class"])],
                                                   remainder="passthrough")),
                     ("more", RandomizedResponse(0.5, public=[0])),
                 ]
@@ -370,9 +399,9 @@ def test_what_is_not_understood_is_refused_by_name(pipeline, words):
 
 
 def test_a_search_is_refused_and_what_it_found_is_audited():
-    search = GridSearchCV(SubsetMerging(**SURE), {"budget": [0.5, 1.0]}, scoring=sz.transformers.utility_scorer()).fit(
-        DF
-    )
+    search = GridSearchCV(
+        SubsetMerging(**SURE), {"budget__upper": [0.5, 1.0]}, scoring=sz.transformers.utility_scorer()
+    ).fit(DF)
     with pytest.raises(InvalidParameter, match="best_estimator_ of a search"):
         sz.audit(DF, sensitive="survived", pipeline=search)
     assert sz.audit(DF, sensitive="survived", pipeline=search.best_estimator_).ok
@@ -403,16 +432,16 @@ def test_one_sanitizer_may_draw_from_whatever_it_likes():
 
 
 def test_bad_calls_say_what_to_do():
-    sanitizer = Watchdog(0.5, **SURE).fit(DF)
+    sanitizer = Watchdog(**SURE).fit(DF)
     with pytest.raises(InvalidParameter, match="give public or pipeline"):
         sz.audit(DF, sensitive="survived", public="class", pipeline=sanitizer)
     with pytest.raises(ColumnError, match="no column 'age' in the table"):
         sz.audit(DF[["survived", "class", "sex"]], sensitive="survived", pipeline=sanitizer)
     with pytest.raises(ValueError, match="not fitted"):
-        sz.audit(DF, sensitive="survived", pipeline=Watchdog(0.5, **SURE))
+        sz.audit(DF, sensitive="survived", pipeline=Watchdog(**SURE))
     with pytest.raises(ColumnError, match="hands out no column"):
         sz.audit(DF, sensitive="survived", pipeline=ColumnTransformer([("none", "drop", ["class"])]).fit(DF))
     renamed = DF.rename(columns={"age": "own: class"})
-    columns = ColumnTransformer([("own", Watchdog(0.5, **SURE), ["survived", "class"])], remainder="passthrough")
+    columns = ColumnTransformer([("own", Watchdog(**SURE), ["survived", "class"])], remainder="passthrough")
     with pytest.raises(ColumnError, match="has a column 'own: class', and a step makes one of that name"):
         sz.audit(renamed, sensitive="survived", pipeline=columns.fit(renamed))

@@ -19,10 +19,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import sanitize as sz
+from sanitize.core.budgets import LiftBudget
 from sanitize.errors import (
     InvalidParameter,
 )
 from sanitize.transformers import SubsetMerging, Watchdog, leakage_scorer, utility_scorer
+from tests.support.levels import level
 
 
 @pytest.mark.parametrize(
@@ -33,13 +35,13 @@ from sanitize.transformers import SubsetMerging, Watchdog, leakage_scorer, utili
 def test_settings_of_another_type_are_refused_at_fit(name, value):
     df = pd.DataFrame({"x": [1.0, 2.0, 3.0] * 9, "s": ["a", "b", "b"] * 9})
     with pytest.raises(InvalidParameter, match=name) as caught:
-        SubsetMerging(1.0, sensitive="s", public="x", **{name: value}).fit(df)
+        SubsetMerging(LiftBudget.symmetric(1.0), sensitive="s", public="x", **{name: value}).fit(df)
     assert "SECRET" not in str(caught.value)
 
 
 def test_settings_changed_after_fit_cannot_make_a_report_untrue():
     df = pd.DataFrame({"x": ["a", "b", "c"] * 12, "s": ["p", "q", "q"] * 12})
-    sanitizer = SubsetMerging(1.0, sensitive="s", public="x").fit(df)
+    sanitizer = SubsetMerging(LiftBudget.symmetric(1.0), sensitive="s", public="x").fit(df)
     sanitizer.set_params(keep_sensitive=True, random_state=0)
     released = sanitizer.transform(df)
     assert list(released.columns) == list(sanitizer.get_feature_names_out()) == ["x"]
@@ -52,7 +54,7 @@ def test_settings_changed_after_fit_cannot_make_a_report_untrue():
 @pytest.mark.slow
 @pytest.mark.parametrize("estimator", ALL)
 def test_a_clone_has_the_same_parameters_and_is_not_fitted(estimator):
-    original = estimator(1.3, sensitive=S, public=X, min_count=2, random_state=4).fit(DF)
+    original = estimator(level(estimator, 1.3), sensitive=S, public=X, min_count=2, random_state=4).fit(DF)
     copy = clone(original)
     assert copy.get_params() == original.get_params()
     assert not hasattr(copy, "channel_")
@@ -61,7 +63,9 @@ def test_a_clone_has_the_same_parameters_and_is_not_fitted(estimator):
 
 @pytest.mark.parametrize("estimator", ALL)
 def test_a_pickled_estimator_releases_the_same_rows_for_a_seed(estimator):
-    fitted = estimator(1.3, sensitive=S, public=[*X, "age"], bins={"age": [18, 40, 90]}, random_state=8).fit(DF)
+    fitted = estimator(
+        level(estimator, 1.3), sensitive=S, public=[*X, "age"], bins={"age": [18, 40, 90]}, random_state=8
+    ).fit(DF)
     copy = pickle.loads(pickle.dumps(fitted))
     pd.testing.assert_frame_equal(copy.transform(DF), fitted.transform(DF))
     assert copy.channel_ == fitted.channel_
@@ -70,7 +74,7 @@ def test_a_pickled_estimator_releases_the_same_rows_for_a_seed(estimator):
 
 @pytest.mark.parametrize("estimator", ALL)
 def test_fit_transform_equals_fit_then_transform_for_a_seed(estimator):
-    sanitizer = estimator(1.3, sensitive=S, public=X, random_state=8)
+    sanitizer = estimator(level(estimator, 1.3), sensitive=S, public=X, random_state=8)
     pd.testing.assert_frame_equal(sanitizer.fit_transform(DF), clone(sanitizer).fit(DF).transform(DF))
 
 
@@ -144,7 +148,7 @@ def test_the_scorers_name_the_measures_there_are():
 @pytest.mark.parametrize("estimator", ALL)
 def test_set_output_makes_pandas_and_polars_of_anything(estimator):
     def sanitizer():
-        return estimator(1.5, sensitive=S, public=X, random_state=6)
+        return estimator(level(estimator, 1.5), sensitive=S, public=X, random_state=6)
 
     plain = sanitizer().fit_transform(DF)
     polars = sanitizer().set_output(transform="polars").fit_transform(DF)
@@ -153,13 +157,17 @@ def test_set_output_makes_pandas_and_polars_of_anything(estimator):
     back = sanitizer().set_output(transform="pandas").fit_transform(pl.from_pandas(DF))
     assert isinstance(back, pd.DataFrame)
     assert list(back.itertuples(index=False, name=None)) == polars.rows()
-    array = estimator(1.5, sensitive=[3, 4], public=[0, 1], random_state=6).set_output(transform="pandas")
+    array = estimator(level(estimator, 1.5), sensitive=[3, 4], public=[0, 1], random_state=6).set_output(
+        transform="pandas"
+    )
     named = array.fit_transform(DF.to_numpy(dtype=object))
     assert list(named.columns) == list(array.get_feature_names_out()) == ["x0", "x1"]
 
 
 def test_an_array_gives_an_array():
-    released = Watchdog(1.5, sensitive=[3, 4], public=[0, 1], random_state=6).fit_transform(DF.to_numpy(dtype=object))
+    released = Watchdog(LiftBudget.symmetric(1.5), sensitive=[3, 4], public=[0, 1], random_state=6).fit_transform(
+        DF.to_numpy(dtype=object)
+    )
     assert isinstance(released, np.ndarray)
     assert released.shape == (len(DF), 2)
     assert set(released[:, 0]) <= set(DF["town"])
@@ -167,7 +175,7 @@ def test_an_array_gives_an_array():
 
 @pytest.mark.parametrize("estimator", ALL)
 def test_feature_names_out_are_the_columns_of_the_output(estimator):
-    fitted = estimator(1.5, sensitive=S, public=X).fit(DF)
+    fitted = estimator(level(estimator, 1.5), sensitive=S, public=X).fit(DF)
     assert list(fitted.get_feature_names_out()) == list(fitted.transform(DF).columns)
     assert fitted.get_feature_names_out().dtype == object
 
@@ -176,7 +184,7 @@ def test_feature_names_out_are_the_columns_of_the_output(estimator):
 @pytest.mark.parametrize("estimator", ALL)
 def test_a_sample_weight_equals_repetition(estimator):
     weights = np.random.default_rng(1).integers(0, 4, len(DF))
-    sanitizer = estimator(1.4, sensitive=S, public=[*X, "age"], bins={"age": [18, 40, 90]})
+    sanitizer = estimator(level(estimator, 1.4), sensitive=S, public=[*X, "age"], bins={"age": [18, 40, 90]})
     weighted = clone(sanitizer).fit(DF, sample_weight=weights)
     repeated = clone(sanitizer).fit(DF.loc[DF.index.repeat(weights)].reset_index(drop=True))
     assert weighted.channel_.inputs == repeated.channel_.inputs
@@ -190,7 +198,7 @@ def test_a_sample_weight_equals_repetition(estimator):
 @pytest.mark.parametrize("weights", [[1.0], -np.ones(len(DF)), np.full(len(DF), np.nan), np.zeros(len(DF))])
 def test_bad_weights_are_refused(weights):
     with pytest.raises(ValueError):
-        Watchdog(1.4, sensitive=S, public=X).fit(DF, sample_weight=weights)
+        Watchdog(LiftBudget.symmetric(1.4), sensitive=S, public=X).fit(DF, sample_weight=weights)
 
 
 def test_metadata_routing_brings_sensitive_features_to_the_step_that_asked():
@@ -207,6 +215,8 @@ def test_metadata_routing_brings_sensitive_features_to_the_step_that_asked():
 def test_metadata_routing_reaches_a_grid_search():
     with sklearn.config_context(enable_metadata_routing=True):
         sanitizer = SubsetMerging().set_fit_request(sensitive_features=True)
-        search = GridSearchCV(sanitizer, {"budget": [LIP, 3.0]}, scoring=lambda e, X, y=None: e.report_.ok, cv=2)
+        search = GridSearchCV(
+            sanitizer, {"budget": [LIP, sz.LiftBudget.symmetric(3.0)]}, scoring=lambda e, X, y=None: e.report_.ok, cv=2
+        )
         search.fit(DF[X], sensitive_features=DF["illness"])
     assert search.best_score_ == 1

@@ -22,6 +22,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 import sanitize as sz
+from sanitize.core.budgets import LiftBudget
 from sanitize.errors import ReleaseWarning
 from sanitize.transformers import (
     JointRelease,
@@ -132,16 +133,20 @@ def test_it_keeps_no_estimator_alive():
 
 
 MERGES = [
-    Watchdog(0.4, sensitive="rich", public=X),
-    SubsetMerging(0.4, sensitive="rich", public=X),
-    SubsetMerging(0.4, sensitive=S, public="town"),
-    JointRelease([("town", SubsetMerging(0.2, public="town")), ("job", Watchdog(public="job"))], 0.5, sensitive="rich"),
+    Watchdog(LiftBudget.symmetric(0.4), sensitive="rich", public=X),
+    SubsetMerging(LiftBudget.symmetric(0.4), sensitive="rich", public=X),
+    SubsetMerging(LiftBudget.symmetric(0.4), sensitive=S, public="town"),
+    JointRelease(
+        [("town", SubsetMerging(LiftBudget.symmetric(0.2), public="town")), ("job", Watchdog(public="job"))],
+        LiftBudget.symmetric(0.5),
+        sensitive="rich",
+    ),
 ]
 DRAWS = [
-    OptimalRandomResponse(0.1, sensitive="rich", public=X),
+    OptimalRandomResponse(LiftBudget.symmetric(0.1), sensitive="rich", public=X),
     RandomizedResponse(0.7, sensitive="rich", public=X),
-    JointRelease([("job", RandomizedResponse(0.7, public="job"))], 2.0, sensitive="rich"),
-    LatentClassRelease(0.1, sensitive="rich", public=[*X, "age"], n_classes=3),
+    JointRelease([("job", RandomizedResponse(0.7, public="job"))], sz.LiftBudget.symmetric(2.0), sensitive="rich"),
+    LatentClassRelease(LiftBudget.symmetric(0.1), sensitive="rich", public=[*X, "age"], n_classes=3),
 ]
 
 
@@ -220,7 +225,7 @@ def test_sanitizers_side_by_side_warn_once(holder, steps, keyed):
 
 
 def test_two_estimators_that_were_fitted_on_the_same_rows_warn_at_the_second_release_alone():
-    one, other = noisy().fit(DF), Watchdog(0.4, sensitive="rich", public="town").fit(DF)
+    one, other = noisy().fit(DF), Watchdog(LiftBudget.symmetric(0.4), sensitive="rich", public="town").fit(DF)
     quiet(other.transform, DF)
     quiet(other.transform, DF)
     with pytest.warns(ReleaseWarning, match=OTHERS):

@@ -14,6 +14,7 @@ from verify_cases import BUDGET, ROLES, assert_caught, failed, merging, proved, 
 import sanitize as sz
 from sanitize.auditing.verify import Verification, verify_file
 from sanitize.auditing.verify import _rows as distribution
+from sanitize.core.budgets import LiftBudget
 from sanitize.core.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.transformers import (
@@ -54,9 +55,12 @@ HONEST = [
     merging(),
     response(),
     Watchdog(
-        0.7, sensitive="illness", public=["town", "age", "wage"], bins={"age": [18, 40, 79], "wage": [0, 20, 100]}
+        LiftBudget.symmetric(0.7),
+        sensitive="illness",
+        public=["town", "age", "wage"],
+        bins={"age": [18, 40, 79], "wage": [0, 20, 100]},
     ),
-    OptimalRandomResponse(0.5, **ROLES),
+    OptimalRandomResponse(LiftBudget.symmetric(0.5), **ROLES),
     GaussianChannel(0.5, bounds={"age": (18, 80)}, step=5, sensitive="illness", public=["age"]),
     ExponentialChannel(0.5, sensitive="illness", public=["town"]),
     merging(min_count=300),
@@ -91,7 +95,7 @@ def test_a_folder_of_parts_passes(folder):
 def test_a_joint_release_passes(folder):
     def joint():
         parts = [(name, RandomizedResponse(0.5, public=name)) for name in ("town", "floor")]
-        return JointRelease(parts, 2.0, sensitive="illness")
+        return JointRelease(parts, LiftBudget.symmetric(2.0), sensitive="illness")
 
     for rows in ("shuffle", "keep"):
         found = verify_file(release(folder, joint(), rows=rows), folder / "raw.parquet", joint(), rows=rows)
@@ -100,7 +104,9 @@ def test_a_joint_release_passes(folder):
 
 def test_kept_columns_are_compared_too(folder):
     def joint():
-        return JointRelease([("town", Watchdog(public="town"))], 2.0, sensitive="illness", keep="floor")
+        return JointRelease(
+            [("town", Watchdog(public="town"))], LiftBudget.symmetric(2), sensitive="illness", keep="floor"
+        )
 
     for rows in ("shuffle", "keep"):
         target = release(folder, joint(), rows=rows)
@@ -170,7 +176,7 @@ def test_numbers_printed_from_bins_of_a_narrow_type_pass(tmp_path):
     raw = {"s": rng.choice(["p", "q"], n), "x": (1e6 + rng.random(n) * 4).astype("f4"), "i": rng.integers(0, 4, n)}
     pq.write_table(pa.table(raw), tmp_path / "raw.parquet")
     for column, edges in (("x", [1e6, 1e6 + 1, 1e6 + 2, 1e6 + 4]), ("i", [0.2, 0.5, 1.5, 3])):
-        sanitizer = SubsetMerging(0.5, sensitive="s", public=[column], bins={column: edges})
+        sanitizer = SubsetMerging(LiftBudget.symmetric(0.5), sensitive="s", public=[column], bins={column: edges})
         target = release(tmp_path, sanitizer, rows="keep")
         found = verify_file(target, tmp_path / "raw.parquet", sanitizer, rows="keep")
         assert found.ok, str(found)
@@ -283,7 +289,7 @@ def test_a_merged_group_that_stands_together_is_caught(folder):
 
 def test_raw_rows_are_caught_by_the_receipt_alone(folder):
     """Merging and resampling keep P_X, so that a copy is as frequent as a release should be."""
-    sanitizer = SubsetMerging(0.05, **ROLES)
+    sanitizer = SubsetMerging(LiftBudget.symmetric(0.05), **ROLES)
     target = release(folder, sanitizer, target="copy.parquet")
     raw = pq.read_table(folder / "raw.parquet").select(pq.read_schema(target).names)
     types = pq.read_schema(target).remove_metadata()

@@ -15,6 +15,7 @@ from verify_cases import ROLES, assert_caught, failed, merging, release, rewrite
 
 import sanitize as sz
 from sanitize.auditing.verify import verify_file
+from sanitize.core.budgets import LiftBudget
 from sanitize.core.channel import Channel
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, TargetExists, VerificationFailed
 from sanitize.tables.files import footer
@@ -196,7 +197,7 @@ def test_a_design_that_fails_is_a_failed_check(folder, monkeypatch):
         "sanitize.mechanisms.subset_merging",
         lambda joint, budget, **_: Channel.identity(len(joint.public), joint.public),
     )
-    found = verify_file(target, folder / "raw.parquet", SubsetMerging(0.01, **ROLES))
+    found = verify_file(target, folder / "raw.parquet", SubsetMerging(LiftBudget.symmetric(0.01), **ROLES))
     assert [(check.name, check.ok) for check in found.checks] == [("design", False)]
     with pytest.raises(VerificationFailed, match="fails its verification \\(design\\)") as caught:
         found.require()

@@ -18,6 +18,7 @@ import sanitize as sz
 from sanitize._util.sealed_text import seal_of
 from sanitize.auditing.verify import Verification, verify_file
 from sanitize.cli import main
+from sanitize.core.budgets import LiftBudget
 from sanitize.engines.parquet import release_file
 from sanitize.errors import InvalidParameter, SourceError, TargetError, TargetExists
 from sanitize.release.saved import Receipt, SavedRelease
@@ -38,7 +39,7 @@ BINS = {"age": [18.0, 30.0, 45.0, 60.0, 91.0]}
 MADE = {
     "merging": lambda: SubsetMerging(BUDGET, **ROLES),
     "rare": lambda: SubsetMerging(BUDGET, sensitive="ill", public=["age"], min_count=40),
-    "one symbol": lambda: SubsetMerging(0.001, **ROLES),
+    "one symbol": lambda: SubsetMerging(LiftBudget.symmetric(0.001), **ROLES),
     "watchdog": lambda: Watchdog(BUDGET, **ROLES),
     "bins": lambda: SubsetMerging(BUDGET, sensitive="ill", public=["town", "age"], bins=BINS),
     "optimal": lambda: OptimalRandomResponse(BUDGET, **ROLES),
@@ -185,7 +186,7 @@ def test_a_receipt_is_of_one_release_source_policy_and_order(place):
     release(place, MADE["merging"]())
     for other in ("watchdog", "randomized response", "classes"):
         assert not judged(place, MADE[other]()).ok
-    assert not judged(place, SubsetMerging(0.1, **ROLES)).ok
+    assert not judged(place, SubsetMerging(LiftBudget.symmetric(0.1), **ROLES)).ok
     assert not judged(place, MADE["merging"](), rows="keep").ok
     people(1).assign(who="x").to_parquet(place / "more.parquet")
     found = judged(place, MADE["merging"](), source="more.parquet")
@@ -200,7 +201,7 @@ def test_a_channel_in_a_receipt_is_held_to_the_budget(place):
     """A receipt with another channel, sealed again: within the budget it is measured, beyond it refused."""
     release(place, MADE["optimal"]())
     state = json.loads((place / "own" / "r").read_text())
-    raw = SavedRelease.of(SubsetMerging(9.0, **ROLES, min_count=0).fit(people(1)))
+    raw = SavedRelease.of(SubsetMerging(LiftBudget.symmetric(9.0), **ROLES, min_count=0).fit(people(1)))
     for channel in (raw.channel, sz.Channel.from_json(json.dumps(state["channel"]))):
         own = state | {"channel": json.loads(channel.to_json())}
         (place / "own" / "r").write_text(json.dumps(own | {"sha256": seal_of(own)}))
@@ -249,7 +250,9 @@ def test_what_cannot_be_drawn_again_has_no_receipt(place):
     class Own(sz.LiftBudget):
         pass
 
-    private = LatentClassRelease(1.0, sensitive="ill", public=["town"], confidence=0.9, secret_dp=SecretDP(1.0, 1e-6))
+    private = LatentClassRelease(
+        LiftBudget.symmetric(1.0), sensitive="ill", public=["town"], confidence=0.9, secret_dp=SecretDP(1.0, 1e-6)
+    )
     refused = [
         (private, "the noise of the fit is forgotten"),
         (SubsetMerging(BUDGET, **ROLES, random_state=3), "whoever guesses a seed"),

@@ -73,7 +73,8 @@ def logistic(
     --------
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
-    >>> sanitizer = sz.OptimalRandomResponse(0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+    >>> budget = sz.LiftBudget.symmetric(0.5)
+    >>> sanitizer = sz.OptimalRandomResponse(budget, sensitive="survived", public=["class", "sex"], random_state=0)
     >>> released = sanitizer.fit_transform(df)
     >>> sz.auditing.analyze.logistic(released, sanitizer.channel_, outcome="sex", predictors="class").names
     ('(intercept)', 'class=2nd', 'class=3rd', 'class=Crew')

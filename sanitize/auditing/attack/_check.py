@@ -151,7 +151,8 @@ def check(
     --------
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
-    >>> sanitizer = sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+    >>> budget = sz.LiftBudget.symmetric(0.5)
+    >>> sanitizer = sz.Watchdog(budget, sensitive="survived", public=["class", "sex"], random_state=0)
     >>> released = sz.frames.release(df, sanitizer)
     >>> report = sz.last_report(released)
     >>> sz.auditing.attack.check(report, released, df["survived"]).verdict

@@ -103,7 +103,8 @@ def infer(
     >>> raw = sz.auditing.attack.infer(df[["class", "sex"]], df["survived"])
     >>> raw.learns, round(raw.accuracy, 2), round(raw.prior_accuracy, 2)
     (True, 0.78, 0.68)
-    >>> sanitizer = sz.SubsetMerging(0.2, sensitive="survived", public=["class", "sex"], random_state=0)
+    >>> budget = sz.LiftBudget.symmetric(0.2)
+    >>> sanitizer = sz.SubsetMerging(budget, sensitive="survived", public=["class", "sex"], random_state=0)
     >>> released = sz.frames.release(df, sanitizer)
     >>> after = sz.auditing.attack.infer(released, df["survived"])
     >>> after.interval[1] < raw.interval[0]

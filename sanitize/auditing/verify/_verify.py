@@ -26,7 +26,7 @@ from sanitize.auditing.verify._printed import printed_batches, printed_types, st
 from sanitize.auditing.verify._rows import check_rows
 from sanitize.auditing.verify._verification import Check, Verification
 from sanitize.engines.parquet import SecondPass
-from sanitize.errors import BudgetExceeded, InvalidChannel, InvalidParameter, RowOrderLeak
+from sanitize.errors import BudgetExceeded, InvalidChannel, InvalidParameter, NothingToProtect, RowOrderLeak
 from sanitize.policy import Policy, designer_of
 from sanitize.release.designer import RecipeDesigner, check_designer, footer_of, refuse_noisy
 from sanitize.release.first_pass import FirstPass, check_row_order
@@ -290,7 +290,7 @@ def verify_file(
             else:
                 others = [Receipt.read(other) for other in against]
                 report, checks = drawn_again(table, written, sanitizer, Receipt.read(receipt), kept_order, others)
-        except (BudgetExceeded, RowOrderLeak, InvalidChannel) as error:
+        except (BudgetExceeded, InvalidChannel, NothingToProtect, RowOrderLeak) as error:
             checks = [Check.failed("design", str(error))]
             words = _words(error.report) if isinstance(error, BudgetExceeded) else {}
         else:

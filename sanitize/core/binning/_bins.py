@@ -31,13 +31,14 @@ class LearnedEdges(list[Any]):
 
 
 class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
-    """Intervals of one numeric column: [e0, e1), [e1, e2), ..., the last one closed.
+    """Intervals of one numeric column: [e0, e1), [e1, e2), ..., the last one closed; of one edge, its two sides.
 
     Parameters
     ----------
     column : str
     edges : tuple of float
-        At least two, ascending. Values outside are clipped into the end intervals.
+        At least two, ascending. Values outside are clipped into the end intervals. A single edge stands between two
+        that no value passes.
     learned : bool
         The edges are rounded quantiles of the data, which they then tell something about.
     whole : bool
@@ -48,8 +49,8 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
     edges: tuple[Finite, ...]
     learned: bool
     whole: bool
-    # Whether released intervals are printed by name, also where others print a value drawn inside.
-    prints_labels: ClassVar[bool] = False
+    # Beyond every value: the ends of a column that one edge cuts in two.
+    endless: ClassVar[float] = 1e300
 
     def __post_init__(self) -> None:
         require(len(self.edges) > 1 and _ascend(self.edges), "must be two numbers or more, ascending", "edges")
@@ -57,13 +58,28 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
     @classmethod
     def declared(cls, column: str, edges: Sequence[float], dtype: pa.DataType) -> Bins:
         """Bins from edges that somebody chose without looking at the rows, or from `LearnedEdges`."""
-        error = InvalidParameter(f"bins of {column!r} must be two or more finite numbers in ascending order")
+        error = InvalidParameter(f"bins of {column!r} must be finite numbers in ascending order")
         given = doubles(edges, error)
-        if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
+        if given.ndim != 1 or len(given) < 1 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
             raise error
         _check_numeric(column, dtype)
         is_learned = isinstance(edges, LearnedEdges)
-        return cls(column, tuple(given.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))
+        return cls(column, cls.with_ends(given.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))
+
+    @classmethod
+    def with_ends(cls, edges: Sequence[float]) -> tuple[float, ...]:
+        """The edges; a single one between two ends."""
+        return (-cls.endless, *edges, cls.endless) if len(edges) == 1 else tuple(edges)
+
+    @property
+    def has_one_edge(self) -> bool:
+        """Whether a single edge cuts the column in two."""
+        return self.edges[:1] == (-self.endless,)
+
+    @property
+    def prints_labels(self) -> bool:
+        """Whether released intervals are printed by name, also where others print a value drawn inside."""
+        return self.has_one_edge
 
     @property
     def order(self) -> pa.Array | None:
@@ -73,6 +89,9 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
     @property
     def labels(self) -> pa.Array:
         """Names of the intervals in ascending order."""
+        if self.has_one_edge:
+            edge = self.edge_names()[1]
+            return pa.array([f"below {edge}", f"{edge} and above"], pa.string())
         names = [f"[{a}, {b})" for a, b in pairwise(self.edge_names())]
         return pa.array([*names[:-1], f"{names[-1][:-1]}]"], pa.string())
 

@@ -43,7 +43,12 @@ class DateBins(Bins, frozen=True, tag="dates"):
     """
 
     step: Step | None
-    prints_labels: ClassVar[bool] = True  # a date drawn inside an interval would look like somebody's
+    endless: ClassVar[float] = 1e10 * DAY
+
+    @property
+    def prints_labels(self) -> bool:
+        """True: a date drawn inside an interval would look like somebody's."""
+        return True
 
     def __post_init__(self) -> None:
         if self.step is not None:
@@ -68,7 +73,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
         """Bins from dates, times, or text in ISO 8601 that somebody chose without looking at the rows, or did not."""
         found = date_edges(f"bins of {column!r}", edges)
         as_seconds(pa.array([], value_type(dtype)), column)
-        return cls(column, found, learned=isinstance(edges, LearnedEdges), whole=True, step=None)
+        return cls(column, cls.with_ends(found), learned=isinstance(edges, LearnedEdges), whole=True, step=None)
 
     def starts(self, seconds: NDArray[np.int64], least: int) -> list[int]:
         """Seconds at which the units of the step begin that hold so many of some seconds, and at which they end."""
@@ -104,11 +109,10 @@ def date_edges(name: str, edges: Sequence[Any]) -> tuple[float, ...]:
     """
     seconds = [second_of(str(edge)) for edge in edges]
     found = tuple(float(second) for second in seconds if second is not None)
-    if len(found) < max(2, len(seconds)) or any(a >= b for a, b in pairwise(found)):
+    if len(found) < max(1, len(seconds)) or any(a >= b for a, b in pairwise(found)):
         listed = ", ".join(map(repr, STEPS))
         raise InvalidParameter(
-            f"{name} must be two or more dates in ascending order, for example 1950-01-01 and 1970-01-01, or one of "
-            f"{listed}"
+            f"{name} must be dates in ascending order, for example 1950-01-01 and 1970-01-01, or one of {listed}"
         )
     return found
 

@@ -43,6 +43,7 @@ from sanitize.core.budgets._plain import budget_from_dict as budget_from_dict
 from sanitize.core.budgets._plain import budget_to_dict as budget_to_dict
 from sanitize.core.budgets._plain import budget_words as budget_words
 from sanitize.core.budgets._plain import check_kind as check_kind
+from sanitize.core.budgets._plain import declared_budget as declared_budget
 from sanitize.core.budgets._plain import nameless as nameless
 from sanitize.core.budgets._plain import nats_of as nats_of
 from sanitize.core.budgets._plain import scaled_budget as scaled_budget

@@ -125,6 +125,16 @@ def as_capacity_budget(budget: object, owner: str) -> CapacityBudget:
     return budget
 
 
+def declared_budget(budget: object) -> Budget:
+    """Budget of an estimator, which says its unit: a bare 2 is 2 times to one reader and 7.4 times to another."""
+    if is_number(budget):
+        raise InvalidBudget(
+            "a bare number does not say its unit: write LiftBudget(at_most=2, at_least=0.5), in times as likely, or "
+            "LiftBudget(lower=0.69, upper=0.69), in nats"
+        )
+    return as_budget(budget)  # type: ignore[arg-type]
+
+
 def as_budget(budget: Budget | float | None, joint: JointDistribution | None = None) -> Budget:
     """Budget of a lift mechanism: a Budget as it is, a number as symmetric LIP in nats, None refused.
 

@@ -275,7 +275,7 @@ def plan_file(
     >>> from sanitize.transformers import Watchdog
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "raw.parquet"
     >>> sz.datasets.load_titanic().to_parquet(file)
-    >>> plan_file(file, Watchdog(1.0, sensitive="survived", public=["class", "sex"]))
+    >>> plan_file(file, Watchdog(sz.LiftBudget.symmetric(1.0), sensitive="survived", public=["class", "sex"]))
     LeakageReport(watchdog, holds for these rows only)
     """
     asked = _Asked.of(by, rows, workers, description)

@@ -138,7 +138,8 @@ def plan_units(
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> sz.datasets.load_titanic().reset_index(names="person").to_parquet(folder / "raw.parquet")
     >>> units = UnitLedger(folder / "people.units", 0.5, unit="person")
-    >>> plan_units(folder / "raw.parquet", sz.SubsetMerging(0.5, sensitive="survived", public="class"), units).ok
+    >>> budget = sz.LiftBudget.symmetric(0.5)
+    >>> plan_units(folder / "raw.parquet", sz.SubsetMerging(budget, sensitive="survived", public="class"), units).ok
     True
     >>> len(units)
     0

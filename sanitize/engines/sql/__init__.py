@@ -12,7 +12,7 @@ Examples
 >>> import sanitize as sz
 >>> from sanitize.engines.sql import Database, release
 >>> df = sz.datasets.load_titanic().reset_index(names="id")
->>> sanitizer = sz.SubsetMerging(1.0, sensitive="survived", public=["class", "sex"]).fit(df)
+>>> sanitizer = sz.SubsetMerging(sz.LiftBudget.symmetric(1.0), sensitive="survived", public=["class", "sex"]).fit(df)
 >>> key = secrets.token_bytes(32)
 >>> statement = Database("duckdb", "passengers", row_id="id").release(sanitizer)
 >>> import duckdb

@@ -17,7 +17,7 @@ import numpy as np
 from sanitize import mechanisms
 from sanitize._util.checks import one_of, whole_number
 from sanitize._util.sampling.noise import key_from, random_words
-from sanitize.core.budgets import LDPBudget, LiftBudget, as_budget, limits_for
+from sanitize.core.budgets import LDPBudget, LiftBudget, declared_budget, limits_for
 from sanitize.core.channel import Channel
 from sanitize.core.confidence import REPEATED, check_confidence, repeats_too_often
 from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
@@ -78,7 +78,7 @@ LEAST_ROWS = 10
 class LatentClassParameters:
     """Of latent classes."""
 
-    budget: Budget | float | None = field(default=None, kw_only=False)
+    budget: Budget | None = field(default=None, kw_only=False)
     sensitive: ColumnSpec = None
     public: ColumnSpec = None
     n_classes: int | None = None
@@ -143,7 +143,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             check_settings(vars(self))
         if self.n_classes is not None:
             whole_number("n_classes", self.n_classes, 1)
-        budget, kind = as_budget(self.budget), self.rule
+        budget, kind = declared_budget(self.budget), self.rule
         if kind is None:
             kind = "optimal-random-response" if isinstance(budget, (LiftBudget, LDPBudget)) else "subset-merging"
         one_of("rule", kind, *get_args(Rule))

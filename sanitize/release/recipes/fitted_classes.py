@@ -182,6 +182,12 @@ def declared_edges(bins: Bins, column: Any) -> list[Any]:
             "themselves, at edges that no single row decides",
             bins.column,
         )
+    if bins.has_one_edge:
+        raise ColumnError(
+            f"bins of {bins.column!r} need two or more edges here: a column that is generated needs its least and its "
+            "largest value, too",
+            bins.column,
+        )
     if not isinstance(bins, DateBins):
         if bins.whole and any(edge % 1 for edge in bins.edges):
             words = "holds whole numbers, which classes cut at whole numbers: round its edges up"

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from sanitize._util.checks import positive
-from sanitize.core.budgets import as_budget
+from sanitize.core.budgets import declared_budget
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.release.design import Specification
 from sanitize.release.layout import require_named, select, with_sensitive
@@ -37,7 +37,7 @@ class JointReleaseParameters:
     """Of a joint release."""
 
     sanitizers: Sequence[tuple[str, Recipe]] = field(default=(), kw_only=False)
-    budget: Budget | float | None = field(default=None, kw_only=False)
+    budget: Budget | None = field(default=None, kw_only=False)
     sensitive: ColumnSpec = None
     keep: ColumnSpec = None
     weights: Mapping[str, float] | None = None
@@ -91,7 +91,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
 
     def specification(self) -> Specification:
         """Budget; the parts print what they release, and their plan takes the place of the mechanism."""
-        budget = as_budget(self.budget)
+        budget = declared_budget(self.budget)
         for name, part in self.parts:
             self._check_part(name, part)
         _check_names([name for name, _ in self.parts], {one.name for one in fields(self)})

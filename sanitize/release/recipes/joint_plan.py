@@ -9,7 +9,7 @@ import numpy as np
 
 from sanitize._util.tolerances import BUDGET
 from sanitize.core.alphabet import Alphabet
-from sanitize.core.budgets import limits_for
+from sanitize.core.budgets import LiftBudget, limits_for
 from sanitize.core.channel import Channel, Stage, Tuples, tuple_channel
 from sanitize.core.joint import ContingencyTable
 from sanitize.errors import InvalidParameter
@@ -192,7 +192,7 @@ def _told(
     lines, warnings = [], []
     for (name, part), table in zip(parts, tables, strict=False):
         own = part.budget is not None
-        spec = (part if own else part.changed(budget=0.0)).specification()
+        spec = (part if own else part.changed(budget=LiftBudget.symmetric(0.0))).specification()
         if spec.smoothing:
             warnings.append(
                 f"part {name!r} was designed with smoothing {spec.smoothing:g}, a prior and not data; the "

@@ -308,7 +308,7 @@ def _priced(made: Release, table: ContingencyTable, spec: Specification) -> Rele
 class PooledParameters:
     """Of recipes that release combinations of values of the public columns, the rare ones pooled."""
 
-    budget: Budget | float | None = field(default=None, kw_only=False)
+    budget: Budget | None = field(default=None, kw_only=False)
     sensitive: ColumnSpec = None
     public: ColumnSpec = None
     bins: Edges = None

@@ -13,7 +13,7 @@ import numpy as np
 
 from sanitize import mechanisms
 from sanitize._util.checks import is_number, one_of
-from sanitize.core.budgets import LDPBudget, as_budget, as_capacity_budget, nats_of
+from sanitize.core.budgets import LDPBudget, as_capacity_budget, declared_budget, nats_of
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.release.recipes.recipe import PooledParameters, Recipe, TupleParameters
 
@@ -35,7 +35,7 @@ class WatchdogRecipe(TupleParameters, Recipe):
 
     def specification(self) -> Specification:
         """Budget and mechanism."""
-        budget = as_budget(self.budget)
+        budget = declared_budget(self.budget)
         return self._specified("watchdog", partial(mechanisms.watchdog, budget=budget), budget)
 
 
@@ -54,7 +54,7 @@ class SubsetMergingRecipe(SubsetMergingParameters, Recipe):
 
     def specification(self) -> Specification:
         """Budget and mechanism."""
-        budget = as_budget(self.budget)
+        budget = declared_budget(self.budget)
         mechanism = partial(mechanisms.subset_merging, budget=budget, effort=self.effort)
         return self._specified("subset merging", mechanism, budget)
 
@@ -71,7 +71,7 @@ class ResponseParameters(TupleParameters):
 
 class _Searching(ResponseParameters, Recipe):
     def _searched(self, name: str, mechanism: Callable[..., Channel]) -> Specification:
-        budget = as_budget(self.budget)
+        budget = declared_budget(self.budget)
         limits = {"gap": self.gap, "effort": self.effort, "time_limit": self.time_limit}
         return replace(self._specified(name, partial(mechanism, budget=budget, **limits), budget), target=self.target)
 

@@ -86,7 +86,7 @@ class Receipt:
     >>> (folder / "private").mkdir()
     >>> sz.datasets.load_titanic().to_parquet(folder / "raw.parquet")
     >>> files = folder / "raw.parquet", folder / "released.parquet"
-    >>> sanitizer = sz.SubsetMerging(1.0, sensitive="survived", public=["class", "sex"])
+    >>> sanitizer = sz.SubsetMerging(sz.LiftBudget.symmetric(1.0), sensitive="survived", public=["class", "sex"])
     >>> report = sz.release_file(*files, sanitizer, receipt=folder / "private" / "released.receipt")
     >>> Receipt.read(folder / "private" / "released.receipt").rows
     'shuffle'

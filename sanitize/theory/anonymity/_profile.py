@@ -78,7 +78,8 @@ def anonymity_profile(
     --------
     >>> import sanitize as sz
     >>> df = sz.datasets.load_titanic()
-    >>> sanitizer = sz.Watchdog(0.5, sensitive="survived", public=["class", "sex"], random_state=0)
+    >>> budget = sz.LiftBudget.symmetric(0.5)
+    >>> sanitizer = sz.Watchdog(budget, sensitive="survived", public=["class", "sex"], random_state=0)
     >>> released = sz.frames.release(df, sanitizer)
     >>> raw = sz.theory.anonymity.anonymity_profile(df, ["class", "sex"], "survived")
     >>> written = released.assign(survived=df["survived"])
