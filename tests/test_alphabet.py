@@ -385,3 +385,11 @@ def test_the_callers_columns_are_not_changed():
     pd.testing.assert_frame_equal(frame, before)
     Alphabet.from_table({"x": values}, ["x"])
     assert np.signbit(values[0])
+
+
+def test_a_label_has_the_digits_of_its_number():
+    df = pd.DataFrame({"s": list("ab") * 40, "x": np.tile([3.1, 0.1, 2.0, np.nan], 20).astype("float32")})
+    joint = JointDistribution.from_frame(df, "s", ["x"])
+    assert [joint.public.label(x) for x in range(4)] == ["0.1", "2.0", "3.1", "(missing)"]
+    wide = JointDistribution.from_frame(df.astype({"x": "float64"}).assign(x=0.1 + 0.2), "s", ["x"])
+    assert wide.public.label(0) == str(0.1 + 0.2)

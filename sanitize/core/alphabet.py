@@ -252,7 +252,8 @@ class Alphabet:
         """Symbol as text for a report; missing reads ``(missing)``."""
         symbol = self.symbols[code]
         parts = symbol if len(self.columns) > 1 else (symbol,)
-        return " | ".join(MISSING_TEXT if part is None else str(part) for part in parts)
+        texts = (value_text(part, level.type) for part, level in zip(parts, self.levels, strict=True))
+        return " | ".join(texts)
 
     def take(self, codes: NDArray[np.integer[Any]]) -> Alphabet:
         """Alphabet of some of the symbols; ``codes`` ascending."""
@@ -398,6 +399,13 @@ def group_alphabet(public: Alphabet, labels: NDArray[np.intp]) -> Alphabet:
         return [group_label(public, shown, size) for shown, size in zip(members, sizes.tolist(), strict=True)]
 
     return Alphabet.of_n_labels("+".join(public.columns), n_groups, names)
+
+
+def value_text(value: Any, dtype: pa.DataType) -> str:
+    """A value as text for a report: of a narrow number the digits it has, 3.1 and not 3.0999999046325684."""
+    if value is None:
+        return MISSING_TEXT
+    return str(np.dtype(dtype.to_pandas_dtype()).type(value)) if pa.types.is_floating(dtype) else str(value)
 
 
 def _same_length(first: NDArray[Any], other: NDArray[Any], name: str) -> None:

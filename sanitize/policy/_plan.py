@@ -8,6 +8,8 @@ from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sanitize._util.formatting import clip, percent
 from sanitize._util.outputs import written
 from sanitize._util.progress import progress, shown
@@ -19,7 +21,9 @@ from sanitize.policy._policy import designer_of, is_joint
 from sanitize.policy._proposals import Proposal, as_toml, proposals_text, propose, rare_values, toml_key
 from sanitize.release.designer import refuse_noisy
 from sanitize.release.first_pass import RememberedPass
+from sanitize.release.layout import Layout
 from sanitize.report import Section, rendered
+from sanitize.tables.columns import factorize
 from sanitize.tables.files.open import described, open_source
 from sanitize.tables.files.source import Source
 
@@ -27,9 +31,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sanitize.policy._policy import Policy
+    from sanitize.release.designer import Designer
     from sanitize.release.first_pass import FirstPass
     from sanitize.report import LeakageReport, TradeoffCurve
     from sanitize.tables.files.open import SourceLike
+
+
+# Rows below which no adversary can be tried, and what the third figure of one is of.
+_FEWEST_ROWS, _DEALT = 100, "with the values dealt at random"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +67,7 @@ class Plan:
     proposals: tuple[Proposal, ...] = ()
     changes: tuple[Proposal, ...] = ()
     refusal: ColumnError | BudgetExceeded | NothingToProtect | None = None
+    _found: Section | None = None
     _others: Section | None = None
     _recommended: tuple[str, ...] = ()
     _chosen: int | None = None  # place of the policy's own budget on the first curve
@@ -68,7 +78,7 @@ class Plan:
         if self.report is None:
             return None
         report = self.report
-        sections = [report.guesses, self._others, _budgets_section(self.curves) if self.curves else None]
+        sections = [self._found, self._others, _budgets_section(self.curves) if self.curves else None]
         for name, title, lines in self._lines:
             rows = tuple((f"[{one.table}] {one.setting}", one.why) for one in lines)
             sections.append(Section(name, title, "", ("Line", "why"), rows))
@@ -196,6 +206,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
             for name, _ in drafts.design(first):
                 step(name)
         changes = _changes(drafts, first)
+        found = _before_and_after(sanitizer, policy, first)
     curves = drafts.curves()
     if curves and not is_joint(drafts.policy) and drafts.own != CLASSES:
         report = report.with_curve(curves[0])
@@ -204,7 +215,43 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     others = None if is_said else drafts.comparison(" ".join(recommended))
     proposals = (*better, *(one for one in proposals if one.key not in {line.key for line in better}))
     return Plan(
-        report, curves, proposals, changes, _others=others, _recommended=recommended, _chosen=drafts.place_of_own()
+        report,
+        curves,
+        proposals,
+        changes,
+        _found=found,
+        _others=others,
+        _recommended=recommended,
+        _chosen=drafts.place_of_own(),
+    )
+
+
+def _before_and_after(sanitizer: Designer, policy: Policy, table: FirstPass) -> Section | None:
+    """How often the one of two people with a sensitive value is found by raw rows, and by released ones."""
+    from sanitize.auditing.attack import MOST_ROWS, found_by_raw_rows, found_by_released_rows
+
+    layout = sanitizer._release.layout
+    rows = table.sample((*policy.sensitive, *policy.public), MOST_ROWS)
+    if len(rows[policy.sensitive[0]]) < _FEWEST_ROWS or not policy.public:
+        return None
+    bins = {name: bins for name, bins in layout.bins.items() if name in layout.sensitive}
+    secrets = Layout(layout.sensitive, layout.sensitive[:1], bins, layout.missing).columns(rows)
+    codes = np.stack([factorize(secrets[name], name)[1] for name in layout.sensitive], axis=1)
+    secret = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
+    raw, dealt = found_by_raw_rows({name: rows[name] for name in policy.public}, secret)
+    released = found_by_released_rows(sanitizer._joint, sanitizer.channel_)
+    words = (
+        "Of two people, one with a sensitive value and one without, the one is found so often, of 100, by whoever "
+        "learns from other rows; 50 is guessing."
+    )
+    figures = {"by the raw rows": raw, "by the released rows": released, f"by the raw rows, {_DEALT}": dealt}
+    heads = ("The one with the value is found", "of 100")
+    return Section(
+        "guesses",
+        "The adversary, before and after",
+        words,
+        heads,
+        tuple((who, round(100 * share, 1)) for who, share in figures.items()),
     )
 
 

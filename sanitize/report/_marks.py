@@ -21,13 +21,13 @@ _MOST_ROWS, _MOST_COLUMNS = 48, 24
 
 
 def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
-    """The first picture: how many times as likely a value makes the most exposed secret, before and after.
+    """The first picture: how many times as likely a released value makes the most exposed secret, next to the limit.
 
-    How often that secret occurs is not public, so its chance is drawn in multiples of what it is for everybody.
+    The raw table has no bar: that some row of it has the rarest secret for sure is true of any table.
     """
     found = {measure["name"]: measure for measure in document["measures"]}
     top = found["max_log_lift"]
-    shown = {"raw": top["before"], "bar": top["after"]}
+    shown = {"bar": top["after"]}
     if (worst := found.get("worst_max_log_lift")) is not None:
         shown["maybe far" if excess_of(worst) > VERDICT_TOLERANCE else "maybe"] = worst["after"]
     if top["bound"] is not None and math.isfinite(float(top["bound"])):

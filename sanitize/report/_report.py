@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sanitize._util.checks import one_of
+from sanitize._util.formatting import percent
 from sanitize.core.budgets import ChannelBudget, by_value, limit_rows, limits_for
 from sanitize.core.channel import ReducedChannel
 from sanitize.core.joint import JointDistribution, check_distribution
@@ -131,7 +132,18 @@ class LeakageReport(Verdict, ReportViews):
         if by_value(budget):
             heads = "value (* are all others)", "", "times as likely"
             made = made.with_section(Section("limits", "Limits by sensitive value", "", heads, limit_rows(budget)))
-        return made._with_side_knowledge(joint, channel)._with_power(joint, channel)
+        return made._with_side_knowledge(joint, channel)._with_power(joint, channel)._in_a_persons_terms()
+
+    def _in_a_persons_terms(self) -> LeakageReport:
+        """Report that says how likely the most exposed secret may look, by its share of the rows."""
+        lifts, shares = lift(self._after), self._after.p_s
+        s = int(lifts.max(axis=1).argmax())
+        often, most, least = (percent(float(shares[s] * times)) for times in (1.0, lifts[s].max(), lifts[s].min()))
+        words = (
+            f"The sensitive value that a release exposes most is that of {often} of the rows: by a released row it may "
+            f"look like {most} at most, {least} at least."
+        )
+        return self.with_section(Section("person", "In a person's terms", words))
 
     def _with_power(self, joint: JointDistribution, channel: Channel) -> LeakageReport:
         """Report that says how many raw rows a test on the release is worth."""

@@ -41,9 +41,9 @@ def to_text(document: dict[str, Any]) -> str:
     symbols = _symbols(document["symbols"], document["n_symbols"])
     words = _paragraph(f"{utility_words(document)}.", most=2)
     words += _judged(document.get("judgement"))
-    sections = [section for section in document["sections"] if section["name"] not in PROMISES]
+    sections = [section for section in document["sections"] if section["name"] not in (*PROMISES, "person")]
     for section in document["sections"]:
-        words += _section(section) if section not in sections else []  # a promise never gives way
+        words += _section(section) if section["name"] in PROMISES else []  # a promise never gives way
     warnings = [line for text in document["warnings"] for line in _paragraph(f"! {clip(text, 400)}", most=4)]
 
     room = most - len(head) - len(words) - min(len(warnings), 3)

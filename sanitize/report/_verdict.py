@@ -301,15 +301,6 @@ class Verdict:
         return Lack("limit or rows" if plain is None or own >= USELESS_BELOW else "rows")
 
     @property
-    def guesses(self) -> Section:
-        """How often whoever knows P_SX finds the one of two people with the secret, by raw and released rows."""
-        raw = "by the classes of the raw rows" if self._of_cells else "by the raw rows"
-        words = "Of two people, one with a secret and one without, the one is found so often, of 100; 50 is guessing."
-        heads = ("The secret is found", "of 100")
-        rows = ((raw, _found(self._before)), ("by the released rows", _found(self._after)))
-        return Section("guesses", "The adversary, before and after", words, heads, rows)
-
-    @property
     def summary(self) -> dict[str, Any]:
         """The figures of the release by name, with the verdict; no symbols and no counts.
 
@@ -367,13 +358,3 @@ class Verdict:
         released = [name for name in self.public if name not in self.facts.kept]
         rows += [{"column": name, "role": "released through the channel"} for name in released]
         return rows + [{"column": name, "role": "kept as it is"} for name in self.facts.kept]
-
-
-def _found(distribution: JointDistribution) -> float:
-    """Of 100 pairs, one with a secret and one without, those whose order by P(s|y) is right, a tie counting half."""
-    right = 0.0
-    for p_s, row in zip(distribution.p_s, distribution.pmf, strict=True):
-        groups = np.unique((row / distribution.p_x).round(12), return_inverse=True)[1]  # last digits break no tie
-        own, others = np.bincount(groups, row), np.bincount(groups, distribution.p_x - row)
-        right += own @ (others.cumsum() - others / 2) / (1 - p_s) if p_s < 1 else 0.5  # own sums to P(s)
-    return round(100 * float(right), 1)

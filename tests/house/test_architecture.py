@@ -366,7 +366,7 @@ IDLE_PARTS = ("transformers", "release.choosing", "theory", "over_time", "releas
             {*IDLE, *(f"sanitize.{part}" for part in IDLE_PARTS)},
         ),
         (["audit"], {*IDLE, *(f"sanitize.{part}" for part in IDLE_PARTS)}),
-        (["plan", "--lower", "1", "--upper", "1"], {"sklearn", "joblib", "sanitize.transformers"}),
+        (["plan", "--lower", "1", "--upper", "1"], {"sanitize.transformers", "polars", "matplotlib"}),
     ],
     ids=["release", "audit", "plan"],
 )

@@ -71,8 +71,8 @@ NAMES = {
     """,
     "errors": """
         BudgetExceeded ColumnError InfeasibleTarget InvalidBudget InvalidChannel InvalidDistribution
-        InvalidParameter LedgerError LedgerExceeded PolicyError ReleaseRefuted ReleaseWarning RowOrderLeak
-        SanitizeError SourceChanged SourceError TargetError TargetExists UnknownSymbol UnseenSymbolWarning
+        InvalidParameter LedgerError LedgerExceeded NothingToProtect PolicyError ReleaseRefuted ReleaseWarning
+        RowOrderLeak SanitizeError SourceChanged SourceError TargetError TargetExists UnknownSymbol UnseenSymbolWarning
         UselessRelease
         VerificationFailed
     """,

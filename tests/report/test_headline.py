@@ -318,3 +318,15 @@ def test_a_frame_released_in_one_call_warns_aloud() -> None:
         )
     with pytest.warns(ReleaseWarning, match="next to nothing is kept of most columns: take a looser limit"):
         sz.frames.release(df, sz.Watchdog(sz.LiftBudget.symmetric(0.01), sensitive="survived", public="sex"))
+
+
+def test_the_most_exposed_secret_is_said_in_a_persons_terms():
+    """One in four has it; a row of the first symbol makes it 40 in 100, one of the second 10."""
+    joint = sz.JointDistribution.from_matrix([[0.20, 0.05], [0.30, 0.45]])
+    report = sz.LeakageReport.measure(joint, sz.Channel.identity(2, joint.public), sz.LiftBudget.symmetric(1.0))
+    told = "that of 25 % of the rows: by a released row it may look like 40 % at most, 10 % at least."
+    assert next(section.words for section in report.sections if section.name == "person").endswith(told)
+    page = " ".join(report.to_html().split())
+    assert page.count(told) == 1
+    assert "raw table, in bins" not in page
+    assert told not in report.to_html(audience="public")

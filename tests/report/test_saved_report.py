@@ -274,7 +274,7 @@ def test_intervals_of_many_estimates_give_way_to_the_figures() -> None:
 
 def test_sections_replace_those_of_the_same_name_and_show_in_every_view() -> None:
     made = report().with_section(Section("attack", "Again", "Words.", ("who", "hits"), (("b", float("inf")),)))
-    assert [part.name for part in made.sections] == ["power", "held", "attack"]
+    assert [part.name for part in made.sections] == ["power", "person", "held", "attack"]
     for view in ("to_html", "to_text"):
         shown = getattr(made, view)()
         assert "Again" in shown

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import LinAlgWarning
 from scipy.stats import rankdata
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -25,7 +26,7 @@ from sanitize._util.checks import Mask, Vector, whole_number
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -87,6 +88,13 @@ def _fitted(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test:
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", LinAlgWarning)
         return classified(estimator, seen.matrix[train], secrets.codes[train], seen.matrix[test], secrets.n_s, **extra)
+
+
+def boosting(n_leaves: int = 31, categories: Sequence[bool] | None = None) -> Any:
+    """Gradient boosting that learns from all rows it is given."""
+    # To stop early it would put rows aside by class, of which a rare one may have a single row.
+    fixed = {"max_iter": 60, "early_stopping": False, "random_state": 0}
+    return HistGradientBoostingClassifier(max_leaf_nodes=n_leaves, categorical_features=categories, **fixed)
 
 
 def classified(

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sanitize._util.checks import Mask, Vector
 from sanitize._util.limits import JOINT_CELLS
 from sanitize.auditing.attack._features import require_columns
+from sanitize.core.alphabet import value_text
 from sanitize.core.binning import as_numbers, as_seconds, holds_dates, is_numeric
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.tables.columns import (
@@ -316,7 +317,7 @@ def meanings(labels: Sequence[str], values: Any, name: str) -> Mask | None:
     """
     if len(labels) * (1 + len(values)) > JOINT_CELLS:
         return None
-    texts = [str(value) for value in python_values(values, name)]
+    texts = [value_text(value, values.type) for value in python_values(values, name)]
     places = {text: place for place, text in enumerate(texts, 1)} | {"missing": 0}
     numbers = numbers_of(values, name)
     found = np.zeros((len(labels), 1 + len(values)), bool)

@@ -9,12 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sanitize._util.checks import Vector, one_of
 from sanitize._util.formatting import Told
 from sanitize._util.sampling.noise import NoiseKey
-from sanitize.auditing.attack._adversaries import Score, area, classified, folds_of, released_anew
+from sanitize.auditing.attack._adversaries import Score, area, boosting, classified, folds_of, released_anew
 from sanitize.auditing.attack._features import require_columns
 from sanitize.core.confidence import check_confidence
 from sanitize.errors import ColumnError, InvalidParameter
@@ -186,9 +185,7 @@ def downstream(
     one_of("rows", rows, "shuffle", "keep")
     raw = Table.of(df)
     require_columns(raw.names, [target], "the raw table")
-    # To stop early it would put rows aside by class, of which a rare one may have a single row.
-    boosting = HistGradientBoostingClassifier(max_iter=60, early_stopping=False, random_state=0)
-    model = boosting if estimator is None else estimator
+    model = boosting() if estimator is None else estimator
     if hasattr(released, "fit_transform"):
         fold = folds_of(_Answers.of(raw, target)[0].of_rows(raw), np.arange(raw.n_rows), cv, random_state)
         apart = ((raw.take(np.flatnonzero(fold != k)), raw.take(np.flatnonzero(fold == k))) for k in np.unique(fold))
