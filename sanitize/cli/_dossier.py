@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -74,6 +75,16 @@ def _refuse_private(saved: ReportViews, args: argparse.Namespace) -> None:
         raise InvalidParameter(
             "a public dossier names no channel, which is a function of the table; leave --channel out"
         )
+    policy = Path(args.policy)
+    if _COUNTED.search(policy.read_text(encoding="utf-8")):
+        raise InvalidParameter(
+            f"a public dossier names its policy by a digest, and comments of {policy.name} count values of the table, "
+            "as `sanitize init` wrote them: take these comments out, and release with that policy"
+        )
+
+
+# A comment of a draft on a column.
+_COUNTED = re.compile(r"#.*\d different ")
 
 
 def _metadata(document: dict[str, Any], released: Path, tables: Sequence[str]) -> dict[str, Any]:

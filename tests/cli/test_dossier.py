@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 
 import pyarrow as pa
@@ -243,6 +244,21 @@ def test_a_public_dossier_names_no_paper_of_the_owner(report, more, words, place
     assert (code, out) == (2, "")
     assert words in err
     assert not (place / "d.md").exists()
+
+
+def test_a_public_dossier_names_no_policy_whose_comments_count_values(place, run):
+    """A number of different values of a draft turns with one person, and so does the digest of the file."""
+    assert run("report", "report.json", "--audience", "public", "-o", "public.json")[0] == 0
+    assert run("init", "raw.parquet", "-o", "draft.toml")[0] == 0
+    policy, draft = (place / "policy.toml").read_text(), (place / "draft.toml").read_text()
+    comments = [line for line in draft.splitlines() if re.search(r"#.* \d+ different", line)]
+    assert len(comments) >= 3
+    for comment in comments:
+        (place / "policy.toml").write_text(f"{policy}\n#{comment.partition('#')[2]}\n")
+        code, _, err = run("report", "public.json", "--dossier", "d.md", *ASKED)
+        assert code == 2
+        assert "take these comments out" in err
+        assert not (place / "d.md").exists()
 
 
 def test_findings_are_adversarial_tests(place, run):
