@@ -173,13 +173,12 @@ def declared_edges(bins: Bins, column: Any) -> list[Any]:
     Raises
     ------
     ColumnError
-        If they were learned, which classes find better themselves, are calendar units of a text, or parts of
+        If they were learned, as classes do themselves, are calendar units of a text, or parts of
         whole numbers.
     """
     if bins.learned:
         raise ColumnError(
-            f"bins of {bins.column!r} must be edges or a calendar unit here: classes cut the column "
-            "themselves, at edges that no single row decides",
+            f"bins of {bins.column!r} must be edges or a calendar unit here: classes cut the column themselves",
             bins.column,
         )
     if bins.has_one_edge:
