@@ -6,10 +6,10 @@
 
 All of them are channels on the combinations of the public columns, so the largest and least lift and the share of the
 information kept, I(X;Y) / H(X), are computed exactly. PRAM keeps each value with probability p and otherwise draws one
-from the column's frequencies; k-RR draws it uniformly. Each is as strong as a search makes it: one p for each column, by
-steps of a tenth and then of a hundredth, or one p for the whole combination, whichever keeps more within the limit.
-Suppression drops columns until the others meet it. ``--sets`` designs every release on half of the rows, drawn at random, and
-measures lifts of all symbols that at least 100 of the other half are expected to have, on that half.
+from the column's frequencies; k-RR draws it uniformly. Each is as strong as a search makes it: one p for each column,
+by steps of a tenth and then of a hundredth, or one p for the whole combination, whichever keeps more within the limit.
+Suppression drops columns until the others meet it. ``--sets`` designs every release on half of the rows, drawn at
+random, and measures lifts on the other half, of symbols that at least 100 of its rows are expected to have.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def kept(p_x: Matrix, channel: Matrix) -> float:
 
 
 def column_by_column(codes: Matrix, sizes: list[int], noise: list[Matrix], ps: tuple[float, ...]) -> Matrix:
-    """Channel that keeps each column's value with its probability; combinations that never occur stand in the output."""
+    """Channel that keeps each column's value with its probability; its output has all combinations."""
     channel = np.ones((len(codes), 1))
     for own, size, law, p in zip(codes.T, sizes, noise, ps, strict=True):
         one = p * np.eye(size)[own] + (1 - p) * law

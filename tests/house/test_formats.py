@@ -47,7 +47,7 @@ def written() -> dict[str, object]:
 
 
 def test_the_page_lists_every_format_at_version_1():
-    table = PAGE[PAGE.index("## Formats") : PAGE.index("## What an older file means")]
+    table = PAGE[PAGE.index("## Formats") : PAGE.index("## Older files")]
     listed = re.findall(r"^\| .* \| `([\w/-]+)`(?: alone)? \| (\d+) \|$", table, re.MULTILINE)
     assert {name: int(version) for name, version in listed} == written()
     assert len(listed) == 10
