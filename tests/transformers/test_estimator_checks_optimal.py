@@ -33,7 +33,7 @@ class SeededSubset(_WithoutTag, SubsetRandomResponse):
 
 SETTINGS = {
     "sensitive": [0],
-    "bins": [-1000, 0, 1000],
+    "bins": [-1000, 0, 0.5, 1.5, 100, 1000],
     "min_count": 0,
     "effort": 10_000_000,
 }  # a fortieth of the usual effort
