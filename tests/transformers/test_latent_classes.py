@@ -360,7 +360,11 @@ def test_at_most_a_twentieth_of_a_hundred_certificates_are_violated(name):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
-    [LatentClassRelease(LiftBudget.symmetric(1.0), sensitive=[0], bins={0: [-1000, 0, 0.5, 1.5, 100, 1000]}, n_classes=2)]
+    [
+        LatentClassRelease(
+            LiftBudget.symmetric(1.0), sensitive=[0], bins={0: [-1000, 0, 0.5, 1.5, 100, 1000]}, n_classes=2
+        )
+    ]
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
