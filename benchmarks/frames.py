@@ -113,7 +113,7 @@ def inside(file: str) -> str:
 
 
 def sanitizer() -> SubsetMerging:
-    return SubsetMerging(NATS, sensitive=SENSITIVE, public=list(PUBLIC))
+    return SubsetMerging(sz.LiftBudget.symmetric(NATS), sensitive=SENSITIVE, public=list(PUBLIC))
 
 
 def doors(folder: Path) -> dict[str, Callable[[], Any]]:

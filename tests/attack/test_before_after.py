@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import sanitize as sz
-from sanitize.auditing.attack._before_after import found_by_raw_rows, found_by_released_rows
+from sanitize.release.before_after import found_by_raw_rows, found_by_released_rows
 
 SURVEY = sz.datasets.load_survey()
 RNG = np.random.default_rng(5)

@@ -340,7 +340,7 @@ def test_an_attack_of_ones_own_joins_the_family():
 
 
 def test_an_attack_is_a_small_file():
-    family = files("sanitize") / "attack" / "_family"
+    family = files("sanitize") / "auditing" / "attack" / "_family"
     long = {
         path.name: n
         for path in family.iterdir()

@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression
 
 import sanitize as sz
 from sanitize.auditing.attack import infer, leave_one_out
-from sanitize.auditing.attack._features import features_of
 from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.release.features import features_of
 from sanitize.tables.frame import Table
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from sanitize.cli import main
 
-CLASSES = '[budget]\nat_most = 1.2\nat_least = 0.8\n[channel]\nmechanism = "latent-classes"\nconfidence = 0.95\n'
 TIGHT = ["--at-most", "1.001", "--at-least", "0.999"]
 
 
@@ -24,8 +23,6 @@ def survey(n_rows: int, n_columns: int, n_answers: int) -> pd.DataFrame:
 
 
 CASES = {
-    "latent classes of a small table": (survey(650, 31, 5), CLASSES),
-    "latent classes of few columns": (survey(650, 4, 5), CLASSES),
     "one column": (survey(400, 1, 2), TIGHT),
     "two columns": (survey(400, 2, 2), ["-m", "watchdog", *TIGHT]),
 }

@@ -72,12 +72,12 @@ DOORS = {
     "sqlglot": ("sanitize/engines/sql/",),
     "sklearn": (
         "sanitize/transformers/",
-        "sanitize/auditing/attack/_adversaries.py",
+        "sanitize/release/adversaries.py",
         "sanitize/auditing/attack/_downstream.py",
         "sanitize/people/_history.py",
     ),
     "threadpoolctl": (
-        "sanitize/auditing/attack/_adversaries.py",
+        "sanitize/release/adversaries.py",
         "sanitize/release/classes/_model.py",
         "sanitize/auditing/verify/_verify.py",
     ),

@@ -223,7 +223,7 @@ def test_what_a_ledger_of_levels_cannot_be(tmp_path: Path) -> None:
         with pytest.raises(InvalidParameter):
             DPLedger(path, **settings)  # type: ignore[arg-type]
     assert not path.exists()
-    with pytest.raises(LedgerError, match=r"make it with sanitize\.ledger\.DPLedger"):
+    with pytest.raises(LedgerError, match=r"make it with sanitize\.over_time\.DPLedger"):
         DPLedger(path).book(record(1.0))
     ledger = DPLedger(path, 1.0)
     assert DPLedger(path, 1.0).total == ledger.total == "eps 1 and delta 0 of rows"
@@ -233,7 +233,7 @@ def test_what_a_ledger_of_levels_cannot_be(tmp_path: Path) -> None:
     path.write_text(json.dumps(text | {"eps": 9.0}))
     with pytest.raises(LedgerError, match="can be trusted"):
         ledger.book(record(1.0))
-    with pytest.raises(InvalidParameter, match=r"must be a sanitize\.ledger\.DPLedger, got Ledger"):
+    with pytest.raises(InvalidParameter, match=r"must be a sanitize\.over_time\.DPLedger, got Ledger"):
         RecordDP(1.0, VALUES, ledger=Ledger(tmp_path / "releases", BUDGET))
 
 

@@ -65,9 +65,6 @@ confidence = 0.95
 """
 BINS = "[channel.bins]\nage = [18, 50, 90]\nhours = [16, 30, 52]\n"
 CASES = {
-    "classes, text": ("text", "category", "latent-classes"),
-    "classes, codes": ("code", "code", "latent-classes"),
-    "classes, numbers": ("number", "quantity", "latent-classes"),
     "tuples": ("text", "category", "subset-merging"),
 }
 

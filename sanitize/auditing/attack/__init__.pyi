@@ -6,11 +6,6 @@ from ._bayes import (
     BayesAttack as BayesAttack,
     bayes as bayes,
 )
-from ._before_after import (
-    MOST_ROWS as MOST_ROWS,
-    found_by_raw_rows as found_by_raw_rows,
-    found_by_released_rows as found_by_released_rows,
-)
 from ._check import (
     Comparison as Comparison,
     check as check,

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from sanitize._util.checks import Mask
-from sanitize.auditing.attack._adversaries import released_anew
 from sanitize.auditing.attack._compared import ComparedTables
 from sanitize.auditing.attack._scene import Rows, Scene
 from sanitize.auditing.attack._search import affordable_targets
+from sanitize.release.adversaries import released_anew
 from sanitize.tables.frame import Table, stack_rows
 
 

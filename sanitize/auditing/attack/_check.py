@@ -12,11 +12,11 @@ from scipy.special import rel_entr
 from sanitize._util.checks import Vector
 from sanitize._util.formatting import Told, figure, percent, plain
 from sanitize.auditing.attack._bayes import bayes
-from sanitize.auditing.attack._features import sensitive_codes
 from sanitize.auditing.attack._infer import infer
 from sanitize.core.binning import is_numeric
 from sanitize.core.measures import mutual_information
 from sanitize.errors import InvalidParameter
+from sanitize.release.features import sensitive_codes
 from sanitize.tables.columns import as_arrow
 from sanitize.tables.frame import Table
 

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from sanitize._util.checks import Mask, Vector
 from sanitize._util.limits import JOINT_CELLS
-from sanitize.auditing.attack._features import require_columns
 from sanitize.core.alphabet import value_text
 from sanitize.core.binning import as_numbers, as_seconds, holds_dates, is_numeric
 from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.release.features import require_columns
 from sanitize.tables.columns import (
     MISSING,
     UNSEEN,

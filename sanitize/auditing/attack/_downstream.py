@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sanitize._util.checks import Vector, one_of
 from sanitize._util.formatting import Told
 from sanitize._util.sampling.noise import NoiseKey
-from sanitize.auditing.attack._adversaries import Score, area, boosting, classified, folds_of, released_anew
-from sanitize.auditing.attack._features import require_columns
 from sanitize.core.confidence import check_confidence
 from sanitize.errors import ColumnError, InvalidParameter
+from sanitize.release.adversaries import Score, area, boosting, classified, folds_of, released_anew
 from sanitize.release.classes import LatentClassModel
+from sanitize.release.features import require_columns
 from sanitize.tables.columns import UNSEEN, as_arrow, factorize, look_up
 from sanitize.tables.frame import Table
 from sanitize.tables.ordered import as_ordered, categories, is_ordered

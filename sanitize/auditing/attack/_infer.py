@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 
 from sanitize._util.checks import Vector, one_of
 from sanitize._util.formatting import Told, between, figure, percent, plain
-from sanitize.auditing.attack._adversaries import (
+from sanitize.core.confidence import check_confidence
+from sanitize.errors import InvalidParameter
+from sanitize.release.adversaries import (
     Score,
     Secrets,
     check_estimator,
@@ -21,9 +23,7 @@ from sanitize.auditing.attack._adversaries import (
     predict,
     threads_for,
 )
-from sanitize.auditing.attack._features import features_of, sensitive_codes
-from sanitize.core.confidence import check_confidence
-from sanitize.errors import InvalidParameter
+from sanitize.release.features import features_of, sensitive_codes
 from sanitize.tables.frame import Table
 
 Interval = tuple[float, float]

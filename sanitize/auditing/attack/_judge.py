@@ -8,16 +8,16 @@ from typing import Any, Literal
 import numpy as np
 
 from sanitize._util.checks import one_of, required, whole_number
-from sanitize.auditing.attack._adversaries import Secrets, predict, released_anew, threads_for
 from sanitize.auditing.attack._attack import Attack
 from sanitize.auditing.attack._cast import Cast
 from sanitize.auditing.attack._compared import PEOPLE, ComparedTables
 from sanitize.auditing.attack._family import FAMILY
-from sanitize.auditing.attack._features import features_of, require_columns
 from sanitize.auditing.attack._results import results_of
 from sanitize.auditing.attack._scene import Scene
 from sanitize.core.confidence import check_confidence, clopper_pearson
 from sanitize.errors import InvalidParameter
+from sanitize.release.adversaries import Secrets, predict, released_anew, threads_for
+from sanitize.release.features import features_of, require_columns
 from sanitize.report import AttackResult as AttackResult
 from sanitize.report import ClaimVerdict as ClaimVerdict
 from sanitize.report import Judgement as Judgement

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from sanitize._util.checks import Vector
 from sanitize._util.formatting import between, figure
-from sanitize.auditing.attack._features import features_of, sensitive_codes
 from sanitize.core.confidence import check_confidence
 from sanitize.core.measures import entropy
 from sanitize.errors import InvalidParameter
+from sanitize.release.features import features_of, sensitive_codes
 from sanitize.tables.frame import Table
 
 

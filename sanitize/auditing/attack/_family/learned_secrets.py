@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from sanitize._util.checks import Vector
-from sanitize.auditing.attack._adversaries import Secrets, predict, threads_for
 from sanitize.auditing.attack._compared import APART, RELEASED
-from sanitize.auditing.attack._features import Features, indicators
 from sanitize.auditing.attack._scene import TARGETS, Rows, Scene
+from sanitize.release.adversaries import Secrets, predict, threads_for
+from sanitize.release.features import Features, indicators
 
 # Rows that an adversary learns from, and cuts of numbers.
 _FEWEST, _MOST, _CUTS = 20, 20_000, 16

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from sanitize.auditing.attack._features import Features
+    from sanitize.release.features import Features
 
 Rows: TypeAlias = "NDArray[np.int64]"
 

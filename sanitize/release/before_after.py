@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize.auditing.attack._adversaries import area, boosting, classified, folds_of
+from sanitize.release.adversaries import area, boosting, classified, folds_of
 from sanitize.tables.columns import as_arrow, factorize
 from sanitize.tables.ordered import as_ordered, is_ordered
 
