@@ -194,7 +194,7 @@ class BudgetExceeded(SanitizeError):
         )
 
 
-class NothingToProtect(SanitizeError):
+class NothingToProtect(SanitizeError, ValueError):
     """The sensitive columns have one value in all rows, so that a limit protects nothing, and nothing is released.
 
     Attributes
@@ -206,8 +206,9 @@ class NothingToProtect(SanitizeError):
         self.report = report
         names = " and ".join(map(repr, report.sensitive))
         super().__init__(
-            f"NOTHING TO PROTECT: {names} has the same value in all rows, so a limit on it means nothing; nothing was "
-            "released. Look at its bins and joins (one edge cuts a column in two), or name the column that is sensitive"
+            f"NOTHING TO PROTECT: {names} has one class, the same value in all rows, so a limit on it means nothing; "
+            "nothing was released. Look at its bins and joins (one edge cuts a column in two), or name the column that "
+            "is sensitive"
         )
 
 

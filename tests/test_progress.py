@@ -64,7 +64,20 @@ def test_nothing_is_shown_elsewhere(bars, monkeypatch):
 def test_rows_of_a_file_have_an_end_and_a_time_that_is_left(bars, tmp_path, command):
     """Every pass says before it begins how many rows it has, and has as many."""
     sz.datasets.load_titanic().to_parquet(tmp_path / "raw.parquet")
-    settings = ["-s", "survived", "-x", "class", "-x", "sex", "-e", "2", "-o", str(tmp_path / "released.csv")]
+    settings = [
+        "-s",
+        "survived",
+        "-x",
+        "class",
+        "-x",
+        "sex",
+        "--at-most",
+        "2",
+        "--at-least",
+        "0.5",
+        "-o",
+        str(tmp_path / "released.csv"),
+    ]
     settings = [*settings, "-m", "latent-classes"] if command == "release" else ["-o", str(tmp_path / "policy.toml")]
     assert main([command, str(tmp_path / "raw.parquet"), *settings]) == 0
     (rows,) = [bar for bar in bars if bar.settings["desc"] == "rows"]

@@ -26,7 +26,7 @@ TWICE = sz.LiftBudget(at_most=2, at_least=0.5)
 )
 def test_a_sensitive_column_of_one_value_is_nothing_to_protect(sensitive, settings):
     sanitizer = sz.SubsetMerging(TWICE, sensitive=sensitive, public="town", **settings)
-    with pytest.raises(NothingToProtect, match=f"NOTHING TO PROTECT: '{sensitive}' has the same value") as refusal:
+    with pytest.raises(NothingToProtect, match=f"NOTHING TO PROTECT: '{sensitive}' has one class") as refusal:
         sanitizer.fit(DF.assign(one=1))
     report = refusal.value.report
     assert (report.state, report.ok) == ("nothing", False)

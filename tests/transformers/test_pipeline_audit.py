@@ -54,7 +54,7 @@ def rows_of(cells: dict[tuple, int], names=("s", "a", "b")) -> pd.DataFrame:
 
 def respond(public, level=0.3, sensitive="s", **settings):
     shared = {"sensitive": sensitive, "min_count": 0}
-    return OptimalRandomResponse(level, public=public, **shared, **settings)
+    return OptimalRandomResponse(LiftBudget.symmetric(level), public=public, **shared, **settings)
 
 
 def together(df, sensitive, releases, raw=()) -> Distribution:

@@ -69,7 +69,8 @@ class OfLifts(ABC):
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
         """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
-        return limits_for(self, released.sensitive).excess_of(lift(released), released.p_s)
+        lifts = lift(released)  # refuses what is no distribution
+        return limits_for(self, released.sensitive).excess_of(lifts, released.p_s)
 
     @abstractmethod
     def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
