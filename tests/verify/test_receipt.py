@@ -38,7 +38,7 @@ ROLES = {"sensitive": "ill", "public": ["town", "floor"]}
 BINS = {"age": [18.0, 30.0, 45.0, 60.0, 91.0]}
 MADE = {
     "merging": lambda: SubsetMerging(BUDGET, **ROLES),
-    "rare": lambda: SubsetMerging(BUDGET, sensitive="ill", public=["age"], min_count=20),
+    "rare": lambda: SubsetMerging(BUDGET, sensitive="ill", public=["age"], min_count=5),
     "one symbol": lambda: SubsetMerging(LiftBudget.symmetric(0.001), **ROLES),
     "watchdog": lambda: Watchdog(BUDGET, **ROLES),
     "bins": lambda: SubsetMerging(BUDGET, sensitive="ill", public=["town", "age"], bins=BINS),
