@@ -20,6 +20,7 @@ from sanitize.core.alphabet import Alphabet
 from sanitize.core.budgets import limited, limits_for
 from sanitize.errors import InvalidBudget
 from sanitize.mechanisms._response_solver.polytope import LiftBounds
+from sanitize.theory.sequential import sequential_response
 
 MERGING = ("watchdog", "paper_subset_merging", "subset_merging", "best_subset_merging")
 RESPONSES = ("optimal_random_response", "subset_random_response", "paper_subset_random_response")
@@ -320,14 +321,14 @@ def test_the_second_release_of_two_keeps_each_secrets_limit() -> None:
     law /= law.sum()
     first = 0.9 / 3 + 0.1 * np.eye(3)
     most, least = np.array([1.1, 1.8, 3.0]), np.array([0.9, 0.5, 0.0])
-    second = mechanisms.sequential_response(law, first, named(most, least))
+    second = sequential_response(law, first, named(most, least))
     joint = np.einsum("sab,ay,bz->syz", law, first, second.matrix).reshape(3, -1)
     joint = joint[:, joint.any(axis=0)]
     lifts = joint / joint.sum(axis=1)[:, None] / joint.sum(axis=0)
     assert (lifts.max(axis=1) <= most * (1 + 1e-11)).all()
     assert (lifts.min(axis=1) >= least * (1 - 1e-11)).all()
     assert second.n_outputs > 1
-    tight = mechanisms.sequential_response(law, first, sz.LiftBudget(at_most=1.1, at_least=0.9))
+    tight = sequential_response(law, first, sz.LiftBudget(at_most=1.1, at_least=0.9))
     told = [
         sz.mutual_information(sz.JointDistribution.from_matrix(law.sum(axis=1)).push(one)) for one in (second, tight)
     ]
