@@ -83,7 +83,7 @@ class _EntryForm(Declared, frozen=True, eq=False):
 
 
 class _BookForm(Declared, frozen=True, eq=False):
-    format: Literal["sanitize/over_time"]
+    format: Literal["sanitize/ledger"]
     version: Version1
     budget: BudgetForm
     salt: Digest
@@ -217,7 +217,7 @@ class Book:
         """Put the book in place of the file in one step, readable by its owner only."""
         budget, releases = budget_to_dict(self.budget), tuple(entry.form() for entry in self.entries)
         of_rows = self.salt.hex(), self.n_rows, self.together
-        write_book(path, _BookForm("sanitize/over_time", 1, budget, *of_rows, releases, ""))
+        write_book(path, _BookForm("sanitize/ledger", 1, budget, *of_rows, releases, ""))
 
 
 def read_book(path: Path, form: type[Form], made: Callable[[Form], Made], what: str, most_bytes: int = 1 << 28) -> Made:

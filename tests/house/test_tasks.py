@@ -226,7 +226,7 @@ def test_a_regression_from_a_release_and_its_channel(empty):
     """Draws are fresh: six standard errors are passed by chance once in 10^8 runs, for four coefficients."""
     commands(OWNER)
     assert sorted(os.listdir()) == ["channel.json", "released.parquet"]
-    assert json.loads(Path("channel.json").read_text())["format"] == "sanitize/core/channel"
+    assert json.loads(Path("channel.json").read_text())["format"] == "sanitize/channel"
     table = script(ANALYST)
     assert [line.split()[0] for line in table.splitlines()[1:]] == ["1st", "2nd", "3rd", "Crew"]
     found = pd.read_csv("coefficients.csv", index_col="name")

@@ -306,7 +306,7 @@ BARE = {"format": "sanitize/release", "version": 1}
         ("{", "not JSON"),
         ('{"format": 1, "format": 2}', "occurs twice"),
         ('{"format": NaN}', "not finite"),
-        ('{"format": "sanitize/core/channel"}', "format must be 'sanitize/release'"),
+        ('{"format": "sanitize/channel"}', "format must be 'sanitize/release'"),
         (
             '{"format": "sanitize/release", "version": 2}',
             "version must be 1, the version of this form that this library",

@@ -305,7 +305,7 @@ class Channel:
     def form(self) -> ChannelForm:
         """What JSON can hold of it."""
         return ChannelForm(
-            "sanitize/core/channel", 1, SCALE_BITS, self.inputs.form(), self.outputs.form(), stages_to(self.stages)
+            "sanitize/channel", 1, SCALE_BITS, self.inputs.form(), self.outputs.form(), stages_to(self.stages)
         )
 
     def __eq__(self, other: object) -> bool:
@@ -333,7 +333,7 @@ def check_channel(channel: object) -> Channel:
 class ChannelForm(Declared, frozen=True, eq=False):
     """A kernel and its symbols as anybody may have written them."""
 
-    format: Literal["sanitize/core/channel"]
+    format: Literal["sanitize/channel"]
     version: Version1
     scale_bits: Literal[62]
     inputs: AlphabetForm
