@@ -36,7 +36,7 @@ from secret_dp import audit
 
 import sanitize as sz
 from sanitize._util.sampling.count_noise import Geometric
-from sanitize.release.classes import design_rows
+from sanitize.core.profiles import design_rows
 from sanitize.release.recipes import classes, promise, record_dp
 from sanitize.release.recipes.private_model import PrivateModel
 from sanitize.tables.columns import as_arrow

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 # Groups of values in which the information of a column is counted: of more, what few rows say is noise.
 GROUPS = 16
-
-
 # Of the rows, which design a channel where the others certify it.
 DESIGN_SHARE = 0.2
 _MIXTURES = 2048

@@ -17,8 +17,8 @@ from scipy import sparse
 from sanitize._util.checks import Codes, Vector
 from sanitize.core.budgets import ReferredBudget
 from sanitize.core.joint import JointDistribution
+from sanitize.core.profiles import cell_counts
 from sanitize.mechanisms import subset_merging
-from sanitize.release.classes import cell_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

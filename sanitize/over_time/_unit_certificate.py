@@ -20,8 +20,8 @@ import numpy as np
 from sanitize._util.checks import Codes, Mask, Vector
 from sanitize._util.limits import LARGEST_EXPONENT
 from sanitize.core.confidence import clopper_pearson
+from sanitize.core.profiles import DESIGN_SHARE, cell_counts
 from sanitize.mechanisms import as_lift_budget, least_shown
-from sanitize.release.classes import DESIGN_SHARE, cell_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

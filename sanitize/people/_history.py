@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._util.checks import Codes, Mask, Vector
-from sanitize.release.classes import ClassColumn, draw_listed, grouped, information, threshold_counts
+from sanitize.core.profiles import grouped
+from sanitize.release.classes import ClassColumn, draw_listed, information, threshold_counts
 from sanitize.tables.columns import as_arrow, ascending, python_values
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
-from sanitize.core.profiles import chosen_pairs
-from sanitize.release.classes import pair_overlaps
+from sanitize.core.profiles import chosen_pairs, pair_overlaps
 
 
 @pytest.mark.slow

@@ -9,11 +9,11 @@ import pytest
 from scipy import sparse, stats
 
 import sanitize as sz
+from sanitize.core.profiles import Profiles
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.mechanisms import certified_merging, certified_random_response
 from sanitize.mechanisms._certified.candidates import Agglomeration, agglomerated, best_mixture, candidates
 from sanitize.mechanisms._certified.foresight import Foresight, foreseen
-from sanitize.release.classes import Profiles
 
 BUDGET = sz.LiftBudget(lower=0.8, upper=0.5)
 GIVEN = np.array([0.10, 0.14, 0.2, 0.24, 0.28, 0.32, 0.4, 0.55])

@@ -10,10 +10,10 @@ from scipy import sparse, stats
 
 import sanitize as sz
 from sanitize._util.sampling.count_noise import CountNoise, Gaussian, Geometric, RowNoise, whole
+from sanitize.core.profiles import Profiles
 from sanitize.mechanisms import certified_random_response
 from sanitize.mechanisms._certified import evidence
 from sanitize.mechanisms._certified.evidence import noisy_shares, shares_within
-from sanitize.release.classes import Profiles
 
 N_CELLS, ROWS, LEVEL = 10_000, 150, 0.05
 ALARM = 1e-9  # of each statistical test, were its seed drawn anew

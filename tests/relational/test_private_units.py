@@ -18,11 +18,11 @@ from relational_cases import CODES, hospital
 
 import sanitize as sz
 from sanitize.core.confidence import clopper_pearson
+from sanitize.core.profiles import design_rows
 from sanitize.errors import ColumnError, InvalidParameter, LedgerError
 from sanitize.over_time import DPLedger
 from sanitize.people import Child, UnitRelease, _private, _release
 from sanitize.people._private import FlatRecords
-from sanitize.release.classes import design_rows
 from sanitize.release.recipes import record_dp as noisy
 from sanitize.release.recipes.private_model import PrivateModel
 from sanitize.transformers import RecordDP

@@ -19,11 +19,11 @@ import pytest
 import sanitize as sz
 from sanitize.core.binning import LearnedEdges
 from sanitize.core.conversions import power_from_dp
+from sanitize.core.profiles import design_rows
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.over_time import DPLedger
 from sanitize.people import UnitRelease
 from sanitize.policy import make_plan
-from sanitize.release.classes import design_rows
 from sanitize.release.recipes import classes as recipe
 from sanitize.release.recipes import record_dp as noisy
 from sanitize.transformers import LatentClassRelease, RecordDP, SecretDP

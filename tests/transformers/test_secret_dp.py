@@ -14,9 +14,9 @@ import pytest
 import sanitize as sz
 from sanitize._util.sampling.count_noise import CountNoise, Gaussian, Geometric
 from sanitize.core.moved_counts import moved_count_delta
+from sanitize.core.profiles import cell_counts, design_rows
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.policy import make_plan
-from sanitize.release.classes import cell_counts, design_rows
 from sanitize.release.recipes import classes as recipe
 from sanitize.release.recipes import promise as noisy
 from sanitize.transformers import LatentClassRelease, SecretDP

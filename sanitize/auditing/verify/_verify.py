@@ -61,8 +61,8 @@ def drawn_again(
     """Draw a release again by the channel and the key of its receipt, and compare the bytes.
 
     Neither is trusted: the channel is measured on the source against the budget, by code that knows no design;
-    certified classes are designed again, and labels worded, by the code that made the release. The report is that of
-    the channel on the source, where its secrets are known.
+    certified classes are designed again by the code that made the release. The report is that of the channel on the
+    source, where its secrets are known.
     """
     again = sanitizer if isinstance(sanitizer, SavedRelease) else _copy_for(source, sanitizer)
     path = released.root

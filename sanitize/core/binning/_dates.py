@@ -44,11 +44,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
 
     step: Step | None
     endless: ClassVar[float] = 1e10 * DAY
-
-    @property
-    def prints_labels(self) -> bool:
-        """True: a date drawn inside an interval would look like somebody's."""
-        return True
+    prints_labels: ClassVar[bool] = True  # a date drawn inside an interval would look like somebody's
 
     def __post_init__(self) -> None:
         if self.step is not None:

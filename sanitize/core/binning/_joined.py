@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,11 +29,7 @@ class Joined(Bins, frozen=True, tag="joined"):
     """
 
     groups: dict[str, tuple[str, ...]]
-
-    @property
-    def prints_labels(self) -> bool:
-        """True: a group has a name and no values of its own."""
-        return True
+    prints_labels: ClassVar[bool] = True  # a group has a name and no values of its own
 
     def __post_init__(self) -> None:
         require(not self.edges and not self.learned and not self.whole, "has no edges", "edges")

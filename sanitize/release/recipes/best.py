@@ -13,11 +13,11 @@ import numpy as np
 from sanitize._util.limits import TUPLE_ROWS
 from sanitize._util.sampling.noise import random_words
 from sanitize.core.confidence import check_confidence
-from sanitize.core.joint import sparse_counts
 from sanitize.core.measures import Measure
+from sanitize.core.profiles import GROUPS, column_counts, grouped, pair_overlaps
 from sanitize.errors import SanitizeError
 from sanitize.release.choosing import PRINTED, comparison_section, kinds_for, preferred, reason
-from sanitize.release.classes import GROUPS, MODELLED_ROWS, grouped, pair_overlaps
+from sanitize.release.classes import MODELLED_ROWS
 from sanitize.release.first_pass import Counted
 from sanitize.release.recipes.recipe import Recipe, TupleParameters, recipe_type
 from sanitize.report import OVERLAP, kept_of_columns
@@ -135,7 +135,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         share = "mean_column_utility" if classes else "normalized_utility"
         found = list(self._tuples(spec, layout, counted, is_alone=not classes))
         if classes and found:
-            columns, rows = list(column_counts(found[0].joint)), spec.support(counted.table)[1]
+            columns, rows = list(_column_counts(found[0].joint)), spec.support(counted.table)[1]
             never = rows[rows < self.min_count].sum() / rows.sum()
             found = [_with_columns(one, columns, float(never), is_shuffled=is_shuffled) for one in found]
         candidates = [*((one, counted.table) for one in found), *classes]
@@ -196,9 +196,8 @@ def _groups(joint: JointDistribution, most: int = GROUPS) -> Iterator[tuple[str,
         yield name, grouped(counts, is_ordered=is_ordered(values.type, name), most=most)[level]
 
 
-def column_counts(joint: JointDistribution) -> Iterator[tuple[str, sparse.csr_array]]:
+def _column_counts(joint: JointDistribution) -> Iterator[tuple[str, sparse.csr_array]]:
     """Name of each column and rows of (X_j, X), X_j in the groups that classes are measured by."""
-    rows = np.rint(joint.p_x * (joint.n or 0)).astype(np.int64)
-    x = np.repeat(np.arange(len(rows)), rows)
-    for name, groups in _groups(joint):
-        yield name, sparse_counts(groups[x], x, (int(groups.max()) + 1, len(rows)))
+    x = np.repeat(np.arange(len(joint.p_x)), np.rint(joint.p_x * (joint.n or 0)).astype(np.int64))
+    names, groups = zip(*_groups(joint), strict=True)
+    return column_counts(names, [own[x] for own in groups], x, len(joint.p_x))

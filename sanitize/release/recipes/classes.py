@@ -20,9 +20,10 @@ from sanitize._util.sampling.noise import key_from, random_words
 from sanitize.core.budgets import LDPBudget, LiftBudget, declared_budget, limits_for
 from sanitize.core.channel import Channel
 from sanitize.core.confidence import REPEATED, check_confidence, repeats_too_often
+from sanitize.core.profiles import design_rows
 from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
 from sanitize.mechanisms import as_lift_budget, certified_merging, certified_random_response, rows_needed
-from sanitize.release.classes import UNIT, ClassPartition, LatentClassModel, couple_classes, design_rows
+from sanitize.release.classes import UNIT, ClassPartition, LatentClassModel, couple_classes
 from sanitize.release.design import Specification, rare_secrets
 from sanitize.release.first_pass import Counted, sampled_rows
 from sanitize.release.layout import CellLayout

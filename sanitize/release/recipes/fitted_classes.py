@@ -12,17 +12,9 @@ from scipy.cluster.hierarchy import linkage
 
 from sanitize._util.sampling.noise import NoiseKey
 from sanitize.core.binning import DateBins, as_seconds, holds_dates
+from sanitize.core.profiles import Profiles, column_counts, grouped, pair_counts, pair_overlaps
 from sanitize.errors import ColumnError
-from sanitize.release.classes import (
-    LEAST_ROWS,
-    ClassPartition,
-    Profiles,
-    column_counts,
-    grouped,
-    pair_counts,
-    pair_overlaps,
-    to_numbers,
-)
+from sanitize.release.classes import LEAST_ROWS, ClassPartition, to_numbers
 from sanitize.release.layout import CellLayout
 from sanitize.report import ReplacedValues
 from sanitize.tables.columns import as_arrow, ascending, value_type

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from sanitize._util.checks import Codes, Vector
 from sanitize._util.sampling.count_noise import whole
-from sanitize.release.classes import GROUPS, draw_listed, grouped
+from sanitize.core.profiles import GROUPS, grouped
+from sanitize.release.classes import draw_listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
