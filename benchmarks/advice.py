@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from simulated_tables import Source
 
 import sanitize as sz
 from sanitize.errors import SanitizeError
@@ -41,7 +40,6 @@ TABLES: dict[str, tuple[str, str, list[str] | None, list[str]]] = {
     "adult, income": ("adult", "income", None, ["split", "fnlwgt", "education_num"]),
     "bank, y": ("bank_marketing", "y", None, []),
     "credit, default": ("credit_default", "default_payment", None, []),
-    "generated": ("generated", "s", None, []),
 }
 MECHANISMS = ("watchdog", "subset-merging", "optimal-random-response", "subset-random-response")
 CLASSES = "latent-classes"
@@ -51,12 +49,7 @@ BUNDLED = {"titanic": sz.datasets.load_titanic, "framingham": sz.datasets.load_f
 def table(name: str, folder: Path, seed: int) -> tuple[pd.DataFrame, pd.DataFrame, str]:
     """Rows to release, rows apart, and the sensitive column."""
     file, secret, public, dropped = TABLES[name]
-    if file in BUNDLED:
-        df = BUNDLED[file]()
-    elif file == "generated":
-        df = Source.of(2, 0).draw(MOST_ROWS, np.random.default_rng(0))
-    else:
-        df = pd.read_parquet(folder / f"{file}.parquet")
+    df = BUNDLED[file]() if file in BUNDLED else pd.read_parquet(folder / f"{file}.parquet")
     df = df.drop(columns=dropped) if public is None else df[[secret, *public]]
     df = df.sample(frac=1, random_state=seed, ignore_index=True)[:MOST_ROWS]
     return df[: 2 * len(df) // 3], df[2 * len(df) // 3 :].reset_index(drop=True), secret

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from frame_cases import ESTIMATORS, LOOSE, SECRET, TIGHT, N, cycle
+from levels import level
 from sklearn.base import clone
 
 import sanitize as sz
@@ -195,7 +196,7 @@ def test_a_seed_gives_the_same_rows_in_pandas_polars_and_pyarrow(method):
         "bins": {"age": [18, 40, 80]},
         "random_state": 5,
     }
-    sanitizer = ESTIMATORS[method](LiftBudget.symmetric(0.4), **settings)
+    sanitizer = ESTIMATORS[method](level(ESTIMATORS[method], 0.4), **settings)
     a = sz.frames.release(df, sanitizer)
     b = sz.frames.release(pl.from_pandas(df), sanitizer)
     c = sz.frames.release(pa.Table.from_pandas(df, preserve_index=False), sanitizer)

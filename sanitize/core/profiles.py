@@ -93,7 +93,7 @@ def pair_overlaps(
         ours, theirs = (
             np.bincount(codes[i][k] * sizes[j] + codes[j][k], weights[k], sizes[i] * sizes[j]) for k in range(2)
         )
-        by_chance = np.sqrt(2 / np.pi * noise * ours * (1 - ours)).sum()
+        by_chance = np.sqrt(2 / np.pi * noise * ours * np.maximum(1 - ours, 0)).sum()  # rounding may pass 1
         found[names[i], names[j]] = 1 - max(0.0, float(np.abs(ours - theirs).sum() - by_chance)) / 2
     return found
 

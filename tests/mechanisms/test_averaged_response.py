@@ -346,14 +346,16 @@ beside = pytest.mark.parametrize("budget", BESIDE, ids=lambda budget: type(budge
 
 
 def response(budget):
-    return OptimalRandomResponse(budget, **ROLES, gap=1e-5, output="label", random_state=1)
+    return OptimalRandomResponse(budget, **ROLES, gap=1e-5, random_state=1)
 
 
 def check_limits_through_the_estimator(budget):
     """Equal to a fine grid; each side binds; and the channel that is drawn is within both, in fractions of counts."""
     fitted = response(budget).fit(ROWS)
     joint, channel = sz.JointDistribution.from_frame(ROWS, **ROLES), fitted.channel_
-    kept = sz.normalized_utility(joint, channel) * entr(joint.p_x).sum()
+    design, drawn = (sz.optimal_random_response(joint, budget, gap=1e-5, keep_margin=last) for last in (False, True))
+    np.testing.assert_allclose(channel.matrix, drawn.matrix, atol=1e-12)  # the design, and a value of each symbol
+    kept = sz.normalized_utility(joint, design) * entr(joint.p_x).sum()
     on_grid = best_of_grid(joint, limits_for(budget, joint.sensitive), 120)
     assert on_grid - 1e-5 <= kept <= on_grid + 0.005
     for alone in (replace(budget, limits=None), VALUES):
@@ -412,7 +414,7 @@ def test_files_frames_and_policies_with_limits_beside_an_average_draw_the_same_r
         'version = 1\n[columns]\nsensitive = ["ill"]\npublic = ["town"]\n'
         '[budget]\nnotion = "chi2"\nlower = inf\nupper = 0.16\n'
         'limits = { at_most = { hiv = 1.15, "*" = inf }, at_least = 0 }\n'
-        '[channel]\nmechanism = "optimal-random-response"\noutput = "label"\ngap = 1e-5\n'
+        '[channel]\nmechanism = "optimal-random-response"\ngap = 1e-5\n'
     )
     raw, receipt = tmp_path / "raw.parquet", tmp_path / "own" / "receipt"
     ROWS.to_parquet(raw)
@@ -432,7 +434,7 @@ def test_files_frames_and_policies_with_limits_beside_an_average_draw_the_same_r
     assert verify_file(tmp_path / "3.parquet", raw, policy.sanitizer(), rows="keep", receipt=receipt).ok
     assert drawn[0] == drawn[1] == drawn[2]
     assert len(set(drawn[0])) > 1
-    released = ROWS.sanitize.optimal_random_response(budget, **ROLES, gap=1e-5, output="label")
+    released = ROWS.sanitize.optimal_random_response(budget, **ROLES, gap=1e-5)
     assert sz.frames.last_report(released).ok
     assert set(released["town"]) == set(drawn[0])
     saved = sz.SavedRelease.from_json(sz.SavedRelease.of(response(budget).fit(ROWS)).to_json())
