@@ -79,7 +79,10 @@ def conditional(distributions: ConfidenceSet, s: int, values: np.ndarray) -> np.
 def priors(distributions: ConfidenceSet, values: np.ndarray) -> np.ndarray:
     """Prior of the set that makes the mean of values smallest, by a linear program."""
     bounds = list(zip(distributions.prior_lower, distributions.prior_upper, strict=True))
-    return linprog(values, A_eq=np.ones((1, len(values))), b_eq=[1.0], bounds=bounds).x
+    scale = min(1.0, 1e3 * np.abs(values).max())  # the solver takes 1e-7 for nothing
+    solved = linprog(values / scale, A_eq=np.ones((1, len(values))), b_eq=[1.0], bounds=bounds)
+    assert solved.status == 0
+    return solved.x
 
 
 def corner(distributions: ConfidenceSet, rng: np.random.Generator) -> sz.JointDistribution:

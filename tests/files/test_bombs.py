@@ -14,6 +14,7 @@ import pytest
 from hostile_cases import (
     BUDGET,
     CHECKSUM,
+    CONSTANT,
     EXPECTED,
     HOSTILE,
     LIMITED,
@@ -153,8 +154,10 @@ def test_a_hostile_frame_that_pandas_reads_is_released_or_refused_in_one_line(na
         wanted = "" if outcome == CHECKSUM else outcome[1]  # pandas does not verify checksums
         if not {s, x} <= set(df.columns):  # pandas made an index of it
             wanted = "no column"
+        elif not wanted and df[s].map(repr).nunique() == 1:  # of a damaged file pandas reads what we do not
+            wanted = CONSTANT[1]
         if wanted:
-            with pytest.raises(ColumnError if wanted != NO_ROWS[1] else SanitizeError) as caught:
+            with pytest.raises(SanitizeError if wanted in (NO_ROWS[1], CONSTANT[1]) else ColumnError) as caught:
                 sz.frames.release(df, sz.SubsetMerging(BUDGET, sensitive=[s], public=[x], min_count=0))
             if outcome == NESTED and "holds objects" in str(caught.value):
                 wanted = "holds objects"

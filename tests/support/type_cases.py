@@ -185,7 +185,13 @@ def judged(code: int, lines: list[str]) -> str:
     """Whether a command did what was asked, or refused in one line."""
     if code == 0 and not lines:
         return DONE
-    if code in (2, 3, 4) and len(lines) == 1 and lines[0].startswith("sanitize: ") and len(lines[0]) < 300:
+    is_constant = code == 1 and "NOTHING TO PROTECT" in "".join(lines)
+    if (
+        (is_constant or code in (2, 3, 4))
+        and len(lines) == 1
+        and lines[0].startswith("sanitize: ")
+        and len(lines[0]) < 300
+    ):
         return REFUSED
     raise Fault(f"{code}: {lines}")
 
