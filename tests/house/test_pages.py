@@ -158,6 +158,8 @@ def test_the_reference_names_nothing_that_is_not_there():
 
 
 def test_every_public_name_is_in_the_reference():
+    for engine in ("dask", "pyspark"):
+        pytest.importorskip(engine, reason=f"{engine} is not installed")
     there = documented()
     missing = []
     for module, name in EVERY_NAME:
