@@ -320,17 +320,21 @@ class ReleaseRefuted(SanitizeError):
 class UselessRelease(SanitizeError):
     """Each column of a release would keep less than 5 % of its information, so nothing is written.
 
+    Of shuffled generated rows: they would show less than 5 % of what pairs of columns say about each other.
+
     Attributes
     ----------
     report : LeakageReport
         Of the release that was not written.
     """
 
-    def __init__(self, report: Any, share: float, words: str, advice: str) -> None:
-        self.report = report
+    def __init__(self, report: Any, share: float, words: str, advice: str, *, is_generated: bool) -> None:
+        self.report, less = report, f"less than {100 * share:g} % of"
+        what = f"each column would keep {less} its information"
+        if is_generated:
+            what = f"generated rows would show {less} what pairs of columns say about each other"
         super().__init__(
-            f"each column would keep less than {100 * share:g} % of its information{words and f' ({words})'}; nothing "
-            f"was written: {advice}; or allow it with --allow-useless"
+            f"{what}{words and f' ({words})'}; nothing was written: {advice}; or allow it with --allow-useless"
         )
 
 

@@ -66,36 +66,61 @@ def pair_counts(
         yield (names[i], names[j]), counts[np.flatnonzero(np.diff(counts.indptr))]
 
 
-def pair_overlaps(
-    names: Sequence[str], codes: Sequence[tuple[Codes, Codes]], weights: tuple[Vector, Vector], noise: float = 0.0
+def pair_relations(
+    names: Sequence[str], codes: Sequence[tuple[Codes, Codes]], weights: tuple[Vector, Vector], *, is_drawn: bool
 ) -> dict[tuple[str, str], float]:
-    """Overlap of the distributions of each of `chosen_pairs` in two tables, 1 less their total variation.
+    """What other rows show of what two columns say about each other, of each of `chosen_pairs` that depend.
+
+    Of frequencies p of the table and g of the other rows it is E_p log(g(a,b) / g(a) g(b)) over the mutual information
+    of p, without the bias of few rows and between 0 and 1: a relation that is turned around is lost.
 
     Parameters
     ----------
     names : sequence of str
     codes : sequence of (ndarray of int, ndarray of int)
-        Group of each row of either table in each column; a column alone counts as a pair of itself.
+        Group of each row of the table and of the other rows, in each column.
     weights : pair of ndarray of float
-        Of the rows of either table, which sum to 1.
-    noise : float
-        1/n + 1/m of tables of n and m rows drawn at random: what they differ by chance is taken off.
+        How many rows each of them stands for.
+    is_drawn : bool
+        Whether the other rows are drawn at random, in place of expected ones.
 
     Examples
     --------
-    >>> half = np.full(2, 0.5)
-    >>> pair_overlaps(["a"], [(np.array([0, 1]), np.array([0, 0]))], (half, half))
-    {('a', 'a'): 0.5}
+    >>> one, turned = np.arange(200) % 2, 1 - np.arange(200) % 2
+    >>> rows = np.ones(200), np.ones(200)
+    >>> round(pair_relations(["a", "b"], [(one, one), (one, one)], rows, is_drawn=False)["a", "b"], 2)
+    0.99
+    >>> pair_relations(["a", "b"], [(one, one), (one, turned)], rows, is_drawn=False)
+    {('a', 'b'): 0.0}
     """
-    sizes = [int(max(side.max() for side in own)) + 1 for own in codes]
-    found = {}
-    for i, j in chosen_pairs(len(names)) or [(0, 0)]:
+    least, deviations = 0.01, 5.0  # nats up to which two columns count as independent, and how many of chance
+    sizes, found = [int(max(side.max() for side in own)) + 1 for own in codes], {}
+    for i, j in chosen_pairs(len(names)):
+        size = sizes[i], sizes[j]
         ours, theirs = (
-            np.bincount(codes[i][k] * sizes[j] + codes[j][k], weights[k], sizes[i] * sizes[j]) for k in range(2)
+            np.bincount(codes[i][k] * size[1] + codes[j][k], weights[k], size[0] * size[1]).reshape(size).astype(float)
+            for k in range(2)
         )
-        by_chance = np.sqrt(2 / np.pi * noise * ours * np.maximum(1 - ours, 0)).sum()  # rounding may pass 1
-        found[names[i], names[j]] = 1 - max(0.0, float(np.abs(ours - theirs).sum() - by_chance)) / 2
+        n = ours.sum()
+        n_free = (np.count_nonzero(ours.sum(axis=1)) - 1) * (np.count_nonzero(ours.sum(axis=0)) - 1)
+        by_chance = n_free / (2 * n)
+        told = float((ours * _log_ratio(ours)).sum()) / n - by_chance
+        if told > least + deviations * np.sqrt(2 * n_free) / (2 * n):
+            shown = float((ours * _log_ratio(theirs, 0.5)).sum()) / n
+            # Fresh rows have chance of their own, which hides; expected ones have that of the table, which flatters.
+            shown += n_free / (2 * theirs.sum()) if is_drawn else -by_chance
+            found[names[i], names[j]] = min(max(float(shown / told), 0.0), 1.0)
     return found
+
+
+def _log_ratio(table: Vector, more: float = 0.0) -> Vector:
+    """Logarithm of each frequency over that of independent columns, with so many rows more in both; 0 of no rows.
+
+    What is empty by chance then rules out nothing.
+    """
+    alone = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum() + more
+    rows = table + more
+    return np.asarray(np.log(np.divide(rows, alone, out=np.ones_like(rows), where=rows > 0)))
 
 
 def chosen_pairs(n: int) -> list[tuple[int, int]]:

@@ -24,7 +24,7 @@ from sanitize.release.choosing import (
     preferred,
     reason,
 )
-from sanitize.report import OVERLAP, TradeoffCurve
+from sanitize.report import RELATIONS, TradeoffCurve
 
 if TYPE_CHECKING:
     from sanitize.policy._policy import Policy
@@ -220,8 +220,8 @@ class Drafts:
         but = "it is less simple"
         if printed < taken.summary.get(PRINTED, 1.0):
             but = f"it never prints the combinations of {percent(1 - printed)} of the rows"
-        elif more.get(OVERLAP, 1.0) < taken.summary.get(OVERLAP, 1.0):
-            but = "leaves columns together less as they are in the table"
+        elif more.get(RELATIONS, 1.0) < taken.summary.get(RELATIONS, 1.0):
+            but = "it shows less of what pairs of columns say about each other"
         return f"Recommended: {best}, which {why}.", f"{told}; {kept}, but {but}."
 
     @property
@@ -230,7 +230,9 @@ class Drafts:
         why = f"keeps {self._kept(self.pick)} {self._of_what}"
         share = self._share_of(self.within)
         own = self.report if share in self.report.summary else self.within.get(self.own)
-        now = "" if own is None else f", in place of {percent(own.summary[share])}"
+        now = (
+            "" if own is None else f", in place of {percent(own.summary[self._told_of(self.within | {self.own: own})])}"
+        )
         if own is not None and own.summary[share] > self.within[self.pick].summary[share] + SAME_SHARE:
             now += f", and is as good as far as {own.n_rows:,} rows tell"
         if self._is_robust and self.compared:
@@ -240,13 +242,15 @@ class Drafts:
     @property
     def _of_what(self) -> str:
         """What the shares are kept of."""
-        is_whole = self._share_of(self.within) == _COLUMNS
-        return "of each column, in the mean" if is_whole else "of the information in the public columns"
+        return {
+            RELATIONS: "of what pairs of columns say about each other",
+            _COLUMNS: "of each column, in the mean",
+        }.get(self._told_of(self.within), "of the information in the public columns")
 
     def _kept(self, name: str) -> str:
         """Share of the information that a mechanism keeps within the budget, as all that are compared are measured."""
         reports = self.within
-        return percent(reports[name].summary[self._share_of(reports)])
+        return percent(reports[name].summary[self._told_of(reports)])
 
     def kept(self, place: Place) -> float:
         """Share of the information that a design keeps."""
@@ -279,7 +283,7 @@ class Drafts:
 
     def comparison(self, words: str) -> Section:
         """Mechanisms side by side, within the budget."""
-        return comparison_section(list(self.within.values()), words, self._share_of(self.within))
+        return comparison_section(list(self.within.values()), words, self._told_of(self.within))
 
     def _curve(self, name: str) -> TradeoffCurve | None:
         places = [(name, multiple) for multiple in self.multiples if (name, multiple) in self.found]
@@ -290,7 +294,7 @@ class Drafts:
         points = []
         for place, one in zip(places, shown, strict=True):
             report = self.found[one]
-            if self.own == CLASSES:  # which are drawn by the mean over the columns
+            if self.own == CLASSES:
                 mean = next(measure for measure in report.measures if measure.name == self._share)
                 others = (measure for measure in report.measures if measure.name != "normalized_utility")
                 report = replace(report, measures=(*others, replace(mean, name="normalized_utility")))
@@ -302,10 +306,15 @@ class Drafts:
         """Measure that all of some designs have: of columns where latent classes are among them."""
         return _COLUMNS if all(_COLUMNS in report.summary for report in reports.values()) else "normalized_utility"
 
+    def _told_of(self, reports: Mapping[str, LeakageReport]) -> str:
+        """Measure that designs are told by: of shuffled classes alone, which stand for nobody, of pairs of columns."""
+        is_shown = set(reports) == {CLASSES} and RELATIONS in reports[CLASSES].summary
+        return RELATIONS if is_shown else self._share_of(reports)
+
     @property
     def _share(self) -> str:
-        """Measure of what is kept: of columns where classes stand for them."""
-        return _COLUMNS if self.own == CLASSES else "normalized_utility"
+        """Measure of what is kept: of pairs of columns where rows are generated and shuffled."""
+        return self._told_of({self.own: self.report}) if self.own == CLASSES else "normalized_utility"
 
     def _is_quick(self, name: str) -> bool:
         if not name.endswith("response") or name == "randomized-response":

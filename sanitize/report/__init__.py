@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from sanitize.report._axes import draw_histogram as draw_histogram
 from sanitize.report._axes import draw_lift as draw_lift
-from sanitize.report._columns import OVERLAP as OVERLAP
 from sanitize.report._columns import column_distributions as column_distributions
 from sanitize.report._columns import kept_beyond_chance as kept_beyond_chance
 from sanitize.report._columns import kept_of_columns as kept_of_columns
 from sanitize.report._columns import with_columns as with_columns
-from sanitize.report._columns import with_overlaps as with_overlaps
+from sanitize.report._columns import with_relations as with_relations
 from sanitize.report._curve import TradeoffCurve as TradeoffCurve
 from sanitize.report._curve import TradeoffPoint as TradeoffPoint
 from sanitize.report._document import LEFT_OUT as LEFT_OUT
@@ -33,6 +32,7 @@ from sanitize.report._facts import Shortage as Shortage
 from sanitize.report._headline import ALONE as ALONE
 from sanitize.report._headline import LEDGER as LEDGER
 from sanitize.report._headline import PROMISES as PROMISES
+from sanitize.report._headline import RELATIONS as RELATIONS
 from sanitize.report._headline import SYNTHETIC as SYNTHETIC
 from sanitize.report._headline import VERDICT_TOLERANCE as VERDICT_TOLERANCE
 from sanitize.report._headline import State as State

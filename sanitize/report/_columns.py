@@ -13,6 +13,7 @@ from scipy import sparse
 from sanitize.core.joint import sparse_counts
 from sanitize.core.measures import Kind, Measure
 from sanitize.report._facts import Section
+from sanitize.report._headline import RELATIONS
 from sanitize.report._report import MOST_PAIRS, LeakageReport
 from sanitize.report._verdict import KeptColumn, share_kept
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 Name = TypeVar("Name", str, tuple[str, str])
 
-# Measure of how like the table its released rows are, as an analyst sees them.
-OVERLAP = "mean_pair_overlap"
 _NONE: Mapping[str, float] = MappingProxyType({})
 # Released symbols of each symbol, on average, up to which distributions are released as sparse ones.
 _FEW_ENTRIES = 8
@@ -147,29 +146,26 @@ def with_columns(
     return replace(made, measures=(*made.measures, line)).with_section(section)
 
 
-def with_overlaps(
-    report: LeakageReport, overlaps: Mapping[tuple[str, str], float], lost: Mapping[str, float], *, is_shuffled: bool
+def with_relations(
+    report: LeakageReport, shown: Mapping[tuple[str, str], float], lost: Mapping[str, float] = _NONE
 ) -> LeakageReport:
-    """Report that says how like those of the table pairs of columns of generated rows are.
+    """Report that says how much shuffled rows show of what pairs of columns say about each other.
 
     Parameters
     ----------
     report : LeakageReport
         With what is kept of each column.
-    overlaps : mapping of (name, name) to float
-        Overlap of the distributions of each pair, between 0 and 1.
-    lost : mapping of name to float
-        Share of the rows whose own value of a column is never written: of a pair no more than the others overlap.
-    is_shuffled : bool
-        Whether generated rows stand in random order: what their columns are is then what they are of use for.
+    shown : mapping of (name, name) to float
+        Share that they show of each pair of columns that depend.
+    lost : mapping of name to float, optional
+        Share of the rows whose own value of a column is never written, so that a pair does not show it. Where no two
+        columns depend, that of the values is all there is to lose.
     """
-    found = {names: min(share, *(1 - lost.get(name, 0.0) for name in names)) for names, share in overlaps.items()}
-    line = Measure(OVERLAP, "overlap with the table, mean of pairs", "1", "estimate", 1.0, _mean(list(found.values())))
-    kept = report.kept
-    if is_shuffled:
-        of_column = {one.column: _mean([s for names, s in found.items() if one.column in names]) for one in kept}
-        kept = tuple(replace(one, overlap=of_column[one.column]) for one in kept)
-    return replace(report, measures=(*report.measures, line), kept=kept)
+    own = {one.column: 1 - lost.get(one.column, 0.0) for one in report.kept}
+    found = [share * min(own[name] for name in names) for names, share in shown.items()] or list(own.values())
+    before = 1.0 if shown else None
+    line = Measure(RELATIONS, "what pairs of columns say about each other", "1", "estimate", before, _mean(found))
+    return replace(report, measures=(*report.measures, line))
 
 
 def kept_of_columns(

@@ -27,8 +27,8 @@ from sanitize.report._headline import (
     VERDICT_TOLERANCE,
     Lack,
     allowed_words,
+    relations_of,
     synthetic,
-    use_of,
     with_headline,
 )
 
@@ -190,10 +190,16 @@ def grave(document: dict[str, Any]) -> list[str]:
             f"more than {100 * REPLACED_SHARE:g} % of the rows are written with another value of {names}: few rows "
             "have theirs, or it lies outside the edges; cut or join values, or leave columns out"
         )
-    little = [column["column"] for column in document["kept"] if use_of(column) < USELESS_BELOW]
-    if little and document["verdict"]["state"] in ("source", "rows") and not synthetic(document):
-        lack = document["verdict"]["lack"]
-        advice = "without them others may keep more" if lack is None else Lack(**lack).advice
+    little = [column["column"] for column in document["kept"] if column["share"] < USELESS_BELOW]
+    lack = document["verdict"]["lack"]
+    advice = "without them others may keep more" if lack is None else Lack(**lack).advice
+    if synthetic(document):
+        return warnings
+    if relations_of(document["measures"]) is not None:
+        if document["verdict"]["useless"]:
+            shown = "of what pairs of columns say about each other is shown"
+            warnings.append(f"less than {100 * USELESS_BELOW:g} % {shown}: {advice}")
+    elif little and document["verdict"]["state"] in ("source", "rows"):
         warnings.append(f"less than {100 * USELESS_BELOW:g} % is kept of {_listed(little)}: {advice}")
     return warnings
 

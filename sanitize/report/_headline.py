@@ -14,7 +14,7 @@ from sanitize._util.formatting import level, times, times_down, times_up
 from sanitize.core.budgets import budget_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sanitize.core.budgets import Budget
 
@@ -22,6 +22,7 @@ State = Literal["source", "rows", "nothing", "refused", "audit"]
 
 # A release most columns of which keep less than this share of their information is called useless.
 USELESS_BELOW = 0.05
+RELATIONS = "relations_kept"  # measure of how much shuffled rows show of what pairs of columns say about each other
 # Stated tolerance of the verdict: a symbol passes when its excess is at most this many nats. It covers
 # rounding in double precision and nothing else.
 VERDICT_TOLERANCE = 1e-9
@@ -93,14 +94,18 @@ def state_of(*, ok: bool, has_budget: bool, confidence: float | None, is_constan
     return "rows" if confidence is None else "source"
 
 
-def use_of(column: Mapping[str, Any]) -> float:
-    """What a column of a release is of use for, between 0 and 1: to its own rows, or in a table of generated ones."""
-    return float(column["share"] if column["overlap"] is None else column["overlap"])
+def is_useless(state: State, shares: Sequence[float], relations: float | None) -> bool:
+    """Whether next to nothing is kept of most columns; nobody minds in an audit or a refusal.
+
+    Of shuffled generated rows, none of which stands for a person, it is what pairs of columns say that matters.
+    """
+    few = sum(share < USELESS_BELOW for share in shares)
+    return state in ("source", "rows") and (2 * few > len(shares) if relations is None else relations < USELESS_BELOW)
 
 
-def is_useless(state: State, shares: Sequence[float]) -> bool:
-    """Whether next to nothing is kept of most columns; nobody minds in an audit or a refusal."""
-    return state in ("source", "rows") and 2 * sum(share < USELESS_BELOW for share in shares) > len(shares)
+def relations_of(measures: Iterable[Mapping[str, Any]]) -> float | None:
+    """Share of what pairs of columns say about each other that shuffled rows show; None where it was not measured."""
+    return next((float(measure["after"]) for measure in measures if measure["name"] == RELATIONS), None)
 
 
 def headline(document: dict[str, Any]) -> str:
@@ -120,7 +125,9 @@ def headline(document: dict[str, Any]) -> str:
         return SYNTHETIC.upper()
     if is_public or not verdict["useless"]:
         return words
-    shares, why = [use_of(column) for column in document["kept"]], Lack(**verdict["lack"]).words
+    shares, why = [column["share"] for column in document["kept"]], Lack(**verdict["lack"]).words
+    if relations_of(document["measures"]) is not None:
+        return f"{words}, but pairs of columns say next to nothing about each other{why and f' ({why})'}"
     few, n = sum(share < USELESS_BELOW for share in shares), len(shares)
     many = "the column keeps" if n == 1 else f"{few} of {n} columns keep"
     return f"{words}, but {many} next to nothing{why and f' ({why})'}"
@@ -150,7 +157,8 @@ def sentence(document: dict[str, Any]) -> str:
         words = f"{words} {_exposure(document, is_sure='% sure' in words)}"
     if not verdict["useless"]:
         return words
-    return f"{words} Next to nothing is less than {100 * USELESS_BELOW:g} % of a column's information."
+    what = "a column's information" if relations_of(document["measures"]) is None else "what they say in the table"
+    return f"{words} Next to nothing is less than {100 * USELESS_BELOW:g} % of {what}."
 
 
 def _claim(verdict: dict[str, Any]) -> str:

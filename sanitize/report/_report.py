@@ -185,8 +185,9 @@ class LeakageReport(Verdict, ReportViews):
             It says why, as far as that is known, and what would help.
         """
         is_drawn = SYNTHETIC in [section.title for section in self.sections]  # no row stands for one of the table
-        if self.lack and not is_drawn and all(column.use < USELESS_BELOW for column in self.kept):
-            raise UselessRelease(self, USELESS_BELOW, self.lack.words, self.lack.advice)
+        is_generated = self.relations is not None
+        if self.lack and not is_drawn and (is_generated or all(one.share < USELESS_BELOW for one in self.kept)):
+            raise UselessRelease(self, USELESS_BELOW, self.lack.words, self.lack.advice, is_generated=is_generated)
 
     def require(self) -> LeakageReport:
         """Return the report itself if it is ok.

@@ -34,9 +34,9 @@ from sanitize.report._headline import (
     excess_of,
     is_useless,
     of_source,
+    relations_of,
     short,
     state_of,
-    use_of,
     with_headline,
 )
 from sanitize.report._judgement_form import JUDGEMENT_OF_REPORT
@@ -143,7 +143,7 @@ _FORMS = {
         audience=Literal["internal"],
         verdict=_VERDICT,
         columns=form(**_ROLES, constant=list[str], binned=list[str], replaced=(list[str], [])),
-        kept=listed(form(column=str, share=Share, before=_FIGURE, after=_FIGURE, overlap=Share | None)),
+        kept=listed(form(column=str, share=Share, before=_FIGURE, after=_FIGURE)),
         of_cells=bool,
         measures=list[MeasureForm],
         warnings=list[str],
@@ -330,7 +330,9 @@ def _check_figures(document: dict[str, Any], *, exposed: bool) -> None:
     # Latent classes are certified symbol by symbol, where others have a worst case over a set of distributions.
     lacks = not worst and verdict["confidence"] is not None and verdict["mechanism"] != "latent classes"
     _refuse(lacks or (worst and worst != expected), "the report's worst case lacks a figure")
-    useless = is_useless(verdict["state"], [use_of(column) for column in document["kept"]])
+    useless = is_useless(
+        verdict["state"], [column["share"] for column in document["kept"]], relations_of(document["measures"])
+    )
     wrong = verdict["useless"] != useless or verdict["useless"] is not bool(verdict["lack"])
     wrong |= (document["n_rows"] is not None) != verdict["counted"]
     _refuse(wrong, "the report's state contradicts its figures")

@@ -7,7 +7,7 @@ from typing import Any
 
 from sanitize._util.formatting import ELLIPSIS, Number, cells, clip, number, of_100, percent, shortened
 from sanitize.report._document import grave
-from sanitize.report._headline import PROMISES, VERDICT_TOLERANCE, excess_of, of_source
+from sanitize.report._headline import PROMISES, RELATIONS, VERDICT_TOLERANCE, excess_of, of_source
 
 WIDTH = 80
 LINES = {"public": 32, "internal": 44}
@@ -137,9 +137,14 @@ def utility_words(document: dict[str, Any], *, in_nats: bool = True) -> str:
     found = {measure["name"]: measure for measure in document["measures"]}
     if "mean_column_utility" in found:
         share = found["mean_column_utility"]["after"]
-        words = f"Keeps {percent(float(share))} of what each column says by itself, in the mean{_price_words(found)}"
-        alike = found["mean_pair_overlap"]["after"] if "mean_pair_overlap" in found else None
-        return words if alike is None else f"{words}; pairs of columns are {percent(alike)} as in the table"
+        own = f"{percent(float(share))} of what each column says by itself, in the mean{_price_words(found)}"
+        if RELATIONS not in found:
+            return f"Keeps {own}"
+        words = f"Generated rows show {percent(float(found[RELATIONS]['after']))} of what pairs of columns say"
+        words += " about each other"
+        if found[RELATIONS]["before"] is None:
+            words = "No two columns depend on each other, so generated rows have nothing of that to lose"
+        return f"{words}; a row by itself keeps {own}"
     share, kept = found["normalized_utility"]["after"], found["utility"]
     roles = document["columns"]
     shown = roles["released"] + [name for name in roles["kept"] if name not in roles["sensitive"]]

@@ -19,7 +19,7 @@ from sanitize.core.lifts import chi2_lift, l1_lift, max_log_lift, min_log_lift
 from sanitize.core.measures import Measure
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.report._facts import Section
-from sanitize.report._headline import LEDGER, USELESS_BELOW, VERDICT_TOLERANCE, Lack, is_useless, state_of, use_of
+from sanitize.report._headline import LEDGER, USELESS_BELOW, VERDICT_TOLERANCE, Lack, is_useless, relations_of, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -151,21 +151,12 @@ class KeptColumn:
     before, after : float or None
         Largest log-lift of S and this column alone, in nats, as it was and as it is printed; None where it is not
         printed as a column of its own, or was not measured.
-    overlap : float or None
-        Of rows that are generated and shuffled, where none stands for a person: how much of the distribution of this
-        column and another one they have in common with the table, on average.
     """
 
     column: str
     share: float
     before: float | None = None
     after: float | None = None
-    overlap: float | None = None
-
-    @property
-    def use(self) -> float:
-        """The share that says of what use the column is."""
-        return use_of(vars(self))
 
 
 def kept_columns(joint: JointDistribution, channel: Channel, after: JointDistribution) -> tuple[KeptColumn, ...]:
@@ -280,8 +271,16 @@ class Verdict:
 
     @property
     def useless(self) -> bool:
-        """Whether the release is allowed, and most of its columns keep less than 5 % of their information."""
-        return is_useless(self.state, [column.use for column in self.kept])
+        """Whether the release is allowed, and most of its columns keep less than 5 % of their information.
+
+        Of shuffled generated rows, whether they show less than 5 % of what pairs of columns say about each other.
+        """
+        return is_useless(self.state, [column.share for column in self.kept], self.relations)
+
+    @property
+    def relations(self) -> float | None:
+        """Share of what pairs of columns say about each other that shuffled rows show; None where not measured."""
+        return relations_of(map(vars, self.measures))
 
     @property
     def lack(self) -> Lack | None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
-from sanitize.core.profiles import chosen_pairs, pair_overlaps
+from sanitize.core.profiles import chosen_pairs, pair_relations
 
 
 @pytest.mark.slow
@@ -34,25 +34,56 @@ def test_pairs_that_are_looked_at_are_all_or_a_thousand_that_differ(n):
     assert n < 3 or {column for pair in found for column in pair} == set(range(n))
 
 
-def test_overlaps_of_pairs_are_those_of_the_tables_and_chance_is_taken_off():
-    rng = np.random.default_rng(1)
-    ours = [rng.integers(0, 3, 4000), rng.integers(0, 4, 4000)]
-    theirs = [own[rng.permutation(4000)[:3000]] for own in ours]  # each column as it is, and no link
-    ours[1] = (ours[0] + (rng.random(4000) < 0.1)).astype(int)
-    weights = np.full(4000, 1 / 4000), np.full(3000, 1 / 3000)
+RNG = np.random.default_rng(0)
+N = 10_000
+
+
+def pair(strength: float, sign: int = 1) -> list[np.ndarray]:
+    """Two columns of six groups that agree as often as is said, the other way round for a negative sign."""
+    one = RNG.integers(0, 6, N)
+    same = one if sign > 0 else 5 - one
+    return [one, np.where(RNG.random(N) < strength, same, RNG.integers(0, 6, N))]
+
+
+def shown(ours, theirs, *, is_drawn=True) -> dict:
+    weights = np.ones(len(ours[0])), np.ones(len(theirs[0]))
     codes = list(zip(ours, theirs, strict=True))
-    [(names, found)] = pair_overlaps(["a", "b"], codes, weights).items()
-    tables = [np.histogram2d(*side, bins=[3, 4])[0] / len(side[0]) for side in zip(*codes, strict=True)]
-    assert names == ("a", "b")
-    assert found == pytest.approx(1 - abs(tables[0] - tables[1]).sum() / 2)
-    alike = [(own[::2], own[1::2]) for own in ours]
-    halves = np.full(2000, 1 / 2000), np.full(2000, 1 / 2000)
-    plain, without = (pair_overlaps(["a", "b"], alike, halves, noise)["a", "b"] for noise in (0.0, 2 / 2000))
-    assert plain < without
-    assert without > 0.995
+    return pair_relations([str(k) for k in range(len(ours))], codes, weights, is_drawn=is_drawn)
 
 
-def test_shuffled_generated_rows_are_of_use_by_what_they_are_together(tmp_path):
+OTHERS = {
+    "other rows like them": (pair(0.5), 0.98, 1.0),
+    "a weaker relation": (pair(0.25), 0.3, 0.9),
+    "independent columns with the margins of the table": (pair(0.0), 0.0, 0.03),
+    "turned around": (pair(0.5, -1), 0.0, 0.0),
+    "one group alone": ([np.zeros(N, int)] * 2, 0.0, 0.03),
+}
+
+
+@pytest.mark.parametrize(("others", "low", "high"), OTHERS.values(), ids=OTHERS)
+def test_a_relation_is_kept_as_far_as_other_rows_show_it(others, low, high):
+    assert low <= shown(pair(0.5), others)["0", "1"] <= high
+
+
+def test_columns_that_depend_by_chance_alone_have_nothing_to_lose():
+    """Of 435 pairs of 200 rows none: each is five deviations of chance away, by which fewer than one in 1e4 is."""
+    assert shown([RNG.integers(0, 8, 200) for _ in range(30)], [RNG.integers(0, 8, N) for _ in range(30)]) == {}
+
+
+def test_expected_rows_of_few_records_do_not_flatter():
+    few = [own[:300] for own in pair(0.5)]
+    assert shown(few, few, is_drawn=False)["0", "1"] == pytest.approx(1, abs=0.2)
+    assert shown(few, [few[0].repeat(6), np.tile(np.arange(6), 300)], is_drawn=False)["0", "1"] == 0
+
+
+def linked(n: int, links: float) -> pd.DataFrame:
+    """Two columns that agree so often, and a secret that nothing is linked to."""
+    one = RNG.integers(0, 6, n)
+    other = np.where(RNG.random(n) < links, one, RNG.integers(0, 6, n))
+    return pd.DataFrame({"ill": RNG.random(n) < 0.3, "one": one.astype(str), "other": other.astype(str)})
+
+
+def test_shuffled_generated_rows_are_of_use_by_what_pairs_of_columns_say(tmp_path):
     """A row in place of somebody's that says next to nothing of it is refused; a row in random order is not."""
     raw, out = tmp_path / "raw.parquet", tmp_path / "out.parquet"
     sz.datasets.load_framingham().to_parquet(raw)
@@ -60,9 +91,21 @@ def test_shuffled_generated_rows_are_of_use_by_what_they_are_together(tmp_path):
     classes = sz.LatentClassRelease(limit, sensitive="heart_disease", confidence=0.95)
     report = sz.release_file(raw, out, classes, allow_useless=False, key=bytes(32))
     assert not report.useless
-    assert report.summary["mean_pair_overlap"] > 0.95
-    assert max(column.share for column in report.kept) < 0.05 < min(column.overlap for column in report.kept)
+    told = " ".join(report.to_text().split())
+    assert "No two columns depend on each other, so generated rows have nothing of that to lose; a row" in told
+    assert max(column.share for column in report.kept) < 0.05
     out.unlink()
-    with pytest.raises(sz.errors.UselessRelease):
+    with pytest.raises(sz.errors.UselessRelease, match="each column would keep less than 5 %"):
         sz.release_file(raw, out, classes, rows="keep", allow_useless=False, key=bytes(32))
     assert not out.exists()
+
+
+def test_a_report_says_which_share_generated_rows_show_of_what_pairs_say(tmp_path):
+    raw, limit = tmp_path / "raw.parquet", sz.LiftBudget(at_most=4, at_least=0.2)
+    classes = sz.LatentClassRelease(limit, sensitive="ill")
+    linked(3000, 0.7).to_parquet(raw)
+    report = sz.release_file(raw, tmp_path / "out.parquet", classes, key=bytes(32))
+    assert report.relations > 0.8
+    told = f"Generated rows show {100 * report.relations:.3g} % of what pairs of columns say about each other"
+    assert told in " ".join(report.to_text().split())
+    assert sz.LeakageReport.from_json(report.to_json()).to_text() == report.to_text()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from sanitize.cli import main
 
+CLASSES = '[budget]\nat_most = 1.2\nat_least = 0.8\n[channel]\nmechanism = "latent-classes"\nconfidence = 0.95\n'
 TIGHT = ["--at-most", "1.001", "--at-least", "0.999"]
 
 
@@ -22,7 +25,16 @@ def survey(n_rows: int, n_columns: int, n_answers: int) -> pd.DataFrame:
     return pd.DataFrame({"drinks": np.where(drinks, "yes", "no"), **answers})
 
 
+def linked_by_a_secret(n_rows: int) -> pd.DataFrame:
+    """Two columns that say of each other what they say of the secret."""
+    rng = np.random.default_rng(0)
+    secret = rng.integers(0, 2, n_rows)
+    answers = {name: np.where(rng.random(n_rows) < 0.9, secret, 1 - secret).astype(str) for name in "ab"}
+    return pd.DataFrame({"s": secret.astype(str), **answers})
+
+
 CASES = {
+    "latent classes, rows in their order": (survey(650, 4, 5), CLASSES),
     "one column": (survey(400, 1, 2), TIGHT),
     "two columns": (survey(400, 2, 2), ["-m", "watchdog", *TIGHT]),
 }
@@ -35,7 +47,7 @@ def test_what_keeps_nothing_is_not_written_unless_that_is_allowed(table, asked, 
     columns = list(table.columns[1:])
     words = ["-s", "drinks", *(word for name in columns for word in ("-x", name)), *asked]
     if isinstance(asked, str):
-        roles = f'version = 1\n[columns]\nsensitive = ["drinks"]\npublic = {columns}\n'
+        roles = f'version = 1\nrows = "keep"\n[columns]\nsensitive = ["drinks"]\npublic = {columns}\n'
         (tmp_path / "p.toml").write_text(roles + asked)
         words = ["-p", "p.toml"]
     held = sorted(path.name for path in tmp_path.iterdir())
@@ -49,6 +61,60 @@ def test_what_keeps_nothing_is_not_written_unless_that_is_allowed(table, asked, 
     assert sorted(path.name for path in tmp_path.iterdir()) == held
     assert main([*run, "--allow-useless"]) == 0
     assert (tmp_path / "out.csv").exists()
+
+
+GENERATED = {
+    "a small table, for its rows alone": (650, 31, 5, ""),
+    "few columns": (3000, 4, 5, "confidence = 0.95\n"),
+    "few rows, for them alone": (300, 8, 3, ""),
+}
+
+
+def with_hours(n_rows: int, n_columns: int, n_answers: int) -> pd.DataFrame:
+    """A survey with a number that goes with the first answer."""
+    table = survey(n_rows, n_columns, n_answers)
+    return table.assign(hours=np.where(table["q0"] == "0", 3, 20) + np.random.default_rng(1).integers(0, 5, n_rows))
+
+
+def written(table: pd.DataFrame, confidence: str) -> list[str]:
+    """Words that release a table, with its first column as the sensitive one."""
+    table.to_parquet("raw.parquet")
+    first, *rest = table.columns
+    roles = f'version = 1\n[columns]\nsensitive = ["{first}"]\npublic = {rest}\n'
+    Path("p.toml").write_text(roles + CLASSES.replace("confidence = 0.95\n", confidence))
+    return ["release", "raw.parquet", "-o", "out.parquet", "-p", "p.toml"]
+
+
+@pytest.mark.parametrize("case", GENERATED.values(), ids=GENERATED)
+def test_generated_rows_are_written_by_what_pairs_of_columns_say(case, tmp_path, monkeypatch, capsys):
+    """Whatever a row says by itself: it is nobody's."""
+    monkeypatch.chdir(tmp_path)
+    *shape, confidence = case
+    assert main(written(with_hours(*shape), confidence)) == 0
+    assert "of what pairs of columns say about each other" in " ".join(capsys.readouterr().out.split())
+    out = pd.read_parquet("out.parquet")
+    few, many = (out.loc[is_own, "hours"].mean() for is_own in (out["q0"] == "0", out["q0"] != "0"))
+    assert many - few > 3  # of 15; six deviations of chance away at least, as keys are fresh
+
+
+USELESS = {"few rows for so many columns": with_hours(300, 8, 3), "rows for one class": linked_by_a_secret(100)}
+
+
+@pytest.mark.parametrize("table", USELESS.values(), ids=USELESS)
+def test_generated_rows_that_show_no_relation_are_not_written_unless_allowed(table, tmp_path, monkeypatch, capsys):
+    """Columns that are right each by itself, one beside another, are of no use."""
+    monkeypatch.chdir(tmp_path)
+    run = written(table, "confidence = 0.95\n")
+    assert main(run) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "generated rows would show less than 5 % of what pairs of columns say about each other" in err
+    assert "nothing was written" in err
+    assert not Path("out.parquet").exists()
+    assert main([*run, "--allow-useless"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "but pairs of columns say next to nothing about each other" in printed
+    assert "Next to nothing is less than 5 % of what they say in the table" in printed
 
 
 def test_what_keeps_something_is_written(tmp_path, monkeypatch):

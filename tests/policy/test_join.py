@@ -65,7 +65,10 @@ confidence = 0.95
 """
 BINS = "[channel.bins]\nage = [18, 50, 90]\nhours = [16, 30, 52]\n"
 CASES = {
-    "tuples": ("text", "category", "subset-merging"),
+    "text": ("text", "category", "subset-merging"),
+    "codes": ("code", "code", "subset-merging"),
+    "numbers": ("number", "quantity", "subset-merging"),
+    "watchdog": ("text", "category", "watchdog"),
 }
 
 
@@ -74,7 +77,7 @@ def test_the_line_that_a_plan_proposes_mends_the_release(name, tmp_path, monkeyp
     kind, meaning, mechanism = CASES[name]
     monkeypatch.chdir(tmp_path)
     rare_table(kind).to_csv("raw.csv", index=False)
-    text = POLICY.format(kind=meaning, mechanism=mechanism) + (BINS if mechanism == "subset-merging" else "")
+    text = POLICY.format(kind=meaning, mechanism=mechanism) + BINS
     (tmp_path / "p.toml").write_text(text)
     assert main(["release", "raw.csv", "-p", "p.toml", "-o", "a.csv"]) == 1
     said = " ".join(capsys.readouterr().err.split())

@@ -17,7 +17,7 @@ from sanitize.core.budgets import LDPBudget, LiftBudget, as_budget
 from sanitize.core.joint import JointDistribution, check_distribution
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms import optimal_random_response, subset_merging, subset_random_response, watchdog
-from sanitize.report import OVERLAP, LeakageReport, ReleaseFacts, Section
+from sanitize.report import RELATIONS, LeakageReport, ReleaseFacts, Section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -204,14 +204,14 @@ def preferred(reports: Sequence[LeakageReport], share: str) -> int:
 
     It is the simplest of those that leave out fewest rows, of those that keep most of the measure named ``share``, as
     far as n rows tell: shares that differ by less than 1/√n, about two standard errors, are as good as equal. Where
-    generated rows are among shuffled ones, whose use is what they are together, only those are looked at that are of
-    some use, and as like the table as any.
+    generated rows are among shuffled ones, whose use is what they show together, only those are looked at that are of
+    some use, and show as much of what pairs of columns say as any.
     """
     kept, printed = (np.array([one.summary.get(name, 1.0) for one in reports]) for name in (share, PRINTED))
     room = _room(reports[0])
-    if all(OVERLAP in one.summary for one in reports):
-        alike = np.array([one.summary[OVERLAP] - one.useless for one in reports])
-        kept = np.where(alike >= alike.max() - room, kept, -1.0)
+    if all(RELATIONS in one.summary for one in reports):
+        shown = np.array([one.summary[RELATIONS] - one.useless for one in reports])
+        kept = np.where(shown >= shown.max() - room, kept, -1.0)
     return int(np.argmax(np.where(kept >= kept.max() - room, printed, -1.0)))
 
 
@@ -226,7 +226,7 @@ def reason(taken: LeakageReport, reports: Sequence[LeakageReport], share: str) -
     if less <= SAME_SHARE:
         return "keeps most within the budget"
     if less > _room(taken):
-        return "leaves columns together most as they are in the table"
+        return "shows most of what pairs of columns say about each other"
     return f"keeps as much within the budget as any, as far as {taken.n_rows:,} rows tell"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,13 +13,13 @@ from sanitize._util.limits import TUPLE_ROWS
 from sanitize._util.sampling.noise import random_words
 from sanitize.core.confidence import check_confidence
 from sanitize.core.measures import Measure
-from sanitize.core.profiles import GROUPS, column_counts, grouped, pair_overlaps
+from sanitize.core.profiles import GROUPS, column_counts, grouped, pair_relations
 from sanitize.errors import SanitizeError
 from sanitize.release.choosing import PRINTED, comparison_section, kinds_for, preferred, reason
 from sanitize.release.classes import MODELLED_ROWS
 from sanitize.release.first_pass import Counted
 from sanitize.release.recipes.recipe import Recipe, TupleParameters, recipe_type
-from sanitize.report import OVERLAP, kept_of_columns
+from sanitize.report import kept_of_columns, with_relations
 from sanitize.tables.ordered import is_ordered
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
     ) -> FittedFiles:
         """The best of the tuples and the latent classes, whose report compares all of them, and the counts it is of."""
         # Classes and tuples are other symbols: where there are both, what they keep of each column is compared; of
-        # shuffled rows, which stand beside nobody, first how like the table they are to an analyst.
+        # shuffled rows, which stand beside nobody, first what pairs of columns say about each other.
         share = "mean_column_utility" if classes else "normalized_utility"
         found = list(self._tuples(spec, layout, counted, is_alone=not classes))
         if classes and found:
@@ -170,21 +169,21 @@ def _with_columns(
     fitted: Release, rows: Sequence[tuple[str, sparse.csr_array]], never: float, *, is_shuffled: bool
 ) -> Release:
     """A release of tuples whose report says what it keeps of columns, as that of classes does, and leaves out."""
-    lines = [kept_of_columns(rows, fitted.channel)[1], *([overlap_of_tuples(fitted)] if is_shuffled else [])]
+    lines = [kept_of_columns(rows, fitted.channel)[1]]
     if never:
         lines.append(Measure(PRINTED, "rows whose values may be printed", "1", "exact", 1.0, 1 - never))
-    return replace(fitted, report=replace(fitted.report, measures=(*fitted.report.measures, *lines)))
+    report = replace(fitted.report, measures=(*fitted.report.measures, *lines))
+    return replace(fitted, report=with_relations(report, relations_of_tuples(fitted)) if is_shuffled else report)
 
 
-def overlap_of_tuples(fitted: Release) -> Measure:
-    """How like those of the table pairs of columns of tuples are that a release writes."""
+def relations_of_tuples(fitted: Release) -> dict[tuple[str, str], float]:
+    """What a release of tuples shows of each pair of columns that depend."""
     joint, channel = fitted.joint, fitted.channel
     after = np.zeros(len(joint.public))
     written = joint.public.encode(dict(channel.outputs.decode(np.arange(channel.n_outputs, dtype=np.int32))))
     np.add.at(after, written, channel.push(joint.p_x[None])[0])
-    codes = [(own, own) for _, own in _groups(joint, 8)]
-    overlaps = pair_overlaps(joint.public.columns, codes, (joint.p_x, after))
-    return Measure(OVERLAP, "overlap with the table, mean of pairs", "1", "exact", 1.0, fmean(overlaps.values()))
+    codes, n = [(own, own) for _, own in _groups(joint, 8)], joint.n or 0
+    return pair_relations(joint.public.columns, codes, (n * joint.p_x, n * after), is_drawn=False)
 
 
 def _groups(joint: JointDistribution, most: int = GROUPS) -> Iterator[tuple[str, Codes]]:

@@ -40,7 +40,7 @@ from sanitize.release.recipes.promise import (
 from sanitize.release.recipes.recipe import Recipe
 from sanitize.release.recipes.record_dp import RECORD_SHARE
 from sanitize.release.survey import refuse_identifiers
-from sanitize.report import Section, with_columns, with_overlaps
+from sanitize.report import Section, with_columns, with_relations
 from sanitize.tables.columns import as_arrow
 from sanitize.tables.files.hierarchies import read_hierarchy
 from sanitize.tables.frame import Table
@@ -304,16 +304,16 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
         lost = {one.column: one.n_rows / n_rows for one in replaced}
         report = with_columns(report, layout.column_counts(), layout.pair_counts(), release.channel, lost)
-        overlaps = layout.pair_overlaps(release.channel.push(release.joint.p_x[None])[0])
-        report = with_overlaps(report, overlaps, lost, is_shuffled=layout.is_shuffled)
+        if layout.is_shuffled:  # what a row says of its own is then of no use to anybody
+            shown = layout.pair_relations(release.channel.push(release.joint.p_x[None])[0])
+            report = with_relations(report, shown, lost)
         section = _classes_section(partition, counted, layout.design)
         if self.person_column is None and self.promise is None:  # the figure is of people with one row each
             section = replace(section, words=section.words + partition.membership)
         report = report.with_section(section)
         if self.promise is not None:
             report = with_promise(report, self.promise, layout)
-        shown = {"classes_": partition.model}
-        return replace(release, layout=layout.bare(), report=report, beside=shown)
+        return replace(release, layout=layout.bare(), report=report, beside={"classes_": partition.model})
 
 
 def _written(joint: JointDistribution, design: Callable[..., Channel]) -> Channel:

@@ -12,7 +12,7 @@ from scipy.cluster.hierarchy import linkage
 
 from sanitize._util.sampling.noise import NoiseKey
 from sanitize.core.binning import DateBins, as_seconds, holds_dates
-from sanitize.core.profiles import Profiles, column_counts, grouped, pair_counts, pair_overlaps
+from sanitize.core.profiles import Profiles, column_counts, grouped, pair_counts, pair_relations
 from sanitize.errors import ColumnError
 from sanitize.release.classes import LEAST_ROWS, ClassPartition, to_numbers
 from sanitize.release.layout import CellLayout
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # Of a certified response.
 FEWEST_CELLS = 8
-# Rows that are generated to see how like the table they are, rows of it that they are compared with, and groups of
+# Rows that are generated to see what they show of it, rows of it that they are compared with, and groups of
 # values by which.
 _GENERATED, _COMPARED, _GROUPS = 10_000, 50_000, 8
 
@@ -120,8 +120,8 @@ class FittedClasses(CellLayout):
             found.append(ReplacedValues(column.name, other=round(part * other), clipped=round(part * clipped)))
         return tuple(found)
 
-    def pair_overlaps(self, p_y: Vector) -> dict[tuple[str, str], float]:
-        """Overlap of each pair of columns in the table and in rows that are generated from a seed, see `pair_overlaps`.
+    def pair_relations(self, p_y: Vector) -> dict[tuple[str, str], float]:
+        """What rows that are generated from a seed show of each pair of columns that depend, see `pair_relations`.
 
         They are never released. P(y) is how often each class is.
         """
@@ -135,9 +135,8 @@ class FittedClasses(CellLayout):
             counts = np.bincount(sides[0], minlength=column.n_groups)
             group = grouped(counts, is_ordered=column.is_ordered, most=_GROUPS)
             codes.append((group[sides[0]], group[sides[1]]))
-        sizes = [len(side) for side in codes[0]]
-        weights = np.full(sizes[0], 1 / sizes[0]), np.full(sizes[1], 1 / sizes[1])
-        return pair_overlaps(self.read, codes, weights, sum(1 / size for size in sizes))
+        weights = np.ones(len(codes[0][0])), np.ones(len(codes[0][1]))
+        return pair_relations(self.read, codes, weights, is_drawn=True)
 
     @property
     def repeats(self) -> NDArray[np.int64]:

@@ -128,7 +128,8 @@ class SavedRelease:
                 raise InvalidParameter(f"the bins of column {name!r} are not the library's own and cannot be saved")
         facts = report.facts
         design = own_budget(release.spec.budget), release.channel.with_optimality(optimality)
-        said = tuple(map(_in_four_digits, report.measures)), tuple(grave(claims(report)))
+        document = {**claims(report), "measures": list(map(vars, report.measures))}
+        said = tuple(map(_in_four_digits, report.measures)), tuple(grave(document))
         mechanism = release_note(report)["mechanism"]  # by which files of new rows call it, too
         output, promises = cast("Output", facts.output), (facts.secret_dp, facts.record_dp)
         return cls(mechanism, output, *design, *said, *promises, release.layout)
