@@ -55,7 +55,7 @@ def table(name: str, folder: Path, seed: int) -> tuple[pd.DataFrame, pd.DataFram
     return df[: 2 * len(df) // 3], df[2 * len(df) // 3 :].reset_index(drop=True), secret
 
 
-def policy_of(df: pd.DataFrame, secret: str, mechanism: str, confidence: float | None) -> sz.Policy:
+def make_policy(df: pd.DataFrame, secret: str, mechanism: str, confidence: float | None) -> sz.Policy:
     """Policy of one mechanism for all other columns."""
     channel: dict[str, Any] = {"mechanism": mechanism} | ({} if confidence is None else {"confidence": confidence})
     return sz.Policy.from_dict(
@@ -91,7 +91,7 @@ def scores(
             continue
         if few <= 32 and mechanism == MECHANISMS[3]:  # the same as the optimal one
             continue
-        fitted = policy_of(df, secret, mechanism, confidence).sanitizer().set_params(random_state=seed)
+        fitted = make_policy(df, secret, mechanism, confidence).sanitizer().set_params(random_state=seed)
         words = mechanism.replace("-", " ")
         try:
             found[words] = analyst(df, fitted.fit(df).transform(df), apart, secret)
@@ -107,7 +107,7 @@ def line(name: str, folder: Path, confidence: float | None) -> str:
     with tempfile.TemporaryDirectory() as there:
         df.to_parquet(file := Path(there) / "raw.parquet")
         begun = time.process_time()
-        plan = make_plan(policy_of(df, secret, CLASSES if is_wide else "subset-merging", confidence), file)
+        plan = make_plan(make_policy(df, secret, CLASSES if is_wide else "subset-merging", confidence), file)
         seconds = time.process_time() - begun
     said = plan.to_text().partition("Recommended: ")[2].partition(",")[0].partition(";")[0]
     splits = 40 if len(df) < FEW_ROWS else 4  # fewer rows apart say less

@@ -24,10 +24,10 @@ import pyarrow as pa
 
 import sanitize as sz
 from sanitize.release.classes import UNIT, couple_classes
-from sanitize.release.classes._integers import fixed_point
+from sanitize.release.classes._integers import to_fixed_point
 
 BUDGET = sz.LiftBudget(at_most=2, at_least=0.5)
-STEP = 1 / fixed_point(np.ones(1))[0]  # of the logarithms that a model keeps as whole numbers
+STEP = 1 / to_fixed_point(np.ones(1))[0]  # of the logarithms that a model keeps as whole numbers
 
 
 class Fit:
@@ -36,7 +36,7 @@ class Fit:
     def __init__(self, df: pd.DataFrame, secret: str, n_classes: int | None, seed: int) -> None:
         self.key = sz.NoiseKey.from_seed(seed)
         made = sz.LatentClassRelease(BUDGET, sensitive=secret, n_classes=n_classes, random_state=self.key).fit(df)
-        self.partition: Any = made.fitted_release().layout.partition
+        self.partition: Any = made.bare_release().layout.partition
         self.classes = self.partition.assign({name: pa.array(df[name]) for name in self.partition.names}, first=0)
         self.secrets, self.n = pd.factorize(df[secret], sort=True)[0], len(df)
         counts = np.zeros((self.secrets.max() + 1, self.partition.n_cells))

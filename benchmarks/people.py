@@ -104,7 +104,7 @@ def told_by(samples: int, n: int, visits: float, n_tables: int) -> None:
             sides.append(("rows", rows.drop(columns="patient"), fresh_rows))
         for name, table, other in sides:
             design = sz.LatentClassRelease(BUDGET, sensitive="ill", confidence=0.95).fit(table)
-            classes, matrix = design.fitted_release().layout.partition, design.channel_.sparse_matrix().toarray()
+            classes, matrix = design.bare_release().layout.partition, design.channel_.sparse_matrix().toarray()
             cells = classes.assign(other)
             if name == "people":
                 told = np.stack([np.bincount(cells[secret == s], minlength=len(matrix)) @ matrix for s in (0, 1)])

@@ -33,7 +33,7 @@ from sanitize.core.confidence import ConfidenceSet
 from sanitize.core.confidence._boxes import clopper_pearson, total_variation_radius
 from sanitize.mechanisms._effort import Effort
 from sanitize.mechanisms._response_solver.columns import Loss
-from sanitize.mechanisms._response_solver.mixture import Problem, respond_in
+from sanitize.mechanisms._response_solver.mixture import Problem, solve_within_blocks
 from sanitize.mechanisms._response_solver.posterior_set import Cuts
 
 LETTERS, GAP, EFFORT = 4, 1e-5, 10**8
@@ -42,7 +42,7 @@ DESIGNS = ("distribution known", "total variation", "intervals", "confidence=")
 
 def of_itself(shares: NDArray[Any], n: int | None = None) -> sz.JointDistribution:
     """Distribution of (X, X)."""
-    sensitive, public = (Alphabet.of_size(name, len(shares)) for name in ("s", "x"))
+    sensitive, public = (Alphabet.from_size(name, len(shares)) for name in ("s", "x"))
     return sz.JointDistribution(np.diag(shares / shares.sum()), sensitive, public, n)
 
 
@@ -57,7 +57,7 @@ def within_variation(joint: sz.JointDistribution, eps: float, delta: float) -> C
     rows = (math.exp(eps) * (shares + moves)[:, None, :] - np.eye(m)) / shares
     free = sz.LiftBudget(lower=math.inf, upper=math.inf)
     problem = Problem(joint, free, GAP, Loss(), Cuts(rows.reshape(-1, m)))
-    return respond_in(problem, None, Effort(EFFORT)).channel
+    return solve_within_blocks(problem, None, Effort(EFFORT)).channel
 
 
 def designs(joint: sz.JointDistribution, eps: float, delta: float) -> list[Channel]:

@@ -128,7 +128,7 @@ def with_level(case: Case, number: int) -> np.ndarray:
 
 def published(fitted: LatentClassRelease) -> np.ndarray:
     """Figures of report, channel, classes, and of rows written for them."""
-    report, partition = fitted.report_, fitted.fitted_release().layout.partition
+    report, partition = fitted.report_, fitted.bare_release().layout.partition
     measured = [value for line in report.measures for value in (line.before, line.after) if value is not None]
     notes = report.facts.warnings
     noted = [float(number) for note in notes for number in re.findall(r"\d+", note)]
@@ -170,7 +170,7 @@ def unnoised(first: int, last: int) -> Iterator[None]:
 
 def on_raw_rows() -> AbstractContextManager[Any]:
     """Classes are fitted to the rows themselves."""
-    return patch.object(RecordDP, "rows_instead", raw_rows)
+    return patch.object(RecordDP, "model_rows", raw_rows)
 
 
 def raw_rows(_: RecordDP, layout: Any, source: Any, *rest: Any) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def raw_rows(_: RecordDP, layout: Any, source: Any, *rest: Any) -> dict[str, Any
 def remembered(use: Callable[[list[np.ndarray]], AbstractContextManager[Any]]) -> Iterator[None]:
     """Exact counts of (part, secret, cell) of a fit, for a fault that reads them."""
     kept: list[np.ndarray] = []
-    right = promise._declared
+    right = promise._exact_counts
 
     def declared(*given: Any) -> np.ndarray:
         kept[:] = right(*given)
@@ -195,7 +195,7 @@ def remembered(use: Callable[[list[np.ndarray]], AbstractContextManager[Any]]) -
 def of_threshold(kept: list[np.ndarray]) -> AbstractContextManager[Any]:
     """Whether secrets are too rare is decided by exact counts."""
     recipe = classes.LatentClassReleaseRecipe
-    right = recipe._doubted
+    right = recipe._certificate_facts
 
     def doubted(self: Any, spec: Any, layout: Any, counts: Any, n_design: int) -> Any:
         exact = copy(counts)

@@ -15,10 +15,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m sanitize.datasets", description="Write a bundled table.")
     parser.add_argument("name", choices=sorted(_LOADERS), help="table to write")
     parser.add_argument("file", type=Path, help="Parquet file to write")
-    given = parser.parse_args()
-    table = getattr(datasets, _LOADERS[given.name])()
-    table.to_parquet(given.file, index=False)
-    print(f"{given.file}: {len(table)} rows, columns {', '.join(table.columns)}")
+    arguments = parser.parse_args()
+    table = getattr(datasets, _LOADERS[arguments.name])()
+    table.to_parquet(arguments.file, index=False)
+    print(f"{arguments.file}: {len(table)} rows, columns {', '.join(table.columns)}")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sanitize._util.checks import one_of
+from sanitize._util.checks import check_choice
 from sanitize.datasets._originals import (
     read_adult,
     read_bank_marketing,
@@ -13,7 +13,7 @@ from sanitize.datasets._originals import (
     read_german_credit,
     read_heart_disease,
 )
-from sanitize.datasets._registry import SOURCES, PathLike, cache_folder, cached_files, local_files
+from sanitize.datasets._registry import SOURCES, PathLike, cache_folder, fetch_files, local_files
 from sanitize.errors import ColumnError, SourceError
 
 if TYPE_CHECKING:
@@ -93,12 +93,12 @@ def fetch(name: str, *, data_home: PathLike | None = None, local: PathLike | Non
     >>> people = fetch("adult")  # doctest: +SKIP
     >>> people = fetch("adult", local="folder/with/originals")  # doctest: +SKIP
     """
-    one_of("name", name, *_READERS)
+    check_choice("name", name, *_READERS)
     source = SOURCES[name]
     columns, path = list(source.columns), None if local is None else Path(local)
     if path is None or not path.is_file():
         folder = cache_folder(data_home) / name
-        paths = cached_files(folder, source.files) if path is None else local_files(path, source.files)
+        paths = fetch_files(folder, source.files) if path is None else local_files(path, source.files)
         return _READERS[name](paths, source.columns)[columns]
     import pandas as pd
 

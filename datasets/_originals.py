@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from zipfile import ZipFile
 
-from sanitize.datasets._registry import bundled_toml
+from sanitize.datasets._registry import load_toml
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,7 @@ def read_german_credit(paths: Mapping[str, Path], columns: tuple[str, ...]) -> p
     names.insert(8, "sex")
     coded = pd.read_csv(paths["german.data"], sep=" ", names=names, keep_default_na=False)
     coded["marital_status"] = coded["sex"]
-    words = {name: coded[name].map(codes) for name, codes in bundled_toml("german_credit").items()}
+    words = {name: coded[name].map(codes) for name, codes in load_toml("german_credit").items()}
     return coded.assign(class_label=(coded["class_label"] == 1).astype("int64"), **words)
 
 

@@ -68,14 +68,14 @@ class Source:
     columns: tuple[str, ...]
 
 
-def bundled_toml(name: str) -> dict[str, Any]:
+def load_toml(name: str) -> dict[str, Any]:
     """Values of a bundled file of words."""
     return tomllib.loads((files("sanitize.datasets") / "tables" / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 SOURCES = {
     name: Source(tuple(RemoteFile(**file) for file in source["files"]), tuple(source["columns"]))
-    for name, source in bundled_toml("sources").items()
+    for name, source in load_toml("sources").items()
 }
 
 
@@ -94,32 +94,32 @@ def local_files(folder: Path, files: tuple[RemoteFile, ...]) -> dict[str, Path]:
             "original files or the path of a Parquet file"
         )
     advice = "put the original file there, or leave `local` out to download it"
-    return {file.name: _checked(folder / file.name, file, advice) for file in files}
+    return {file.name: _verify_file(folder / file.name, file, advice) for file in files}
 
 
-def cached_files(folder: Path, files: tuple[RemoteFile, ...]) -> dict[str, Path]:
+def fetch_files(folder: Path, files: tuple[RemoteFile, ...]) -> dict[str, Path]:
     """Paths of the files in the cache, downloading those that are not there yet."""
     paths = {}
     for file in files:
         path = folder / file.name
         if path.exists():
-            _checked(path, file, "delete it and call again to download it anew")
+            _verify_file(path, file, "delete it and call again to download it anew")
         else:
             _download(file, path)
         paths[file.name] = path
     return paths
 
 
-def _checked(path: Path, file: RemoteFile, advice: str) -> Path:
+def _verify_file(path: Path, file: RemoteFile, advice: str) -> Path:
     with path.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    _check_digest(path, file, found, advice)
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    _check_digest(path, file, digest, advice)
     return path
 
 
-def _check_digest(place: object, file: RemoteFile, found: str, advice: str) -> None:
-    if found != file.sha256:
-        raise SourceError(f"{place} has SHA-256 {found}, expected {file.sha256}; {advice}")
+def _check_digest(place: object, file: RemoteFile, digest: str, advice: str) -> None:
+    if digest != file.sha256:
+        raise SourceError(f"{place} has SHA-256 {digest}, expected {file.sha256}; {advice}")
 
 
 def _download(file: RemoteFile, path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit, ndtri
 
-from sanitize.datasets._registry import bundled_toml
+from sanitize.datasets._registry import load_toml
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ def load_survey() -> pd.DataFrame:
     # Python promises the same numbers for one seed in every version; NumPy does not.
     random = Random(30)
     u = np.array([random.random() for _ in range(11 * _N_PEOPLE)]).reshape(11, _N_PEOPLE)
-    bundled = bundled_toml("survey")
+    bundled = load_toml("survey")
     towns, occupations = bundled["towns"], bundled["occupations"]
     share, years, pay, in_shifts, women = np.array(list(occupations.values())).T
     job = np.searchsorted(share.cumsum()[:-1], u[0])

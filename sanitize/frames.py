@@ -74,14 +74,16 @@ def release(df: Frame, sanitizer: Sanitizer) -> Frame:
         raise InvalidParameter("release takes a DataFrame; files are released by release_file")
     released: Frame = sanitizer.fit(df).transform(df)
     # What somebody who prints no report would miss.
-    told = []
+    cautions = []
     lack = sanitizer.report_.lack
     if lack is not None:
-        told.append(f"next to nothing is kept of most columns: {lack.advice}")
+        cautions.append(f"next to nothing is kept of most columns: {lack.advice}")
     index = getattr(released, "index", None)
     if getattr(getattr(index, "dtype", None), "kind", "i") not in "iu":  # numbers of rows tell their order at most
-        told.append("the index of the released frame is the source's and may identify; reset_index(drop=True) drops it")
-    for words in told:
+        cautions.append(
+            "the index of the released frame is the source's and may identify; reset_index(drop=True) drops it"
+        )
+    for words in cautions:
         warnings.warn(words, ReleaseWarning, stacklevel=2)
     return released
 
@@ -135,7 +137,7 @@ def audit(
     >>> report.to_frame("parts")["max_log_lift"].round(3).tolist(), round(report.summary["max_log_lift"], 3)
     ([0.3, 0.3], 0.613)
     """
-    table = Table.of(df)
+    table = Table.from_native(df)
     secret = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     if pipeline is not None:
         if public is not None:
@@ -144,7 +146,7 @@ def audit(
     names = [name for name in table.names if name not in secret] if public is None else public
     shown = (names,) if isinstance(names, str) else tuple(names)
     layout = Layout(secret, shown)
-    return layout.audit(Counted.of(layout, table).table)
+    return layout.audit(Counted.from_table(layout, table).table)
 
 
 def last_report(df: Any) -> LeakageReport:
@@ -177,9 +179,9 @@ def _releasing(
     def method(self: FrameMethods[Frame], /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Frame:
         return release(self._df, estimator(*args, **kwargs))
 
-    made = inspect.signature(estimator)
+    signature = inspect.signature(estimator)
     me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    vars(method)["__signature__"] = made.replace(parameters=[me, *made.parameters.values()])
+    vars(method)["__signature__"] = signature.replace(parameters=[me, *signature.parameters.values()])
     method.__doc__ = f"`release` of this frame through `sanitize.{estimator.__name__}`, whose parameters it takes."
     return method
 

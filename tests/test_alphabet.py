@@ -343,7 +343,7 @@ def test_a_value_outside_its_declared_order_is_refused():
 
 
 def test_labels_are_text_in_the_order_given():
-    assert Alphabet.of_labels("g", ["z", "a", "z"]).symbols == ("z", "a", "z #2")
+    assert Alphabet.from_labels("g", ["z", "a", "z"]).symbols == ("z", "a", "z #2")
     assert Alphabet(("a", "b"), [("x", None)]).label(0) == "x | (missing)"
 
 
@@ -354,14 +354,14 @@ def test_labels_are_made_when_they_are_first_needed_and_once():
         asked.append(len(asked))
         return ["z", "a", "z"]
 
-    later, now = Alphabet.of_n_labels("g", 3, labels), Alphabet.of_labels("g", ["z", "a", "z"])
+    later, now = Alphabet.from_n_labels("g", 3, labels), Alphabet.from_labels("g", ["z", "a", "z"])
     assert len(later) == 3
     assert later.columns == ("g",)
     assert not asked
     assert later == now
     assert later.symbols == now.symbols == ("z", "a", "z #2")
     assert asked == [0]
-    for copied in (copy.deepcopy(later), pickle.loads(pickle.dumps(Alphabet.of_n_labels("g", 3, labels)))):
+    for copied in (copy.deepcopy(later), pickle.loads(pickle.dumps(Alphabet.from_n_labels("g", 3, labels)))):
         assert copied == now
 
 

@@ -63,11 +63,11 @@ def test_parts_whose_dictionaries_differ_come_to_the_rows_of_all(kind, monkeypat
         monkeypatch.setattr(combined, "FEW_ROWS", few)
         total = ContingencyTable.empty(["s"], ["x"])
         for columns in parts:
-            assert (combined.Combined.of(columns) is None) == (few > N)
-            own = total.without_rows()
+            assert (combined.Combined.from_columns(columns) is None) == (few > N)
+            own = total.empty_copy()
             own.count(columns)
             assert own.counts.sum() == N
-            total = total.merged(own)
+            total = total.merge(own)
         made.append(total)
     counts, slow = made
     assert counts.public == slow.public
@@ -80,7 +80,7 @@ def test_alphabets_and_counts_are_those_of_single_rows(names, monkeypatch):
     made = []
     for few in (1 << 12, N + 1):
         monkeypatch.setattr(combined, "FEW_ROWS", few)
-        assert (combined.Combined.of({name: table[name] for name in names}) is None) == (few > N)
+        assert (combined.Combined.from_columns({name: table[name] for name in names}) is None) == (few > N)
         alphabet = Alphabet.from_table(table, names)
         part = Alphabet(names, alphabet.symbols[::2])
         counts = ContingencyTable.empty(names[:1], names)
@@ -137,10 +137,10 @@ def test_what_occurs_is_told_though_rows_are_left_out(last, monkeypatch):
     if last:
         numbers[-1] = 31
     for n in (32, 40):
-        found = combined.occurring(numbers, n)
+        found = combined.present_codes(numbers, n)
         assert_array_equal(np.flatnonzero(found), np.unique(numbers))
-    assert combined.occurring(np.arange(1000) % 30, 30).all()
-    assert not combined.occurring(numbers[:0], 3).any()
+    assert combined.present_codes(np.arange(1000) % 30, 30).all()
+    assert not combined.present_codes(numbers[:0], 3).any()
 
 
 def test_what_lies_within_bounds_is_told_for_every_width():
@@ -162,7 +162,7 @@ def test_what_lies_within_bounds_is_told_for_every_width():
 def test_a_column_that_holds_nothing_beside_one_that_fills_a_narrow_number(n_values):
     values = np.arange(N) % n_values
     table = {"nothing": pa.nulls(N, pa.string()), "values": pa.array(values)}
-    found = combined.Combined.of(table)
+    found = combined.Combined.from_columns(table)
     assert_array_equal(found.numbers, values)
     assert_array_equal(found.counts[:n_values], np.bincount(values))
 

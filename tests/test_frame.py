@@ -412,4 +412,4 @@ def test_a_frame_wrapped_by_narwhals_is_taken_as_what_it_wraps():
         def to_native(self):
             return pl.DataFrame({"x": ["a"]})
 
-    assert (Table.of(Wrapped()).kind, Table.of(Wrapped()).names) == ("polars", ("x",))
+    assert (Table.from_native(Wrapped()).kind, Table.from_native(Wrapped()).names) == ("polars", ("x",))

@@ -240,7 +240,7 @@ def test_a_symbol_whose_probability_has_no_inverse_is_refused(share):
 
 def test_alphabets_must_fit_the_matrix():
     with pytest.raises(InvalidDistribution, match="does not fit"):
-        JointDistribution(np.full((2, 2), 0.25), Alphabet.of_size("s", 2), Alphabet.of_size("x", 3))
+        JointDistribution(np.full((2, 2), 0.25), Alphabet.from_size("s", 2), Alphabet.from_size("x", 3))
 
 
 @given(strategies.joints())

@@ -46,18 +46,18 @@ def test_extreme_lifts_equal_the_fractions(joint):
 @given(strategies.joints())
 def test_l1_and_chi2_lifts_equal_the_fractions(joint):
     distribution = oracles.exact(joint.pmf)
-    close(sz.l1_lift(joint), oracles.per_symbol(oracles.l1_of, distribution))
-    close(sz.chi2_lift(joint), oracles.per_symbol(oracles.chi2_of, distribution))
-    close(sz.l1_lift_inverse(joint), oracles.per_symbol_inverse(oracles.l1_of, distribution))
-    close(sz.chi2_lift_inverse(joint), oracles.per_symbol_inverse(oracles.chi2_of, distribution))
+    close(sz.l1_lift(joint), oracles.per_symbol(oracles.l1_deviation, distribution))
+    close(sz.chi2_lift(joint), oracles.per_symbol(oracles.chi2_deviation, distribution))
+    close(sz.l1_lift_inverse(joint), oracles.per_symbol_inverse(oracles.l1_deviation, distribution))
+    close(sz.chi2_lift_inverse(joint), oracles.per_symbol_inverse(oracles.chi2_deviation, distribution))
 
 
 @pytest.mark.slow
 @given(strategies.joints(), st.sampled_from(ORDERS))
 def test_alpha_lifts_equal_the_decimals(joint, alpha):
     distribution = oracles.exact(joint.pmf)
-    close(sz.alpha_lift(joint, alpha), oracles.per_symbol(oracles.alpha_of, distribution, alpha))
-    close(sz.alpha_lift_inverse(joint, alpha), oracles.per_symbol_inverse(oracles.alpha_of, distribution, alpha))
+    close(sz.alpha_lift(joint, alpha), oracles.per_symbol(oracles.alpha_norm, distribution, alpha))
+    close(sz.alpha_lift_inverse(joint, alpha), oracles.per_symbol_inverse(oracles.alpha_norm, distribution, alpha))
 
 
 @given(strategies.joints())

@@ -13,7 +13,7 @@ import pytest
 
 import sanitize as sz
 from sanitize._util.declared import Misfit, read
-from sanitize._util.sealed_text import packed, seal_of, unpacked
+from sanitize._util.sealed_text import compute_seal, pack_array, unpack_array
 from sanitize.errors import InvalidChannel, LedgerError
 
 ROWS = {"s": ["p", "n", "n", "p"] * 100, "x": np.arange(400) % 80}
@@ -30,7 +30,7 @@ def written(batch: pa.RecordBatch, **options: str) -> str:
 
 def text_far_away() -> str:
     """Text whose last value ends two gigabytes behind the buffer that holds it."""
-    content = base64.b64decode(packed(pa.array(["abc", "de", "fghi"])))
+    content = base64.b64decode(pack_array(pa.array(["abc", "de", "fghi"])))
     honest, lie = (struct.pack("<4i", 0, 3, 5, end) for end in (9, 2**31 - 1))
     assert content.count(honest) == 1
     return base64.b64encode(content.replace(honest, lie)).decode()
@@ -40,7 +40,7 @@ BOMB = written(pa.record_batch([pa.array(["y" * (1 << 24)])], names=["v"]), comp
 DAMAGED = {
     "far away": text_far_away(),
     "compressed": BOMB,
-    "dictionary": packed(pa.array(["a", "b"]).dictionary_encode()),
+    "dictionary": pack_array(pa.array(["a", "b"]).dictionary_encode()),
     "two columns": written(pa.record_batch([pa.array([1]), pa.array([2])], names=["v", "w"])),
     "nothing": "",
     "no base64": "?",
@@ -52,14 +52,14 @@ DAMAGED = {
     "array", [pa.array(["a", None]), pa.array([], pa.int8()), pa.array([0.1]), pa.array([1], pa.timestamp("ns", "UTC"))]
 )
 def test_an_array_comes_back_as_it_was(array):
-    assert unpacked(packed(array)).equals(array)
+    assert unpack_array(pack_array(array)).equals(array)
 
 
 @pytest.mark.parametrize("kind", DAMAGED)
 def test_what_is_damaged_or_would_unfold_is_refused_before_it_is_looked_at(kind):
     assert len(BOMB) < 10_000
     with pytest.raises(ValueError, match="values are damaged"):
-        unpacked(DAMAGED[kind])
+        unpack_array(DAMAGED[kind])
     with pytest.raises(Misfit, match="it is damaged"):
         read(pa.Array, DAMAGED[kind])
 
@@ -77,7 +77,7 @@ def test_a_channel_and_a_sealed_ledger_of_damaged_values_are_refused(kind, tmp_p
     for place, name in ((whole["releases"][0]["bins"]["x"], "symbols"), (whole["releases"][0], "channel")):
         before = place[name]
         place[name] = DAMAGED[kind] if name == "symbols" else channel
-        ledger.path.write_text(json.dumps(whole | {"sha256": seal_of(whole)}))
+        ledger.path.write_text(json.dumps(whole | {"sha256": compute_seal(whole)}))
         with pytest.raises(LedgerError, match="damaged"):
             sz.Ledger(ledger.path)
         place[name] = before
@@ -90,8 +90,8 @@ def test_a_channel_and_a_sealed_ledger_of_damaged_values_are_refused(kind, tmp_p
         ("codes", [[0], [1], [9]], "values that it does not hold"),
         ("columns", [7], r"columns\[0\] must be text"),
         ("columns", ["x", "x"], "columns must be named, each once"),
-        ("levels", [packed(pa.array(["a", "a", "b"]))], "distinct"),
-        ("levels", [packed(pa.array([[1], [2], [3]]))], "the type list"),
+        ("levels", [pack_array(pa.array(["a", "a", "b"]))], "distinct"),
+        ("levels", [pack_array(pa.array([[1], [2], [3]]))], "the type list"),
     ],
 )
 def test_symbols_that_no_table_could_have_given_are_no_channel(part, value, words):
@@ -104,13 +104,13 @@ def test_symbols_that_no_table_could_have_given_are_no_channel(part, value, word
 def test_random_damage_is_refused_or_harmless():
     """In 500 draws, of which about a tenth still are arrays."""
     rng, harmless = random.Random(0), 0
-    good = [base64.b64decode(packed(array)) for array in (pa.array(["a", None, "bcd"]), pa.array([1, 2]))]
+    good = [base64.b64decode(pack_array(array)) for array in (pa.array(["a", None, "bcd"]), pa.array([1, 2]))]
     for _ in range(500):
         bad = bytearray(rng.choice(good))
         for _ in range(rng.choice((1, 2, 4))):
             bad[rng.randrange(len(bad))] = rng.randrange(256)
         try:
-            unpacked(base64.b64encode(bytes(bad)).decode()).to_pylist()
+            unpack_array(base64.b64encode(bytes(bad)).decode()).to_pylist()
         except (ValueError, OverflowError):
             continue
         harmless += 1

@@ -6,7 +6,7 @@ import types
 import pytest
 
 import sanitize as sz
-from sanitize._util.progress import advance, progress, shown, told
+from sanitize._util.progress import advance, notify_rows, progress, show_progress
 from sanitize.cli import main
 from sanitize.policy import make_plan
 
@@ -42,7 +42,7 @@ def bars(monkeypatch):
 
 
 def work():
-    with progress("a search") as step, shown():
+    with progress("a search") as step, show_progress():
         step("gap 1.0")
         step("gap 0.1")
         advance(3)
@@ -89,9 +89,9 @@ def test_rows_of_a_file_have_an_end_and_a_time_that_is_left(bars, tmp_path, comm
 
 def test_an_inner_listener_stands_in_for_the_outer_one():
     outer, inner = [], []
-    with told(outer.append):
+    with notify_rows(outer.append):
         advance(1)
-        with told(inner.append):
+        with notify_rows(inner.append):
             advance(2)
         advance(4)
     advance(8)

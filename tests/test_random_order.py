@@ -228,16 +228,16 @@ def test_what_a_place_tells_lies_between_the_distribution_of_all_rows_and_what_i
         assert (distributions <= np.maximum(np.minimum(prior, high), counts / 60) + 1e-12)[telling].all()
 
 
-def assembled(n: int, values: np.ndarray, cuts: list[int], *, backwards: bool = False) -> tuple:
+def assemble(n: int, values: np.ndarray, cuts: list[int], *, backwards: bool = False) -> tuple:
     """Of one column of a table whose rows are audited part by part."""
     parts = []
     for start, end in itertools.pairwise([0, *cuts, n]):
-        parts.append(OrderAudit.of(["s"], n))
+        parts.append(OrderAudit.empty(["s"], n))
         parts[-1].count({"s": pa.array(values[start:end])}, start)
-    joined = parts[0].without_rows()
+    joined = parts[0].empty_copy()
     for part in parts[::-1] if backwards else parts:
-        joined = joined.merged(part)
-    return tuple(found.tolist() for found in next(iter(joined.orders.values())).assembled())
+        joined = joined.merge(part)
+    return tuple(found.tolist() for found in next(iter(joined.orders.values())).assemble())
 
 
 @pytest.mark.slow
@@ -252,11 +252,11 @@ def test_parts_of_any_lengths_put_together_in_any_order_are_one_sequence(n_symbo
     monkeypatch.setattr(row_order, "_MOST_BLOCKS", 64)
     values = np.random.default_rng(n_symbols).integers(0, n_symbols, n)
     values[:500] %= 2
-    whole = assembled(n, values, [])
+    whole = assemble(n, values, [])
     known, blocks, rows = whole
     for cuts in ([0, 1, 2, 5, 40, 41, 150, 151, 1000, 2999], list(range(7, n, 7)), list(range(50, n, 50))):
-        assert assembled(n, values, cuts) == assembled(n, values, cuts, backwards=True) == whole
-    keys = row_order.keys_of({"s": pa.array(range(n_symbols))}).tolist()
+        assert assemble(n, values, cuts) == assemble(n, values, cuts, backwards=True) == whole
+    keys = row_order.row_keys({"s": pa.array(range(n_symbols))}).tolist()
     keys = [key if n_symbols <= 64 else 2**32 + key % 64 for key in keys]
     assert known == sorted(set(keys))
     looked_at = np.arange(n) % 384 < 128 if is_large else np.ones(n, bool)
@@ -272,9 +272,9 @@ def test_symbols_of_several_columns_and_missing_ones_are_told_apart_as_values_ar
         "s": pa.array([None, 0.0, -0.0, float("nan"), 1.5, 1.5]),
         "t": pa.array(["a", "a", "a", "a", "a", None]).dictionary_encode(),
     }
-    audit = OrderAudit.of(["s", "t"], 6)
+    audit = OrderAudit.empty(["s", "t"], 6)
     audit.count(columns, 0)
-    known, _, rows = next(iter(audit.orders.values())).assembled()
+    known, _, rows = next(iter(audit.orders.values())).assemble()
     assert len(known) == 4
     assert rows[0] == rows[3] != rows[1] == rows[2]
     assert len(set(rows.tolist())) == 4
@@ -296,9 +296,9 @@ def test_rows_of_combinations_and_single_rows_are_audited_alike():
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(combined, "FEW_ROWS", few)
             patched.setattr(combined, "_ROWS_EACH", each)
-            audit = OrderAudit.of(["s"], n, ["x", "w"])
+            audit = OrderAudit.empty(["s"], n, ["x", "w"])
             for part in (slice(0, 7_777), slice(7_777, n)):
                 audit.count({name: column[part] for name, column in columns.items()}, part.start)
-            made.append([[found.tolist() for found in order.assembled()] for order in audit.orders.values()])
+            made.append([[found.tolist() for found in order.assemble()] for order in audit.orders.values()])
     assert made[0] == made[1] == made[2]
     assert_array_equal(np.sum(made[0][1][1], axis=0).sum(), n)

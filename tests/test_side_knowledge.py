@@ -281,7 +281,7 @@ def test_every_part_that_may_be_known_is_within_the_budget_in_fractions(known):
     ids=["LDP", "one-sided", "equal", "by value"],
 )
 def test_every_budget_on_lifts_holds_for_those_who_know(budget):
-    known = SideKnowledge.of(JOINT, ["a", "c"])
+    known = SideKnowledge.from_columns(JOINT, ["a", "c"])
     limits = sz.core.budgets.limits_for(budget, JOINT.sensitive)
     plain, channel = (
         sz.optimal_random_response(JOINT, budget, known=one, effort=5_000_000) for one in ((), ["a", "c"])
@@ -359,10 +359,10 @@ def test_columns_are_the_cases_that_they_tell_apart():
 
 def test_a_channel_beyond_what_somebody_knows_is_repaired():
     joint, loose = joint_of(small(2)), sz.LiftBudget(at_most=100, at_least=0)
-    budget, known = sz.LiftBudget(at_most=1.1, at_least=0.9), SideKnowledge.of(joint, ["a"])
+    budget, known = sz.LiftBudget(at_most=1.1, at_least=0.9), SideKnowledge.from_columns(joint, ["a"])
     every = sparse.eye_array(4, format="csc")
     assert response_channel(joint, loose, every, joint.p_x).n_outputs == 4
-    repaired = response_channel(joint, budget, every, joint.p_x, known=known)
+    repaired = response_channel(joint, budget, every, joint.p_x, side=known)
     assert known.excess(budget, repaired).max() <= 1e-12
 
 

@@ -19,7 +19,7 @@ import sanitize as sz
 import sanitize.engines.sql
 from sanitize.cli import main
 from sanitize.engines.sql import Database, release
-from sanitize.engines.sql._database import literal, printed_columns, steps_of, words_of
+from sanitize.engines.sql._database import decode_outputs, hash_words, literal, sampling_steps
 from sanitize.errors import ColumnError, InvalidParameter, UnknownSymbol
 from sanitize.policy import Policy
 from sanitize.release.saved import SavedRelease
@@ -96,7 +96,7 @@ def test_one_key_draws_the_same_rows_in_a_database_and_in_python(loaded, people,
 
 def slow_release(df, saved, key):
     """The rows by row id, one hash and one running total at a time: no buckets, and no arrays."""
-    bound = saved.bound()
+    bound = saved.to_release()
     found = {}
     for identity, code in zip(df["id"].tolist(), bound.encode(df_arrow(df))[0].tolist(), strict=True):
         digest = int(hashlib.sha256(f"{key.hex()}|{identity}".encode()).hexdigest(), 16)
@@ -135,7 +135,7 @@ def df_arrow(df):
 @pytest.mark.parametrize("name", ["merging", "joint"])
 def test_python_draws_what_a_slow_twin_draws_row_by_row(people, fitted, name):
     few = people.head(400)
-    printed = printed_columns(fitted[name].bound())
+    printed = decode_outputs(fitted[name].to_release())
     codes = pa.array(slow_release(few, fitted[name], KEY))
     expected = pd.DataFrame({column: values.take(codes).to_pylist() for column, values in printed.items()})
     assert plain(release(few, fitted[name], key=KEY, row_id="id")) == plain(expected)
@@ -145,7 +145,7 @@ def test_python_draws_what_a_slow_twin_draws_row_by_row(people, fitted, name):
 def test_the_lookups_are_the_integers_of_the_channel(fitted, name):
     """In fractions: every state draws each output with the channel's own weight over 2**62, so no budget moves."""
     channel = fitted[name].channel
-    steps, last = steps_of(channel)
+    steps, last = sampling_steps(channel)
     drawn = [stage for stage in channel.stages if not stage.is_deterministic]
     assert len(steps) == len(drawn)
     relabelled = np.arange(channel.n_inputs)
@@ -176,7 +176,7 @@ def test_the_budget_holds_in_fractions_for_the_thresholds(people):
     """Lifts of the lookups themselves, from whole counts: at most e^upper, and at least e^-lower."""
     budget = sz.LiftBudget(lower=1.0, upper=0.4)
     sanitizer = sz.OptimalRandomResponse(budget, sensitive="ill", public=["children", "owner"]).fit(people)
-    ((place, shift), (cut, one, other)), *_ = steps_of(sanitizer.channel_)[0]  # before a value is drawn
+    ((place, shift), (cut, one, other)), *_ = sampling_steps(sanitizer.channel_)[0]  # before a value is drawn
     codes = sanitizer.channel_.inputs.encode(df_arrow(people))
     ill = (people["ill"] == "yes").to_numpy()
     joint = {}
@@ -199,7 +199,7 @@ def test_the_budget_holds_in_fractions_for_the_thresholds(people):
 def test_the_first_sixty_bits_of_the_hash_are_the_word():
     message = f"{KEY.hex()}|41"
     digits = hashlib.sha256(message.encode()).hexdigest()
-    words = words_of([message])[0].tolist()
+    words = hash_words([message])[0].tolist()
     assert words[0] >> 2 == int(digits[:15], 16)
     assert words == [int(digits[16 * j : 16 * j + 16], 16) >> 2 for j in range(4)]
 
@@ -210,7 +210,7 @@ def test_no_word_is_computed_twice(people):
 
     def counted(text, part):
         calls.append((text, part))
-        return int(words_of([text])[0, part])
+        return int(hash_words([text])[0, part])
 
     with closing(sqlite3.connect(":memory:")) as connection:
         people.to_sql("people", connection, index=False)
@@ -243,7 +243,7 @@ def test_rows_come_in_an_order_that_the_table_does_not_have(people, fitted):
     again = release(people[::-1], fitted["merging"], key=KEY, row_id="id")
     assert whole.equals(again)
     assert whole.index.equals(pd.RangeIndex(len(people)))
-    places = words_of([f"{KEY.hex()}order|{i}" for i in people["id"]])[:, 0]
+    places = hash_words([f"{KEY.hex()}order|{i}" for i in people["id"]])[:, 0]
     assert abs(np.corrcoef(places, np.arange(len(people)))[0, 1]) < 0.1
 
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 from sklearn.utils.metaestimators import _BaseComposition
 
 from sanitize.release.recipes.joint import JointReleaseParameters, JointReleaseRecipe
-from sanitize.transformers._sanitizer import PREFIX, Sanitizer, bounds_of, with_bounds
+from sanitize.transformers._sanitizer import PREFIX, Sanitizer, budget_parameters, with_bounds
 
 
 class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type: ignore[misc]
@@ -89,7 +89,7 @@ class JointRelease(JointReleaseParameters, Sanitizer, _BaseComposition):  # type
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
         """Parameters of the estimator and, as ``name__parameter``, of its parts."""
         params: dict[str, Any] = self._get_params("sanitizers", deep=deep)
-        return params | bounds_of(self.budget) if deep else params
+        return params | budget_parameters(self.budget) if deep else params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters of the estimator, replace a part by its name, or set ``name__parameter`` of a part."""

@@ -12,7 +12,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from sanitize._util.sampling.noise import key_of
+from sanitize._util.sampling.noise import noise_key
 from sanitize.core.channel import ReducedChannel, Stage, Tuples
 from sanitize.core.joint import ContingencyTable
 from sanitize.errors import ColumnError, InvalidParameter
@@ -47,26 +47,26 @@ class _Rows:
 
     def take(self, columns: Sequence[Any]) -> _Rows:
         """Some of the columns, by label or position."""
-        labels = Table.of(self.native).labels
+        labels = Table.from_native(self.native).labels
         places = [labels.index(column) if isinstance(column, str) else int(column) for column in columns]
         taken = _safe_indexing(self.native, places, axis=1)
         return _Rows(taken, tuple(self.names[place] for place in places), self.is_source)
 
-    def through(self, step: Any, name: str) -> _Rows:
+    def apply_step(self, step: Any, name: str) -> _Rows:
         """What a step before the first sanitizer makes of them."""
         if not hasattr(step, "transform") or getattr(step.__sklearn_tags__(), "non_deterministic", False):
             raise InvalidParameter(
                 f"step {name!r} stands before a sanitizer and does not make the same of the rows at every call, so it "
                 "is not known what the sanitizer releases: put the sanitizer first"
             )
-        made = step.transform(self.native)
-        return _Rows(made, tuple(f"{name}: {column}" for column in Table.of(made)), is_source=False)
+        output = step.transform(self.native)
+        return _Rows(output, tuple(f"{name}: {column}" for column in Table.from_native(output)), is_source=False)
 
     @property
     def columns(self) -> dict[str, Any]:
         """Columns by their names in the report."""
-        table = Table.of(self.native)
-        return {name: table[own] for name, own in zip(self.names, table, strict=True)}
+        table = Table.from_native(self.native)
+        return {name: table[column] for name, column in zip(self.names, table, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -74,20 +74,20 @@ class _Sanitized:
     """A sanitizer, and the rows that reach it."""
 
     name: str
-    own: Sanitizer
+    sanitizer: Sanitizer
     rows: _Rows
 
     @cached_property
     def beside(self) -> Beside:
         """What its channel tells, without what only prints it, to be measured beside others."""
-        reduced = ReducedChannel.of(self.own.channel_)
+        reduced = ReducedChannel.from_channel(self.sanitizer.channel_)
         merged = Stage.deterministic(reduced.states.astype(np.int32), reduced.n_states)
-        return Beside(f"{self.name}: {', '.join(self.own._release.layout.read)}", (merged, *reduced.stages))
+        return Beside(f"{self.name}: {', '.join(self.sanitizer._release.layout.read)}", (merged, *reduced.stages))
 
     @cached_property
     def encoded(self) -> tuple[NDArray[Any], int]:
         """Public symbol of each row, and rows whose symbol was not there at fit."""
-        return self.own._release.encode(self.own._read(self.rows.native, reset=False))
+        return self.sanitizer._release.encode(self.sanitizer._read(self.rows.native, reset=False))
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -97,18 +97,18 @@ class _Sanitized:
 
 def audit_pipeline(df: Any, sensitive: tuple[str, ...], pipeline: Any) -> LeakageReport:
     """What all that a fitted pipeline hands out tells together about the sensitive columns; see `sanitize.audit`."""
-    table = Table.of(df)
-    found = _handed_out(pipeline, _as_fitted(pipeline, table), ())
-    sanitized = {part.beside.column: part for part in found if isinstance(part, _Sanitized)}
+    table = Table.from_native(df)
+    parts = _output_parts(pipeline, _as_fitted(pipeline, table), ())
+    sanitized = {part.beside.column: part for part in parts if isinstance(part, _Sanitized)}
     if len(sanitized) > 1:  # whose noise may be the same: what they tell together is then another distribution
-        keys = [key for part in sanitized.values() if (key := key_of(part.own.random_state)) is not None]
+        keys = [key for part in sanitized.values() if (key := noise_key(part.sanitizer.random_state)) is not None]
         if len(set(keys)) < len(keys):
             raise InvalidParameter(
                 "two sanitizers of the pipeline draw from the same key or seed, and equal noise is not independent: "
                 "leave random_state at None, or give each a key of its own"
             )
     columns: dict[str, Any] = {}
-    for part in found:
+    for part in parts:
         is_source = isinstance(part, _Rows) and part.is_source
         if twice := next((name for name in part.columns if not is_source and name in table.names), None):
             raise ColumnError(f"the table has a column {twice!r}, and a step makes one of that name; rename it", twice)
@@ -117,31 +117,38 @@ def audit_pipeline(df: Any, sensitive: tuple[str, ...], pipeline: Any) -> Leakag
         raise ColumnError("the pipeline hands out no column, so there is nothing to audit")
     counts = ContingencyTable.empty(sensitive, list(columns))
     counts.count({**{name: table[name] for name in sensitive}, **columns})
-    kept = tuple(name for name in columns if name not in sanitized)
-    as_they_are = {"public": Tuples.split(counts.public, [kept])[1][0]} if kept else {}
+    unsanitized = tuple(name for name in columns if name not in sanitized)
+    as_they_are = {"public": Tuples.from_alphabet(counts.public, [unsanitized])[1][0]} if unsanitized else {}
     Layout.refuse_distinct({"sensitive": counts.sensitive, **as_they_are}, int(counts.n))
     tables = marginal_tables(counts, [(name,) for name in columns])
     facts = ReleaseFacts(
         mechanism="audit",
-        seeded=any(part.own.recipe().is_seeded for part in sanitized.values()),
+        seeded=any(part.sanitizer.recipe().is_seeded for part in sanitized.values()),
         n_unseen=sum(part.encoded[1] for part in sanitized.values()),
-        kept=kept,
-        parts=tuple(_alone(name, own, sanitized.get(name)) for name, own in zip(columns, tables, strict=True)),
+        kept=unsanitized,
+        parts=tuple(
+            _part_leakage(name, column_counts, sanitized.get(name))
+            for name, column_counts in zip(columns, tables, strict=True)
+        ),
     )
-    return _measured(counts, [part.beside for part in sanitized.values()], facts)
+    return _measure_releases(counts, [part.beside for part in sanitized.values()], facts)
 
 
-def _measured(counts: ContingencyTable, releases: Sequence[Beside], facts: ReleaseFacts | None = None) -> LeakageReport:
+def _measure_releases(
+    counts: ContingencyTable, releases: Sequence[Beside], facts: ReleaseFacts | None = None
+) -> LeakageReport:
     distribution = counts.to_joint()
     return LeakageReport.measure(distribution, side_by_side(distribution.public, releases), facts=facts)
 
 
-def _alone(name: str, counts: ContingencyTable, part: _Sanitized | None) -> PartLeakage:
+def _part_leakage(name: str, counts: ContingencyTable, part: _Sanitized | None) -> PartLeakage:
     """What one sanitizer, or a column that none takes, tells by itself."""
-    told = _measured(counts, [] if part is None else [part.beside]).summary
+    summary = _measure_releases(counts, [] if part is None else [part.beside]).summary
     if part is None:
-        return PartLeakage.of(name, (name,), None, told)
-    return PartLeakage.of(name, part.own._release.layout.read, part.own.report_.facts.mechanism, told)
+        return PartLeakage.from_summary(name, (name,), None, summary)
+    return PartLeakage.from_summary(
+        name, part.sanitizer._release.layout.read, part.sanitizer.report_.facts.mechanism, summary
+    )
 
 
 def _as_fitted(pipeline: Any, table: Table) -> _Rows:
@@ -160,7 +167,7 @@ def _as_fitted(pipeline: Any, table: Table) -> _Rows:
     return rows if tuple(names) == table.labels else rows.take(names)
 
 
-def _handed_out(step: Any, rows: _Rows, path: tuple[str, ...]) -> list[_Rows | _Sanitized]:
+def _output_parts(step: Any, rows: _Rows, path: tuple[str, ...]) -> list[_Rows | _Sanitized]:
     """All that a step hands out of the rows that reach it, by sanitizers and as it is.
 
     Whatever any other step computes of columns tells no more than the columns.
@@ -168,23 +175,23 @@ def _handed_out(step: Any, rows: _Rows, path: tuple[str, ...]) -> list[_Rows | _
     name = "__".join(path) or type(step).__name__.lower()
     if isinstance(step, Sanitizer):
         check_is_fitted(step, "channel_")
-        kept = [rows.take(step._kept)] if step._kept else []
-        return [_Sanitized(name, step, rows), *kept]
+        raw = [rows.take(step._kept)] if step._kept else []
+        return [_Sanitized(name, step, rows), *raw]
     if isinstance(step, Pipeline):
-        return _of_steps(step, rows, path)
+        return _pipeline_parts(step, rows, path)
     if isinstance(step, ColumnTransformer):
         check_is_fitted(step)
         labels = getattr(step, "feature_names_in_", range(step.n_features_in_))
         places = step._transformer_to_input_indices
-        taken = [(key, own, [labels[place] for place in places[key]]) for key, own, _ in step.transformers_]
+        taken = [(key, inner, [labels[place] for place in places[key]]) for key, inner, _ in step.transformers_]
         return [
             part
-            for key, own, columns in taken
+            for key, inner, columns in taken
             if columns
-            for part in _handed_out(own, rows.take(columns), (*path, key))
+            for part in _output_parts(inner, rows.take(columns), (*path, key))
         ]
     if isinstance(step, FeatureUnion):
-        return [part for key, own in step.transformer_list for part in _handed_out(own, rows, (*path, key))]
+        return [part for key, inner in step.transformer_list for part in _output_parts(inner, rows, (*path, key))]
     if _has_sanitizer(step):
         raise InvalidParameter(
             f"{type(step).__name__} ({name!r}) has a sanitizer inside, and what it does with it is not known: audit "
@@ -193,23 +200,23 @@ def _handed_out(step: Any, rows: _Rows, path: tuple[str, ...]) -> list[_Rows | _
     return [] if step == "drop" else [rows]
 
 
-def _of_steps(pipeline: Pipeline, rows: _Rows, path: tuple[str, ...]) -> list[_Rows | _Sanitized]:
+def _pipeline_parts(pipeline: Pipeline, rows: _Rows, path: tuple[str, ...]) -> list[_Rows | _Sanitized]:
     """What the first step with sanitizers hands out: later steps make what they make of that."""
     steps = [(key, step) for key, step in pipeline.steps if step not in (None, "passthrough")]
     first = next((place for place, (_, step) in enumerate(steps) if _has_sanitizer(step)), None)
     if first is None:
         return [rows]
     for key, step in steps[:first]:
-        rows = rows.through(step, "__".join((*path, key)))
-    found = _handed_out(steps[first][1], rows, (*path, steps[first][0]))
-    if any(isinstance(part, _Rows) for part in found):
+        rows = rows.apply_step(step, "__".join((*path, key)))
+    parts = _output_parts(steps[first][1], rows, (*path, steps[first][0]))
+    if any(isinstance(part, _Rows) for part in parts):
         for key, step in steps[first + 1 :]:
             if _has_sanitizer(step) or isinstance(step, ColumnTransformer):
                 raise InvalidParameter(
                     f"step {key!r} chooses among sanitized columns and others that step {steps[first][0]!r} passes on, "
                     "and which of them is not known here: choose columns in the first ColumnTransformer"
                 )
-    return found
+    return parts
 
 
 def _has_sanitizer(step: Any) -> bool:

@@ -27,7 +27,7 @@ from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.release.designer import Designer
 from sanitize.release.first_pass import Counted, FirstPass
 from sanitize.release.layout import CellLayout, select, two_dimensional, with_sensitive
-from sanitize.release.release import held_out, warn_of_unseen
+from sanitize.release.release import holdout_report, warn_of_unseen
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report, badge
 from sanitize.tables.columns import as_arrow
 from sanitize.tables.files.open import open_source
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 PREFIX = "budget__"
 
 
-def bounds_of(budget: object) -> dict[str, Any]:
+def budget_parameters(budget: object) -> dict[str, Any]:
     """Bounds of a budget by the name of their parameter; a number has none."""
-    return {f"{PREFIX}{name}": value for name, value in budgets.bounds_of(budget).items()}
+    return {f"{PREFIX}{name}": value for name, value in budgets.budget_bounds(budget).items()}
 
 
 def with_bounds(budget: Any, changed: dict[str, Any]) -> Any:
@@ -58,15 +58,15 @@ def with_bounds(budget: Any, changed: dict[str, Any]) -> Any:
     InvalidBudget
         If a bound is none.
     """
-    known = bounds_of(budget)
+    bounds = budget_parameters(budget)
     for name in changed:
-        if name not in known:
-            has = f"has {', '.join(known)}" if known else "has no bounds by name"
+        if name not in bounds:
+            has = f"has {', '.join(bounds)}" if bounds else "has no bounds by name"
             raise InvalidParameter(
                 f"{name!r} is no parameter: the budget {budget!r} {has}; give one of sanitize's budgets, such as "
                 "LiftBudget(at_most=1.65, at_least=0.37), for a search over its bounds"
             )
-    return type(budget)(**{name.removeprefix(PREFIX): value for name, value in (known | changed).items()})
+    return type(budget)(**{name.removeprefix(PREFIX): value for name, value in (bounds | changed).items()})
 
 
 class ShownWithVerdict:
@@ -76,9 +76,9 @@ class ShownWithVerdict:
         """Its box in a diagram, where there is room for a name and the verdict beside it."""
         # scikit-learn has moved the class of these boxes before.
         block = type(Pipeline([("step", "passthrough")])._sk_visual_block_())
-        return block("single", self, names=self._named_with_verdict(), name_details=str(self))
+        return block("single", self, names=self._verdict_heading(), name_details=str(self))
 
-    def _named_with_verdict(self) -> str:
+    def _verdict_heading(self) -> str:
         words, report = type(self).__name__, getattr(self, "report_", None)
         if report is not None:
             words += f": {report._document('internal', 0)['verdict']['headline'].partition(' (')[0]}"
@@ -95,8 +95,8 @@ class ShownWithVerdict:
 
     def _with_verdict(self, page: str) -> str:
         """The box alone: what stands above it is not said again beside its name."""
-        report, named = getattr(self, "report_", None), html.escape(self._named_with_verdict())
-        return page if report is None else f"<div>{badge(report)}{page.replace(named, type(self).__name__)}</div>"
+        report, heading = getattr(self, "report_", None), html.escape(self._verdict_heading())
+        return page if report is None else f"<div>{badge(report)}{page.replace(heading, type(self).__name__)}</div>"
 
 
 Frame = TypeVar("Frame")
@@ -131,11 +131,11 @@ def _digests(source: Mapping[str, Any], names: Iterable[str]) -> Iterator[int]:
     for name in names:
         column = as_arrow(source[name], name)
         try:
-            some = [str(value) for value in column[:: len(source[name]) // _LOOKED_AT + 1]]
+            sample = [str(value) for value in column[:: len(source[name]) // _LOOKED_AT + 1]]
         except (ArithmeticError, LookupError, NotImplementedError, ValueError):
             continue  # dates that Python has no name for tell no rows apart
-        if _tells_rows(np.unique(some, return_inverse=True)[1]):
-            yield hash((len(source[name]), *some))
+        if _tells_rows(np.unique(sample, return_inverse=True)[1]):
+            yield hash((len(source[name]), *sample))
 
 
 def _tells_rows(codes: NDArray[Any]) -> bool:
@@ -177,7 +177,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002
         """Parameters of the estimator; deep ones also have the bounds of the budget, as ``budget__upper``."""
         params: dict[str, Any] = super().get_params(deep=deep)
-        return params | bounds_of(self.budget) if deep else params
+        return params | budget_parameters(self.budget) if deep else params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``budget__upper`` and its like replace one bound of the budget, also in a search."""
@@ -234,7 +234,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         """
         _FITTED.pop(self, None)
         if isinstance(X, (str, os.PathLike)) or is_stream(X):
-            if any(given is not None for given in (sensitive_features, sample_weight, groups, largest_total)):
+            if any(argument is not None for argument in (sensitive_features, sample_weight, groups, largest_total)):
                 raise InvalidParameter(
                     "files and streams carry their sensitive columns, and have no sample_weight or groups; name the "
                     "columns with sensitive="
@@ -259,7 +259,9 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             raise InvalidParameter("largest_total is of groups or weights: give groups= or sample_weight=")
         layout, source = recipe.layout(table, sensitive_features)
         rows = source if weights is None else None
-        recipe.design(spec, layout, Counted.of(layout, source, weights, groups, largest_total), rows=rows).kept_by(self)
+        recipe.design(
+            spec, layout, Counted.from_table(layout, source, weights, groups, largest_total), rows=rows
+        ).assign_to(self)
         if y is not None and isinstance(self._release.layout, CellLayout):
             warnings.warn(
                 "y does not belong to generated rows: a model trained on both learns next to nothing. Put y among the "
@@ -295,17 +297,17 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         codes, n_unseen = self._release.encode(table, workers)
         warn_of_unseen(n_unseen, len(codes))
         self._bind(codes)
-        self._warn_of_others(table)
+        self._warn_of_repeats(table)
         columns = self._release.draw(codes, random_words(self.random_state), workers=workers)
-        if kept := tuple(name for name in self._kept if name in table.names):
+        if sensitive := tuple(name for name in self._kept if name in table.names):
             warnings.warn(
                 "keep_sensitive=True: the output holds the sensitive columns and is not for release",
                 ReleaseWarning,
                 stacklevel=2,
             )
-        asked = _get_output_config("transform", self)["dense"]
+        wanted = _get_output_config("transform", self)["dense"]
         wide = self._release.wide(table.whole_types)
-        frame = table.rebuild(columns, kept, None if asked == "default" else asked, wide)
+        frame = table.rebuild(columns, sensitive, None if wanted == "default" else wanted, wide)
         facts = replace(self.report_.facts, n_unseen=n_unseen)
         if self.recipe().is_seeded and not facts.seeded:  # a seed that was set after fit
             facts = replace(facts, seeded=True, warnings=(SEEDED_NOTE, *facts.warnings))
@@ -330,8 +332,8 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         """
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
-        counted = Counted.of(self._release.layout, with_sensitive(table, self.sensitive, sensitive_features)[1])
-        return held_out(counted.table, self._release, confidence)
+        counted = Counted.from_table(self._release.layout, with_sensitive(table, self.sensitive, sensitive_features)[1])
+        return holdout_report(counted.table, self._release, confidence)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the released columns."""
@@ -362,7 +364,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         before = _RELEASED.setdefault(self, deque(maxlen=_MOST_REMEMBERED))
         if digest not in before:
             before.append(digest)
-        elif ReducedChannel.of(channel).stages:  # else what is printed is all that is drawn of it
+        elif ReducedChannel.from_channel(channel).stages:  # else what is printed is all that is drawn of it
             warnings.warn(
                 f"this {type(self).__name__} has released these rows before, with other noise, and both releases "
                 "together tell more than the report says: hand out copies of one of them, or record each in a "
@@ -371,7 +373,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                 stacklevel=4,
             )
 
-    def _warn_of_others(self, table: Table) -> None:
+    def _warn_of_repeats(self, table: Table) -> None:
         """Warn, once, where another estimator has released the rows of this one's fit."""
         rows = _FITTED.get(self)
         if (
@@ -382,11 +384,13 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
             return
         rows.is_released = True
         alike = [
-            own
-            for other, own in list(_FITTED.items())
-            if own.is_released and own.secrets & rows.secrets and (other is self or not self._draws_as(other))
+            entry
+            for estimator, entry in list(_FITTED.items())
+            if entry.is_released
+            and entry.secrets & rows.secrets
+            and (estimator is self or not self._draws_as(estimator))
         ]
-        if len(alike) > 1 and not any(own.has_warned for own in alike):
+        if len(alike) > 1 and not any(entry.has_warned for entry in alike):
             warnings.warn(
                 f"another sanitizer has released the rows that this {type(self).__name__} was fitted on, and both "
                 "releases together tell more than either report says: measure them with sanitize.audit(df, sensitive, "
@@ -394,15 +398,15 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                 ReleaseWarning,
                 stacklevel=4,
             )
-            for own in alike:
-                own.has_warned = True
+            for entry in alike:
+                entry.has_warned = True
 
-    def _draws_as(self, other: Sanitizer) -> bool:
+    def _draws_as(self, estimator: Sanitizer) -> bool:
         """Whether another estimator has the same settings and key, so that its release of the same rows is the same."""
         key = self.random_state
-        if not isinstance(key, NoiseKey) or key != other.random_state or type(self) is not type(other):
+        if not isinstance(key, NoiseKey) or key != estimator.random_state or type(self) is not type(estimator):
             return False
-        return str(self.get_params()) == str(other.get_params())
+        return str(self.get_params()) == str(estimator.get_params())
 
     @property
     def _kept(self) -> tuple[str, ...]:
@@ -415,9 +419,9 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
     def _read(self, X: Any, *, reset: bool) -> Table:
         """Table of the user's X, checked the way scikit-learn checks features."""
         if is_stream(X):
-            X = Table.of(X).native
+            X = Table.from_native(X).native
         if hasattr(X, "columns") or hasattr(X, "column_names"):
-            table = Table.of(X)
+            table = Table.from_native(X)
             if reset:
                 validate_data(self, X, skip_check_array=True, reset=True)
             else:
@@ -426,4 +430,6 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                 if same or not set(self._release.layout.read) <= set(table.names):
                     validate_data(self, X, skip_check_array=True, reset=False)
             return table
-        return Table.of(validate_data(self, two_dimensional(X), dtype=None, ensure_all_finite=False, reset=reset))
+        return Table.from_native(
+            validate_data(self, two_dimensional(X), dtype=None, ensure_all_finite=False, reset=reset)
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sanitize._util.checks import one_of
+from sanitize._util.checks import check_choice
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def utility_scorer(measure: str = "normalized_utility") -> Callable[..., float]:
     >>> 0 < utility_scorer()(sanitizer, df) <= 1
     True
     """
-    one_of("measure", measure, "utility", "normalized_utility")
+    check_choice("measure", measure, "utility", "normalized_utility")
 
     return _scorer(measure, 1.0)
 

@@ -50,7 +50,7 @@ def doubles(values: object, error: SanitizeError) -> NDArray[np.float64]:
         raise error from None
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """A value in an error, cut short; Python does not print integers of thousands of digits at all."""
     longest = 60
     if is_whole(value) and abs(int(value)) >= 10**longest:
@@ -58,7 +58,7 @@ def shown(value: object) -> str:
     return repr(value)
 
 
-def required(name: str, value: object, legal: str, holds: Callable[[float], bool]) -> float:
+def check_number(name: str, value: object, legal: str, holds: Callable[[float], bool]) -> float:
     """The value as a float for which something holds, said in words: "<name> must <legal>".
 
     Raises
@@ -66,10 +66,10 @@ def required(name: str, value: object, legal: str, holds: Callable[[float], bool
     InvalidParameter
         If it is not a real number, no double can hold it, or the condition fails, as every comparison with NaN does.
     """
-    given = double(value) if is_number(value) else None
-    if given is None or not holds(given):
-        raise InvalidParameter(f"{name} must {legal}, got {shown(value)}")
-    return given
+    amount = double(value) if is_number(value) else None
+    if amount is None or not holds(amount):
+        raise InvalidParameter(f"{name} must {legal}, got {short_repr(value)}")
+    return amount
 
 
 def number(name: str, value: object, low: float, high: float) -> float:
@@ -82,11 +82,11 @@ def number(name: str, value: object, low: float, high: float) -> float:
     """
     if not is_number(value):
         raise InvalidParameter(f"{name} must be a number between {low:g} and {high:g}, got {type(value).__name__}")
-    given = double(value)
-    if given is None or not low <= given <= high:
-        told = shown(value) if given is None else f"{given:.12g}"
-        raise InvalidParameter(f"{name} must lie between {low:g} and {high:g}, got {told}")
-    return given
+    amount = double(value)
+    if amount is None or not low <= amount <= high:
+        text = short_repr(value) if amount is None else f"{amount:.12g}"
+        raise InvalidParameter(f"{name} must lie between {low:g} and {high:g}, got {text}")
+    return amount
 
 
 def whole_number(name: str, value: object, low: int, high: int = _LARGEST_COUNT) -> int:
@@ -101,10 +101,10 @@ def whole_number(name: str, value: object, low: int, high: int = _LARGEST_COUNT)
         return int(value)
     too_large = is_whole(value) and int(value) > high
     legal = f"from {low} to {high}" if too_large or high < _LARGEST_COUNT else f">= {low}"
-    raise InvalidParameter(f"{name} must be a whole number {legal}, got {shown(value)}")
+    raise InvalidParameter(f"{name} must be a whole number {legal}, got {short_repr(value)}")
 
 
-def one_of(name: str, value: object, *legal: str) -> None:
+def check_choice(name: str, value: object, *legal: str) -> None:
     """Refuse what is none of some words.
 
     Raises
@@ -113,11 +113,11 @@ def one_of(name: str, value: object, *legal: str) -> None:
         If it is not one of them.
     """
     if value not in legal:
-        *others, last = map(repr, legal)
-        raise InvalidParameter(f"{name} must be {', '.join(others)} or {last}, got {value!r}")
+        *choices, last = map(repr, legal)
+        raise InvalidParameter(f"{name} must be {', '.join(choices)} or {last}, got {value!r}")
 
 
-def listed(name: str, values: Iterable[T]) -> list[T]:
+def as_list(name: str, values: Iterable[T]) -> list[T]:
     """The values as a list.
 
     Raises
@@ -131,10 +131,10 @@ def listed(name: str, values: Iterable[T]) -> list[T]:
         raise InvalidParameter(f"{name} must be a list, as [value] for one, got {type(values).__name__}") from None
 
 
-def or_infinity(of: Callable[[float], float], value: float) -> float:
+def or_infinity(function: Callable[[float], float], value: float) -> float:
     """A function of a number, infinite where a double cannot hold it."""
     try:
-        return of(value)
+        return function(value)
     except OverflowError:
         return math.inf
 
@@ -157,7 +157,7 @@ def non_negative(name: str, value: object) -> float:
     InvalidParameter
         If it is not one.
     """
-    return required(name, value, "be a number >= 0 (inf is allowed)", lambda given: given >= 0)
+    return check_number(name, value, "be a number >= 0 (inf is allowed)", lambda amount: amount >= 0)
 
 
 def positive(name: str, value: object) -> float:
@@ -168,7 +168,7 @@ def positive(name: str, value: object) -> float:
     InvalidParameter
         If it is not one.
     """
-    return required(name, value, "be a number > 0", lambda given: given > 0)
+    return check_number(name, value, "be a number > 0", lambda amount: amount > 0)
 
 
 def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
@@ -182,10 +182,10 @@ def probabilities(prior: ArrayLike, name: str = "prior") -> NDArray[np.float64]:
     p = doubles(prior, InvalidDistribution(f"{name} must be a vector of probabilities"))
     if p.ndim != 1 or not p.size:
         raise InvalidDistribution(f"{name} must be a vector of probabilities, got shape {p.shape}")
-    return distributed(p, name)
+    return check_probabilities(p, name)
 
 
-def distributed(p: Vector, name: str, advice: str = "") -> Vector:
+def check_probabilities(p: Vector, name: str, advice: str = "") -> Vector:
     """An array of probabilities of any shape, entries >= 0 that sum to 1.
 
     Raises
@@ -210,7 +210,7 @@ def nats(name: str, value: object) -> float:
     InvalidParameter
         If it is not one.
     """
-    return required(name, value, "be a number of nats >= 0 (inf is allowed)", lambda given: given >= 0)
+    return check_number(name, value, "be a number of nats >= 0 (inf is allowed)", lambda amount: amount >= 0)
 
 
 def probability(name: str, value: object) -> float:
@@ -221,4 +221,4 @@ def probability(name: str, value: object) -> float:
     InvalidParameter
         If it is not one.
     """
-    return required(name, value, "lie in [0, 1]", lambda given: 0 <= given <= 1)
+    return check_number(name, value, "lie in [0, 1]", lambda amount: 0 <= amount <= 1)

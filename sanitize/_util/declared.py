@@ -22,7 +22,7 @@ from msgspec import Meta as Meta
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from sanitize._util.sealed_text import NotStrict, packed, seal_of, strict_json, unpacked
+from sanitize._util.sealed_text import NotStrict, compute_seal, pack_array, strict_json, unpack_array
 from sanitize.errors import SanitizeError
 
 Place = tuple[str | int, ...]
@@ -75,21 +75,21 @@ class Misfit(ValueError):
         super().__init__(f"{place.removeprefix('.') or 'it'} {what}")
 
 
-def said(must: str = "", advice: str = "", **limits: Any) -> Meta:
+def field_note(must: str = "", advice: str = "", **limits: Any) -> Meta:
     """What errors say that a value must be and what to do, and the limits that hold it to that."""
     return Meta(extra={"must": must, "advice": advice}, **limits)
 
 
-Count = Annotated[int, said("a whole number >= 0", ge=0, le=_LARGEST_WHOLE)]
-Positive = Annotated[int, said("a whole number > 0", ge=1, le=_LARGEST_WHOLE)]
-Finite = Annotated[float, said("a finite number", ge=-LARGEST, le=LARGEST)]
-NonNegative = Annotated[float, said("a finite number >= 0", ge=0, le=LARGEST)]
-Number = Annotated[Finite | Literal["inf", "-inf"], said("a number, 'inf' or '-inf'")]
-Share = Annotated[float, said("a share between 0 and 1", ge=-1e-9, le=1 + 1e-9)]
-Cell = Annotated[int, said(ge=-_LARGEST_WHOLE, le=_LARGEST_WHOLE)] | Finite | str | None
-Version1 = Annotated[Literal[1], said("1, the version of this form that this library reads")]
-_Ratio = Annotated[str, said("a fraction", pattern=r"^\d{1,20}(/\d{1,20})?\Z")]  # others could take hours to read
-Digest = Annotated[str, said("64 hexadecimal digits", pattern=r"^[0-9a-f]{64}\Z")]
+Count = Annotated[int, field_note("a whole number >= 0", ge=0, le=_LARGEST_WHOLE)]
+Positive = Annotated[int, field_note("a whole number > 0", ge=1, le=_LARGEST_WHOLE)]
+Finite = Annotated[float, field_note("a finite number", ge=-LARGEST, le=LARGEST)]
+NonNegative = Annotated[float, field_note("a finite number >= 0", ge=0, le=LARGEST)]
+Number = Annotated[Finite | Literal["inf", "-inf"], field_note("a number, 'inf' or '-inf'")]
+Share = Annotated[float, field_note("a share between 0 and 1", ge=-1e-9, le=1 + 1e-9)]
+Cell = Annotated[int, field_note(ge=-_LARGEST_WHOLE, le=_LARGEST_WHOLE)] | Finite | str | None
+Version1 = Annotated[Literal[1], field_note("1, the version of this form that this library reads")]
+_Ratio = Annotated[str, field_note("a fraction", pattern=r"^\d{1,20}(/\d{1,20})?\Z")]  # others could take hours to read
+Digest = Annotated[str, field_note("64 hexadecimal digits", pattern=r"^[0-9a-f]{64}\Z")]
 
 
 class Declared(Struct, frozen=True, forbid_unknown_fields=True):
@@ -101,17 +101,17 @@ def form(name: str = "Form", tag: tuple[str, str] | tuple[None, None] = (None, N
 
     The tag is the key, and the word under it, by which forms are told from one another.
     """
-    entries = [(key, *(of if isinstance(of, tuple) else (of,))) for key, of in fields.items()]
+    entries = [(key, *(kind if isinstance(kind, tuple) else (kind,))) for key, kind in fields.items()]
     settings: dict[str, Any] = {"bases": (Declared,), "frozen": True, "kw_only": True, "forbid_unknown_fields": True}
     return msgspec.defstruct(name, entries, tag_field=tag[0], tag=tag[1], **settings)
 
 
-def listed(entry: Any) -> Any:
+def list_form(entry: Any) -> Any:
     """A list of what has this form."""
     return list[entry]
 
 
-def notes_of(structure: Any) -> dict[str, dict[str, Any]]:
+def field_notes(structure: Any) -> dict[str, dict[str, Any]]:
     """What was said of each field of a form."""
     return {field.name: _bare(field.type)[1] for field in msgspec.structs.fields(structure)}
 
@@ -142,7 +142,7 @@ def read(form: type[T], values: Any) -> T:
         raise _misfit(values, form, ()) from None
 
 
-def unsealed(form: type[T], text: str | bytes) -> T:
+def read_sealed(form: type[T], text: str | bytes) -> T:
     """What a text says whose form ends with ``sha256``, the seal of all the rest.
 
     Raises
@@ -154,23 +154,23 @@ def unsealed(form: type[T], text: str | bytes) -> T:
         state = strict_json(text)
     except NotStrict as error:
         raise Misfit(f"cannot be read: {error}") from None
-    is_changed = isinstance(state, dict) and state.get("sha256") != seal_of(state)
+    is_changed = isinstance(state, dict) and state.get("sha256") != compute_seal(state)
     try:
-        made = read(form, state)
+        content = read(form, state)
     except Misfit as error:
         if not is_changed or error.path in (("format",), ("version",)):
             raise
     require(not is_changed, "does not fit its seal, so it was changed or damaged")
-    return made
+    return content
 
 
-def sealed(value: Any, indent: int | None = 1) -> str:
-    """Text of what has a form, with its seal; see `unsealed`."""
-    state = plain(value)
-    return json.dumps(state | {"sha256": seal_of(state)}, indent=indent, allow_nan=False) + "\n"
+def seal_text(value: Any, indent: int | None = 1) -> str:
+    """Text of what has a form, with its seal; see `read_sealed`."""
+    state = to_builtin(value)
+    return json.dumps(state | {"sha256": compute_seal(state)}, indent=indent, allow_nan=False) + "\n"
 
 
-def plain(value: Any) -> Any:
+def to_builtin(value: Any) -> Any:
     """Plain values of a structure and of all it holds, which `read` takes back."""
     return msgspec.to_builtins(value, enc_hook=_plain)
 
@@ -188,7 +188,7 @@ def _misfit(value: Any, form: Any, path: Place) -> Misfit:
     structures = [member for member in members if _is_structure(member)] if isinstance(value, dict) else []
     for structure in structures:
         if _is_tagged(value, structure):
-            return _of_keys(value, structure, path)
+            return _check_keys(value, structure, path)
     if structures:
         field = structures[0].__struct_config__.tag_field
         if field not in value:
@@ -205,17 +205,17 @@ def _wrong(form: Any, value: Any, path: Place) -> Misfit:
     return Misfit(f"must be {_must(form)}", path, "wrong", {"must": _must(form), **words, **extra}, value)
 
 
-def _of_keys(value: dict[str, Any], structure: Any, path: Place) -> Misfit:
+def _check_keys(value: dict[str, Any], structure: Any, path: Place) -> Misfit:
     """What is wrong with an object, each of whose values fits."""
     fields = msgspec.structs.fields(structure)
     tag_field = structure.__struct_config__.tag_field
-    known = [*([tag_field] if tag_field else []), *(field.encode_name for field in fields)]
+    names = [*([tag_field] if tag_field else []), *(field.encode_name for field in fields)]
     for field in fields:
         if field.required and field.encode_name not in value:
             return Misfit("is missing", (*path, field.encode_name), "missing", _bare(field.type)[1])
     for key in value:
-        if key not in known:
-            return Misfit("has a key that does not belong there", path, "unknown", {"known": known}, key)
+        if key not in names:
+            return Misfit("has a key that does not belong there", path, "unknown", {"known": names}, key)
     return _by_rule(_refusal(value, structure), path)
 
 
@@ -257,7 +257,7 @@ def _bare(form: Any) -> tuple[Any, dict[str, Any]]:
             form = inner[0]
             notes = {key: word for meta in inner[1:] for key, word in (meta.extra or {}).items() if word} | notes
         elif Unset in inner:
-            form = Union[tuple(one for one in inner if one is not Unset)]  # noqa: UP007
+            form = Union[tuple(kind for kind in inner if kind is not Unset)]  # noqa: UP007
         else:
             return form, notes
 
@@ -266,7 +266,7 @@ def _members(base: Any) -> list[Any]:
     """Types that a value may have, those of an union one by one."""
     if get_origin(base) not in (Union, UnionType):
         return [base]
-    return [one for member in get_args(base) for one in _members(_bare(member)[0])]
+    return [kind for member in get_args(base) for kind in _members(_bare(member)[0])]
 
 
 def _is_structure(form: Any) -> bool:
@@ -300,10 +300,10 @@ def _must(form: Any) -> str:
 def _no_structure(kind: Any, value: Any) -> Any:
     """An array or a fraction, from what JSON has in its place."""
     if get_origin(kind) is np.ndarray:
-        return read(_Packed, value).unpacked(get_args(get_args(kind)[1])[0])
+        return read(_Packed, value).unpack(get_args(get_args(kind)[1])[0])
     if kind is pa.Array:
         try:
-            return unpacked(value)
+            return unpack_array(value)
         except ValueError:
             raise Misfit("is damaged") from None
     if kind is Fraction:
@@ -313,22 +313,22 @@ def _no_structure(kind: Any, value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, pa.Array):
-        return packed(value)
+        return pack_array(value)
     if isinstance(value, np.ndarray):
         content = np.packbits(value) if value.dtype == bool else value.astype(value.dtype.newbyteorder("<"))
         kind = value.dtype.newbyteorder("<").str
-        return plain(_Packed(kind, value.shape, np.ascontiguousarray(content).tobytes()))
+        return to_builtin(_Packed(kind, value.shape, np.ascontiguousarray(content).tobytes()))
     return str(value) if isinstance(value, Fraction) else value.item()  # of a number of NumPy
 
 
 class _Packed(Declared, frozen=True):
     """An array of numbers: its type as NumPy writes it, and its bytes, eight booleans in one."""
 
-    type: Annotated[str, said("a type of numbers", pattern=r"^(\|b1|\|[iu]1|<[iuf][248])\Z")]
+    type: Annotated[str, field_note("a type of numbers", pattern=r"^(\|b1|\|[iu]1|<[iuf][248])\Z")]
     shape: tuple[Count, ...]
     content: bytes = msgspec.field(name="bytes")
 
-    def unpacked(self, wanted: Any) -> NDArray[Any]:
+    def unpack(self, wanted: Any) -> NDArray[Any]:
         """The array, as numbers of the type that is wanted where they are such."""
         is_packed = self.type == "|b1"
         flat = np.frombuffer(self.content, np.uint8 if is_packed else self.type)
@@ -336,6 +336,6 @@ class _Packed(Declared, frozen=True):
             require(len(flat) == -(-math.prod(self.shape) // 8))
             flat = np.unpackbits(flat, count=math.prod(self.shape)).astype(bool)
         with np.errstate(invalid="ignore"):
-            made = flat.astype(flat.dtype.newbyteorder("=") if wanted is Any else wanted)
-        require((made == flat).all(), "holds other numbers")
-        return made.reshape(self.shape)
+            numbers = flat.astype(flat.dtype.newbyteorder("=") if wanted is Any else wanted)
+        require((numbers == flat).all(), "holds other numbers")
+        return numbers.reshape(self.shape)

@@ -31,28 +31,28 @@ def level(confidence: float) -> str:
     return f"{math.floor(1e4 * confidence + 1e-7) / 100:g} %"
 
 
-def of_100(share: float) -> str:
+def per_hundred(share: float) -> str:
     """A share as so many of 100, to one digit."""
     text = f"{100 * share:.1f}".removesuffix(".0")
     return "0" if text == "-0" else text
 
 
-def between(interval: tuple[float, float]) -> str:
+def interval_text(interval: tuple[float, float]) -> str:
     """An interval of three significant digits."""
     return f"{figure(interval[0])} to {figure(interval[1])}"
 
 
-def quoted(text: str) -> str:
+def quote_toml(text: str) -> str:
     """Text as a TOML string in which every character shows, for what people review."""
     return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in json.dumps(text, ensure_ascii=False))
 
 
-def plain(value: Any) -> Any:
+def spell_infinities(value: Any) -> Any:
     """Values without infinities, which are words."""
     if isinstance(value, dict):
-        return {key: plain(inner) for key, inner in value.items()}
+        return {key: spell_infinities(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
+        return [spell_infinities(inner) for inner in value]
     return exact(value) if isinstance(value, float) else value
 
 
@@ -92,7 +92,7 @@ def exact(value: Number) -> Number:
     return float(value) + 0.0  # -0.0 reads as 0
 
 
-def rounded(value: Number) -> Number:
+def round_figure(value: Number) -> Number:
     """Four significant digits of a figure that is kept in a saved release; infinities and None as they are."""
     return value if value is None or isinstance(value, str) else exact(float(f"{value:.4g}"))
 
@@ -108,7 +108,7 @@ def number(value: Number) -> str:
 def box(title: str, sentences: Iterable[str] = (), rows: Iterable[Sequence[str]] = (), bar: str = "#2563eb") -> str:
     """Fragment for a notebook, in the colour of its own text: a title, sentences, and rows of a table beside a bar."""
     cell, words = '<td style="text-align: left; padding: 1px 14px 1px 0">{}</td>', "<br>".join(map(escape, sentences))
-    lines = ["".join(cell.format(escape(one)) for one in row) for row in rows]
+    lines = ["".join(cell.format(escape(text)) for text in row) for row in rows]
     table = f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>" if lines else ""
     return (
         f'<div style="border-left: 6px solid {bar}; padding: 2px 0 2px 10px; margin: 6px 0">'
@@ -125,24 +125,24 @@ def clip(text: str, limit: int) -> str:
     # Controls, formats (right-to-left overrides among them), surrogates, private use, unassigned, separators.
     unseen = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
     shown = (c == " " or (c != "\\" and unicodedata.category(c) not in unseen) for c in text)
-    return shortened((c if is_shown else ascii(c)[1:-1] for c, is_shown in zip(text, shown, strict=True)), limit)
+    return shorten_pieces((c if is_shown else ascii(c)[1:-1] for c, is_shown in zip(text, shown, strict=True)), limit)
 
 
-def shortened(pieces: Iterable[str], limit: int) -> str:
+def shorten_pieces(pieces: Iterable[str], limit: int) -> str:
     """Pieces joined, the last ones replaced by an ellipsis where they take more than ``limit`` cells.
 
     A combining mark counts as one cell here, so that no name can pile up thousands of them.
     """
-    kept: list[str] = []
+    parts: list[str] = []
     used = 0
     for piece in pieces:
-        kept.append(piece)
+        parts.append(piece)
         used += max(1, cells(piece))
         if used > limit:
             while used > limit - len(ELLIPSIS):
-                used -= max(1, cells(kept.pop()))
-            return "".join(kept) + ELLIPSIS
-    return "".join(kept)
+                used -= max(1, cells(parts.pop()))
+            return "".join(parts) + ELLIPSIS
+    return "".join(parts)
 
 
 def cells(text: str) -> int:

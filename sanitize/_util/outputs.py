@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sanitize._util.system import BINARY, HAS_LOCKS, sync_folder, take_lock, umask, uninterrupted
+from sanitize._util.system import BINARY, HAS_LOCKS, defer_signals, sync_folder, take_lock, umask
 from sanitize.errors import SanitizeError, TargetError, TargetExists
 
 # Characters of a name that a hidden one repeats.
@@ -25,30 +25,30 @@ STREAM = Path("the output stream")
 @contextlib.contextmanager
 def outputs() -> Iterator[Outputs]:
     """All that is written in a block: it appears when the block ends well; otherwise what was there stays as it was."""
-    made = Outputs()
+    batch = Outputs()
     try:
         try:
-            with made.during:
-                yield made
-                made._appear()
-            made._send()
+            with batch.during:
+                yield batch
+                batch._appear()
+            batch._send()
         except BaseException:
-            made._withdraw()
+            batch._withdraw()
             raise
         finally:
-            made._discard()
+            batch._discard()
     finally:  # an interruption may have cut the other one off
-        made._discard()
+        batch._discard()
 
 
 @contextlib.contextmanager
 def new_file(path: Path, *, replaces: bool = True) -> Iterator[BinaryIO]:
     """Stream for a file that appears by itself, when the block ends well; see `Outputs.file`."""
-    with outputs() as made, made.file(path, replaces=replaces) as stream:
+    with outputs() as batch, batch.file(path, replaces=replaces) as stream:
         yield stream
 
 
-def written(text: str, path: str | os.PathLike[str] | None) -> str:
+def write_text(text: str, path: str | os.PathLike[str] | None) -> str:
     """The text, also written to a path where one is given: in one step, readable by its owner only.
 
     Raises
@@ -57,14 +57,14 @@ def written(text: str, path: str | os.PathLike[str] | None) -> str:
         If that fails; what was there is still there, whole.
     """
     if path is not None:
-        with outputs() as made:
-            made.text(Path(path), text)
+        with outputs() as batch:
+            batch.text(Path(path), text)
     return text
 
 
 def json_text(values: Any, path: str | os.PathLike[str] | None = None) -> str:
     """Values as JSON, see `written`; whatever is not ASCII is escaped, so that no name can steer a terminal."""
-    return written(json.dumps(values, indent=2, allow_nan=False) + "\n", path)
+    return write_text(json.dumps(values, indent=2, allow_nan=False) + "\n", path)
 
 
 class Outputs:
@@ -93,9 +93,9 @@ class Outputs:
         Where the system allows it the file has no name at all until it appears, so that even a killed process leaves
         nothing behind.
         """
-        with self._new(path, replaces=replaces) as made:
+        with self._new(path, replaces=replaces) as entry:
             with writing(path):
-                stream = made.open()
+                stream = entry.open()
                 take_lock(stream.fileno())
             yield stream
             with writing(path):
@@ -119,68 +119,68 @@ class Outputs:
     @contextlib.contextmanager
     def folder(self, path: Path, *, replaces: bool = True) -> Iterator[Path]:
         """Folder to put files into, under another name than it will have."""
-        with self._new(path, replaces=replaces, is_folder=True) as made:
+        with self._new(path, replaces=replaces, is_folder=True) as entry:
             with writing(path):
                 while True:
-                    made.hidden = hidden_name(path)
-                    made.hidden.mkdir(mode=0o700)
-                    if made.claim(made.hidden):
+                    entry.hidden = hidden_name(path)
+                    entry.hidden.mkdir(mode=0o700)
+                    if entry.claim(entry.hidden):
                         break
-            yield made.hidden
+            yield entry.hidden
             with writing(path):
-                made.hidden.chmod(0o777 & ~umask())
-                sync_folder(made.hidden)
+                entry.hidden.chmod(0o777 & ~umask())
+                sync_folder(entry.hidden)
 
     @contextlib.contextmanager
     def stream(self, stream: BinaryIO) -> Iterator[BinaryIO]:
         """Stream for what goes on to another one, all of it, after all files have appeared, and not a byte before."""
         with writing(STREAM):
-            held = tempfile.TemporaryFile(dir=temporary_place())  # noqa: SIM115 - it is closed with all others
-        self._held.append(held)
-        yield held
-        self._streams.append((held, stream))
+            buffer = tempfile.TemporaryFile(dir=temporary_place())  # noqa: SIM115 - it is closed with all others
+        self._held.append(buffer)
+        yield buffer
+        self._streams.append((buffer, stream))
 
     def readable(self, path: Path) -> Path:
         """Where a file or folder of this run can be read before it appears."""
-        return next(made.readable for made in self._unnamed if made.path == path)
+        return next(entry.readable for entry in self._unnamed if entry.path == path)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Of all files and folders."""
-        return tuple(made.path.name for made in self._unnamed)
+        return tuple(entry.path.name for entry in self._unnamed)
 
     @contextlib.contextmanager
     def _new(self, path: Path, *, replaces: bool, is_folder: bool = False) -> Iterator[_Unnamed]:
-        made = _Unnamed(path, replaces, is_folder)
-        self._unnamed.append(made)
+        entry = _Unnamed(path, replaces, is_folder)
+        self._unnamed.append(entry)
         try:
-            yield made
+            yield entry
         except BaseException:
-            made.discard()
-            self._unnamed.remove(made)
+            entry.discard()
+            self._unnamed.remove(entry)
             raise
 
     def _appear(self) -> None:
         """Give everything its name, the first last: what a run is for appears when what is said of it is there."""
-        with uninterrupted():
+        with defer_signals():
             try:
-                for number, made in reversed(list(enumerate(self._unnamed))):
+                for number, entry in reversed(list(enumerate(self._unnamed))):
                     # Nothing can fail after the last one, which may so be replaced in one step.
-                    made.take_name(comes_back=number > 0 or bool(self._streams))
+                    entry.take_name(comes_back=number > 0 or bool(self._streams))
             except BaseException:
                 self._withdraw()
                 raise
             self.are_there = not self._streams
-            for folder in {made.path.parent for made in self._unnamed}:
+            for folder in {entry.path.parent for entry in self._unnamed}:
                 with contextlib.suppress(OSError):  # everybody sees the names by now
                     sync_folder(folder)
 
     def _send(self) -> None:
-        for held, stream in self._streams:
+        for buffer, stream in self._streams:
             try:
                 with writing(STREAM):
-                    held.seek(0)
-                    shutil.copyfileobj(held, stream, 1 << 20)
+                    buffer.seek(0)
+                    shutil.copyfileobj(buffer, stream, 1 << 20)
                     stream.flush()
             except BrokenPipeError:  # a reader who has seen enough is no error
                 self.are_there = True
@@ -189,17 +189,17 @@ class Outputs:
 
     def _withdraw(self) -> None:
         if not self.are_there:
-            with uninterrupted():
-                for made in self._unnamed:
-                    made.give_back()
+            with defer_signals():
+                for entry in self._unnamed:
+                    entry.give_back()
 
     def _discard(self) -> None:
-        with uninterrupted():
-            for made in self._unnamed:
-                made.discard()
-            for held in self._held:
+        with defer_signals():
+            for entry in self._unnamed:
+                entry.discard()
+            for buffer in self._held:
                 with contextlib.suppress(OSError):
-                    held.close()
+                    buffer.close()
             for folder in () if self.are_there else self._homes:
                 with contextlib.suppress(OSError):  # somebody may have put something there
                     folder.rmdir()
@@ -269,7 +269,7 @@ class _Unnamed:
                 try:
                     self._link(self.path)
                 except FileExistsError:
-                    raise self._taken() from None
+                    raise self._exists_error() from None
         self.has_name = True
 
     def give_back(self) -> None:
@@ -344,7 +344,7 @@ class _Unnamed:
             else:
                 return
         if not self.replaces:
-            raise self._taken()
+            raise self._exists_error()
         self.old = hidden_name(self.path, "old")
         os.replace(self.path, self.old)
         try:
@@ -354,7 +354,7 @@ class _Unnamed:
             os.replace(self.old, self.path)
             raise
 
-    def _taken(self) -> TargetExists:
+    def _exists_error(self) -> TargetExists:
         """Error for a name that stays with whom it belongs to."""
         return TargetExists(f"{self.path} exists already; choose another name or overwrite it with force")
 

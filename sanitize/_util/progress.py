@@ -44,7 +44,7 @@ def progress(title: str, total: int | None = None) -> Iterator[Callable[[str], N
 
 
 @contextmanager
-def shown() -> Iterator[None]:
+def show_progress() -> Iterator[None]:
     """Show how many rows of each pass are dealt with inside the block, and the time left where all are known."""
     with _bar(desc="rows", unit="", unit_scale=True, ascii=True, ncols=60) as bar:
         if bar is None:
@@ -55,12 +55,12 @@ def shown() -> Iterator[None]:
             bar.bar_format = None if n_rows is None else _ROWS
             bar.reset(n_rows)
 
-        with told(bar.update, start):
+        with notify_rows(bar.update, start):
             yield
 
 
 @contextmanager
-def told(listener: Listener, starter: Starter = _unheard) -> Iterator[None]:
+def notify_rows(listener: Listener, starter: Starter = _unheard) -> Iterator[None]:
     """Call ``listener`` with the rows of every batch inside the block, ``starter`` with those of a pass, if known."""
     token = _HEARD.set((listener, starter))
     try:

@@ -43,17 +43,17 @@ def strict_json(text: str | bytes) -> Any:
         raise NotStrict("the text is not JSON, or not in UTF-8") from None
 
 
-def seal_of(state: Mapping[str, Any]) -> str:
+def compute_seal(state: Mapping[str, Any]) -> str:
     """SHA-256 of the canonical form of everything but the seal itself, the field ``sha256``."""
-    rest = {name: value for name, value in state.items() if name != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    body = {name: value for name, value in state.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    state = dict(pairs)
+    if len(state) < len(pairs):
         raise NotStrict("a name occurs twice")
-    return made
+    return state
 
 
 def _whole(digits: str) -> int:
@@ -68,7 +68,7 @@ def _finite(digits: str) -> float:
     return value
 
 
-def digest_of(path: Path) -> str:
+def path_digest(path: Path) -> str:
     """``sha256:`` and 64 digits: of a file its bytes, of a folder those of its files, in a list.
 
     A folder's is what ``sha256sum`` gives of the lines that ``sha256sum`` prints of its files, sorted by name.
@@ -76,19 +76,19 @@ def digest_of(path: Path) -> str:
     try:
         if path.is_dir():
             files = sorted((file.relative_to(path).as_posix(), file) for file in path.rglob("*") if file.is_file())
-            lines = "".join(f"{_of_file(file)}  {name}\n" for name, file in files)
+            lines = "".join(f"{_file_digest(file)}  {name}\n" for name, file in files)
             return f"sha256:{hashlib.sha256(lines.encode('utf-8', 'surrogateescape')).hexdigest()}"
-        return f"sha256:{_of_file(path)}"
+        return f"sha256:{_file_digest(path)}"
     except OSError as error:
         raise SourceError(f"{path.name} cannot be read ({error.strerror}); check its name") from None
 
 
-def _of_file(file: Path) -> str:
+def _file_digest(file: Path) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def packed(values: pa.Array) -> str:
+def pack_array(values: pa.Array) -> str:
     """An array as text: of any type, and without loss."""
     sink = pa.BufferOutputStream()
     batch = pa.record_batch([values], names=["v"])
@@ -97,7 +97,7 @@ def packed(values: pa.Array) -> str:
     return base64.b64encode(sink.getvalue()).decode()
 
 
-def unpacked(text: str) -> pa.Array:
+def unpack_array(text: str) -> pa.Array:
     """Inverse of `packed`, of a text that anybody may have written.
 
     Raises

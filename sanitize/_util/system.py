@@ -39,7 +39,7 @@ def n_workers(workers: int | None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_turn(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Generator[Result, None, None]:
+def ordered_map(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Generator[Result, None, None]:
     """``work`` of every item, in their order.
 
     Arrow and NumPy release the interpreter's lock while they read, look up and count, so threads are enough. What comes
@@ -104,15 +104,15 @@ def umask() -> int:
     """What new files of this process are not open to, read without a moment in which it is something else."""
     with contextlib.suppress(OSError):
         state = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
-        if found := re.search(r"^Umask:\s*([0-7]+)$", state, re.MULTILINE):
-            return int(found[1], 8)
+        if match := re.search(r"^Umask:\s*([0-7]+)$", state, re.MULTILINE):
+            return int(match[1], 8)
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
 
 
 @contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
+def defer_signals() -> Iterator[None]:
     """Put Ctrl-C and SIGTERM off until the block has ended; it must be short.
 
     Python runs handlers in its main thread only, so no other thread is interrupted. A signal that is not handled in

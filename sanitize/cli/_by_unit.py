@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sanitize._util.outputs import temporary_place
-from sanitize._util.progress import shown
+from sanitize._util.progress import show_progress
 from sanitize.cli._settings import STREAM
 from sanitize.cli._standard import say
 from sanitize.errors import InvalidParameter, PolicyError
@@ -41,13 +41,13 @@ def release_by_unit(
     from sanitize.engines.parquet import plan_units, release_units
 
     settings: dict[str, Any] = {"rows": policy.rows, "workers": policy.workers}
-    ledger = _ledger_of(args, policy, sanitizer.recipe().confidence, is_kept=target is not None)
+    ledger = _open_ledger(args, policy, sanitizer.recipe().confidence, is_kept=target is not None)
     if target is None:
         return plan_units(table, sanitizer, ledger, **settings)
     return release_units(table, target, sanitizer, ledger, **settings, force=args.force)
 
 
-def _ledger_of(args: argparse.Namespace, policy: Policy, confidence: float | None, *, is_kept: bool) -> UnitLedger:
+def _open_ledger(args: argparse.Namespace, policy: Policy, confidence: float | None, *, is_kept: bool) -> UnitLedger:
     """The ledger that a policy names; a new one stays only if it is to be kept, and used."""
     from sanitize.over_time import UnitLedger
 
@@ -73,8 +73,8 @@ def release_tables(args: argparse.Namespace, policy: Policy) -> LeakageReport:
         raise InvalidParameter("tables of units are read from a folder and written to one; name both")
     ledger = None
     if policy.ledger is not None and not policy.is_noisy:
-        ledger = _ledger_of(args, policy, designer_of(policy).recipe().confidence, is_kept=not args.dry_run)
-    with shown():
+        ledger = _open_ledger(args, policy, designer_of(policy).recipe().confidence, is_kept=not args.dry_run)
+    with show_progress():
         units = UnitRelease(policy, ledger=ledger).fit(args.input)
         if args.dry_run:
             return units.report_

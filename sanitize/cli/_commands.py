@@ -7,17 +7,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize._util.progress import shown
-from sanitize._util.sealed_text import digest_of
+from sanitize._util.progress import show_progress
+from sanitize._util.sealed_text import path_digest
 from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit, release_tables
 from sanitize.cli._judge import judge as judge
-from sanitize.cli._judge import judged
-from sanitize.cli._settings import STREAM, check_output, check_records, description_of, policy_of, table_of
+from sanitize.cli._judge import judge_release
+from sanitize.cli._settings import STREAM, check_output, check_records, input_description, open_input, resolve_policy
 from sanitize.cli._standard import check_stdout, one_line, say
 from sanitize.errors import InvalidParameter, SourceError, TargetError, VerificationFailed
 from sanitize.policy import designer_of
-from sanitize.tables.files.open import Among, described, is_address, path_of
-from sanitize.tables.files.source import bytes_of
+from sanitize.tables.files.open import Among, attach_description, is_address, to_path
+from sanitize.tables.files.source import read_small_file
 
 if TYPE_CHECKING:
     import argparse
@@ -32,9 +32,9 @@ def audit(args: argparse.Namespace) -> None:
     """Measure what the raw columns leak."""
     from sanitize.engines.parquet import audit_file
 
-    policy = policy_of(args)
+    policy = resolve_policy(args)
     _check_report(args, policy)
-    with table_of(args, policy) as table, shown():
+    with open_input(args, policy) as table, show_progress():
         report = audit_file(table, policy.sensitive, (*policy.public, *policy.keep), workers=policy.workers)
     _give(report, args, policy)
 
@@ -43,32 +43,38 @@ def plan(args: argparse.Namespace) -> SanitizeError | None:
     """Design a release, and print its verdict, what else could be released, and lines that the policy could gain."""
     from sanitize.policy import make_plan
 
-    policy = policy_of(args)
+    policy = resolve_policy(args)
     _check_report(args, policy)
     is_internal = (args.audience or policy.audience) == "internal"
     check_output(args.html, args, force=args.force, records=_records(args, policy))
     if args.html is not None and not is_internal:
         raise InvalidParameter("--html is for internal use: it shows further figures of the table; leave it out")
-    with table_of(args, policy, designer_of(policy).numbers) as table:
+    with open_input(args, policy, designer_of(policy).numbers) as table:
         # Advice, curves and comparison are made of further figures of the same table, so the public does not see them.
-        made = make_plan(policy, table, advise=is_internal)
-    made = made.with_origin(**_origin(args, policy))
-    report = made.full_report
+        release_plan = make_plan(policy, table, advise=is_internal)
+    release_plan = release_plan.with_origin(**_origin(args, policy))
+    report = release_plan.full_report
     if report is None:
-        say((made.to_json() if args.json else made.to_text()) + "\n")
+        say((release_plan.to_json() if args.json else release_plan.to_text()) + "\n")
     else:
         if args.html is not None:
-            args.outputs.text(args.html, made.to_html(), replaces=args.force)
-        printed = None if not is_internal else made.to_json if args.json else partial(made.to_text, full=args.full)
+            args.outputs.text(args.html, release_plan.to_html(), replaces=args.force)
+        printed = (
+            None
+            if not is_internal
+            else release_plan.to_json
+            if args.json
+            else partial(release_plan.to_text, full=args.full)
+        )
         _give(report, args, policy, printed=printed)
-    return made.refusal
+    return release_plan.refusal
 
 
 def release(args: argparse.Namespace) -> None:
     """Write the public columns through a channel."""
     from sanitize.engines.parquet import plan_file, release_file
 
-    policy = policy_of(args)
+    policy = resolve_policy(args)
     _check_report(args, policy)
     check_stdout(is_written=args.output == STREAM and not args.dry_run)
     if is_address(args.output):
@@ -90,9 +96,9 @@ def release(args: argparse.Namespace) -> None:
         _give(report, args, policy, written=written, size=f"{report.n_rows:,} units, {1 + len(policy.tables)} tables")
         return
     sanitizer = designer_of(policy)
-    judgement = judged(args, policy)
+    judgement = judge_release(args, policy)
     target = None if args.dry_run else Among(sys.stdout.buffer if written is None else written, args.outputs)
-    with table_of(args, policy, sanitizer.numbers) as table, shown():
+    with open_input(args, policy, sanitizer.numbers) as table, show_progress():
         if policy.unit is not None:
             report = release_by_unit(args, policy, sanitizer, table, target)
         elif target is None:
@@ -117,18 +123,18 @@ def verify(args: argparse.Namespace) -> SanitizeError | None:
     """Check a released file against its source and its policy."""
     from sanitize.auditing.verify import verify_file
 
-    policy = policy_of(args)
+    policy = resolve_policy(args)
     if STREAM in (args.input, args.source):
         raise InvalidParameter("verify reads files, not standard input; write the release to a file first")
     refuse_by_unit(policy)
     sanitizer = policy if args.policy is not None else designer_of(policy)
-    with shown():
+    with show_progress():
         settings: dict[str, Any] = {"rows": policy.rows, "against": args.against, "statement": args.statement}
         rewrite = None if args.rewrite is None else Among(args.rewrite, args.outputs)
         settings |= {"description": policy.description, "receipt": policy.receipt, "rewrite": rewrite}
-        found = verify_file(args.input, args.source, sanitizer, **settings)
-    say(found.to_json() if args.json else found.to_text() + "\n")
-    return None if found.ok else VerificationFailed(found)  # what is written anew is mended, and stays
+        verification = verify_file(args.input, args.source, sanitizer, **settings)
+    say(verification.to_json() if args.json else verification.to_text() + "\n")
+    return None if verification.ok else VerificationFailed(verification)  # what is written anew is mended, and stays
 
 
 def report(args: argparse.Namespace) -> None:
@@ -142,12 +148,12 @@ def report(args: argparse.Namespace) -> None:
         return
     check_stdout(is_written=args.output is None)
     check_output(args.output, args, force=args.force)
-    content = sys.stdin.buffer.read() if args.input == STREAM else bytes_of(path_of(args.input, SourceError))
+    content = sys.stdin.buffer.read() if args.input == STREAM else read_small_file(to_path(args.input, SourceError))
     saved = LeakageReport.from_json(content)
     if args.output is not None:
         _write(saved, args, args.output, args.audience)
     else:
-        say(_rendered(saved, args.audience, as_json=args.json) + "\n")
+        say(_format_report(saved, args.audience, as_json=args.json) + "\n")
 
 
 def init(args: argparse.Namespace) -> None:
@@ -157,8 +163,8 @@ def init(args: argparse.Namespace) -> None:
     check_stdout(is_written=args.output is None)
     check_output(args.output, args, force=args.force)
     source = sys.stdin.buffer if args.input == STREAM else args.input
-    with shown():
-        content = skeleton(source, description_of(args))
+    with show_progress():
+        content = skeleton(source, input_description(args))
     if args.output is None:
         say(content, is_file=True)
     else:
@@ -171,15 +177,15 @@ def sql(args: argparse.Namespace) -> None:
         from sanitize.engines.sql import Database
     except ModuleNotFoundError as error:
         raise InvalidParameter(str(error)) from None
-    policy, database = policy_of(args), Database(args.dialect, args.table, args.row_id)
+    policy, database = resolve_policy(args), Database(args.dialect, args.table, args.row_id)
     if args.input is None:
         say(database.counts(policy) + "\n", is_file=True)
         return
-    counts = described(sys.stdin.buffer if args.input == STREAM else args.input, description_of(args))
-    with shown():
+    counts = attach_description(sys.stdin.buffer if args.input == STREAM else args.input, input_description(args))
+    with show_progress():
         sanitizer = database.fit(policy, counts)
     say(database.release(sanitizer) + "\n", is_file=True)
-    say(_rendered(sanitizer.report_, policy.audience, as_json=False, full=False) + "\n", sys.stderr)
+    say(_format_report(sanitizer.report_, policy.audience, as_json=False, full=False) + "\n", sys.stderr)
 
 
 def _check_report(args: argparse.Namespace, policy: Policy) -> None:
@@ -204,7 +210,7 @@ def _give(
     audience = args.audience or policy.audience
     report = report.with_origin(**_origin(args, policy, written))
     full = getattr(args, "full", True)
-    rendered = _rendered(report, audience, as_json=args.json, full=full) if printed is None else printed()
+    rendered = _format_report(report, audience, as_json=args.json, full=full) if printed is None else printed()
     if args.report is not None:
         _write(report, args, args.report, audience)
     say(rendered + "\n", stream)
@@ -221,11 +227,11 @@ def _origin(args: argparse.Namespace, policy: Policy, written: Path | None = Non
         "table": None if args.input == STREAM else Path(table).name,
         "policy": None if args.policy is None else Path(args.policy).name,
         # The text has no room for it, and a large file takes a while to read again.
-        "digest": digest_of(args.outputs.readable(written)) if written and (args.json or args.report) else None,
+        "digest": path_digest(args.outputs.readable(written)) if written and (args.json or args.report) else None,
     }
 
 
-def _rendered(report: ReportViews, audience: Any, *, as_json: bool, full: bool = True) -> str:
+def _format_report(report: ReportViews, audience: Any, *, as_json: bool, full: bool = True) -> str:
     return report.to_json(audience=audience) if as_json else report.to_text(audience=audience, full=full)
 
 
@@ -234,4 +240,4 @@ def _write(report: ReportViews, args: argparse.Namespace, path: Path, audience: 
         args.outputs.text(path, report.to_html(audience=audience))
     else:
         as_json = path.suffix == ".json"
-        args.outputs.text(path, _rendered(report, audience, as_json=as_json) + ("" if as_json else "\n"))
+        args.outputs.text(path, _format_report(report, audience, as_json=as_json) + ("" if as_json else "\n"))

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from sanitize._util.outputs import json_text
-from sanitize._util.sealed_text import digest_of
-from sanitize.auditing.verify import Verification, croissant_of, read_json, statement_of
+from sanitize._util.sealed_text import path_digest
+from sanitize.auditing.verify import Verification, make_croissant, make_statement, read_json
 from sanitize.cli._settings import check_output
 from sanitize.core.budgets import budget_words
 from sanitize.errors import InvalidParameter, SourceError, TargetError
 from sanitize.over_time import DPLedger, Ledger, UnitLedger
 from sanitize.policy import Policy
 from sanitize.report import LeakageReport, Material, ReportViews, dossier
-from sanitize.tables.files.open import path_of
-from sanitize.tables.files.source import bytes_of
+from sanitize.tables.files.open import to_path
+from sanitize.tables.files.source import read_small_file
 
 
 def write_dossier(args: argparse.Namespace) -> None:
@@ -27,8 +27,8 @@ def write_dossier(args: argparse.Namespace) -> None:
     policy = Policy.read(args.policy)
     papers = {"policy": args.policy, "report": Path(args.input), "channel": args.channel}
     released: Path = args.released
-    given = (*papers.values(), released, args.verified)
-    records = [path_of(path, SourceError) for path in given if path is not None] + [*filter(None, [policy.ledger])]
+    inputs = (*papers.values(), released, args.verified)
+    records = [to_path(path, SourceError) for path in inputs if path is not None] + [*filter(None, [policy.ledger])]
     targets = [args.dossier, *(args.dossier.with_suffix(f".{kind}.json") for kind in ("croissant", "intoto"))]
     for target in targets:
         check_output(target, args, force=args.force, records=records)
@@ -41,8 +41,8 @@ def write_dossier(args: argparse.Namespace) -> None:
                 f"the {kind} {path.name} lies in another folder than the dossier, and the statement names files beside "
                 "it; put them into one folder"
             )
-    digest = digest_of(released)
-    saved = LeakageReport.from_json(bytes_of(Path(args.input)))
+    digest = path_digest(released)
+    saved = LeakageReport.from_json(read_small_file(Path(args.input)))
     origin = saved.to_dict()["origin"]
     if origin is not None and origin["digest"] not in (None, digest):
         raise SourceError("the report is of another file than the released one; name the file that it was written with")
@@ -51,15 +51,15 @@ def write_dossier(args: argparse.Namespace) -> None:
         _refuse_private(saved, args)
     tables = () if policy.root is None else (policy.root, *policy.tables)
     metadata = _metadata(saved.to_dict(audience="public"), released, tables)
-    there = {kind: path for kind, path in papers.items() if path is not None}
+    present = {kind: path for kind, path in papers.items() if path is not None}
     files = (("released file", released.name, digest.removeprefix("sha256:")),)
-    files += tuple((kind, path.name, digest_of(path).removeprefix("sha256:")) for kind, path in there.items())
+    files += tuple((kind, path.name, path_digest(path).removeprefix("sha256:")) for kind, path in present.items())
     text = dossier(document, _material(args, policy, digest, files), args.dossier.suffix.removeprefix("."))
     write = partial(args.outputs.text, replaces=args.force)
     write(targets[0], text)
     write(targets[1], json_text(metadata), private=False)
-    names = {kind: path.name for kind, path in there.items()} | {"croissant": targets[1].name}
-    statement = statement_of(released, names, there | {"croissant": args.outputs.readable(targets[1])}, tables)
+    names = {kind: path.name for kind, path in present.items()} | {"croissant": targets[1].name}
+    statement = make_statement(released, names, present | {"croissant": args.outputs.readable(targets[1])}, tables)
     write(targets[2], json_text(statement), private=False)
 
 
@@ -90,18 +90,18 @@ _COUNTED = re.compile(r"#.*\d different ")
 def _metadata(document: dict[str, Any], released: Path, tables: Sequence[str]) -> dict[str, Any]:
     verdict, origin = document["verdict"], document["origin"] or {}
     about = f"{verdict['headline']}. {verdict['sentence']} Mechanism: {verdict['mechanism']}."
-    return croissant_of(released, origin.get("title") or released.stem, about, origin.get("date"), tables)
+    return make_croissant(released, origin.get("title") or released.stem, about, origin.get("date"), tables)
 
 
 def _material(args: argparse.Namespace, policy: Policy, digest: str, files: tuple[tuple[str, ...], ...]) -> Material:
     checks, false_alarm = None, None
     if args.verified is not None:
-        found = Verification.from_dict(read_json(args.verified, "the verification"))
-        if found.digest != digest:
+        verification = Verification.from_dict(read_json(args.verified, "the verification"))
+        if verification.digest != digest:
             raise SourceError("the verification is of another file than the released one; verify this one")
-        checks = tuple((check.name, "passed" if check.ok else "FAILED", check.detail) for check in found.checks)
-        false_alarm = found.false_alarm
-        files += (("verification", args.verified.name, digest_of(args.verified).removeprefix("sha256:")),)
+        checks = tuple((check.name, "passed" if check.ok else "FAILED", check.detail) for check in verification.checks)
+        false_alarm = verification.false_alarm
+        files += (("verification", args.verified.name, path_digest(args.verified).removeprefix("sha256:")),)
     ledger = None
     if policy.ledger is not None:
         kind = DPLedger if policy.is_noisy else Ledger if policy.unit is None else UnitLedger

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sanitize._util.progress import shown
+from sanitize._util.progress import show_progress
 from sanitize.cli._settings import STREAM, check_output
 from sanitize.cli._standard import say
 from sanitize.errors import InvalidParameter, ReleaseRefuted, SourceError
-from sanitize.tables.files.open import described, path_of, whole_table
+from sanitize.tables.files.open import attach_description, to_path, whole_table
 
 if TYPE_CHECKING:
     import argparse
@@ -26,20 +26,20 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
     files = {name: file for name, file in files.items() if file is not None}
     if STREAM in files.values():
         raise InvalidParameter("judge reads files, not standard input; write the table to a file first")
-    paths = {name: path_of(file, SourceError).resolve() for name, file in files.items()}
+    paths = {name: to_path(file, SourceError).resolve() for name, file in files.items()}
     if paths.get("outsiders") == paths["source"]:
         raise InvalidParameter("the outsiders are the source itself; name a file of people who were never in the table")
     check_output(args.html, args, force=args.force)
     public, sensitive = args.public or [], args.sensitive
     tables = {}
-    with shown():
+    with show_progress():
         for name, file in files.items():
             if name in ("input", "earlier"):
                 tables[name] = whole_table(file, public, sensitive if public else None)
             else:
-                others = [] if public else tables["input"].column_names
-                tables[name] = whole_table(Path(file), [*sensitive, *public], others)
-    found = judge_table(
+                optional = [] if public else tables["input"].column_names
+                tables[name] = whole_table(Path(file), [*sensitive, *public], optional)
+    judgement = judge_table(
         tables["input"],
         tables["source"],
         outsiders=tables.get("outsiders"),
@@ -51,12 +51,12 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
         at_most=args.at_most,
     )
     if args.html is not None:
-        args.outputs.text(args.html, found.to_html(), replaces=args.force)
-    say(found.to_json() if args.json else found.to_text() + "\n")
-    return None if found.ok else ReleaseRefuted(found)
+        args.outputs.text(args.html, judgement.to_html(), replaces=args.force)
+    say(judgement.to_json() if args.json else judgement.to_text() + "\n")
+    return None if judgement.ok else ReleaseRefuted(judgement)
 
 
-def judged(args: argparse.Namespace, policy: Policy) -> Judgement | None:
+def judge_release(args: argparse.Namespace, policy: Policy) -> Judgement | None:
     """What attacks find of a twin of the release that is asked for; where a promise is refuted nothing is written.
 
     That nobody can tell who is in the data is not promised: the report says what is found, and the release is written.
@@ -80,10 +80,10 @@ def judged(args: argparse.Namespace, policy: Policy) -> Judgement | None:
     from sanitize.auditing.attack import judge as judge_table
 
     names = [*policy.sensitive, *policy.public, *policy.keep]
-    with shown():
-        people = whole_table(described(args.input, policy.description), names)
+    with show_progress():
+        people = whole_table(attach_description(args.input, policy.description), names)
         outsiders = whole_table(Path(args.judge), names) if args.judge else None
-        found = judge_table(policy.sanitizer(), people, outsiders=outsiders, sensitive=list(policy.sensitive))
-    if found.promised == "refuted":
-        raise ReleaseRefuted(found)
-    return found
+        judgement = judge_table(policy.sanitizer(), people, outsiders=outsiders, sensitive=list(policy.sensitive))
+    if judgement.promised == "refuted":
+        raise ReleaseRefuted(judgement)
+    return judgement

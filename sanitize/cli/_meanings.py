@@ -70,16 +70,16 @@ class Traits:
             self._look_at_numbers(as_numbers(values), codes)
         elif pa.types.is_string(values.type):
             lengths = pc.utf8_length(values).to_numpy(zero_copy_only=False)
-            known = codes[codes >= 0]
-            self.n_letters, self.n_texts = self.n_letters + int(lengths[known].sum()), self.n_texts + len(known)
+            present = codes[codes >= 0]
+            self.n_letters, self.n_texts = self.n_letters + int(lengths[present].sum()), self.n_texts + len(present)
             self.has_blanks = self.has_blanks or bool(pc.any(pc.match_substring(values, " ")).as_py())
             self.has_digits = self.has_digits and bool(pc.all(pc.match_substring_regex(values, "[0-9]")).as_py())
 
     def _look_at_numbers(self, numbers: Any, codes: Any) -> None:
-        known = numbers[np.isfinite(numbers)]
-        if len(known):
-            self.low, self.high = min(self.low, known.min()), max(self.high, known.max())
-            self.is_whole = self.is_whole and len(known) == len(numbers) and bool((known % 1 == 0).all())
+        finite = numbers[np.isfinite(numbers)]
+        if len(finite):
+            self.low, self.high = min(self.low, finite.min()), max(self.high, finite.max())
+            self.is_whole = self.is_whole and len(finite) == len(numbers) and bool((finite % 1 == 0).all())
         if self.is_sequence:
             rows = numbers[codes]
             before = [] if self._last is None else [self._last]
@@ -88,7 +88,7 @@ class Traits:
             self._last = float(rows[-1])
 
 
-def meaning_of(survey: Any, names: Collection[str]) -> tuple[str, str]:
+def column_meaning(survey: Any, names: Collection[str]) -> tuple[str, str]:
     """Type of a column, and the reason for it, which names no value.
 
     Parameters
@@ -99,22 +99,22 @@ def meaning_of(survey: Any, names: Collection[str]) -> tuple[str, str]:
         Of all columns.
     """
     traits, dtype = survey.traits, value_type(survey.dtype)
-    many = f"{survey.n_told} different"
+    count_words = f"{survey.n_told} different"
     if survey.dated:
-        return "date", f"{many} dates{' or times' if pa.types.is_timestamp(dtype) else ''}"
+        return "date", f"{count_words} dates{' or times' if pa.types.is_timestamp(dtype) else ''}"
     if is_numeric(dtype):
-        return _of_numbers(survey, traits, many, names)
+        return _number_meaning(survey, traits, count_words, names)
     if not (pa.types.is_string(dtype) or pa.types.is_large_string(dtype)):
-        return "category", f"{many} values"
+        return "category", f"{count_words} values"
     if survey.distinct:
         is_long = traits.has_blanks and traits.n_letters > _SENTENCE * traits.n_texts
         return ("free text", "sentences") if is_long else ("identifier", "a different text in most rows")
     if traits.n_texts and traits.has_digits and not traits.has_blanks:
-        return "code", f"{many} texts with digits and without blanks"
-    return "category", f"{many} texts"
+        return "code", f"{count_words} texts with digits and without blanks"
+    return "category", f"{count_words} texts"
 
 
-def _of_numbers(survey: Any, traits: Traits, many: str, names: Collection[str]) -> tuple[str, str]:
+def _number_meaning(survey: Any, traits: Traits, count_words: str, names: Collection[str]) -> tuple[str, str]:
     name, is_whole = survey.name, traits.is_whole
     if is_whole and traits.is_sequence and survey.n_rows > 2 and (_ROW.match(name) or survey.n_rows >= 50):
         return "row number", "counts the rows one by one"
@@ -138,11 +138,11 @@ def _of_numbers(survey: Any, traits: Traits, many: str, names: Collection[str]) 
     is_apart = has_gaps and not is_year and not survey.is_round and survey.n_values * _CODE_ROWS <= survey.n_rows
     if is_whole and is_even and n_digits >= _CODE_DIGITS and is_apart:
         return "code", "whole numbers of one width, which repeat and leave most of their range out"
-    return "quantity", f"{many} {'whole ' if is_whole else ''}numbers"
+    return "quantity", f"{count_words} {'whole ' if is_whole else ''}numbers"
 
 
 def _is_weight(name: str, names: Collection[str]) -> bool:
     """Whether it is named as weights are; a bare weight beside heights is that of a body."""
     if name.lower() in ("weight", "wt", "w"):
-        return not any(_BODY.search(other) for other in names)
+        return not any(_BODY.search(column) for column in names)
     return _WEIGHT.search(name) is not None

@@ -12,17 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sanitize._util.formatting import quoted
+from sanitize._util.formatting import quote_toml
 from sanitize._util.limits import TUPLE_ROWS
 from sanitize._util.progress import begin
-from sanitize.cli._meanings import Traits, meaning_of
+from sanitize.cli._meanings import Traits, column_meaning
 from sanitize.core.binning import holds_dates, is_numeric
 from sanitize.errors import ColumnError
 from sanitize.policy import N_BINS
 from sanitize.release.first_pass import FirstPass
-from sanitize.release.people import REASONS, coded, is_named_like_people, looks_like_people
+from sanitize.release.people import REASONS, encode_columns, is_named_like_people, looks_like_people
 from sanitize.release.survey import MANY_NUMBERS
-from sanitize.report import rendered
+from sanitize.report import render_template
 from sanitize.tables.columns import check_type, comparable, factorize
 from sanitize.tables.files.csv import CsvSource
 from sanitize.tables.files.description import TableDescription
@@ -81,7 +81,7 @@ class _Survey:
         """Whether it has so many numbers or dates that no distribution of them can be learned."""
         return (self.type in ("quantity", "date")) and self.n_values > MANY_NUMBERS
 
-    def look(self, column: Any, held: set[Any], most: int) -> None:
+    def look(self, column: Any, distinct: set[Any], most: int) -> None:
         """Take another batch into account; values are held until there are more than so many."""
         values, codes = factorize(column, self.name)
         self.traits.look(values, codes)
@@ -92,23 +92,23 @@ class _Survey:
         self.missing = self.missing or bool((codes < 0).any())
         self.n_values = len(values)
         if self.n_values <= most:  # as values of Python a larger batch would take ten times the memory
-            held.update(comparable(values))
-            self.n_values = len(held)
+            distinct.update(comparable(values))
+            self.n_values = len(distinct)
         if self.n_values > most:
-            held.clear()
+            distinct.clear()
 
 
 def skeleton(source: SourceLike, description: TableDescription | None = None) -> str:
     """Text of a policy that lists every column of a table."""
-    with open_source(Described(source, TableDescription.of(description), infers_header=True)) as raw:
-        table, readers, source_lines = _inferred(raw)
+    with open_source(Described(source, TableDescription.coerce(description), infers_header=True)) as raw:
+        table, readers, source_lines = _infer_types(raw)
         surveys, n_rows = _survey(table)
         _look_for_people(table, surveys, n_rows)
     roles: dict[str, list[_Survey]] = {"sensitive": [], "public": [], "drop": []}
     names = [survey.name for survey in surveys]
     for survey in surveys:
         if not survey.nested:
-            survey.type, survey.reason = meaning_of(survey, names)
+            survey.type, survey.reason = column_meaning(survey, names)
         role = "drop" if survey.type in _DROPPED else "public"
         if not survey.nested and survey.type not in _ROWS and _SENSITIVE.search(survey.name):
             role = "sensitive"
@@ -124,9 +124,11 @@ def skeleton(source: SourceLike, description: TableDescription | None = None) ->
     wide = [s for s in (*roles["sensitive"], *(() if is_whole else roles["public"])) if s.needs_bins]
     for survey in surveys:
         survey.type = readers[survey.name] if survey.type == "date" and survey.name in readers else survey.type
-    told = {"n_rows": n_rows, "tuple_rows": TUPLE_ROWS, "source": source_lines}
-    told["types"] = [(quoted(survey.name), survey.type, survey.reason) for survey in surveys if not survey.nested]
-    return rendered("cli/policy.toml.jinja", **roles, **told, is_whole=is_whole, wide=wide, person=person)
+    context = {"n_rows": n_rows, "tuple_rows": TUPLE_ROWS, "source": source_lines}
+    context["types"] = [
+        (quote_toml(survey.name), survey.type, survey.reason) for survey in surveys if not survey.nested
+    ]
+    return render_template("cli/policy.toml.jinja", **roles, **context, is_whole=is_whole, wide=wide, person=person)
 
 
 def _look_for_people(table: Source, surveys: list[_Survey], n_rows: int) -> None:
@@ -135,7 +137,7 @@ def _look_for_people(table: Source, surveys: list[_Survey], n_rows: int) -> None
     if not names or not n_rows:
         return
     most = min(n_rows, _MOST_ROWS, _TOGETHER_VALUES // len(names) + 1)
-    columns = coded(FirstPass(table).sample(names, most), names)
+    columns = encode_columns(FirstPass(table).sample(names, most), names)
     times = np.ones(most)
     for survey in surveys:
         if survey.name in columns and (reason := looks_like_people(survey.name, columns, times)):
@@ -147,22 +149,22 @@ def _may_say_whose(survey: _Survey) -> bool:
     return not (survey.numeric and survey.distinct and not survey.traits.is_whole) or is_named_like_people(survey.name)
 
 
-def _inferred(table: Source) -> tuple[Source, dict[str, str], list[tuple[str, str, str]]]:
+def _infer_types(table: Source) -> tuple[Source, dict[str, str], list[tuple[str, str, str]]]:
     """A table whose texts are read as what they are, the forms of its dates, and lines on how its file is read."""
     if not isinstance(table, CsvSource):
         return table, {}, []
     times = Counter(table.schema.names)
     texts = [field.name for field in table.schema if pa.types.is_string(field.type) and times[field.name] == 1]
-    said, readers = table.inferred([name for name in texts if name not in table.partitions])
+    form, readers = table.infer_types([name for name in texts if name not in table.partitions])
     is_named = "the first line is unlike the rows below it"
     is_row = "the first line looks like the rows below it, so columns are named by their places"
-    marks = [quoted(mark) for mark in said.missing or ()]
+    marks = [quote_toml(mark) for mark in form.missing or ()]
     lines = [
-        ("delimiter", quoted(said.delimiter or ","), "between the fields of the first rows"),
-        ("header", "true" if said.header else "false", is_named if said.header else is_row),
+        ("delimiter", quote_toml(form.delimiter or ","), "between the fields of the first rows"),
+        ("header", "true" if form.header else "false", is_named if form.header else is_row),
         ("missing", f"[{', '.join(marks)}]", "beside empty fields" if marks else "only empty fields; write marks here"),
-        ("decimal", quoted(said.decimal or "."), "before the decimals of numbers"),
-        ("thousands", quoted(said.thousands or ""), "between the thousands of numbers; empty for no sign"),
+        ("decimal", quote_toml(form.decimal or "."), "before the decimals of numbers"),
+        ("thousands", quote_toml(form.thousands or ""), "between the thousands of numbers; empty for no sign"),
     ]
     return table.reading(readers), {name: reader.form for name, reader in readers.items() if reader.form}, lines
 
@@ -186,19 +188,19 @@ def _survey(table: Source) -> tuple[list[_Survey], int]:
             check_type(column.type, column.name)
         except ColumnError:
             plain, numeric, dated, nested = str(column.type).partition("<")[0], False, False, True
-        kind = quoted(str(plain))[1:-1]  # the name of a time zone may be any text
+        kind = quote_toml(str(plain))[1:-1]  # the name of a time zone may be any text
         surveys[column.name] = _Survey(
             column.name, kind, numeric=numeric, dated=dated, nested=nested, dtype=column.type
         )
     names = [survey.name for survey in surveys.values() if not survey.nested]
-    n_rows, groups = 0, list(table.apart(names))
+    n_rows, groups = 0, list(table.column_groups(names))
     begin(None if table.known_rows is None else table.known_rows * len(groups))
     for group in groups:
-        held: dict[str, set[Any]] = {name: set() for name in group}
+        distinct: dict[str, set[Any]] = {name: set() for name in group}
         most, n_rows = max(_MOST_VALUES, _HELD_VALUES // len(group)), 0
         for file in table.files:
             for batch in table.batches(file, group):
                 for name in group:
-                    surveys[name].look(batch[name], held[name], most)
+                    surveys[name].look(batch[name], distinct[name], most)
                 n_rows += len(batch[group[0]])
     return list(surveys.values()), n_rows

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sanitize._util.outputs import outputs
-from sanitize.cli._parser import parser_of
+from sanitize.cli._parser import make_parser
 from sanitize.cli._standard import drop, one_line, say, standard_streams
 from sanitize.errors import (
     BudgetExceeded,
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     with standard_streams():
         try:
-            args = parser_of().parse_args(argv)
+            args = make_parser().parse_args(argv)
             args.check(args)
         except SystemExit as stop:  # argparse has printed usage or help
             return int(stop.code or 0)
@@ -81,7 +81,7 @@ def _answer(error: BaseException, args: argparse.Namespace) -> tuple[int, str]:
     while isinstance(cause, ImportError):  # Ctrl-C while a library is loaded makes another error of it
         cause = cause.__cause__ or cause.__context__
     if isinstance(cause, KeyboardInterrupt):
-        return INTERRUPTED, f"interrupted; {_left(args)}"
+        return INTERRUPTED, f"interrupted; {_leftovers(args)}"
     if isinstance(error, SanitizeError):
         codes: list[tuple[tuple[type[SanitizeError], ...], int]] = [
             ((BudgetExceeded, NothingToProtect, ReleaseRefuted, RowOrderLeak), GATE),
@@ -104,7 +104,7 @@ def _answer(error: BaseException, args: argparse.Namespace) -> tuple[int, str]:
     return INTERNAL, f"internal error ({kind}); run again with -v and report it"
 
 
-def _left(args: argparse.Namespace) -> str:
+def _leftovers(args: argparse.Namespace) -> str:
     """What an interruption left."""
     if args.outputs is None or not args.outputs.are_there:
         return "nothing was written"

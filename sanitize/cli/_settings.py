@@ -14,7 +14,7 @@ from sanitize.errors import InvalidParameter, PolicyError, TargetError
 from sanitize.policy import CLASSES, DEFAULT_MECHANISM, OWNERS, PAIRS, Policy, PolicyBudget, PolicyChannel
 from sanitize.policy import MECHANISMS as ALL
 from sanitize.tables.files.description import TableDescription
-from sanitize.tables.files.open import SourceLike, described, open_source, path_of
+from sanitize.tables.files.open import SourceLike, attach_description, open_source, to_path
 from sanitize.tables.files.source import AS_STORED, Numbers
 
 STREAM = "-"
@@ -30,9 +30,9 @@ _SETTINGS |= {name: f"--{name.replace('_', '-')}" for name in _LONG}
 def check_settings(args: argparse.Namespace) -> None:
     """Refuse a command line with too few settings, or with settings beside a policy."""
     if args.policy is not None:
-        beside = [option for name, option in _SETTINGS.items() if getattr(args, name, None) is not None]
-        if beside:
-            args.parser.error(f"{', '.join(beside)} cannot be given beside -p: the policy says it")
+        extra = [option for name, option in _SETTINGS.items() if getattr(args, name, None) is not None]
+        if extra:
+            args.parser.error(f"{', '.join(extra)} cannot be given beside -p: the policy says it")
         return
     needed = ["sensitive", "public"] if not args.keep else ["sensitive"]
     absent = [_SETTINGS[name] for name in needed if not getattr(args, name)]
@@ -61,15 +61,15 @@ def check_settings(args: argparse.Namespace) -> None:
         args.parser.error(f"{mechanism} takes one number of nats, -e EPS, instead of {options}")
 
 
-def check_papers_of(args: argparse.Namespace) -> None:
+def check_dossier(args: argparse.Namespace) -> None:
     """Refuse a command line that asks for half a dossier, or for a dossier and something else."""
-    beside = [name for name in ("released", "verified", "channel", "policy") if getattr(args, name) is not None]
+    present = [name for name in ("released", "verified", "channel", "policy") if getattr(args, name) is not None]
     options = {"policy": "-p"}
     if args.dossier is None:
-        if beside:
-            args.parser.error(f"{options.get(beside[0], f'--{beside[0]}')} goes with --dossier; name it too")
+        if present:
+            args.parser.error(f"{options.get(present[0], f'--{present[0]}')} goes with --dossier; name it too")
         return
-    absent = [option for option in ("released", "policy") if option not in beside]
+    absent = [option for option in ("released", "policy") if option not in present]
     if absent:
         wanted = ", ".join(options.get(name, f"--{name}") for name in absent)
         args.parser.error(f"--dossier needs {wanted} too: it is of a released file, under a policy")
@@ -81,19 +81,21 @@ def check_papers_of(args: argparse.Namespace) -> None:
         args.parser.error("--dossier names the report by its digest, so it reads a file, not standard input")
 
 
-def policy_of(args: argparse.Namespace) -> Policy:
+def resolve_policy(args: argparse.Namespace) -> Policy:
     """The policy that was named, or the one that the settings amount to, which lists no dropped columns."""
     # Matters of the machine, and of the owner, may be said beside a policy.
-    beside = {name: value for name in ("workers", "receipt") if (value := getattr(args, name, None)) is not None}
+    overrides = {name: value for name in ("workers", "receipt") if (value := getattr(args, name, None)) is not None}
     if args.policy is not None:
-        return replace(Policy.read(args.policy), **beside)
+        return replace(Policy.read(args.policy), **overrides)
     public, keep = tuple(args.public or ()), tuple(args.keep or ())
     roles = [("-s", args.sensitive), ("-x", public), ("-k", keep)]
     for i, (option, names) in enumerate(roles):
-        for other, others in roles[:i]:
-            both = sorted(set(names) & set(others))
-            if both:
-                raise InvalidParameter(f"column {both[0]!r} is given both with {other} and with {option}; choose one")
+        for other_option, other_names in roles[:i]:
+            overlap = sorted(set(names) & set(other_names))
+            if overlap:
+                raise InvalidParameter(
+                    f"column {overlap[0]!r} is given both with {other_option} and with {option}; choose one"
+                )
     unit = getattr(args, "unit", None)
     if unit in (*args.sensitive, *public, *keep):
         raise InvalidParameter(f"column {unit!r} is given both with --unit and as a column to release or protect")
@@ -111,15 +113,15 @@ def policy_of(args: argparse.Namespace) -> Policy:
         _budget(args, mechanism) if "eps" in args else PolicyBudget("lift", {}),
         keep,
         rows=getattr(args, "rows", None) or "shuffle",
-        description=description_of(args),
+        description=input_description(args),
         ledger=getattr(args, "ledger", None),
         person=getattr(args, "person", None),
         unit=unit,
-        **beside,
+        **overrides,
     )
 
 
-def description_of(args: argparse.Namespace) -> TableDescription:
+def input_description(args: argparse.Namespace) -> TableDescription:
     """What the command line says of how the input is read."""
     header = getattr(args, "header", None)
     return TableDescription(getattr(args, "delimiter", None), None if header is None else header == "yes")
@@ -138,11 +140,11 @@ def _budget(args: argparse.Namespace, mechanism: str) -> PolicyBudget:
 
 
 @contextlib.contextmanager
-def table_of(args: argparse.Namespace, policy: Policy, numbers: Numbers = AS_STORED) -> Iterator[SourceLike]:
+def open_input(args: argparse.Namespace, policy: Policy, numbers: Numbers = AS_STORED) -> Iterator[SourceLike]:
     """The input; under a policy that was named it is open already, because all of its columns must be listed."""
     if policy.tables:
         raise InvalidParameter("this policy is of tables of units, which `sanitize release --dry-run` measures")
-    source = described(sys.stdin.buffer if args.input == STREAM else args.input, policy.description)
+    source = attach_description(sys.stdin.buffer if args.input == STREAM else args.input, policy.description)
     if args.policy is None:
         yield source
         return
@@ -158,17 +160,17 @@ def check_output(path: Path | None, args: argparse.Namespace, *, force: bool, re
     """
     if path is None:
         return
-    there = _resolved(path_of(path, TargetError))
-    named = [
+    target = _resolve(to_path(path, TargetError))
+    arguments = [
         value
         for name in ("input", "output", "source", "outsiders", "earlier")
         if (value := getattr(args, name, None)) is not None
     ]
-    tables = [_resolved(Path(value)) for value in named if value not in (STREAM, path)]
-    if any(there == table or table in there.parents for table in tables):
+    tables = [_resolve(Path(value)) for value in arguments if value not in (STREAM, path)]
+    if any(target == table or table in target.parents for table in tables):
         raise TargetError(f"{path.name} would replace the input or the output; choose another name")
     check_records(path, records)
-    if there.is_dir() or not there.parent.is_dir():
+    if target.is_dir() or not target.parent.is_dir():
         raise TargetError(f"{path} cannot be written: name a file in a folder that exists")
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise TargetError(f"{path} is a link or no regular file, so it is left as it is; name a regular file")
@@ -178,12 +180,12 @@ def check_output(path: Path | None, args: argparse.Namespace, *, force: bool, re
 
 def check_records(path: Path, records: Sequence[Path]) -> None:
     """Refuse an output that would replace the policy or the ledger of the run."""
-    path_of(path, TargetError)
-    if _resolved(path) in [_resolved(path_of(record, PolicyError)) for record in records]:
+    to_path(path, TargetError)
+    if _resolve(path) in [_resolve(to_path(record, PolicyError)) for record in records]:
         raise TargetError(f"{path.name} is the policy or the ledger of this run; choose another name")
 
 
-def _resolved(path: Path) -> Path:
+def _resolve(path: Path) -> Path:
     try:
         return path.resolve()
     except (OSError, RuntimeError):  # a loop of links

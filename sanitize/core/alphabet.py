@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sanitize._util.declared import Count, Declared, plain, read, require
+from sanitize._util.declared import Count, Declared, read, require, to_builtin
 from sanitize._util.limits import DENSE_CELLS
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.tables.columns import (
@@ -22,9 +22,9 @@ from sanitize.tables.columns import (
     ArrowColumn,
     as_arrow,
     check_type,
-    column_of,
     concat_values,
     factorize,
+    get_column,
     look_up,
     python_values,
     sort_values,
@@ -35,8 +35,8 @@ from sanitize.tables.keys import (
     answer_of_each,
     distinct_rows,
     distinct_table,
-    occurring,
-    spread,
+    present_codes,
+    take_answers,
 )
 
 __all__ = [
@@ -76,10 +76,10 @@ class Alphabet:
         columns = (columns,) if isinstance(columns, str) else tuple(columns)
         rows = [(symbol,) for symbol in symbols] if len(columns) == 1 else list(symbols)
         table = {name: [row[j] for row in rows] for j, name in enumerate(columns)}
-        found = Alphabet.from_table(table, columns)
-        if len(found) != len(rows):
-            raise InvalidParameter(f"symbols must be distinct: {len(rows)} given, {len(found)} differ")
-        self._set(columns, found.levels, found.codes)
+        sorted_alphabet = Alphabet.from_table(table, columns)
+        if len(sorted_alphabet) != len(rows):
+            raise InvalidParameter(f"symbols must be distinct: {len(rows)} given, {len(sorted_alphabet)} differ")
+        self._set(columns, sorted_alphabet.levels, sorted_alphabet.codes)
 
     def _set(self, columns: tuple[str, ...], levels: tuple[pa.Array, ...], codes: NDArray[np.int32]) -> None:
         codes.flags.writeable = False
@@ -89,11 +89,11 @@ class Alphabet:
         raise AttributeError(f"Alphabet is frozen; build another instead of setting {name!r}")
 
     @classmethod
-    def _of(cls, columns: tuple[str, ...], levels: tuple[pa.Array, ...], codes: NDArray[np.int32]) -> Alphabet:
+    def _from_parts(cls, columns: tuple[str, ...], levels: tuple[pa.Array, ...], codes: NDArray[np.int32]) -> Alphabet:
         """Build from parts that are already sorted and distinct."""
-        made = cls.__new__(cls)
-        made._set(columns, levels, codes)
-        return made
+        instance = cls.__new__(cls)
+        instance._set(columns, levels, codes)
+        return instance
 
     @classmethod
     def from_table(
@@ -116,9 +116,9 @@ class Alphabet:
         if len(set(columns)) < len(columns):
             raise ColumnError("a column is listed twice; list each column once")
         levels, codes = [], []
-        found = distinct_table(columns_of(table, columns))
+        distinct_columns = distinct_table(arrow_columns(table, columns))
         for name in columns:
-            values, column_codes = factorize(found[name], name)
+            values, column_codes = factorize(distinct_columns[name], name)
             if orders is not None and name in orders:
                 level = orders[name]
                 rank = look_up(values, level)
@@ -130,34 +130,34 @@ class Alphabet:
             levels.append(level)
             codes.append(np.append(rank, np.int32(len(level)))[column_codes])  # the last serves MISSING
             _same_length(codes[0], codes[-1], name)
-        return cls._of_rows(columns, levels, np.stack(codes, axis=1))[0]
+        return cls._from_rows(columns, levels, np.stack(codes, axis=1))[0]
 
     @classmethod
-    def _of_rows(
+    def _from_rows(
         cls, columns: Sequence[str], levels: Sequence[pa.Array], rows: NDArray[np.int32]
     ) -> tuple[Alphabet, NDArray[np.int32]]:
         """Alphabet of the rows of codes that occur, and the position of each row among its symbols."""
         distinct, places = distinct_rows(rows, [len(level) + 1 for level in levels])
-        return cls._of(tuple(columns), tuple(levels), distinct), places
+        return cls._from_parts(tuple(columns), tuple(levels), distinct), places
 
     @classmethod
-    def of_size(cls, column: str, n: int) -> Alphabet:
+    def from_size(cls, column: str, n: int) -> Alphabet:
         """Alphabet of the integers 0 to n - 1, for distributions that come without a table."""
-        return cls._of((column,), (pa.array(np.arange(n)),), np.arange(n, dtype=np.int32)[:, None])
+        return cls._from_parts((column,), (pa.array(np.arange(n)),), np.arange(n, dtype=np.int32)[:, None])
 
     @classmethod
-    def of_labels(cls, column: str, labels: Sequence[str]) -> Alphabet:
+    def from_labels(cls, column: str, labels: Sequence[str]) -> Alphabet:
         """Alphabet of texts in the order given; a label met before gets its position added."""
-        return cls.of_n_labels(column, len(labels), lambda: labels)
+        return cls.from_n_labels(column, len(labels), lambda: labels)
 
     @classmethod
-    def of_n_labels(cls, column: str, n: int, labels: Callable[[], Sequence[str]]) -> Alphabet:
-        """Alphabet of n texts that are asked for when they are first needed; otherwise like `of_labels`."""
-        made = cls.__new__(cls)
+    def from_n_labels(cls, column: str, n: int, labels: Callable[[], Sequence[str]]) -> Alphabet:
+        """Alphabet of n texts that are asked for when they are first needed; otherwise like `from_labels`."""
+        instance = cls.__new__(cls)
         codes = np.arange(n, dtype=np.int32)[:, None]
         codes.flags.writeable = False
-        vars(made).update(columns=(column,), codes=codes, _labels=labels)
-        return made
+        vars(instance).update(columns=(column,), codes=codes, _labels=labels)
+        return instance
 
     @cached_property
     def levels(self) -> tuple[pa.Array, ...]:
@@ -200,9 +200,9 @@ class Alphabet:
 
     def encode(self, table: Mapping[str, Any]) -> NDArray[np.int32]:
         """Code of each row of a table, shape (n_rows,); -1 where the symbol is not in the alphabet."""
-        rows = rows_of(table, self.columns)
+        rows = combine_rows(table, self.columns)
         if isinstance(rows, Combined):
-            return spread(self._encode(rows.table(np.arange(rows.n))), rows.numbers)
+            return take_answers(self._encode(rows.table(np.arange(rows.n))), rows.numbers)
         return self._encode(rows)
 
     def _encode(self, table: Mapping[str, ArrowColumn]) -> NDArray[np.int32]:
@@ -216,37 +216,37 @@ class Alphabet:
             size = len(level) + 1
             wanted = prefix * size + column
             wanted[(prefix < 0) | (column == UNSEEN)] = -1
-            prefix = Positions(keys, n_prefixes * size).of(wanted)
+            prefix = Positions(keys, n_prefixes * size).find(wanted)
             n_prefixes = len(keys)
         assert prefix is not None
         return prefix.astype(np.int32)
 
     def decode(self, codes: NDArray[np.integer[Any]]) -> dict[str, pa.DictionaryArray]:
         """Columns of the symbols with these codes, as dictionary arrays that hold only values in use."""
-        found = occurring(codes, len(self))
+        is_present = present_codes(codes, len(self))
         columns = {}
         for name, level, column in zip(self.columns, self.levels, self.codes.T, strict=True):
             used = np.zeros(len(level) + 1, bool)
-            used[column[found]] = True
+            used[column[is_present]] = True
             missing = bool(used[-1])
-            kept = np.flatnonzero(used[:-1])
+            level_places = np.flatnonzero(used[:-1])
             if "_labels" in vars(self):  # whose own order is that in which groups were formed
-                kept = kept[np.asarray(pc.sort_indices(level.take(pa.array(kept))))]
+                level_places = level_places[np.asarray(pc.sort_indices(level.take(pa.array(level_places))))]
             renumber = np.zeros(len(level) + 1, np.int32)
-            renumber[kept] = np.arange(len(kept), dtype=np.int32)
+            renumber[level_places] = np.arange(len(level_places), dtype=np.int32)
             places = pa.array(renumber[column], mask=column == len(level) if missing else None)
             indices = answer_of_each(places, codes)
-            columns[name] = pa.DictionaryArray.from_arrays(indices, level.take(pa.array(kept)), safe=False)
+            columns[name] = pa.DictionaryArray.from_arrays(indices, level.take(pa.array(level_places)), safe=False)
         return columns
 
     @cached_property
     def symbols(self) -> tuple[Any, ...]:
         """The symbols as Python values: plain for one column, tuples for several; None is missing."""
-        found = []
+        value_lists = []
         for name, level, places in zip(self.columns, self.levels, self.codes.T, strict=True):
             values = [*python_values(level, name), None]
-            found.append([values[place] for place in places])
-        return tuple(found[0]) if len(found) == 1 else tuple(zip(*found, strict=True))
+            value_lists.append([values[place] for place in places])
+        return tuple(value_lists[0]) if len(value_lists) == 1 else tuple(zip(*value_lists, strict=True))
 
     def label(self, code: int) -> str:
         """Symbol as text for a report; missing reads ``(missing)``."""
@@ -257,7 +257,7 @@ class Alphabet:
 
     def take(self, codes: NDArray[np.integer[Any]]) -> Alphabet:
         """Alphabet of some of the symbols; ``codes`` ascending."""
-        return Alphabet._of(self.columns, self.levels, np.ascontiguousarray(self.codes[codes]))
+        return Alphabet._from_parts(self.columns, self.levels, np.ascontiguousarray(self.codes[codes]))
 
     def alike(self, columns: Sequence[str]) -> NDArray[np.bool_]:
         """Sets of two or more symbols that are alike in some of these columns, each once, shape (n_sets, n).
@@ -281,34 +281,34 @@ class Alphabet:
             if name not in self.columns:
                 raise ColumnError(f"known column {name!r} is not public; choose among {', '.join(self.columns)}", name)
         places = [self.columns.index(name) for name in dict.fromkeys(columns)]
-        found: dict[bytes, NDArray[np.bool_]] = {}
+        sets: dict[bytes, NDArray[np.bool_]] = {}
         for part in chain.from_iterable(combinations(places, size + 1) for size in range(len(places))):
             value = np.unique(self.codes[:, part], axis=0, return_inverse=True)[1].ravel()
             for number in np.flatnonzero(np.bincount(value) > 1).tolist():
-                found[(value == number).tobytes()] = value == number
-            if len(found) * len(self) > DENSE_CELLS:
+                sets[(value == number).tobytes()] = value == number
+            if len(sets) * len(self) > DENSE_CELLS:
                 raise InvalidParameter(
                     f"there are more than {DENSE_CELLS // len(self):,} cases of what may be known of a row: name fewer "
                     f"of {', '.join(columns)}, or cut their values into bins"
                 )
-        return np.array([*found.values()], np.bool_).reshape(len(found), len(self))
+        return np.array([*sets.values()], np.bool_).reshape(len(sets), len(self))
 
-    def union(self, other: Alphabet) -> tuple[Alphabet, NDArray[np.int32], NDArray[np.int32]]:
+    def union(self, addend: Alphabet) -> tuple[Alphabet, NDArray[np.int32], NDArray[np.int32]]:
         """Alphabet of both, and where the symbols of each now stand."""
-        if self.columns != other.columns:
-            raise ColumnError(f"alphabets of {self.columns} and {other.columns} cannot be joined")
+        if self.columns != addend.columns:
+            raise ColumnError(f"alphabets of {self.columns} and {addend.columns} cannot be joined")
         levels, codes = [], []
         for j, name in enumerate(self.columns):
-            a, b = self.levels[j], other.levels[j]
+            a, b = self.levels[j], addend.levels[j]
             fresh = b.filter(pa.array(look_up(b, a) == UNSEEN))
             values = concat_values(a, fresh, name)
             # Without fresh values the order stays as it is, which keeps declared orders.
             level, order = sort_values(values) if len(fresh) else (values, np.arange(len(values)))
-            here = np.append(np.argsort(order)[: len(a)], len(level))[self.codes[:, j]]
-            there = np.append(look_up(b, level), len(level))[other.codes[:, j]]
+            first_codes = np.append(np.argsort(order)[: len(a)], len(level))[self.codes[:, j]]
+            second_codes = np.append(look_up(b, level), len(level))[addend.codes[:, j]]
             levels.append(level)
-            codes.append(np.concatenate([here, there]).astype(np.int32))
-        joined, positions = Alphabet._of_rows(self.columns, levels, np.stack(codes, axis=1))
+            codes.append(np.concatenate([first_codes, second_codes]).astype(np.int32))
+        joined, positions = Alphabet._from_rows(self.columns, levels, np.stack(codes, axis=1))
         return joined, positions[: len(self)], positions[len(self) :]
 
     def form(self) -> AlphabetForm:
@@ -316,11 +316,11 @@ class Alphabet:
         return AlphabetForm(self.columns, self.levels, self.codes.tolist())
 
     def __getstate__(self) -> dict[str, Any]:
-        return plain(self.form())
+        return to_builtin(self.form())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        made = read(AlphabetForm, state).alphabet()
-        self._set(made.columns, made.levels, made.codes)
+        instance = read(AlphabetForm, state).alphabet()
+        self._set(instance.columns, instance.levels, instance.codes)
 
 
 class AlphabetForm(Declared, frozen=True, eq=False):
@@ -354,28 +354,28 @@ class AlphabetForm(Declared, frozen=True, eq=False):
         in_order = np.array_equal(np.lexsort(codes.T[::-1]), np.arange(len(codes)))
         if not in_order or not np.diff(codes, axis=0).any(axis=1).all():
             raise InvalidParameter("the symbols of an alphabet must be distinct and in order")
-        return Alphabet._of(self.columns, self.levels, codes)
+        return Alphabet._from_parts(self.columns, self.levels, codes)
 
 
-def place_of(alphabet: Alphabet, text: str) -> int:
+def symbol_place(alphabet: Alphabet, text: str) -> int:
     """Code of the symbol of one column that a text stands for, read by the column's type; -1 for none, or for two."""
     level = alphabet.levels[0]
-    found = [len(level)] if text == MISSING_TEXT else []
+    level_codes = [len(level)] if text == MISSING_TEXT else []
     with suppress(pa.ArrowException, ValueError):
-        found += look_up(pa.array([text], pa.string()).cast(level.type), level).tolist()
-    places = np.flatnonzero(np.isin(alphabet.codes[:, 0], found))
+        level_codes += look_up(pa.array([text], pa.string()).cast(level.type), level).tolist()
+    places = np.flatnonzero(np.isin(alphabet.codes[:, 0], level_codes))
     return int(places[0]) if len(places) == 1 else -1
 
 
-def columns_of(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, ArrowColumn]:
+def arrow_columns(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, ArrowColumn]:
     """Some columns of whatever table, as Arrow's."""
-    return {name: as_arrow(column_of(table, name), name) for name in names}
+    return {name: as_arrow(get_column(table, name), name) for name in names}
 
 
-def rows_of(table: Mapping[str, Any], names: Sequence[str]) -> Combined | dict[str, ArrowColumn]:
+def combine_rows(table: Mapping[str, Any], names: Sequence[str]) -> Combined | dict[str, ArrowColumn]:
     """Rows of some columns as numbers of combinations, or as they are where these are too many."""
-    columns = columns_of(table, names)
-    return Combined.of(columns) or columns
+    columns = arrow_columns(table, names)
+    return Combined.from_columns(columns) or columns
 
 
 def group_label(alphabet: Alphabet, members: Sequence[int] | NDArray[np.intp], size: int) -> str:
@@ -398,7 +398,7 @@ def group_alphabet(public: Alphabet, labels: NDArray[np.intp]) -> Alphabet:
         sizes = np.bincount(labels)
         return [group_label(public, shown, size) for shown, size in zip(members, sizes.tolist(), strict=True)]
 
-    return Alphabet.of_n_labels("+".join(public.columns), n_groups, names)
+    return Alphabet.from_n_labels("+".join(public.columns), n_groups, names)
 
 
 def value_text(value: Any, dtype: pa.DataType) -> str:
@@ -408,6 +408,6 @@ def value_text(value: Any, dtype: pa.DataType) -> str:
     return str(np.dtype(dtype.to_pandas_dtype()).type(value)) if pa.types.is_floating(dtype) else str(value)
 
 
-def _same_length(first: NDArray[Any], other: NDArray[Any], name: str) -> None:
-    if len(first) != len(other):
-        raise ColumnError(f"column {name!r} has {len(other)} rows, the columns before it {len(first)}", name)
+def _same_length(first: NDArray[Any], second: NDArray[Any], name: str) -> None:
+    if len(first) != len(second):
+        raise ColumnError(f"column {name!r} has {len(second)} rows, the columns before it {len(first)}", name)

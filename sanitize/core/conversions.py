@@ -161,8 +161,8 @@ def approximate_dp_epsilon(eps: float, delta: float, to_delta: float) -> float:
     shrink = fall * (1 + math.exp(-eps))
     if shrink <= 0.5:
         return max(0.0, min(eps, _up(eps + math.log1p(-shrink)) + _ROUNDING * eps))
-    rest = (1 - target) / (1 - delta) - fall * math.exp(-eps)
-    return max(0.0, _up(eps + math.log(rest)) + _ROUNDING * eps) if rest > 0 else 0.0
+    remainder = (1 - target) / (1 - delta) - fall * math.exp(-eps)
+    return max(0.0, _up(eps + math.log(remainder)) + _ROUNDING * eps) if remainder > 0 else 0.0
 
 
 def kl_from_dp(eps: float) -> Bound:

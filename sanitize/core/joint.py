@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from sanitize._util.checks import distributed, doubles, required
+from sanitize._util.checks import check_number, check_probabilities, doubles
 from sanitize._util.limits import JOINT_CELLS
-from sanitize.core.alphabet import Alphabet, columns_of, rows_of
+from sanitize.core.alphabet import Alphabet, arrow_columns, combine_rows
 from sanitize.errors import ColumnError, InvalidChannel, InvalidDistribution, InvalidParameter
 from sanitize.tables.columns import as_arrow, factorize
 from sanitize.tables.keys import Combined
@@ -89,7 +89,7 @@ class ContingencyTable:
         ``largest`` is the largest total weight of a cluster, or of a row, that could have been drawn.
         """
         names = tuple(dict.fromkeys((*self.sensitive.columns, *self.public.columns)))
-        rows = rows_of(table, names) if weights is None else columns_of(table, names)
+        rows = combine_rows(table, names) if weights is None else arrow_columns(table, names)
         if isinstance(rows, Combined):
             present = np.flatnonzero(weights := rows.counts)
             rows, weights = rows.table(present), weights[present]
@@ -123,15 +123,15 @@ class ContingencyTable:
         if self.row_counts is not None:
             self.row_counts = self.row_counts + np.bincount(cells, minlength=n_s * n_x).reshape(n_s, n_x)
 
-    def add(self, other: ContingencyTable) -> None:
+    def add(self, addend: ContingencyTable) -> None:
         """Merge the counts of another table of the same columns."""
         self.rows = None
-        cells = self._extend(other.sensitive, other.public)
-        self.counts = self.counts.astype(np.result_type(self.counts, other.counts))
-        self.counts[cells] += other.counts
+        cells = self._extend(addend.sensitive, addend.public)
+        self.counts = self.counts.astype(np.result_type(self.counts, addend.counts))
+        self.counts[cells] += addend.counts
         if self.row_counts is not None:
-            self.row_counts[cells] += other.seen
-        self.n += other.n
+            self.row_counts[cells] += addend.seen
+        self.n += addend.n
 
     @property
     def seen(self) -> NDArray[Any]:
@@ -150,15 +150,17 @@ class ContingencyTable:
         s, x, weights, clusters, _ = self.rows or (None,) * 5
         if clusters is None:
             raise InvalidParameter("the rows of this table were counted without saying whose they are")
-        some = weights > 0
+        has_weight = weights > 0
         n = int(clusters.max(initial=0)) + 1
         first, second = (
-            np.bincount(np.unique(codes[some].astype(np.int64) * n + clusters[some]) // n, minlength=len(symbols))
+            np.bincount(
+                np.unique(codes[has_weight].astype(np.int64) * n + clusters[has_weight]) // n, minlength=len(symbols)
+            )
             for codes, symbols in ((s, self.sensitive), (x, self.public))
         )
         return first, second
 
-    def without_rows(self) -> ContingencyTable:
+    def empty_copy(self) -> ContingencyTable:
         """The same symbols, none of which was seen: what is likely to hold more rows of the same table."""
         row_counts = None if self.row_counts is None else np.zeros_like(self.row_counts)
         return replace(self, counts=np.zeros_like(self.counts), n=0, rows=None, row_counts=row_counts)
@@ -167,11 +169,11 @@ class ContingencyTable:
         """The same table without rows, which counts them beside their weights."""
         return replace(self, row_counts=np.zeros(self.counts.shape, np.int64))
 
-    def merged(self, other: ContingencyTable) -> ContingencyTable:
+    def merge(self, addend: ContingencyTable) -> ContingencyTable:
         """Counts of both tables; neither is changed."""
-        both = replace(self)  # `add` sets new arrays and leaves the old ones alone
-        both.add(other)
-        return both
+        total = replace(self)  # `add` sets new arrays and leaves the old ones alone
+        total.add(addend)
+        return total
 
     def _extend(self, sensitive: Alphabet, public: Alphabet) -> tuple[NDArray[Any], ...]:
         """Take more symbols in; where the cells of these now stand."""
@@ -194,7 +196,7 @@ class ContingencyTable:
 
     def to_joint(self, smoothing: float = 0.0) -> JointDistribution:
         """Relative frequencies, after adding ``smoothing`` to every cell (a prior, not data)."""
-        smoothing = required("smoothing", smoothing, "be a finite number >= 0", lambda given: 0 <= given < np.inf)
+        smoothing = check_number("smoothing", smoothing, "be a finite number >= 0", lambda value: 0 <= value < np.inf)
         if self.n == 0 or not self.counts.sum() > 0:
             raise InvalidDistribution(
                 "the table has no rows (or only rows of weight 0), so there is no distribution to learn"
@@ -245,7 +247,7 @@ class JointDistribution:
                 f"pmf of shape {pmf.shape} does not fit {len(self.sensitive)} sensitive and "
                 f"{len(self.public)} public symbols"
             )
-        vars(self)["pmf"] = _frozen(distributed(pmf, "pmf", "; for counts use ContingencyTable"))
+        vars(self)["pmf"] = _frozen(check_probabilities(pmf, "pmf", "; for counts use ContingencyTable"))
         for margin, name in ((self.p_s, "sensitive"), (self.p_x, "public")):
             empty = np.flatnonzero(margin < _TINY)
             if len(empty):
@@ -261,7 +263,7 @@ class JointDistribution:
         )
         if matrix.ndim != 2:
             raise InvalidDistribution(f"pmf must be a matrix (n_s, n_x), got {matrix.ndim} dimension(s)")
-        return cls(matrix, Alphabet.of_size("s", matrix.shape[0]), Alphabet.of_size("x", matrix.shape[1]))
+        return cls(matrix, Alphabet.from_size("s", matrix.shape[0]), Alphabet.from_size("x", matrix.shape[1]))
 
     @classmethod
     def from_frame(
@@ -289,7 +291,7 @@ class JointDistribution:
         array([[0.5 , 0.25],
                [0.  , 0.25]])
         """
-        return counted(df, sensitive, public, weights).to_joint()
+        return count_table(df, sensitive, public, weights).to_joint()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: vars(self)[name] for name in ("pmf", "sensitive", "public", "n")}
@@ -321,8 +323,8 @@ class JointDistribution:
         pmf, outputs = channel.push(self.pmf), channel.outputs
         occurs = pmf.sum(axis=0)
         if not occurs.all():
-            kept = np.flatnonzero(occurs)
-            pmf, outputs = pmf[:, kept], outputs.take(kept)
+            present = np.flatnonzero(occurs)
+            pmf, outputs = pmf[:, present], outputs.take(present)
         return JointDistribution(pmf, self.sensitive, outputs, self.n)
 
     def __repr__(self) -> str:
@@ -330,22 +332,22 @@ class JointDistribution:
         return f"JointDistribution({len(self.sensitive)} sensitive x {len(self.public)} public symbols{rows})"
 
 
-def counted(
+def count_table(
     df: Any, sensitive: Any, public: Any, weights: Any = None, clusters: Any = None, largest: float | None = None
 ) -> ContingencyTable:
     """Counts of the columns of a table, whose rows may have weights and be of clusters."""
     sensitive, public = ([names] if isinstance(names, str) else list(names) for names in (sensitive, public))
-    both = set(sensitive) & set(public)
-    if both:
-        raise ColumnError(f"column {min(both)!r} is listed both as sensitive and as public", min(both))
+    overlap = set(sensitive) & set(public)
+    if overlap:
+        raise ColumnError(f"column {min(overlap)!r} is listed both as sensitive and as public", min(overlap))
     table = ContingencyTable.empty(sensitive, public)
     if weights is None:
         table.count(df)
         return table
-    given = np.asarray(weights, dtype=np.float64)
-    if given.ndim != 1 or not np.isfinite(given).all() or (given < 0).any():
+    row_weights = np.asarray(weights, dtype=np.float64)
+    if row_weights.ndim != 1 or not np.isfinite(row_weights).all() or (row_weights < 0).any():
         raise InvalidParameter("weights must be one finite, non-negative number a row")
-    table.count(df, given, clusters, largest)
+    table.count(df, row_weights, clusters, largest)
     return table
 
 
@@ -369,9 +371,11 @@ def check_fit(joint: JointDistribution, channel: Channel) -> None:
         )
 
 
-def sparse_counts(one: NDArray[np.integer], another: NDArray[np.integer], shape: tuple[int, int]) -> sparse.csr_array:
+def sparse_counts(
+    first_codes: NDArray[np.integer], second_codes: NDArray[np.integer], shape: tuple[int, int]
+) -> sparse.csr_array:
     """Rows of each pair of codes, of which most have none."""
-    counts = np.bincount(one.astype(np.int64) * shape[1] + another, minlength=shape[0] * shape[1])
+    counts = np.bincount(first_codes.astype(np.int64) * shape[1] + second_codes, minlength=shape[0] * shape[1])
     seen = np.flatnonzero(counts != 0)
     starts = np.searchsorted(seen, np.arange(shape[0] + 1) * shape[1])
     return sparse.csr_array((counts[seen], seen % shape[1], starts), shape)

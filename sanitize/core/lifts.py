@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._util.checks import Vector, number, required
+from sanitize._util.checks import Vector, check_number, number
 from sanitize._util.tolerances import SAME, SMALLEST_POSITIVE, TIGHT
 from sanitize.errors import InvalidDistribution
 
@@ -154,7 +154,7 @@ def pml_envelope(joint: JointDistribution, u: float) -> float:
     with np.errstate(over="ignore"):
         least = np.exp(number("u", u, -math.inf, math.inf))
     # Rounding must not take a symbol that is on the bound for one below it.
-    return envelope_of(lift(joint) * (1 + SAME), joint.p_x, float(least))[0]
+    return lift_envelope(lift(joint) * (1 + SAME), joint.p_x, float(least))[0]
 
 
 def pml_quantile(joint: JointDistribution, delta: float) -> float:
@@ -190,12 +190,12 @@ def pml_quantile(joint: JointDistribution, delta: float) -> float:
     while high - low > _QUANTILE:
         middle = (low + high) / 2
         # Above the middle, a lift on it is none.
-        mass, _ = envelope_of(lifts, joint.p_x, math.exp(middle) * (1 + SAME))
+        mass, _ = lift_envelope(lifts, joint.p_x, math.exp(middle) * (1 + SAME))
         low, high = (low, middle) if mass <= delta else (middle, high)
     return high
 
 
-def envelope_of(lifts: Vector, p_y: Vector, bound: float) -> tuple[float, Vector]:
+def lift_envelope(lifts: Vector, p_y: Vector, bound: float) -> tuple[float, Vector]:
     """Largest mass of what is made of Y that has a lift of at least ``bound``, and thresholds t_s that prove it.
 
     With t_s for e^u - 1 / (λ_s P(s)) the dual program is the least of Σ_y P(y) max(0, max_s (l - t_s) / (e^u - t_s)),
@@ -266,7 +266,7 @@ def l1_lift(joint: JointDistribution) -> NDArray[np.float64]:
     >>> l1_lift(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]])).round(4)
     array([1.    , 0.3333])
     """
-    return l1_of(lift(joint), joint.p_s)
+    return l1_deviation(lift(joint), joint.p_s)
 
 
 def chi2_lift(joint: JointDistribution) -> NDArray[np.float64]:
@@ -278,7 +278,7 @@ def chi2_lift(joint: JointDistribution) -> NDArray[np.float64]:
     >>> chi2_lift(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]])).round(4)
     array([1.    , 0.1111])
     """
-    return chi2_of(lift(joint), joint.p_s)
+    return chi2_deviation(lift(joint), joint.p_s)
 
 
 def alpha_lift(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
@@ -297,7 +297,7 @@ def alpha_lift(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
     >>> alpha_lift(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]]), 2).round(4)
     array([1.4142, 1.0541])
     """
-    return alpha_of(lift(joint), joint.p_s, check_alpha(alpha))
+    return alpha_norm(lift(joint), joint.p_s, check_alpha(alpha))
 
 
 def l1_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
@@ -309,7 +309,7 @@ def l1_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
     >>> l1_lift_inverse(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]])).round(4)
     array([  inf, 0.375])
     """
-    return l1_of(inverse(lift(joint)), joint.p_s)
+    return l1_deviation(inverse(lift(joint)), joint.p_s)
 
 
 def chi2_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
@@ -321,7 +321,7 @@ def chi2_lift_inverse(joint: JointDistribution) -> NDArray[np.float64]:
     >>> chi2_lift_inverse(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]])).round(4)
     array([   inf, 0.1562])
     """
-    return chi2_of(inverse(lift(joint)), joint.p_s)
+    return chi2_deviation(inverse(lift(joint)), joint.p_s)
 
 
 def alpha_lift_inverse(joint: JointDistribution, alpha: float) -> NDArray[np.float64]:
@@ -339,26 +339,26 @@ def alpha_lift_inverse(joint: JointDistribution, alpha: float) -> NDArray[np.flo
     >>> alpha_lift_inverse(JointDistribution.from_matrix([[0.25, 0.25], [0.0, 0.5]]), 2).round(4)
     array([   inf, 1.1859])
     """
-    return alpha_of(inverse(lift(joint)), joint.p_s, check_alpha(alpha))
+    return alpha_norm(inverse(lift(joint)), joint.p_s, check_alpha(alpha))
 
 
 def check_alpha(alpha: float) -> float:
     """Order of a Rényi-type measure, checked to be at least 1."""
-    return required("alpha", alpha, "be at least 1 (inf is allowed)", lambda order: order >= 1)
+    return check_number("alpha", alpha, "be at least 1 (inf is allowed)", lambda order: order >= 1)
 
 
-def l1_of(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+def l1_deviation(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
     """ℓ1 deviation from 1 of columns of lifts under the prior."""
     return p_s @ np.abs(lifts - 1)
 
 
-def chi2_of(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+def chi2_deviation(lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
     """Squared deviation from 1 of columns of lifts under the prior."""
     with np.errstate(over="ignore"):  # beyond doubles it is infinite
         return np.asarray(p_s @ np.square(lifts - 1))
 
 
-def alpha_of(lifts: NDArray[np.float64], p_s: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+def alpha_norm(lifts: NDArray[np.float64], p_s: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
     """α-norm of columns of lifts under the prior; scaled by the largest entry so that no power overflows."""
     top = lifts.max(axis=0)
     if np.isinf(alpha):

@@ -201,7 +201,7 @@ def side_knowledge(joint: JointDistribution, channel: Channel, known: Sequence[s
     ['sex'] [0.103 2.017]
     ['class', 'sex'] [1. 1.]
     """
-    symbols, reduced = check_distribution(joint).public, ReducedChannel.of(check_channel(channel))
+    symbols, reduced = check_distribution(joint).public, ReducedChannel.from_channel(check_channel(channel))
     for name in set(known) - {*symbols.columns}:
         raise ColumnError(f"column {name!r} is not public; choose among {', '.join(symbols.columns)}", name)
     places = [symbols.columns.index(name) for name in known]
@@ -240,7 +240,7 @@ def dobrushin_coefficient(channel: Channel) -> float:
     >>> round(dobrushin_coefficient(sz.mechanisms.randomized_response(2, 1.0)), 4)    # tanh(1/2)
     0.4621
     """
-    rows = np.unique(_rows(ReducedChannel.of(check_channel(channel))), axis=0)
+    rows = np.unique(_rows(ReducedChannel.from_channel(check_channel(channel))), axis=0)
     if len(rows) * rows.size > 32 * CHANNEL_CELLS:
         raise InvalidParameter(f"{len(rows)} rows are too many to compare any two of them")
     return float(max(np.abs(rows - row).sum(axis=1).max() for row in rows)) / 2
@@ -313,7 +313,7 @@ def effective_share(joint: JointDistribution, channel: Channel) -> float:
 def _correlations(joint: JointDistribution, channel: Channel) -> tuple[Vector, int]:
     """√P(x) P(y|x) / √P(y) of classes of x that have one row, shape (n, n_y), and the number of all x."""
     check_fit(check_distribution(joint), check_channel(channel))
-    reduced = ReducedChannel.of(channel)
+    reduced = ReducedChannel.from_channel(channel)
     rows, p = _rows(reduced), np.bincount(reduced.states, joint.p_x)
     q = p @ rows
     return np.sqrt(p)[:, None] * rows[:, q > 0] / np.sqrt(q[q > 0]), len(joint.p_x)
@@ -357,7 +357,7 @@ def ldp_epsilon(channel_or_joint: Channel | JointDistribution) -> float:
     """
     if isinstance(channel_or_joint, JointDistribution):
         return max(0.0, float(np.log(ldp_ratio(channel_or_joint).max())))
-    return ReducedChannel.of(check_channel(channel_or_joint)).log_ratio()
+    return ReducedChannel.from_channel(check_channel(channel_or_joint)).log_ratio()
 
 
 def entropy(p: NDArray[np.float64]) -> float:
@@ -390,7 +390,7 @@ def utility(joint: JointDistribution, channel: Channel) -> float:
     >>> round(utility(joint, Channel.merge([0, 0, 1])), 4)
     0.6109
     """
-    reduced = ReducedChannel.of(check_channel(channel))
+    reduced = ReducedChannel.from_channel(check_channel(channel))
     check_fit(check_distribution(joint), channel)
     p_state = np.bincount(reduced.states, weights=joint.p_x)
     p_y = reduced.push(p_state[None, :].astype(np.float64))
@@ -418,7 +418,7 @@ def normalized_utility(joint: JointDistribution, channel: Channel) -> float:
     return share_of_entropy(utility(joint, channel), check_distribution(joint).p_x)
 
 
-def share_of_entropy(kept: float, p: NDArray[np.float64]) -> float:
+def share_of_entropy(information: float, p: NDArray[np.float64]) -> float:
     """What is kept of H(p), between 0 and 1; 1 where one symbol has all mass, whatever sums are rounded to.
 
     Examples
@@ -429,7 +429,7 @@ def share_of_entropy(kept: float, p: NDArray[np.float64]) -> float:
     (0.0, 0.0, 1.0)
     """
     # Digits beyond those are rounding: nothing is kept where 1e-15 is.
-    return round(min(max(kept / entropy(p), 0.0), 1.0), 12) if np.count_nonzero(p) > 1 else 1.0
+    return round(min(max(information / entropy(p), 0.0), 1.0), 12) if np.count_nonzero(p) > 1 else 1.0
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from functools import cache
 
 import numpy as np
 
-from sanitize._util.checks import number, required
+from sanitize._util.checks import check_number, number
 from sanitize.errors import InvalidParameter
 
 # Noise levels are multiples of 1/64, so that exact samplers take them as they are.
@@ -64,9 +64,9 @@ def moved_count_delta(eps: float, sigma: float) -> float:
     weight = np.exp(-((d / (2 * sigma)) ** 2)) * np.where(d % 2 == 0, _sum(0.0, sigma), _sum(0.5, sigma))
     loss = (1 + d) / sigma**2
     over = loss > eps
-    told = weight[over] * -np.expm1(eps - loss[over])
+    losses = weight[over] * -np.expm1(eps - loss[over])
     # Relative room for rounding of sums of positive terms, which are right to about 1e-13.
-    return min(1.0, math.fsum(told) / math.fsum(weight) * (1 + 1e-9) + 1e-300)
+    return min(1.0, math.fsum(losses) / math.fsum(weight) * (1 + 1e-9) + 1e-300)
 
 
 @cache
@@ -98,7 +98,7 @@ def moved_count_sigma(eps: float, delta: float) -> float:
     >>> sigma, moved_count_delta(1.0, sigma) <= 1e-6 < moved_count_delta(1.0, sigma - 1 / 64)
     (5.984375, True)
     """
-    eps = required("eps", eps, "be a finite number > 0", lambda given: 0 < given < math.inf)
+    eps = check_number("eps", eps, "be a finite number > 0", lambda value: 0 < value < math.inf)
     delta = number("delta", delta, 1e-100, 1.0)
     low, high, most = 0, 1, int(_LARGEST_SIGMA * _PER_UNIT)
     while moved_count_delta(eps, high / _PER_UNIT) > delta:

@@ -25,7 +25,7 @@ DESIGN_SHARE = 0.2
 _MIXTURES = 2048
 
 
-def grouped(counts: NDArray[np.integer[Any]], *, is_ordered: bool, most: int = GROUPS) -> Codes:
+def group_levels(counts: NDArray[np.integer[Any]], *, is_ordered: bool, most: int = GROUPS) -> Codes:
     """Group of each level: runs of levels of about equal rows, or the most frequent ones and the rest."""
     if np.count_nonzero(counts) <= most:
         return np.maximum(np.cumsum(counts > 0) - 1, 0)
@@ -46,8 +46,8 @@ def column_counts(
 ) -> Iterator[tuple[str, sparse.csr_array]]:
     """Name of each column and rows of (X_j, cell), from the group of X_j in each row, shape (n_groups, n_cells)."""
     chosen = slice(None) if rows is None else rows
-    for name, own in zip(names, groups, strict=True):
-        yield name, sparse_counts(own[chosen], cells[chosen], (int(own.max()) + 1, n_cells))
+    for name, column_groups in zip(names, groups, strict=True):
+        yield name, sparse_counts(column_groups[chosen], cells[chosen], (int(column_groups.max()) + 1, n_cells))
 
 
 def pair_counts(
@@ -56,8 +56,8 @@ def pair_counts(
     cells: NDArray[np.integer],
     n_cells: int,
 ) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
-    """The same of the pairs of `chosen_pairs`; of very many rows of every k-th row, in the groups of that step."""
-    pairs = chosen_pairs(len(names))
+    """The same of the pairs of `choose_pairs`; of very many rows of every k-th row, in the groups of that step."""
+    pairs = choose_pairs(len(names))
     step = max(1, -(-len(cells) * len(pairs) // 30_000_000))
     cells, groups = cells[::step], groups_of(step)
     for i, j in pairs:
@@ -69,7 +69,7 @@ def pair_counts(
 def pair_relations(
     names: Sequence[str], codes: Sequence[tuple[Codes, Codes]], weights: tuple[Vector, Vector], *, is_drawn: bool
 ) -> dict[tuple[str, str], float]:
-    """What other rows show of what two columns say about each other, of each of `chosen_pairs` that depend.
+    """What other rows show of what two columns say about each other, of each of `choose_pairs` that depend.
 
     Of frequencies p of the table and g of the other rows it is E_p log(g(a,b) / g(a) g(b)) over the mutual information
     of p, without the bias of few rows and between 0 and 1: a relation that is turned around is lost.
@@ -94,23 +94,23 @@ def pair_relations(
     {('a', 'b'): 0.0}
     """
     least, deviations = 0.01, 5.0  # nats up to which two columns count as independent, and how many of chance
-    sizes, found = [int(max(side.max() for side in own)) + 1 for own in codes], {}
-    for i, j in chosen_pairs(len(names)):
+    sizes, shares = [int(max(side.max() for side in own)) + 1 for own in codes], {}
+    for i, j in choose_pairs(len(names)):
         size = sizes[i], sizes[j]
-        ours, theirs = (
+        table, other = (
             np.bincount(codes[i][k] * size[1] + codes[j][k], weights[k], size[0] * size[1]).reshape(size).astype(float)
             for k in range(2)
         )
-        n = ours.sum()
-        n_free = (np.count_nonzero(ours.sum(axis=1)) - 1) * (np.count_nonzero(ours.sum(axis=0)) - 1)
+        n = table.sum()
+        n_free = (np.count_nonzero(table.sum(axis=1)) - 1) * (np.count_nonzero(table.sum(axis=0)) - 1)
         by_chance = n_free / (2 * n)
-        told = float((ours * _log_ratio(ours)).sum()) / n - by_chance
+        told = float((table * _log_ratio(table)).sum()) / n - by_chance
         if told > least + deviations * np.sqrt(2 * n_free) / (2 * n):
-            shown = float((ours * _log_ratio(theirs, 0.5)).sum()) / n
+            shown = float((table * _log_ratio(other, 0.5)).sum()) / n
             # Fresh rows have chance of their own, which hides; expected ones have that of the table, which flatters.
-            shown += n_free / (2 * theirs.sum()) if is_drawn else -by_chance
-            found[names[i], names[j]] = min(max(float(shown / told), 0.0), 1.0)
-    return found
+            shown += n_free / (2 * other.sum()) if is_drawn else -by_chance
+            shares[names[i], names[j]] = min(max(float(shown / told), 0.0), 1.0)
+    return shares
 
 
 def _log_ratio(table: Vector, more: float = 0.0) -> Vector:
@@ -123,14 +123,14 @@ def _log_ratio(table: Vector, more: float = 0.0) -> Vector:
     return np.asarray(np.log(np.divide(rows, alone, out=np.ones_like(rows), where=rows > 0)))
 
 
-def chosen_pairs(n: int) -> list[tuple[int, int]]:
+def choose_pairs(n: int) -> list[tuple[int, int]]:
     """All pairs of n columns; of more than 1,000 pairs so many at random, each as likely as any other.
 
     Examples
     --------
-    >>> chosen_pairs(3)
+    >>> choose_pairs(3)
     [(0, 1), (0, 2), (1, 2)]
-    >>> len(chosen_pairs(200))
+    >>> len(choose_pairs(200))
     1000
     """
     most = 1000  # pairs of columns that are worth the time, and rows x pairs
@@ -223,14 +223,14 @@ class Profiles:
         begins: list[NDArray[np.int64]] = []
         starts = [0]
         for start, end in zip(self.starts, [*self.starts[1:], self.counts.shape[1]], strict=True):
-            held = self.counts[:, start:end].sum(axis=0)
-            step = ((np.cumsum(held) - held / 2) * most / max(held.sum(), 1.0)).astype(np.int64)
+            level_rows = self.counts[:, start:end].sum(axis=0)
+            step = ((np.cumsum(level_rows) - level_rows / 2) * most / max(level_rows.sum(), 1.0)).astype(np.int64)
             begins.append(start + np.unique(step, return_index=True)[1])
             starts.append(starts[-1] + len(begins[-1]))
         counts = np.add.reduceat(self.counts, np.concatenate(begins), axis=1)
         return Profiles(counts, np.array(starts[:-1], np.int64), self.weights)
 
-    def lost(self, mixtures: Any) -> Vector:
+    def information_loss(self, mixtures: Any) -> Vector:
         """Σ_j w_j m H(X_j | y) / H(X_j) of released symbols, m their rows, from P(y|cell) times any factor.
 
         Parameters

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import gammaln, softmax, xlogy
 
-from sanitize._util.checks import required, whole_number
+from sanitize._util.checks import check_number, whole_number
 from sanitize._util.limits import CHANNEL_CELLS
 from sanitize.core.channel import ReducedChannel, check_channel
 from sanitize.core.joint import check_distribution, check_fit
@@ -65,10 +65,10 @@ def repeated_information(joint: JointDistribution, channel: Channel, n_releases:
     >>> [round(repeated_information(joint, response, k), 4) for k in (1, 2, 10, math.inf)]
     [0.0389, 0.0658, 0.1579, 0.1927]
     """
-    required("n_releases", n_releases, "be at least 1", lambda k: k >= 1)
+    check_number("n_releases", n_releases, "be at least 1", lambda k: k >= 1)
     if not math.isinf(n_releases):
         whole_number("n_releases", int(n_releases), 1, _NEVER)
-    return _Repeats.of(joint, channel).information(n_releases)
+    return _Repeats.from_channel(joint, channel).information(n_releases)
 
 
 def repeats_needed(joint: JointDistribution, channel: Channel, share: float = 0.9) -> int | None:
@@ -100,8 +100,8 @@ def repeats_needed(joint: JointDistribution, channel: Channel, share: float = 0.
     >>> repeats_needed(joint, sz.mechanisms.randomized_response(2, 1.0))
     15
     """
-    required("share", share, "be between 0 and 1", lambda part: 0 < part < 1)
-    repeats = _Repeats.of(joint, channel)
+    check_number("share", share, "be between 0 and 1", lambda part: 0 < part < 1)
+    repeats = _Repeats.from_channel(joint, channel)
     wanted = share * repeats.information(math.inf)
     if wanted <= _NOTHING:
         return None
@@ -125,9 +125,9 @@ class _Repeats:
     rows: Vector
 
     @classmethod
-    def of(cls, joint: JointDistribution, channel: Channel) -> _Repeats:
+    def from_channel(cls, joint: JointDistribution, channel: Channel) -> _Repeats:
         check_fit(check_distribution(joint), check_channel(channel))
-        reduced = ReducedChannel.of(channel)
+        reduced = ReducedChannel.from_channel(channel)
         n = reduced.n_states
         if n * max([stage.n_outputs for stage in reduced.stages], default=n) > CHANNEL_CELLS:
             raise InvalidParameter(f"{n} symbols are too many to follow what they are released as")
@@ -149,8 +149,8 @@ class _Repeats:
             orders = gammaln(k + 1) - gammaln(counts + 1).sum(axis=1)
             chances = np.exp(counts @ logs.T + orders[:, None]) * self.masses.sum(axis=0)
             total = chances.sum(axis=1)
-            some = total > 0
-            return self._mean(chances[some] / total[some, None], total[some])
+            is_possible = total > 0
+            return self._mean(chances[is_possible] / total[is_possible, None], total[is_possible])
         n_draws = int(np.clip(_STEP / (n * n_y), _LEAST_DRAWS, _MOST_DRAWS))
         rng, p = np.random.default_rng(0), self.masses.sum(axis=0)
         # As many draws of each class as are its own, but for less than one.

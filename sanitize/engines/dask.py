@@ -23,7 +23,15 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from sanitize._util.sampling.noise import hidden
-from sanitize.engines.parquet import TASK_ROWS, Item, Outcome, keyed, partition_words, release_by_tasks, release_frame
+from sanitize.engines.parquet import (
+    TASK_ROWS,
+    Item,
+    Outcome,
+    partition_words,
+    release_by_tasks,
+    release_frame,
+    shared_noise_key,
+)
 
 __all__ = [
     "release_file",
@@ -152,8 +160,8 @@ def transform(ddf: dd.DataFrame, sanitizer: Sanitizer, *, key: bytes | None = No
     from dask.dataframe.utils import clear_known_categories
 
     key = hidden(key)
-    release = sanitizer.fitted_release()
-    words = keyed(sanitizer, key)
+    release = sanitizer.bare_release()
+    words = shared_noise_key(sanitizer, key)
     public = ddf[list(release.layout.read)]
     meta = clear_known_categories(release_frame(release, public._meta, words))
     token = secrets.token_hex(8)
@@ -218,4 +226,4 @@ def _call(work: _Sealed, *items: Any) -> Any:
 
 
 def _merge(outcomes: list[Any]) -> Any:
-    return reduce(lambda one, other: one.merged(other), outcomes)
+    return reduce(lambda left, right: left.merge(right), outcomes)

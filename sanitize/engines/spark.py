@@ -23,7 +23,15 @@ from typing import TYPE_CHECKING, Any
 
 from sanitize import errors
 from sanitize._util.sampling.noise import hidden
-from sanitize.engines.parquet import TASK_ROWS, Item, Outcome, keyed, partition_words, release_by_tasks, release_frame
+from sanitize.engines.parquet import (
+    TASK_ROWS,
+    Item,
+    Outcome,
+    partition_words,
+    release_by_tasks,
+    release_frame,
+    shared_noise_key,
+)
 
 __all__ = [
     "release_file",
@@ -150,12 +158,12 @@ def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) 
     >>> released.write.parquet("released")  # doctest: +SKIP
     """
     key = hidden(key)
-    release = sanitizer.fitted_release()
-    words = keyed(sanitizer, key)
+    release = sanitizer.bare_release()
+    words = shared_noise_key(sanitizer, key)
     public = df.select(*["`" + name.replace("`", "``") + "`" for name in release.layout.read])
     printed = release_frame(release, to_arrow_schema(public.schema).empty_table(), words).schema
 
-    def released(batches: Iterator[Any]) -> Iterator[Any]:
+    def release_partition(batches: Iterator[Any]) -> Iterator[Any]:
         task = TaskContext.get()
         assert task is not None
         stream = partition_words(words, task.partitionId())
@@ -165,7 +173,7 @@ def transform(df: DataFrame, sanitizer: Sanitizer, *, key: bytes | None = None) 
             yield from release_frame(release, rows, stream, start).cast(printed).to_batches()
             start += batch.num_rows
 
-    return public.mapInArrow(released, from_arrow_schema(printed))
+    return public.mapInArrow(release_partition, from_arrow_schema(printed))
 
 
 @dataclass(frozen=True)
@@ -183,19 +191,21 @@ class _Tasks:
         call.__name__ = f"sanitize_{name}"
         numbers = self.spark.range(0, len(items), 1, len(items))
         try:
-            found = numbers.select(sf.udf(call, "binary", useArrow=False)("id")).collect()
+            outcomes = numbers.select(sf.udf(call, "binary", useArrow=False)("id")).collect()
         except PySparkException as failed:
             raise _own_error(str(failed)) or failed from None
-        return reduce(lambda one, other: one.merged(other), (pickle.loads(zlib.decompress(row[0])) for row in found))
+        return reduce(
+            lambda left, right: left.merge(right), (pickle.loads(zlib.decompress(row[0])) for row in outcomes)
+        )
 
 
 def _own_error(text: str) -> errors.SanitizeError | None:
     """The error of this library that ended a task, as Spark tells it: as the text of a traceback."""
-    told = re.findall(r"^sanitize\.errors\.(\w+): (.*)$", text, re.MULTILINE)
-    if not told:
+    matches = re.findall(r"^sanitize\.errors\.(\w+): (.*)$", text, re.MULTILINE)
+    if not matches:
         return None
-    kind = getattr(errors, told[-1][0], errors.SanitizeError)
-    return kind(told[-1][1]) if kind in _TOLD else errors.SanitizeError(told[-1][1])
+    kind = getattr(errors, matches[-1][0], errors.SanitizeError)
+    return kind(matches[-1][1]) if kind in _TOLD else errors.SanitizeError(matches[-1][1])
 
 
 # Errors that a task may end with and that consist of their message.

@@ -6,7 +6,7 @@ import math
 import time
 from dataclasses import dataclass, field
 
-from sanitize._util.checks import positive, required
+from sanitize._util.checks import check_number, positive
 
 
 @dataclass(eq=False)
@@ -57,7 +57,7 @@ class Effort:
         return Effort(max(int(self.limit * share), 1), min(self.seconds * share, left))
 
 
-def effort_of(effort: float | None, default: int, time_limit: float | None = None) -> Effort:
+def effort_account(effort: float | None, default: int, time_limit: float | None = None) -> Effort:
     """An account of so many units, at least 1, and of so many seconds; None is the default of the mechanism, or any.
 
     Raises
@@ -68,5 +68,5 @@ def effort_of(effort: float | None, default: int, time_limit: float | None = Non
     seconds = math.inf if time_limit is None else positive("time_limit", time_limit)
     if effort is None:
         return Effort(default, seconds)
-    units = required("effort", effort, "be a number of units of work >= 1", lambda units: 1 <= units < 1 << 62)
+    units = check_number("effort", effort, "be a number of units of work >= 1", lambda units: 1 <= units < 1 << 62)
     return Effort(int(units), seconds)

@@ -18,21 +18,21 @@ from sanitize._util.declared import (
     Misfit,
     Positive,
     Version1,
+    field_note,
+    read_sealed,
     require,
-    said,
-    sealed,
-    unsealed,
+    seal_text,
 )
-from sanitize._util.outputs import written
+from sanitize._util.outputs import write_text
 from sanitize._util.system import wait_for_lock
 from sanitize.core.binning import Bins, DateBins, Joined
 from sanitize.core.budgets import SYMBOL_BUDGETS, BudgetForm, budget_from_dict, budget_to_dict
 from sanitize.core.channel import Channel, ChannelForm
 from sanitize.errors import InvalidBudget, LedgerError, SanitizeError, SourceError, TargetError
 from sanitize.release.classes import ClassPartition
-from sanitize.release.layout import Layout, classes_of, through_cells
-from sanitize.tables.files.open import path_of
-from sanitize.tables.files.source import bytes_of
+from sanitize.release.layout import Layout, cell_layout, layout_classes
+from sanitize.tables.files.open import to_path
+from sanitize.tables.files.source import read_small_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 Form = TypeVar("Form", bound=Declared)
 Made = TypeVar("Made")
 
-_Names = Annotated[tuple[str, ...], said("some columns", min_length=1)]
+_Names = Annotated[tuple[str, ...], field_note("some columns", min_length=1)]
 
 
 class _RecordedBins(Bins, frozen=True, tag="recorded"):
@@ -66,7 +66,7 @@ class _RecordedBins(Bins, frozen=True, tag="recorded"):
 
 
 class _EntryForm(Declared, frozen=True, eq=False):
-    number: Annotated[str, said("16 hexadecimal digits", pattern=r"^[0-9a-f]{16}\Z")]
+    number: Annotated[str, field_note("16 hexadecimal digits", pattern=r"^[0-9a-f]{16}\Z")]
     sensitive: _Names
     public: _Names
     partition: ClassPartition | None
@@ -129,11 +129,11 @@ class Entry:
     receipt: str | None = None
 
     @classmethod
-    def of(cls, release: Release, key: str | None, receipt: str | None = None) -> Entry:
+    def from_release(cls, release: Release, key: str | None, receipt: str | None = None) -> Entry:
         """A release that is about to happen."""
         # A generated row is written from a released class alone, so the class is all that it reveals.
         plain = Layout(release.layout.sensitive, release.layout.read, dict(release.layout.bins))
-        layout = through_cells(plain, classes_of(release.layout))
+        layout = cell_layout(plain, layout_classes(release.layout))
         return cls(os.urandom(8).hex(), layout, release.channel, release.fallback, "", key, receipt)
 
     def encode(self, source: Mapping[str, Any], first: int = 0) -> NDArray[np.int32]:
@@ -146,19 +146,21 @@ class Entry:
         """What is written of it."""
         layout = self.layout
         bins = {  # those of dates as they are, others with their symbols
-            name: own
-            if isinstance(own, (DateBins, Joined))
-            else _RecordedBins(own.column, own.edges, learned=False, whole=False, symbols=own.labels)
-            for name, own in layout.bins.items()
+            name: column_bins
+            if isinstance(column_bins, (DateBins, Joined))
+            else _RecordedBins(
+                column_bins.column, column_bins.edges, learned=False, whole=False, symbols=column_bins.labels
+            )
+            for name, column_bins in layout.bins.items()
         }
-        columns = layout.sensitive, layout.read, classes_of(layout), bins
+        columns = layout.sensitive, layout.read, layout_classes(layout), bins
         digests = self.digest, self.key, self.receipt
         return _EntryForm(self.number, *columns, self.channel.form(), self.fallback, *digests)
 
     @classmethod
-    def of_form(cls, form: _EntryForm) -> Entry:
+    def from_form(cls, form: _EntryForm) -> Entry:
         """Inverse of `form`."""
-        layout = through_cells(Layout(form.sensitive, form.public, dict(form.bins)), form.partition)
+        layout = cell_layout(Layout(form.sensitive, form.public, dict(form.bins)), form.partition)
         channel = form.channel.channel()
         require(form.fallback < channel.n_inputs and channel.inputs.columns == layout.public)
         for name, level in zip(channel.inputs.columns, channel.inputs.levels, strict=True):
@@ -197,7 +199,7 @@ class Book:
             raise InvalidBudget(f"a ledger keeps one of {', '.join(SYMBOL_BUDGETS)}, not {type(budget).__name__}")
         return cls(budget, os.urandom(32))
 
-    def without(self, number: str) -> Book:
+    def drop_entry(self, number: str) -> Book:
         """The book less one entry."""
         left = tuple(entry for entry in self.entries if entry.number != number)
         return replace(self, entries=left, n_rows=self.n_rows if left else None, together=None)
@@ -205,12 +207,12 @@ class Book:
     @classmethod
     def read(cls, path: Path) -> Book:
         """Book in a file; every part is checked again."""
-        return read_book(path, _BookForm, cls._of_form, "a ledger")
+        return read_book(path, _BookForm, cls._from_form, "a ledger")
 
     @classmethod
-    def _of_form(cls, form: _BookForm) -> Book:
+    def _from_form(cls, form: _BookForm) -> Book:
         budget = budget_from_dict(form.budget, kinds=SYMBOL_BUDGETS)
-        entries = tuple(map(Entry.of_form, form.releases))
+        entries = tuple(map(Entry.from_form, form.releases))
         return cls(budget, bytes.fromhex(form.salt), form.n_rows, entries, form.together)
 
     def write(self, path: Path) -> None:
@@ -220,14 +222,16 @@ class Book:
         write_book(path, _BookForm("sanitize/ledger", 1, budget, *of_rows, releases, ""))
 
 
-def read_book(path: Path, form: type[Form], made: Callable[[Form], Made], what: str, most_bytes: int = 1 << 28) -> Made:
+def read_book(
+    path: Path, form: type[Form], build: Callable[[Form], Made], what: str, most_bytes: int = 1 << 28
+) -> Made:
     """What is made of the form that a ledger's file has; every part is checked again."""
     try:
-        content = bytes_of(path, most_bytes)
+        content = read_small_file(path, most_bytes)
     except SourceError as error:
         raise LedgerError(f"the ledger {error}") from None
     try:
-        return made(unsealed(form, content))
+        return build(read_sealed(form, content))
     except (Misfit, SanitizeError) as error:
         # A part of it read as nothing would let a release pass that must not.
         raise LedgerError(f"{path.name!r} is not {what} that can be trusted: {error}; restore it from a copy") from None
@@ -236,18 +240,18 @@ def read_book(path: Path, form: type[Form], made: Callable[[Form], Made], what: 
 def write_book(path: Path, form: Declared) -> None:
     """Put a form in place of the file in one step, readable by its owner only."""
     try:
-        written(sealed(form, indent=None), path)
+        write_text(seal_text(form, indent=None), path)
     except TargetError as error:
         raise LedgerError(f"the ledger cannot record a release: {error}") from None
 
 
-def place_of(path: str | os.PathLike[str]) -> Path:
+def ledger_path(path: str | os.PathLike[str]) -> Path:
     """Where a ledger is: what a link leads to, so that whatever names it locks, reads and replaces one file."""
-    return path_of(path, LedgerError).resolve()
+    return to_path(path, LedgerError).resolve()
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def hold_lock(path: Path) -> Iterator[None]:
     """Keep other processes from changing a ledger; the lock goes away with the process."""
     if not path.name or path.is_dir():
         raise LedgerError(f"the ledger must be a file, and {str(path)!r} is a folder; name a file in it")
@@ -275,7 +279,7 @@ def stamp(target: Path | None) -> tuple[int, int] | None:
     return state.st_ino, state.st_mtime_ns
 
 
-def keyed_digest(book: Book, *parts: bytes) -> str:
+def book_digest(book: Book, *parts: bytes) -> str:
     """Digest of some parts that tells nothing without the book's salt."""
     mac = hmac.new(book.salt, digestmod="sha256")
     for part in parts:

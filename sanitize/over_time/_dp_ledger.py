@@ -8,12 +8,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from sanitize._util.checks import number, one_of, required
-from sanitize._util.declared import Declared, NonNegative, Version1, said
+from sanitize._util.checks import check_choice, check_number, number
+from sanitize._util.declared import Declared, NonNegative, Version1, field_note
 from sanitize._util.tolerances import SMALLEST_POSITIVE
 from sanitize.core.moved_counts import moved_count_sigma
 from sanitize.errors import InvalidParameter, LedgerError
-from sanitize.over_time._book import locked, place_of, read_book, write_book
+from sanitize.over_time._book import hold_lock, ledger_path, read_book, write_book
 from sanitize.release.recipes.promise import Promise
 
 if TYPE_CHECKING:
@@ -27,24 +27,24 @@ class _Fit(Declared, frozen=True):
     """Level (ε, δ) of a fit, and its ρ of zero-concentrated differential privacy but for a probability ``beside``."""
 
     eps: NonNegative
-    delta: Annotated[float, said("below 1", ge=0, lt=1)]
+    delta: Annotated[float, field_note("below 1", ge=0, lt=1)]
     rho: NonNegative
-    beside: Annotated[float, said("below 1", ge=0, lt=1)]
+    beside: Annotated[float, field_note("below 1", ge=0, lt=1)]
 
     @classmethod
-    def of(cls, promise: Promise, whom: Whom) -> _Fit:
+    def from_guarantee(cls, promise: Promise, whom: Whom) -> _Fit:
         """What a fit costs of rows, or of secrets."""
         eps, delta = promise.eps, promise.delta
         if whom == "secrets" and promise.keyword == "record_dp":
             eps, delta = 2 * eps, delta * (1 + math.exp(eps))
-        rho, beside = eps**2 / 2, 0.0
+        rho, extra_delta = eps**2 / 2, 0.0
         if delta > 0 and promise.keyword == "record_dp":
-            beside = delta  # that a threshold lets a value through is no event of the Gaussian kind
+            extra_delta = delta  # that a threshold lets a value through is no event of the Gaussian kind
         elif delta > 0:
             # Whichever noise the number of secrets leads to; of more than 1,000 rows there is no Gaussian one.
             with contextlib.suppress(InvalidParameter):
                 rho = max(rho, moved_count_sigma(eps, delta) ** -2)
-        return cls(eps, delta, rho, beside)
+        return cls(eps, delta, rho, extra_delta)
 
 
 class _Form(Declared, frozen=True):
@@ -52,7 +52,7 @@ class _Form(Declared, frozen=True):
     version: Version1
     whom: Whom
     eps: NonNegative
-    delta: Annotated[float, said("below 1", ge=0, lt=1)]
+    delta: Annotated[float, field_note("below 1", ge=0, lt=1)]
     fits: tuple[_Fit, ...]
     sha256: str
 
@@ -68,9 +68,9 @@ class _Form(Declared, frozen=True):
         """
         fits = sorted(self.fits, key=lambda fit: (-fit.rho / max(fit.eps, SMALLEST_POSITIVE), fit.delta))
         ends = [n for n in range(len(fits) + 1) if n in (0, len(fits)) or fits[n - 1] != fits[n]]
-        return min(self._together(fits[:n], fits[n:]) for n in ends)
+        return min(self._joint_level(fits[:n], fits[n:]) for n in ends)
 
-    def _together(self, plain: Sequence[_Fit], squares: Sequence[_Fit]) -> float:
+    def _joint_level(self, plain: Sequence[_Fit], squares: Sequence[_Fit]) -> float:
         """Level of fits of which some add up plainly and the others by ρ."""
         left = self.delta - math.fsum([*(fit.delta for fit in plain), *(fit.beside for fit in squares)])
         eps, rho = math.fsum(fit.eps for fit in plain), math.fsum(fit.rho for fit in squares)
@@ -126,18 +126,18 @@ class DPLedger:
     def __init__(
         self, path: str | os.PathLike[str], eps: float | None = None, delta: float = 0.0, whom: Whom = "rows"
     ) -> None:
-        self.path: Path = place_of(path)
+        self.path: Path = ledger_path(path)
         if eps is None:
             return
-        one_of("whom", whom, "rows", "secrets")
-        total = required("eps", eps, "be a finite number > 0", lambda given: 0 < given < math.inf)
+        check_choice("whom", whom, "rows", "secrets")
+        total = check_number("eps", eps, "be a finite number > 0", lambda value: 0 < value < math.inf)
         wanted = _Form("sanitize/dp", 1, whom, float(total), number("delta", delta, 0.0, 0.5), (), "")
-        with locked(self.path):
+        with hold_lock(self.path):
             if not self.path.exists():
                 write_book(self.path, wanted)
-        kept = self._read().with_fits(())
-        if kept != wanted:
-            raise LedgerError(f"the ledger {self.path.name!r} is of {_total(kept)}, not of {_total(wanted)}")
+        current = self._read().with_fits(())
+        if current != wanted:
+            raise LedgerError(f"the ledger {self.path.name!r} is of {_total(current)}, not of {_total(wanted)}")
 
     def _read(self) -> _Form:
         if not self.path.exists():
@@ -174,18 +174,18 @@ class DPLedger:
             If the total would be exceeded, the ledger is of rows and the promise is not, or the file is absent or
             damaged. Nothing is booked then.
         """
-        with locked(self.path):
+        with hold_lock(self.path):
             book = self._read()
             if book.whom == "rows" and promise.keyword == "secret_dp":
                 raise LedgerError(
                     f"the ledger {self.path.name!r} is of rows, and secret_dp makes secrets private alone; take "
                     'record_dp, or a ledger of whom="secrets"'
                 )
-            booked = book.with_fits((*book.fits, _Fit.of(promise, book.whom)))
+            booked = book.with_fits((*book.fits, _Fit.from_guarantee(promise, book.whom)))
             if not booked.spent() <= book.eps * (1 + 1e-9):
-                told = f"with this fit all {len(booked.fits)} would cost eps {booked.spent():.4g}"
+                clause = f"with this fit all {len(booked.fits)} would cost eps {booked.spent():.4g}"
                 raise LedgerError(
-                    f"{told}, and the ledger {self.path.name!r} allows {_total(book)} ({book.spent():.4g} spent); "
+                    f"{clause}, and the ledger {self.path.name!r} allows {_total(book)} ({book.spent():.4g} spent); "
                     "nothing was fitted"
                 )
             write_book(self.path, booked)

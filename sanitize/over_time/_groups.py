@@ -53,37 +53,37 @@ class Counting:
         n, prior = counts.sum(axis=0), self.reference / self.reference.sum()
         if n.min() < self.least:
             return False
-        return not (self.budget.excess_of(counts / n / prior[:, None], prior) > 0).any()
+        return not (self.budget.lift_excess(counts / n / prior[:, None], prior) > 0).any()
 
-    def split(self, secret: Codes, symbol: Codes, *, is_stale: bool) -> Codes:
+    def divide(self, secret: Codes, symbol: Codes, *, is_stale: bool) -> Codes:
         """Blocks of units of a group, or 0 where they are too few, over the budget, or one stale block."""
-        nobody: Codes = np.zeros(len(secret), np.intp)
-        if len(secret) < self.least or not self.allows(secret, nobody + 1):
-            return nobody
-        seen, own = np.unique(symbol, return_inverse=True)
+        no_block: Codes = np.zeros(len(secret), np.intp)
+        if len(secret) < self.least or not self.allows(secret, no_block + 1):
+            return no_block
+        seen, symbol_places = np.unique(symbol, return_inverse=True)
         if len(seen) == 1:
-            return nobody if is_stale else nobody + 1
-        counts = cell_counts(own, secret, len(seen), len(self.reference))
+            return no_block if is_stale else no_block + 1
+        counts = cell_counts(symbol_places, secret, len(seen), len(self.reference))
         present = np.flatnonzero(counts.any(axis=1))
         distribution = JointDistribution.from_matrix(counts[present] / len(secret))
-        within = ReferredBudget(self.budget, self.reference / self.reference.sum(), present)
-        found = subset_merging(distribution, within, effort=_EFFORT).stages[0].indices
-        blocks = _at_least(found, counts.sum(axis=0), self.least)[own] + 1
-        return nobody if is_stale and blocks.max() == 1 else blocks
+        group_budget = ReferredBudget(self.budget, self.reference / self.reference.sum(), present)
+        labels = subset_merging(distribution, group_budget, effort=_EFFORT).stages[0].indices
+        blocks = _join_small_blocks(labels, counts.sum(axis=0), self.least)[symbol_places] + 1
+        return no_block if is_stale and blocks.max() == 1 else blocks
 
 
-def _at_least(merged: NDArray[np.int32], sizes: NDArray[np.int64], least: int) -> Codes:
+def _join_small_blocks(merged: NDArray[np.int32], sizes: NDArray[np.int64], least: int) -> Codes:
     """Blocks put together with their neighbours until each has units enough."""
     n = int(merged.max()) + 1
     of_block = np.bincount(merged, sizes, n)
     place = np.bincount(merged, np.arange(len(merged)) * sizes, n) / of_block
-    joined, number, held = np.zeros(n, np.intp), 0, 0.0
+    joined, number, n_units = np.zeros(n, np.intp), 0, 0.0
     order = np.argsort(place, kind="stable")
     for block in order:
         joined[block] = number
-        held += of_block[block]
-        if held >= least:
-            number, held = number + 1, 0.0
+        n_units += of_block[block]
+        if n_units >= least:
+            number, n_units = number + 1, 0.0
     joined[joined == number] = max(number - 1, 0)  # the last ones are too few
     return joined[merged]
 
@@ -102,7 +102,7 @@ class Sources:
     number : ndarray of int, shape (n_units,)
         Of the group and block.
     symbol : ndarray of int, shape (n_units,)
-    again : ndarray of int, shape (n_units, k)
+    earlier_symbols : ndarray of int, shape (n_units, k)
         Symbols that the group was printed before; first those that can be printed now, then -1.
     n_again : ndarray of int, shape (n_units,)
         How many can be.
@@ -112,37 +112,42 @@ class Sources:
     block: Codes
     number: Codes
     symbol: NDArray[np.int32]
-    again: Codes
+    earlier_symbols: Codes
     n_again: Codes
 
     @classmethod
-    def of(cls, group: Codes, block: Codes, symbol: NDArray[np.int32], again: Codes) -> Sources:
-        """Those of units by their groups and blocks; ``again`` has a row for each group."""
+    def from_blocks(cls, group: Codes, block: Codes, symbol: NDArray[np.int32], earlier_symbols: Codes) -> Sources:
+        """Those of units by their groups and blocks; ``earlier_symbols`` has a row for each group."""
         _, number = np.unique(group * (int(block.max()) + 1) + block, return_inverse=True)
-        first = -np.sort(-again, axis=1)
+        first = -np.sort(-earlier_symbols, axis=1)
         return cls(group, block, number, symbol, first[group], np.count_nonzero(first >= 0, axis=1)[group])
 
-    def draw(self, words: NDArray[np.uint64]) -> Codes:
+    def draw(self, random_words: NDArray[np.uint64]) -> Codes:
         """Symbol that each unit is printed, by a random word each; -1 where there is none."""
         order = np.argsort(self.number, kind="stable")
         size = np.bincount(self.number)
-        other = order[(np.cumsum(size) - size)[self.number] + _below(words, size[self.number])]
-        old = self.again[np.arange(len(words)), _below(words, np.maximum(self.n_again, 1))]
-        return np.where(self.block > 0, self.symbol[other], old)
+        partner = order[(np.cumsum(size) - size)[self.number] + _scale_words(random_words, size[self.number])]
+        old = self.earlier_symbols[
+            np.arange(len(random_words)), _scale_words(random_words, np.maximum(self.n_again, 1))
+        ]
+        return np.where(self.block > 0, self.symbol[partner], old)
 
     def rows(self, secret: Codes, shape: tuple[int, int]) -> Vector:
         """Rows of each secret that are printed as each symbol, in the mean over the words; shape (n_s, n_y)."""
-        found, own = np.zeros(shape), np.flatnonzero(self.block)
+        counts, block_units = np.zeros(shape), np.flatnonzero(self.block)
         size = np.bincount(self.number)
-        members = sparse.csr_array((np.ones(len(own)), (secret[own], self.number[own])), shape=(len(found), len(size)))
-        prints = sparse.csr_array(
-            (1 / size[self.number[own]], (self.number[own], self.symbol[own])), shape=(len(size), shape[1])
+        members = sparse.csr_array(
+            (np.ones(len(block_units)), (secret[block_units], self.number[block_units])), shape=(len(counts), len(size))
         )
-        unit, place = np.nonzero((self.again >= 0) & (self.block == 0)[:, None])
-        np.add.at(found, (secret[unit], self.again[unit, place]), 1 / self.n_again[unit])
-        return found + (members @ prints).toarray()
+        prints = sparse.csr_array(
+            (1 / size[self.number[block_units]], (self.number[block_units], self.symbol[block_units])),
+            shape=(len(size), shape[1]),
+        )
+        unit, place = np.nonzero((self.earlier_symbols >= 0) & (self.block == 0)[:, None])
+        np.add.at(counts, (secret[unit], self.earlier_symbols[unit, place]), 1 / self.n_again[unit])
+        return counts + (members @ prints).toarray()
 
 
-def _below(words: NDArray[np.uint64], bound: Codes) -> Codes:
+def _scale_words(random_words: NDArray[np.uint64], bound: Codes) -> Codes:
     """A whole number below each bound."""
-    return ((words >> np.uint64(32)) * bound.astype(np.uint64) >> np.uint64(32)).astype(np.intp)
+    return ((random_words >> np.uint64(32)) * bound.astype(np.uint64) >> np.uint64(32)).astype(np.intp)

@@ -17,7 +17,7 @@ from sanitize.core.channel import Channel, ReducedChannel, Tuples
 from sanitize.core.joint import ContingencyTable, JointDistribution
 from sanitize.core.repeats import repeated_information, repeats_needed
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, LedgerError, LedgerExceeded
-from sanitize.over_time._book import Book, Entry, keyed_digest
+from sanitize.over_time._book import Book, Entry, book_digest
 from sanitize.release.recipes.joint_plan import Beside, side_by_side
 from sanitize.report import LEDGER, VERDICT_TOLERANCE, LeakageReport, ReleaseFacts, Section
 from sanitize.tables.files.open import open_source
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sanitize.core.budgets import Budget
 
 
-def together(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageReport]:
+def record_entry(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageReport]:
     """The book with one more entry, and the report on all of its entries.
 
     Raises
@@ -51,18 +51,18 @@ def together(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageReport]:
         raise LedgerError(
             "the recorded releases protect other sensitive columns than this one; keep one ledger for each set"
         )
-    runs = [_Run.of(number, each) for number, each in enumerate((*book.entries, entry), 1)]
+    runs = [_Run.from_entry(number, item) for number, item in enumerate((*book.entries, entry), 1)]
     digests, counts, last = _count(book, runs, rows)
     n_rows = last.n
-    known = [old.digest for old in book.entries]
+    book_digests = [old.digest for old in book.entries]
     whole = None
     if counts is not None:
         columns = [run.column for run in runs]
-        whole = keyed_digest(book, *_packed_together(counts, columns))
+        whole = book_digest(book, *_pack_counts(counts, columns))
         if book.together is not None:
-            known.append(book.together)
-            digests.insert(len(book.entries), keyed_digest(book, *_packed_together(counts, columns[:-1])))
-    if book.n_rows not in (None, n_rows) or not all(map(hmac.compare_digest, known, digests)):
+            book_digests.append(book.together)
+            digests.insert(len(book.entries), book_digest(book, *_pack_counts(counts, columns[:-1])))
+    if book.n_rows not in (None, n_rows) or not all(map(hmac.compare_digest, book_digests, digests)):
         raise LedgerError(
             "these are not the rows that the recorded releases were made of: their number or their frequencies "
             "differ. What releases of overlapping tables tell together is not measured; keep one ledger for each table "
@@ -99,8 +99,8 @@ class _Run(Beside):
     states: NDArray[np.intp]
 
     @classmethod
-    def of(cls, number: int, entry: Entry) -> _Run:
-        reduced = ReducedChannel.of(entry.channel)
+    def from_entry(cls, number: int, entry: Entry) -> _Run:
+        reduced = ReducedChannel.from_channel(entry.channel)
         return cls(f"release {number}", reduced.stages, entry, reduced.states)
 
     @cached_property
@@ -128,13 +128,15 @@ class Tally:
     whole: ContingencyTable | None
 
     @classmethod
-    def of(cls, entries: Sequence[Entry], rows: Any, first: int = 0) -> Tally:
+    def from_rows(cls, entries: Sequence[Entry], rows: Any, first: int = 0) -> Tally:
         """Counts of the rows of a frame, of files, or of whoever counts them, from some row of the table on."""
         if isinstance(rows, CountedElsewhere):
             return rows.tally(tuple(entries))
-        runs = [_Run.of(number, entry) for number, entry in enumerate(entries, 1)]
+        runs = [_Run.from_entry(number, entry) for number, entry in enumerate(entries, 1)]
         sensitive = entries[0].layout.sensitive
-        orders = [{n: own for n, own in entry.layout.orders.items() if n in sensitive} for entry in entries]
+        orders = [
+            {n: level_order for n, level_order in entry.layout.orders.items() if n in sensitive} for entry in entries
+        ]
         singles = [
             ContingencyTable.empty(sensitive, [run.column], order) for run, order in zip(runs, orders, strict=True)
         ]
@@ -146,20 +148,20 @@ class Tally:
             codes = {run.column: run.entry.encode(batch, first) for run in runs}
             first += len(codes[runs[0].column])
             for run, single in zip(runs, singles, strict=True):
-                single.count(_beside(run, batch, {run.column: codes[run.column]}))
+                single.count(_with_codes(run, batch, {run.column: codes[run.column]}))
             if whole is not None:
                 states = {run.column: run.states[codes[run.column]].astype(np.int32) for run in runs}
                 try:
-                    whole.count(_beside(runs[0], batch, states))
+                    whole.count(_with_codes(runs[0], batch, states))
                 except ColumnError:
                     whole = None
         return cls(tuple(singles), whole)
 
-    def merged(self, other: Tally) -> Tally:
+    def merge(self, addend: Tally) -> Tally:
         """Counts of the rows of both; the same, however the rows were cut."""
-        singles = tuple(one.merged(two) for one, two in zip(self.singles, other.singles, strict=True))
+        singles = tuple(left.merge(right) for left, right in zip(self.singles, addend.singles, strict=True))
         try:
-            whole = None if self.whole is None or other.whole is None else self.whole.merged(other.whole)
+            whole = None if self.whole is None or addend.whole is None else self.whole.merge(addend.whole)
         except ColumnError:
             whole = None
         return Tally(singles, whole)
@@ -172,7 +174,7 @@ class CountedElsewhere:
     Attributes
     ----------
     tally : callable
-        From releases to the counts of all rows, as `Tally.of` has them.
+        From releases to the counts of all rows, as `Tally.from_rows` has them.
     """
 
     tally: Callable[[tuple[Entry, ...]], Tally]
@@ -180,7 +182,7 @@ class CountedElsewhere:
 
 def _count(book: Book, runs: Sequence[_Run], rows: Any) -> tuple[list[str], ContingencyTable | None, ContingencyTable]:
     """Digest of the counts of each release, the counts of all together unless too many, and those of the last."""
-    tally = Tally.of([run.entry for run in runs], rows)
+    tally = Tally.from_rows([run.entry for run in runs], rows)
     if tally.singles[0].n == 0:
         raise ColumnError("the table has no rows, so nothing is known of what a release of it tells")
     digests = []
@@ -188,11 +190,11 @@ def _count(book: Book, runs: Sequence[_Run], rows: Any) -> tuple[list[str], Cont
         s, x = np.nonzero(single.counts)
         cells = np.stack([s, np.asarray(single.public.symbols)[x], single.counts[s, x]]).astype("<i8")
         secrets = repr(single.sensitive.symbols).encode()
-        digests.append(keyed_digest(book, b"counts", secrets, b"%d" % single.n, cells.tobytes()))
+        digests.append(book_digest(book, b"counts", secrets, b"%d" % single.n, cells.tobytes()))
     return digests, tally.whole, tally.singles[-1]
 
 
-def _beside(run: _Run, batch: Mapping[str, Any], codes: Mapping[str, Any]) -> dict[str, Any]:
+def _with_codes(run: _Run, batch: Mapping[str, Any], codes: Mapping[str, Any]) -> dict[str, Any]:
     """Sensitive columns of a batch as a release sees them, and columns of codes."""
     columns = run.entry.layout.columns(batch)
     return {**{name: columns[name] for name in run.entry.layout.sensitive}, **codes}
@@ -204,17 +206,17 @@ def _batches(rows: Any, names: list[str], numbers: Numbers) -> Iterator[Mapping[
         rows.check(names)
         for file in rows.files:
             yield from rows.batches(file, names)
-        rows.unchanged()
+        rows.check_unchanged()
     elif isinstance(rows, (str, os.PathLike)):
         with open_source(rows, numbers) as source:
             yield from _batches(source, names, numbers)
     else:
-        yield Table.of(rows)
+        yield Table.from_native(rows)
 
 
-def _packed_together(counts: ContingencyTable, columns: list[str]) -> tuple[bytes, ...]:
+def _pack_counts(counts: ContingencyTable, columns: list[str]) -> tuple[bytes, ...]:
     """Counts of S and some of the releases together as bytes, the same for the same rows."""
-    tuples, (alphabet,) = Tuples.split(counts.public, [columns])
+    tuples, (alphabet,) = Tuples.from_alphabet(counts.public, [columns])
     sums = np.stack([np.bincount(tuples.codes[:, 0], row, len(alphabet)) for row in counts.counts])
     s, y = np.nonzero(sums)
     states = np.asarray(alphabet.symbols).reshape(len(alphabet), -1)[y]
@@ -250,8 +252,8 @@ def _measure(
 
 def _with_repeats(report: LeakageReport, distribution: JointDistribution, channel: Channel) -> LeakageReport:
     """The report with how many releases like the last one tell most of what any number of them does."""
-    first, *others = channel.stages
-    stages = (first.take(np.asarray(distribution.public.symbols).reshape(-1)), *others)
+    first, *later_stages = channel.stages
+    stages = (first.take(np.asarray(distribution.public.symbols).reshape(-1)), *later_stages)
     try:
         words = _repeats(distribution, Channel(stages, distribution.public, channel.outputs))
     except InvalidParameter:
@@ -295,7 +297,7 @@ def _require(report: LeakageReport, book: Book, level: float) -> None:
     if not level:
         # The distribution of everything less the last release is the distribution of what is recorded.
         distribution, before = report._after, report._after.public.columns[:-1]
-        tuples, (alphabet,) = Tuples.split(distribution.public, [before])
+        tuples, (alphabet,) = Tuples.from_alphabet(distribution.public, [before])
         sums = [np.bincount(tuples.codes[:, 0], weights=row, minlength=len(alphabet)) for row in distribution.pmf]
         left = float(-book.budget.excess(JointDistribution(np.stack(sums), distribution.sensitive, alphabet)).max())
     raise LedgerExceeded(report, witness, excess, book.budget, len(book.entries), left)

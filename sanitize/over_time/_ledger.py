@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sanitize._util.sampling.noise import hidden, key_of
+from sanitize._util.sampling.noise import hidden, noise_key
 from sanitize.core.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
-from sanitize.over_time._book import Book, Entry, keyed_digest, locked, place_of, stamp
-from sanitize.over_time._joint_distribution import together
+from sanitize.over_time._book import Book, Entry, book_digest, hold_lock, ledger_path, stamp
+from sanitize.over_time._joint_distribution import record_entry
 from sanitize.over_time._unit_ledger import UnitLedger
 from sanitize.release.designer import refuse_noisy
 
@@ -83,9 +83,9 @@ class Ledger:
     budget: Budget
 
     def __init__(self, path: str | os.PathLike[str], budget: Budget | float | None = None) -> None:
-        object.__setattr__(self, "path", place_of(path))
+        object.__setattr__(self, "path", ledger_path(path))
         wanted = None if budget is None else as_budget(budget)
-        with locked(self.path):
+        with hold_lock(self.path):
             if not self.path.exists():
                 if wanted is None:
                     raise LedgerError(
@@ -93,10 +93,10 @@ class Ledger:
                         "budget of all releases together"
                     )
                 Book.empty(wanted).write(self.path)
-        kept = Book.read(self.path).budget
-        if wanted is not None and wanted != kept:
-            raise LedgerError(f"the ledger {self.path.name!r} has the budget {kept!r}, not {wanted!r}")
-        object.__setattr__(self, "budget", kept)
+        book_budget = Book.read(self.path).budget
+        if wanted is not None and wanted != book_budget:
+            raise LedgerError(f"the ledger {self.path.name!r} has the budget {book_budget!r}, not {wanted!r}")
+        object.__setattr__(self, "budget", book_budget)
 
     def __len__(self) -> int:
         """Releases recorded."""
@@ -130,7 +130,7 @@ class Ledger:
         """
         refuse_noisy(sanitizer, _NO_LEDGER)
         book = Book.read(self.path)
-        return together(book, _entry(book, sanitizer, None), rows)[1]
+        return record_entry(book, _entry(book, sanitizer, None), rows)[1]
 
     def has_receipt(self, digest: str) -> bool:
         """Whether a recorded release wrote the receipt of this digest."""
@@ -203,8 +203,8 @@ class Ledger:
             yield report
         except BaseException:
             if stamp(target) == before:
-                with locked(self.path):
-                    Book.read(self.path).without(number).write(self.path)
+                with hold_lock(self.path):
+                    Book.read(self.path).drop_entry(number).write(self.path)
             raise
 
     def _spend(
@@ -214,11 +214,11 @@ class Ledger:
         while True:
             book = Book.read(self.path)
             entry = _entry(book, sanitizer, key, receipt)
-            book, report = together(book, entry, rows)
-            with locked(self.path):
+            book, report = record_entry(book, entry, rows)
+            with hold_lock(self.path):
                 # Measuring may take long, so nobody waits for it; whoever was slower measures again.
-                now = Book.read(self.path)
-                if [old.number for old in now.entries] == [old.number for old in book.entries[:-1]]:
+                current = Book.read(self.path)
+                if [old.number for old in current.entries] == [old.number for old in book.entries[:-1]]:
                     book.write(self.path)
                     return entry.number, report
 
@@ -232,11 +232,11 @@ def as_ledger(ledger: Ledger | str | os.PathLike[str]) -> Ledger:
 
 def _entry(book: Book, sanitizer: Designer, source: Randomness, receipt: str | None = None) -> Entry:
     """Entry of a release that is about to happen; refused where its noise may be that of a recorded one."""
-    key = key_of(sanitizer.recipe().random_state if source is None else source)
-    digest = None if key is None else keyed_digest(book, b"key", key)
+    key = noise_key(sanitizer.recipe().random_state if source is None else source)
+    digest = None if key is None else book_digest(book, b"key", key)
     if digest and any(entry.key is not None and hmac.compare_digest(entry.key, digest) for entry in book.entries):
         raise InvalidParameter(
             "a recorded release of these rows had the same key or seed; equal noise is not independent, so draw a "
             "fresh key (or leave it at None)"
         )
-    return Entry.of(sanitizer.fitted_release(), digest, receipt)
+    return Entry.from_release(sanitizer.bare_release(), digest, receipt)

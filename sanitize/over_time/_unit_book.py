@@ -13,7 +13,18 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from sanitize._util.checks import Codes, Vector
-from sanitize._util.declared import Count, Declared, Digest, Finite, Number, Positive, Version1, plain, require, said
+from sanitize._util.declared import (
+    Count,
+    Declared,
+    Digest,
+    Finite,
+    Number,
+    Positive,
+    Version1,
+    field_note,
+    require,
+    to_builtin,
+)
 from sanitize._util.sampling.noise import NoiseKey
 from sanitize.core.budgets import SYMBOL_BUDGETS, BudgetForm, budget_from_dict, budget_to_dict, by_value
 from sanitize.core.confidence import check_confidence
@@ -38,15 +49,15 @@ SAID = 64
 DIGEST_BYTES = 16
 
 
-def keyed_digests(key: NoiseKey, texts: Sequence[str]) -> NDArray[np.uint8]:
+def text_digests(key: NoiseKey, texts: Sequence[str]) -> NDArray[np.uint8]:
     """A digest of each text that tells nothing without the key, shape (n, 16)."""
     digest = hashlib.blake2b(key=key.key, digest_size=DIGEST_BYTES)
-    found = bytearray()
+    digests = bytearray()
     for text in texts:
-        own = digest.copy()
-        own.update(text.encode("utf-8", "surrogatepass"))
-        found += own.digest()
-    return np.frombuffer(bytes(found), np.uint8).reshape(-1, DIGEST_BYTES)
+        mac = digest.copy()
+        mac.update(text.encode("utf-8", "surrogatepass"))
+        digests += mac.digest()
+    return np.frombuffer(bytes(digests), np.uint8).reshape(-1, DIGEST_BYTES)
 
 
 @dataclass(frozen=True)
@@ -76,7 +87,7 @@ class PairWords:
         """A 64-bit word for each of some pairs."""
         digests = [hmac.digest(self.key.key, b"%d:" % lane + bytes(value), "sha256") for value in self.values]
         of_lane: NDArray[Any] = np.frombuffer(b"".join(digests), np.uint8).reshape(len(digests), -1)
-        return self.key.words_of(self.units[positions] ^ of_lane[self.value[positions], :DIGEST_BYTES])
+        return self.key.block_words(self.units[positions] ^ of_lane[self.value[positions], :DIGEST_BYTES])
 
     def words(self, lane: int, start: int, count: int, dtype: DTypeLike = np.uint32) -> NDArray[Any]:
         """A word of 32 bits, or of 16, for each of the pairs ``start`` to ``start + count``."""
@@ -96,7 +107,9 @@ class _EntryForm(Declared, frozen=True):
     room: Number
 
     def entry(self) -> UnitEntry:
-        values: Any = {name: float(own) if isinstance(own, str) else own for name, own in plain(self).items()}
+        values: Any = {
+            name: float(value) if isinstance(value, str) else value for name, value in to_builtin(self).items()
+        }
         return UnitEntry(**values)
 
 
@@ -140,7 +153,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
     format: Literal["sanitize/units"]
     version: Version1
     promise: BudgetForm
-    unit: Annotated[str, said("the name of a column", min_length=1, max_length=_NAME_CHARACTERS)]
+    unit: Annotated[str, field_note("the name of a column", min_length=1, max_length=_NAME_CHARACTERS)]
     least: Positive
     confidence: Finite | None
     hex_key: Digest
@@ -201,7 +214,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
             prior = self.sizes[0] / self.sizes[0].sum()
             lifts = (self.sizes / self.sizes.sum(axis=1, keepdims=True) / prior).T
             low, high = log_extremes(lifts)
-            excess = float(self.budget.excess_of(lifts, prior).max())
+            excess = float(self.budget.lift_excess(lifts, prior).max())
             information = self._information()
         promise = self.budget, self.unit, self.least, self.confidence
         counts = len(self.units), len(self.sizes), int(self.sizes.sum(axis=1).min())
@@ -229,9 +242,9 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
         LedgerError
             If it cannot be read, is no unit ledger, or was changed.
         """
-        return read_book(path, cls, cls._checked, "a unit ledger", _BOOK_BYTES)
+        return read_book(path, cls, cls._check, "a unit ledger", _BOOK_BYTES)
 
-    def _checked(self) -> UnitBook:
+    def _check(self) -> UnitBook:
         """Itself, if its parts belong together: they do not while a release is made."""
         for digests in (self.secrets, self.units, self.values):
             require(digests.shape[1:] == (DIGEST_BYTES,))

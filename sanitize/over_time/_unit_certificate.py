@@ -41,7 +41,7 @@ _SURE = 1.5
 _LEAST_LEVEL = 1e-12
 
 
-def choosing(units: NDArray[np.uint8]) -> Mask:
+def is_design_unit(units: NDArray[np.uint8]) -> Mask:
     """Which units choose, by their digests, shape (n_units,)."""
     return np.asarray(units[:, 0] < 256 * DESIGN_SHARE)
 
@@ -68,7 +68,9 @@ class Certificate:
     expected: Bounds = field(repr=False)
 
     @classmethod
-    def of(cls, counting: Counting, chosen: NDArray[np.int64], budget: Budget, confidence: float) -> Certificate:
+    def from_counts(
+        cls, counting: Counting, chosen: NDArray[np.int64], budget: Budget, confidence: float
+    ) -> Certificate:
         """That of the units of each secret in the first release; ``chosen`` are those of them who choose."""
         bounds, first = as_lift_budget(budget), counting.reference
         low, high = clopper_pearson(first, first.sum(), (1 - confidence) * _FOR_PRIOR / len(first))
@@ -76,7 +78,7 @@ class Certificate:
         least, most = np.exp(-bounds.lower), np.exp(min(bounds.upper, LARGEST_EXPONENT))
         return cls(counting, (least * high, most * low), (least * about, most * about))
 
-    def split(
+    def divide(
         self, secret: Codes, symbol: Codes, chooses: Mask, share: float, *, is_first: bool, is_stale: bool
     ) -> tuple[Codes, float]:
         """Block of each unit of a group that is here, and the part of the group's share that is handed on to them.
@@ -84,20 +86,20 @@ class Certificate:
         The first units of all are one block untested: P(s) is theirs. One block of a later group is not tested either,
         for it tells that a unit is here, and that alone.
         """
-        nobody: Codes = np.zeros(len(secret), np.intp)
+        no_block: Codes = np.zeros(len(secret), np.intp)
         if chooses.sum() < self.counting.least:  # whatever the others are, so that no test of theirs was skipped
-            return (nobody + 1, 1 - LEFT) if is_first else (nobody, 1.0)
-        wanted = self._chosen(secret[chooses], symbol[chooses], int(symbol.max()) + 1, share)
+            return (no_block + 1, 1 - LEFT) if is_first else (no_block, 1.0)
+        wanted = self._choose_blocks(secret[chooses], symbol[chooses], int(symbol.max()) + 1, share)
         n_blocks = int(wanted.max()) + 1
         if n_blocks > 1:
             blocks = wanted[symbol] + 1
-            others = cell_counts(blocks[~chooses] - 1, secret[~chooses], n_blocks, len(self.proven[0]))
-            if self._shows(others, share * _FOR_TEST / n_blocks) and self.counting.allows(secret, blocks):
+            other_counts = cell_counts(blocks[~chooses] - 1, secret[~chooses], n_blocks, len(self.proven[0]))
+            if self._shows(other_counts, share * _FOR_TEST / n_blocks) and self.counting.allows(secret, blocks):
                 return blocks, 1 - _FOR_TEST - _STAYS - LEFT
-            return (nobody + 1 if is_first else nobody), _STAYS
-        if not is_stale and self.counting.allows(secret, nobody + 1):
-            return nobody + 1, 1 - _STAYS - LEFT
-        return nobody, _STAYS
+            return (no_block + 1 if is_first else no_block), _STAYS
+        if not is_stale and self.counting.allows(secret, no_block + 1):
+            return no_block + 1, 1 - _STAYS - LEFT
+        return no_block, _STAYS
 
     def _shows(self, counts: NDArray[np.int64], level: float) -> bool:
         """Whether units (n_s, n_blocks) show of every block that it is within the budget.
@@ -111,35 +113,35 @@ class Certificate:
         least, most = self.proven
         return bool((low >= least[:, None]).all() and (high <= most[:, None]).all())
 
-    def _chosen(self, secret: Codes, symbol: Codes, n_symbols: int, share: float) -> Codes:
+    def _choose_blocks(self, secret: Codes, symbol: Codes, n_symbols: int, share: float) -> Codes:
         """Block of each symbol: the one that shows least is put to another, until all show enough.
 
         To one with which it does, if there is one that did not by itself, and the smallest of them; else to that with
         which it shows most. Symbols that nobody has here who chooses go to the largest block.
         """
-        seen, own = np.unique(symbol, return_inverse=True)
-        found, merged = np.arange(len(seen)), cell_counts(own, secret, len(seen), len(self.expected[0]))
+        seen, symbol_places = np.unique(symbol, return_inverse=True)
+        labels, merged = np.arange(len(seen)), cell_counts(symbol_places, secret, len(seen), len(self.expected[0]))
         while merged.shape[1] > 1:
             enough = -_SURE * np.log(max(share, _LEAST_LEVEL) * _FOR_TEST / merged.shape[1])
-            shown = self._expected(merged)
-            worst = int(shown.argmin())
-            if shown[worst] >= enough:
+            evidence = self._predict_evidence(merged)
+            worst = int(evidence.argmin())
+            if evidence[worst] >= enough:
                 break
             together = merged + merged[:, [worst]]
-            alone, shown = shown, self._expected(together)
-            shown[worst] = -1.0
-            may = np.flatnonzero(shown >= enough)
-            order = np.lexsort((merged.sum(axis=0)[may], alone[may] >= enough))
-            other = int(may[order[0]] if len(may) else shown.argmax())
-            merged[:, other] = together[:, other]
+            earlier_evidence, evidence = evidence, self._predict_evidence(together)
+            evidence[worst] = -1.0
+            may = np.flatnonzero(evidence >= enough)
+            order = np.lexsort((merged.sum(axis=0)[may], earlier_evidence[may] >= enough))
+            target = int(may[order[0]] if len(may) else evidence.argmax())
+            merged[:, target] = together[:, target]
             merged = np.delete(merged, worst, axis=1)
-            found[found == worst] = other
-            found -= found > worst
+            labels[labels == worst] = target
+            labels -= labels > worst
         whole = np.full(n_symbols, merged.sum(axis=0).argmax())
-        whole[seen] = found
+        whole[seen] = labels
         return whole
 
-    def _expected(self, counts: NDArray[np.int64]) -> Vector:
+    def _predict_evidence(self, counts: NDArray[np.int64]) -> Vector:
         """What the others are expected to show of blocks of those who choose, in nats; 0 where it is nothing."""
         n = counts.sum(axis=0)
         return least_shown((counts + 0.5) / (n + 1), *self.expected, n * (1 - DESIGN_SHARE) / DESIGN_SHARE)

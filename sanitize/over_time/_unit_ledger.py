@@ -14,9 +14,9 @@ from sanitize._util.checks import Codes, whole_number
 from sanitize._util.sampling.noise import NoiseKey, random_words
 from sanitize.core.budgets import as_budget
 from sanitize.errors import InvalidParameter, LedgerError
-from sanitize.over_time._book import locked, place_of, stamp
+from sanitize.over_time._book import hold_lock, ledger_path, stamp
 from sanitize.over_time._unit_book import UnitBook
-from sanitize.over_time._unit_rows import chosen_rows, keyed_units, numbers_of, released_rows, texts_of
+from sanitize.over_time._unit_rows import design_unit_rows, digest_numbers, release_rows, row_texts, unit_digests
 from sanitize.release.designer import refuse_noisy
 from sanitize.release.first_pass import Counted
 from sanitize.tables.frame import Table
@@ -112,10 +112,10 @@ class UnitLedger:
         min_units: int = 20,
         confidence: float | None = None,
     ) -> None:
-        object.__setattr__(self, "path", place_of(path))
+        object.__setattr__(self, "path", ledger_path(path))
         wanted = None if budget is None else as_budget(budget)
         least = whole_number("min_units", min_units, 1)
-        with locked(self.path):
+        with hold_lock(self.path):
             if not self.path.exists():
                 if wanted is None or unit is None:
                     raise LedgerError(
@@ -124,12 +124,12 @@ class UnitLedger:
                     )
                 UnitBook.empty(wanted, unit, least, confidence).write(self.path)
         book = UnitBook.read(self.path)
-        given = {"budget": wanted, "unit": unit, "confidence": confidence}
-        for name, value in given.items():
-            own = getattr(book, name)
-            if value is not None and value != own:
-                raise LedgerError(f"the unit ledger {self.path.name!r} has the {name} {own!r}, not {value!r}")
-            object.__setattr__(self, name, own)
+        settings = {"budget": wanted, "unit": unit, "confidence": confidence}
+        for name, value in settings.items():
+            book_value = getattr(book, name)
+            if value is not None and value != book_value:
+                raise LedgerError(f"the unit ledger {self.path.name!r} has the {name} {book_value!r}, not {value!r}")
+            object.__setattr__(self, name, book_value)
 
     def __len__(self) -> int:
         """Releases recorded."""
@@ -137,7 +137,7 @@ class UnitLedger:
 
     def remove_if_empty(self) -> None:
         """Take the file away where nothing is recorded in it: a first release that failed leaves no ledger behind."""
-        with locked(self.path):
+        with hold_lock(self.path):
             if self.path.exists() and not len(self):
                 self.path.unlink()
 
@@ -159,11 +159,11 @@ class UnitLedger:
             0 where a unit was told nothing so far, or is not known.
         """
         book = UnitBook.read(self.path)
-        texts, number = texts_of({self.unit: np.asarray(units)}, [self.unit])
-        known = numbers_of(book.units, keyed_units(book, texts))
-        found = np.zeros(len(known), np.intp)
-        found[known >= 0] = book.group[known[known >= 0]]
-        return found[number]
+        texts, number = row_texts({self.unit: np.asarray(units)}, [self.unit])
+        unit_places = digest_numbers(book.units, unit_digests(book, texts))
+        unit_groups = np.zeros(len(unit_places), np.intp)
+        unit_groups[unit_places >= 0] = book.group[unit_places[unit_places >= 0]]
+        return unit_groups[number]
 
     def check(self, rows: Any, sanitizer: Designer) -> UnitReport:
         """The report as it would be after one more release; nothing is recorded.
@@ -178,9 +178,9 @@ class UnitLedger:
         -------
         UnitReport
         """
-        book, table = UnitBook.read(self.path), rows if isinstance(rows, dict) else Table.of(rows)
+        book, table = UnitBook.read(self.path), rows if isinstance(rows, dict) else Table.from_native(rows)
         release, words = _ready(sanitizer, book, table)
-        return released_rows(book, release, table, words)[0].report()
+        return release_rows(book, release, table, words)[0].report()
 
     def release(self, rows: Frame, sanitizer: Designer) -> Frame:
         """Release a table and record what its units were told.
@@ -205,15 +205,15 @@ class UnitLedger:
         ColumnError
             If a column is absent, or some rows do not say whose they are.
         """
-        table, kind = Table.of(rows), Table.of(rows).kind
-        with self.spending(table, sanitizer) as (release, words, codes):
-            columns = release.decode(codes[codes >= 0], words)
+        table, kind = Table.from_native(rows), Table.from_native(rows).kind
+        with self.spending(table, sanitizer) as (release, random_words, codes):
+            columns = release.decode(codes[codes >= 0], random_words)
             if (codes < 0).any():
                 shown = np.flatnonzero(codes >= 0)
-                held: Any = rows
-                table = Table.of(held.iloc[shown]) if kind == "pandas" else table.take(shown)
-            made: Frame = table.rebuild(columns, (), kind, release.wide(table.whole_types))
-        return made
+                frame: Any = rows
+                table = Table.from_native(frame.iloc[shown]) if kind == "pandas" else table.take(shown)
+            output: Frame = table.rebuild(columns, (), kind, release.wide(table.whole_types))
+        return output
 
     @contextlib.contextmanager
     def spending(
@@ -237,19 +237,19 @@ class UnitLedger:
         ------
         Release, random words, and the released symbol of each row, -1 of one that is withheld
         """
-        with locked(self.path):
+        with hold_lock(self.path):
             before = UnitBook.read(self.path)
-            release, words = _ready(sanitizer, before, rows)
-            after, codes = released_rows(before, release, rows, words)
+            release, random_words = _ready(sanitizer, before, rows)
+            after, codes = release_rows(before, release, rows, random_words)
             report = after.report()
             if not report.ok:
                 raise LedgerError(f"the release would be {report.excess:.3g} nats over the budget of the ledger")
-            there = stamp(target)
+            target_stamp = stamp(target)
             after.write(self.path)
             try:
-                yield release, words, codes
+                yield release, random_words, codes
             except BaseException:
-                if stamp(target) == there:
+                if stamp(target) == target_stamp:
                     before.write(self.path)
                 raise
 
@@ -260,9 +260,9 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
     Under a confidence it is that of its recipe on rows of the units that choose, for the others must not.
     """
     refuse_noisy(sanitizer, _NO_NOISE)
-    if not hasattr(sanitizer, "fitted_release"):
+    if not hasattr(sanitizer, "bare_release"):
         raise InvalidParameter(f"a unit ledger takes a fitted sanitizer, got {type(sanitizer).__name__}")
-    recipe, release = sanitizer.recipe(), sanitizer.fitted_release()
+    recipe, release = sanitizer.recipe(), sanitizer.bare_release()
     if recipe.known:
         raise InvalidParameter(
             "known limits what one release tells those who know columns of a row, and units are told of several: leave "
@@ -273,10 +273,10 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
         words = words.derive(f"release {len(book.releases) + 1} by unit")
     if book.confidence is None:
         return release, words
-    table = rows if isinstance(rows, Table) else Table.of(pa.table(dict(rows)))
+    table = rows if isinstance(rows, Table) else Table.from_native(pa.table(dict(rows)))
     if recipe.confidence is not None:
-        recipe = recipe.changed(confidence=None)  # of rows, which are no independent draws
-    layout, source = recipe.layout(chosen_rows(book, table))
+        recipe = recipe.with_changes(confidence=None)  # of rows, which are no independent draws
+    layout, source = recipe.layout(design_unit_rows(book, table))
     spec = replace(recipe.specification(), is_priced=False)
-    fitted = recipe.design(spec, layout, Counted.of(layout, source))
+    fitted = recipe.design(spec, layout, Counted.from_table(layout, source))
     return replace(fitted.bare(), handle_unknown="high_risk"), words

@@ -11,7 +11,7 @@ from sanitize._util.checks import Vector
 from sanitize._util.formatting import exact, level, times
 from sanitize.core.budgets import budget_to_dict, budget_words
 from sanitize.core.lifts import logs
-from sanitize.report import VERDICT_TOLERANCE, rendered
+from sanitize.report import VERDICT_TOLERANCE, render_template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,8 +60,8 @@ class UnitEntry:
 
 def log_extremes(lifts: Vector) -> tuple[float, float]:
     """Logarithms of the least and the largest lift, -inf of 0."""
-    found = logs(lifts)
-    return float(found.min()), float(found.max())
+    log_lifts = logs(lifts)
+    return float(log_lifts.min()), float(log_lifts.max())
 
 
 @dataclass(frozen=True)
@@ -142,9 +142,9 @@ class UnitReport:
             whom = f"the source of these units ({level(self.confidence)} sure) and for these units"
         verdict = f"holds for {whom}" if self.ok else "OVER THE BUDGET for these units"
         more = self.more_releases
-        pace = f"about {_counted(round(more), 'more release')} at this pace" if more < _MANY else "no end in sight"
+        pace = f"about {_count_text(round(more), 'more release')} at this pace" if more < _MANY else "no end in sight"
         return (
-            f"{verdict}: {_counted(len(self.releases), 'release')} of {self.n_units} units (column {self.unit!r})",
+            f"{verdict}: {_count_text(len(self.releases), 'release')} of {self.n_units} units (column {self.unit!r})",
             f"all that a unit was released makes a secret {times(self.least_log_lift)} to "
             f"{times(self.largest_log_lift)} times as likely",
             f"left: groups can be split by {self.room:.2f} nats in the mean, {pace}; after that a group is told "
@@ -153,8 +153,8 @@ class UnitReport:
 
     def to_text(self) -> str:
         """The report for people; it names no sensitive value."""
-        return rendered("over_time/units.txt.jinja", report=self, budget=budget_words(self.budget), times=times)
+        return render_template("over_time/units.txt.jinja", report=self, budget=budget_words(self.budget), times=times)
 
 
-def _counted(n: int, what: str) -> str:
+def _count_text(n: int, what: str) -> str:
     return f"{n} {what}{'' if n == 1 else 's'}"

@@ -12,8 +12,8 @@ from sanitize.core.channel import ReducedChannel
 from sanitize.core.measures import entropy, share_of_entropy
 from sanitize.errors import ColumnError, LedgerError
 from sanitize.over_time._groups import Counting, Sources
-from sanitize.over_time._unit_book import DIGEST_BYTES, SAID, PairWords, keyed_digests
-from sanitize.over_time._unit_certificate import LEFT, Certificate, choosing
+from sanitize.over_time._unit_book import DIGEST_BYTES, SAID, PairWords, text_digests
+from sanitize.over_time._unit_certificate import LEFT, Certificate, is_design_unit
 from sanitize.over_time._unit_report import UnitEntry, log_extremes
 from sanitize.tables.columns import as_arrow, factorize, python_values
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 _BLOCK_LANE = 1 << 21
 
 
-def released_rows(
-    book: UnitBook, release: Release, table: Mapping[str, Any], words: RandomWords
+def release_rows(
+    book: UnitBook, release: Release, table: Mapping[str, Any], random_words: RandomWords
 ) -> tuple[UnitBook, NDArray[np.int32]]:
     """The book with one more release, and the released symbol of each row of a table, -1 of one that is withheld.
 
@@ -52,10 +52,10 @@ def released_rows(
     book, unit, n_new = _with_rows(book, release, table)
     codes, _ = release.encode(table)
     channel = release.channel
-    y = _kept_draws(book, channel, unit, codes)
-    told = ReducedChannel.before_printing(channel)
-    digests = keyed_digests(book.key, [f"printed:{text}" for text in _symbols(channel.outputs)])
-    number = np.append(numbers_of(book.values, digests), -1)  # of each output's value; the last output is no value
+    y = _lasting_draws(book, channel, unit, codes)
+    source_symbols = ReducedChannel.source_symbols(channel)
+    digests = text_digests(book.key, [f"printed:{text}" for text in _symbols(channel.outputs)])
+    number = np.append(digest_numbers(book.values, digests), -1)  # of each output's value; the last output is no value
     new = np.flatnonzero(number[:-1] < 0)
     number[new] = len(book.values) + np.arange(len(new))
     book = book.__replace__(values=np.concatenate([book.values, digests[new]]))
@@ -63,16 +63,16 @@ def released_rows(
     output[number[:-1]] = np.arange(channel.n_outputs)
     released = np.full(len(y), -1, np.int32)
     rows, n_again = np.zeros((len(book.secrets), channel.n_outputs)), 0
-    for turn, now in enumerate(_turns(unit)):
-        if len(now) < book.least:
+    for turn, turn_rows in enumerate(_turns(unit)):
+        if len(turn_rows) < book.least:
             break
-        here, again = unit[now], output[book.said]
-        blocks, handed = _blocks(book, here, told, y[now], again)
-        sources = Sources.of(book.group[here], blocks, y[now], again)
-        released[now] = sources.draw(words.words_at(_BLOCK_LANE + turn, np.arange(len(now))))
-        rows += sources.rows(book.secret[here], rows.shape)
-        n_again += int(((sources.block == 0) & (released[now] >= 0)).sum())
-        book = _told(book, here, blocks, number[released[now]], handed)
+        units, earlier_symbols = unit[turn_rows], output[book.said]
+        blocks, error_shares = _blocks(book, units, source_symbols, y[turn_rows], earlier_symbols)
+        sources = Sources.from_blocks(book.group[units], blocks, y[turn_rows], earlier_symbols)
+        released[turn_rows] = sources.draw(random_words.words_at(_BLOCK_LANE + turn, np.arange(len(turn_rows))))
+        rows += sources.rows(book.secret[units], rows.shape)
+        n_again += int(((sources.block == 0) & (released[turn_rows] >= 0)).sum())
+        book = _record_release(book, units, blocks, number[released[turn_rows]], error_shares)
     shown = released >= 0
     if not shown.any():
         raise LedgerError(
@@ -82,67 +82,80 @@ def released_rows(
     distribution = rows[rows.any(axis=1)][:, rows.any(axis=0)] / rows.sum()
     lifts = distribution / distribution.sum(axis=0) / distribution.sum(axis=1, keepdims=True)
     counts = int(shown.sum()), int((~shown).sum()), n_again, len(np.unique(unit)), n_new
-    kept = _kept(channel, codes[shown], released[shown])
-    entry = UnitEntry(*counts, kept, *log_extremes(lifts), book.room())
+    column_shares = _column_shares(channel, codes[shown], released[shown])
+    entry = UnitEntry(*counts, column_shares, *log_extremes(lifts), book.room())
     return book.with_release(entry), released
 
 
-def _blocks(book: UnitBook, here: Codes, told: Codes, y: NDArray[np.int32], again: Codes) -> tuple[Codes, Vector]:
+def _blocks(
+    book: UnitBook, unit_places: Codes, source_symbols: Codes, y: NDArray[np.int32], earlier_symbols: Codes
+) -> tuple[Codes, Vector]:
     """Block of each unit that is released something, by what it was printed from; and what is left of shares."""
-    sizes = np.bincount(book.group, minlength=len(again))
+    sizes = np.bincount(book.group, minlength=len(earlier_symbols))
     sizes[0] += 1  # for those who are still to come
-    said = np.where(again >= 0, told[again], -1)
-    secret, symbol, group, units = book.secret[here], told[y], book.group[here], book.units[here]
+    printed_sources = np.where(earlier_symbols >= 0, source_symbols[earlier_symbols], -1)
+    secret, symbol, group, units = (
+        book.secret[unit_places],
+        source_symbols[y],
+        book.group[unit_places],
+        book.units[unit_places],
+    )
     counting, is_first = Counting(book.sizes[0], book.budget, book.least), len(book.sizes) == 1
-    chooses = choosing(units)
-    proof = book.confidence and Certificate.of(counting, book.chosen, book.budget, book.confidence)
+    chooses = is_design_unit(units)
+    proof = book.confidence and Certificate.from_counts(counting, book.chosen, book.budget, book.confidence)
     # 0 where a unit is told nothing new, else from 1 on.
-    blocks, handed = np.zeros(len(here), np.intp), np.ones(len(sizes))
+    blocks, error_shares = np.zeros(len(unit_places), np.intp), np.ones(len(sizes))
     order = np.argsort(group, kind="stable")
     for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
-        own, of_members = int(group[members[0]]), (secret[members], symbol[members])
+        group_number, of_members = int(group[members[0]]), (secret[members], symbol[members])
         # Whether one block would part those who are here from those who are not, and say nothing new.
-        is_stale = len(members) < sizes[own] and bool(np.isin(symbol[members], said[own]).all())
+        is_stale = len(members) < sizes[group_number] and bool(
+            np.isin(symbol[members], printed_sources[group_number]).all()
+        )
         if proof:
-            of_units = chooses[members], float(book.shares[own])
-            blocks[members], handed[own] = proof.split(*of_members, *of_units, is_first=is_first, is_stale=is_stale)
+            of_units = chooses[members], float(book.shares[group_number])
+            blocks[members], error_shares[group_number] = proof.divide(
+                *of_members, *of_units, is_first=is_first, is_stale=is_stale
+            )
         else:
-            blocks[members] = counting.split(*of_members, is_stale=is_stale)
-    return blocks, handed
+            blocks[members] = counting.divide(*of_members, is_stale=is_stale)
+    return blocks, error_shares
 
 
-def _told(book: UnitBook, here: Codes, block: Codes, printed: Codes, handed: Vector) -> UnitBook:
+def _record_release(book: UnitBook, units: Codes, block: Codes, printed: Codes, error_shares: Vector) -> UnitBook:
     """The book after some units were printed a value each; a block that is all of a group is no new one.
 
     ``handed`` is the part of each group's share that those who were told something new are handed, or the group itself
     where nobody was.
     """
-    said, shares = book.said, book.shares * handed
+    printed_samples, shares = book.said, book.shares * error_shares
     if not book.releases and len(book.sizes) == 1:
-        said = _sample(printed)[None, :]  # for whoever comes later
-    told = np.flatnonzero(block)
-    if not len(told):
-        return book.__replace__(said=said, shares=shares)
+        printed_samples = _sample(printed)[None, :]  # for whoever comes later
+    served = np.flatnonzero(block)
+    if not len(served):
+        return book.__replace__(said=printed_samples, shares=shares)
     width = int(block.max()) + 1
-    pairs, own, size = np.unique(book.group[here[told]] * width + block[told], return_inverse=True, return_counts=True)
+    pairs, pair_places, size = np.unique(
+        book.group[units[served]] * width + block[served], return_inverse=True, return_counts=True
+    )
     old = pairs // width
     new = (size < np.bincount(book.group)[old]) | (pairs < width)
     number = np.where(new, len(book.sizes) - 1 + np.cumsum(new), old)
     sizes = np.concatenate([book.sizes, np.zeros((int(new.sum()), len(book.secrets)), np.int64)])
     sizes[number] = 0
-    np.add.at(sizes, (number[own], book.secret[here[told]]), 1)
-    said = np.concatenate([said, np.full((int(new.sum()), SAID), -1)])
-    order = np.argsort(own, kind="stable")
-    for made, members in zip(number, np.split(order, np.cumsum(size)[:-1]), strict=True):
-        said[made] = _sample(printed[told[members]])
+    np.add.at(sizes, (number[pair_places], book.secret[units[served]]), 1)
+    printed_samples = np.concatenate([printed_samples, np.full((int(new.sum()), SAID), -1)])
+    order = np.argsort(pair_places, kind="stable")
+    for new_group, members in zip(number, np.split(order, np.cumsum(size)[:-1]), strict=True):
+        printed_samples[new_group] = _sample(printed[served[members]])
     after = book.group.copy()
-    after[here[told]] = number[own]
-    n_choosing = np.bincount(own, choosing(book.units[here[told]]))
+    after[units[served]] = number[pair_places]
+    n_choosing = np.bincount(pair_places, is_design_unit(book.units[units[served]]))
     part = n_choosing / np.maximum(np.bincount(old, n_choosing)[old], 1)
-    made_shares = (shares[old] * part)[new]
+    new_shares = (shares[old] * part)[new]
     shares[old[new]] = book.shares[old[new]] * LEFT
-    shares = np.concatenate([shares, made_shares])
-    return book.__replace__(group=after, sizes=sizes, said=said, shares=shares)
+    shares = np.concatenate([shares, new_shares])
+    return book.__replace__(group=after, sizes=sizes, said=printed_samples, shares=shares)
 
 
 def _sample(printed: Codes) -> Codes:
@@ -163,37 +176,39 @@ def _with_rows(book: UnitBook, release: Release, table: Mapping[str, Any]) -> tu
         raise LedgerError("the ledger is about other sensitive columns; keep one ledger for each set")
     columns = layout.columns(table)
     names = tuple(sorted(layout.sensitive))
-    unit_texts, unit = texts_of(table, [book.unit])
+    unit_texts, unit = row_texts(table, [book.unit])
     if json.dumps([None]) in unit_texts:
         raise ColumnError(f"column {book.unit!r} has missing values, and every row must say whose it is", book.unit)
-    secret_texts, secret = texts_of(columns, names)
+    secret_texts, secret = row_texts(columns, names)
     if not len(unit):
         raise ColumnError("the table has no rows, so there is nothing to release")
-    held, first = np.unique(unit, return_index=True)
-    mixed = len(np.unique(unit * np.int64(len(secret_texts)) + secret)) - len(held)
-    digests = keyed_units(book, unit_texts)
-    found = numbers_of(book.units, digests)
-    own, secrets = _secrets(book, secret_texts, secret[first])
-    there = found >= 0
-    mixed += int((book.secret[found[there]] != own[there]).sum())
+    distinct_units, first = np.unique(unit, return_index=True)
+    mixed = len(np.unique(unit * np.int64(len(secret_texts)) + secret)) - len(distinct_units)
+    digests = unit_digests(book, unit_texts)
+    unit_places = digest_numbers(book.units, digests)
+    unit_secrets, secrets = _secrets(book, secret_texts, secret[first])
+    is_known = unit_places >= 0
+    mixed += int((book.secret[unit_places[is_known]] != unit_secrets[is_known]).sum())
     if mixed:
         raise LedgerError(
             f"the sensitive columns have several values for one unit {mixed} times, here or in an earlier release; "
             "give every row of a unit one secret, for example whether it ever had the diagnosis"
         )
     if not book.releases:
-        sizes, chosen = (np.bincount(s, minlength=len(secrets)) for s in (own, own[choosing(digests)]))
+        sizes, chosen = (
+            np.bincount(s, minlength=len(secrets)) for s in (unit_secrets, unit_secrets[is_design_unit(digests)])
+        )
         book = book.__replace__(sensitive=names, secrets=secrets, sizes=sizes[None, :], chosen=chosen)
-    found[~there] = len(book.units) + np.arange(int((~there).sum()))
-    return book.with_units(digests[~there], own[~there]), found[unit], int((~there).sum())
+    unit_places[~is_known] = len(book.units) + np.arange(int((~is_known).sum()))
+    return book.with_units(digests[~is_known], unit_secrets[~is_known]), unit_places[unit], int((~is_known).sum())
 
 
 def _secrets(book: UnitBook, texts: Sequence[str], secret: Codes) -> tuple[Codes, NDArray[np.uint8]]:
     """Number of each unit's secret in the book, and the digests of all secrets; those of the first release make it."""
-    digests = keyed_digests(book.key, [f"secret:{text}" for text in texts])
+    digests = text_digests(book.key, [f"secret:{text}" for text in texts])
     if not book.releases:
         return secret, digests
-    of_text = numbers_of(book.secrets, digests)
+    of_text = digest_numbers(book.secrets, digests)
     strange = int((of_text[secret] < 0).sum())
     if strange:
         raise LedgerError(
@@ -203,10 +218,10 @@ def _secrets(book: UnitBook, texts: Sequence[str], secret: Codes) -> tuple[Codes
     return of_text[secret], book.secrets
 
 
-def chosen_rows(book: UnitBook, table: Table) -> Table:
+def design_unit_rows(book: UnitBook, table: Table) -> Table:
     """Rows of the units that choose."""
-    texts, unit = texts_of(table, [book.unit])
-    chosen = np.flatnonzero(choosing(keyed_units(book, texts))[unit])
+    texts, unit = row_texts(table, [book.unit])
+    chosen = np.flatnonzero(is_design_unit(unit_digests(book, texts))[unit])
     if not len(chosen):
         raise LedgerError(
             f"with confidence a fifth of the units choose what is told of all, and of {len(texts)} there is none; give "
@@ -215,24 +230,24 @@ def chosen_rows(book: UnitBook, table: Table) -> Table:
     return table.take(chosen)
 
 
-def keyed_units(book: UnitBook, texts: Sequence[str]) -> NDArray[np.uint8]:
+def unit_digests(book: UnitBook, texts: Sequence[str]) -> NDArray[np.uint8]:
     """Digests of units by their texts, shape (n, 16)."""
-    return keyed_digests(book.key, [f"unit:{text}" for text in texts])
+    return text_digests(book.key, [f"unit:{text}" for text in texts])
 
 
-def numbers_of(known: NDArray[np.uint8], digests: NDArray[np.uint8]) -> Codes:
+def digest_numbers(book_digests: NDArray[np.uint8], digests: NDArray[np.uint8]) -> Codes:
     """Number of each digest among those known, -1 where it is not."""
-    number = {bytes(row): place for place, row in enumerate(known)}
+    number = {bytes(row): place for place, row in enumerate(book_digests)}
     return np.array([number.get(bytes(row), -1) for row in digests], np.intp)
 
 
-def texts_of(table: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str], Codes]:
+def row_texts(table: Mapping[str, Any], names: Sequence[str]) -> tuple[list[str], Codes]:
     """Distinct rows of some columns as texts, equal ones for equal values of any type; and the number of each row's."""
     levels, codes = [], []
     for name in names:
-        values, own = factorize(as_arrow(table[name], name), name)
+        values, column_codes = factorize(as_arrow(table[name], name), name)
         levels.append(_plain(python_values(values, name)))
-        codes.append(own)
+        codes.append(column_codes)
     rows, number = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
     return _rows_as_texts(levels, rows), number.reshape(-1)
 
@@ -248,12 +263,12 @@ def _rows_as_texts(levels: Sequence[list[str | None]], rows: NDArray[np.int32]) 
     return [json.dumps([level[code] for level, code in zip(levels, row, strict=True)]) for row in rows]
 
 
-def _kept_draws(book: UnitBook, channel: Channel, unit: Codes, codes: NDArray[np.int32]) -> NDArray[np.int32]:
+def _lasting_draws(book: UnitBook, channel: Channel, unit: Codes, codes: NDArray[np.int32]) -> NDArray[np.int32]:
     """Output of the channel for each row, the same for all rows of a unit and value, now and later."""
     pairs, pair = np.unique(unit * np.int64(channel.n_inputs) + codes, return_inverse=True)
     of_unit, x = np.divmod(pairs, channel.n_inputs)
     used, value = np.unique(x, return_inverse=True)
-    values = keyed_digests(book.key, [f"value:{text}" for text in _symbols(channel.inputs.take(used))])
+    values = text_digests(book.key, [f"value:{text}" for text in _symbols(channel.inputs.take(used))])
     words = PairWords(book.key, book.units[of_unit].reshape(-1, DIGEST_BYTES), values, value)
     drawn = channel.sample(x, words)
     return np.asarray(drawn[pair])
@@ -273,14 +288,14 @@ def _turns(unit: Codes) -> list[Codes]:
     return np.split(order[by_turn], np.cumsum(np.bincount(turn))[:-1])
 
 
-def _kept(channel: Channel, codes: NDArray[np.int32], released: NDArray[np.int32]) -> dict[str, float]:
+def _column_shares(channel: Channel, codes: NDArray[np.int32], released: NDArray[np.int32]) -> dict[str, float]:
     """I(X_j;Y)/H(X_j) of each column among rows, less what chance adds to it in the mean [Miller-Madow]."""
-    found = {}
+    shares = {}
     for name, of_symbol in zip(channel.inputs.columns, channel.inputs.codes.T, strict=True):
         x = of_symbol[codes]
         cells, counts = np.unique(x * np.int64(channel.n_outputs) + released, return_counts=True)
         p_x, p_y = np.bincount(x) / len(x), np.bincount(released) / len(x)
         by_chance = (len(cells) - np.count_nonzero(p_x) - np.count_nonzero(p_y) + 1) / (2 * len(x))
         shared = entropy(p_x) + entropy(p_y) - entropy(counts / len(x)) - by_chance
-        found[name] = share_of_entropy(shared, p_x)
-    return found
+        shares[name] = share_of_entropy(shared, p_x)
+    return shares

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._util.checks import Codes, Mask, Vector
-from sanitize.core.profiles import grouped
+from sanitize.core.profiles import group_levels
 from sanitize.release.classes import ClassColumn, draw_listed, information, threshold_counts
 from sanitize.tables.columns import as_arrow, ascending, python_values
 
@@ -67,14 +67,14 @@ class Owners:
         from sklearn.tree import DecisionTreeRegressor
 
         counts = np.bincount(codes, minlength=column.n_groups)
-        group = grouped(counts, is_ordered=column.is_ordered, most=_GROUPS)
-        some, inverse = np.unique(self.of_row, return_inverse=True)
-        counts = _counts(inverse, group[codes], (len(some), int(group.max()) + 1))
-        learned = slice(None, None, max(1, len(some) // _OWNERS))
+        group = group_levels(counts, is_ordered=column.is_ordered, most=_GROUPS)
+        present, inverse = np.unique(self.of_row, return_inverse=True)
+        counts = _counts(inverse, group[codes], (len(present), int(group.max()) + 1))
+        learned = slice(None, None, max(1, len(present) // _OWNERS))
         most = max(2, min(_KINDS, len(np.unique(self.unit)) // _UNITS))
         tree = DecisionTreeRegressor(max_leaf_nodes=most, min_samples_leaf=_LEAST, random_state=0)
-        tree.fit(self.features[some][learned], (counts / counts.sum(axis=1, keepdims=True))[learned])
-        return tree, tree.apply(self.features[some])[inverse]
+        tree.fit(self.features[present][learned], (counts / counts.sum(axis=1, keepdims=True))[learned])
+        return tree, tree.apply(self.features[present])[inverse]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class _Column:
     def n_states(self) -> int:
         return self.column.n_groups
 
-    def wanted(self, kind: Codes, shares: Mapping[str, Vector], numbers: Codes) -> Vector:
+    def target_rows(self, kind: Codes, shares: Mapping[str, Vector], numbers: Codes) -> Vector:
         """Rows of each owner that are to be in each state; the kind of owner decides states of other values."""
         wanted, is_wanted = np.zeros((len(numbers), self.n_states)), np.zeros(self.n_states, bool)
         values = python_values(self.column.values, self.column.name)
@@ -105,10 +105,10 @@ class _Column:
                 wanted[:, state] += shares[value]
                 is_wanted[state] = True
         by_kind, total = self.weights[0][kind], wanted.sum(axis=1, keepdims=True)
-        others = np.where(is_wanted, 0.0, by_kind).sum(axis=1, keepdims=True)
+        free_shares = np.where(is_wanted, 0.0, by_kind).sum(axis=1, keepdims=True)
         # Shares are written one by one, and need not sum to what there is.
-        whole = np.clip(total, 1 - 2 * others, 1 - others / 2)
-        left = ~is_wanted * by_kind * (1 - whole) / np.maximum(others, _TINY)
+        whole = np.clip(total, 1 - 2 * free_shares, 1 - free_shares / 2)
+        left = ~is_wanted * by_kind * (1 - whole) / np.maximum(free_shares, _TINY)
         scaled = wanted * whole / np.maximum(total, _TINY) + left
         return np.asarray(numbers[:, None] * np.where(total > 0, scaled, by_kind))
 
@@ -144,31 +144,33 @@ class HistoryModel:
         names, units = list(table), _Units(owners.unit[owners.of_row], int(owners.unit.max(initial=-1)) + 1)
         n_rows = len(owners.of_row)
         most = int(np.clip(np.sqrt(n_rows / _PAIR_ROWS), *_STATES))
-        made = [units.groups(as_arrow(table[name], name), name, most) for name in names]
-        codes = [column.encode(table[name]).astype(np.intp) for column, name in zip(made, names, strict=True)]
-        sizes = [column.n_groups for column in made]
+        class_columns = [units.groups(as_arrow(table[name], name), name, most) for name in names]
+        codes = [column.encode(table[name]).astype(np.intp) for column, name in zip(class_columns, names, strict=True)]
+        sizes = [column.n_groups for column in class_columns]
         order, parents = _structure(codes, sizes, words, units.n)
         columns = []
         for place, parent in zip(order, parents, strict=True):
-            own, n = codes[place], sizes[place]
+            column_codes, n = codes[place], sizes[place]
             if before is None:
-                last = _before(own, owners.of_row, n)
+                last = _preceding_states(column_codes, owners.of_row, n)
             else:
                 values, none = before[names[place]]
-                last = np.where(none, n, made[place].encode(values))
-            kinds, kind = owners.kinds(own, made[place])
-            given = [(kind, kinds.tree_.node_count), (last, n + 1)]
+                last = np.where(none, n, class_columns[place].encode(values))
+            kinds, kind = owners.kinds(column_codes, class_columns[place])
+            conditions = [(kind, kinds.tree_.node_count), (last, n + 1)]
             if parent >= 0:
-                given.append((codes[order[parent]], sizes[order[parent]]))
-            soft = [units.pairs(values, own, (size, n)) for values, size in given]
-            weights = [one / np.maximum(one.sum(axis=1, keepdims=True), _TINY) for one in soft]
-            alone = np.maximum(_shares(np.bincount(own, minlength=n)), _TINY)
-            weights[1:] = [one / alone for one in weights[1:]]
-            pairs = _counts(last, own, (n + 1, n))
-            columns.append(_Column(made[place], parent, kinds, tuple(weights), tuple(soft[1:]), pairs))
+                conditions.append((codes[order[parent]], sizes[order[parent]]))
+            soft = [units.pairs(values, column_codes, (size, n)) for values, size in conditions]
+            weights = [
+                table_weights / np.maximum(table_weights.sum(axis=1, keepdims=True), _TINY) for table_weights in soft
+            ]
+            margin = np.maximum(_shares(np.bincount(column_codes, minlength=n)), _TINY)
+            weights[1:] = [table_weights / margin for table_weights in weights[1:]]
+            pairs = _counts(last, column_codes, (n + 1, n))
+            columns.append(_Column(class_columns[place], parent, kinds, tuple(weights), tuple(soft[1:]), pairs))
         return cls(tuple(names[place] for place in order), tuple(columns))
 
-    def tilted(self, of_row: Codes, features: NDArray[np.float32], shares: Shares, words: RandomWords) -> Self:
+    def tilt(self, of_row: Codes, features: NDArray[np.float32], shares: Shares, words: RandomWords) -> Self:
         """Return the model with weights under which generated rows follow one another as those of the table do.
 
         What is known of generated owners differs a little from what is known of those of the table.
@@ -185,13 +187,13 @@ class HistoryModel:
         for _ in range(_TILTS):
             states, columns = model.draw_states(of_row, features, shares, words), []
             for number, column in enumerate(model.columns):
-                given = [_before(states[number], of_row, column.n_states)]
+                conditions = [_preceding_states(states[number], of_row, column.n_states)]
                 if column.parent >= 0:
-                    given.append(states[column.parent])
+                    conditions.append(states[column.parent])
                 weights = list(column.weights)
-                for place, (values, aim) in enumerate(zip(given, column.aims, strict=True), 1):
-                    found = _counts(values, states[number], aim.shape)
-                    step = (aim / max(aim.sum(), 1) + _LEAST_SHARE) / (found / max(found.sum(), 1) + _LEAST_SHARE)
+                for place, (values, aim) in enumerate(zip(conditions, column.aims, strict=True), 1):
+                    counts = _counts(values, states[number], aim.shape)
+                    step = (aim / max(aim.sum(), 1) + _LEAST_SHARE) / (counts / max(counts.sum(), 1) + _LEAST_SHARE)
                     weights[place] = weights[place] * step**_STEP
                 columns.append(replace(column, weights=tuple(weights)))
             model = replace(model, columns=tuple(columns))
@@ -214,7 +216,7 @@ class HistoryModel:
         states = np.empty((len(self.columns), len(of_row)), np.intp)
         kinds = [column.kinds.apply(features) for column in self.columns] if len(features) else []
         wanted = {
-            number: column.wanted(kinds[number], shares[name], np.bincount(of_row, minlength=len(features)))
+            number: column.target_rows(kinds[number], shares[name], np.bincount(of_row, minlength=len(features)))
             for number, (name, column) in enumerate(zip(self.names, self.columns, strict=True))
             if name in shares
         }
@@ -227,34 +229,34 @@ class HistoryModel:
             rows = first[active] + step
             for number, column in enumerate(self.columns):
                 before = states[number, rows - 1] if step else np.full(len(rows), column.n_states)
-                given = [kinds[number][active], before]
+                conditions = [kinds[number][active], before]
                 if column.parent >= 0:
-                    given.append(states[column.parent, rows])
+                    conditions.append(states[column.parent, rows])
                 word, weights = words.words_at(3 * number, rows) >> _HALF, column.weights
                 if number in wanted:
                     left = wanted[number][active]
-                    weights = (left + _BESIDE * weights[0][given[0]], *weights[1:])
-                    given[0] = np.arange(len(active))
-                states[number, rows] = drawn = _drawn(weights, given, word)
+                    weights = (left + _BESIDE * weights[0][conditions[0]], *weights[1:])
+                    conditions[0] = np.arange(len(active))
+                states[number, rows] = drawn = _draw_rows(weights, conditions, word)
                 if number in wanted:
                     wanted[number][active, drawn] = np.maximum(left[np.arange(len(active)), drawn] - 1, 0)
         return states
 
     def write(self, states: Codes, words: RandomWords) -> dict[str, pa.Array]:
         """Write rows in these states, as columns."""
-        rows, made = np.arange(states.shape[1]), {}
+        rows, columns = np.arange(states.shape[1]), {}
         for number, (name, column) in enumerate(zip(self.names, self.columns, strict=True)):
-            one, more = (words.words_at(3 * number + lane, rows) for lane in (1, 2))
-            made[name] = column.column.write(column.column.draw_outcomes(states[number], one >> _HALF), more)
-        return made
+            first_word, more = (words.words_at(3 * number + lane, rows) for lane in (1, 2))
+            columns[name] = column.column.write(column.column.draw_outcomes(states[number], first_word >> _HALF), more)
+        return columns
 
-    def moved(self, states: Codes, of_row: Codes) -> float:
+    def transition_distance(self, states: Codes, of_row: Codes) -> float:
         """Total variation of what follows what in printed rows from that of the rows it was learned from, at most."""
-        found = []
-        for own, column in zip(states, self.columns, strict=True):
-            pairs = _counts(_before(own, of_row, column.n_states), own, column.pairs.shape)
-            found.append(np.abs(pairs / max(pairs.sum(), 1) - column.pairs / max(column.pairs.sum(), 1)).sum() / 2)
-        return float(max(found))
+        distances = []
+        for codes, column in zip(states, self.columns, strict=True):
+            pairs = _counts(_preceding_states(codes, of_row, column.n_states), codes, column.pairs.shape)
+            distances.append(np.abs(pairs / max(pairs.sum(), 1) - column.pairs / max(column.pairs.sum(), 1)).sum() / 2)
+        return float(max(distances))
 
     def features(self, table: Mapping[str, Any]) -> NDArray[np.float32]:
         """Return what is known of rows, for the rows that they own."""
@@ -277,35 +279,35 @@ class _Units:
         units = np.bincount(once, minlength=len(values) + 1)[:-1]
         return ClassColumn.fit(column, name, values, once, units, most)
 
-    def pairs(self, one: Codes, another: Codes, shape: tuple[int, int]) -> Vector:
+    def pairs(self, former: Codes, latter: Codes, shape: tuple[int, int]) -> Vector:
         """Rows of each pair of states; those of pairs of few units are spread as their states leave rows to spread.
 
         Pairs that do not occur may, but seldom, unless chance would give many rows.
         """
-        key, rows = one * shape[1] + another, _counts(one, another, shape)
+        key, rows = former * shape[1] + latter, _counts(former, latter, shape)
         units = np.bincount(np.unique(key * self.n + self.of_row) // self.n, minlength=rows.size).reshape(shape)
-        of_one, of_another = rows.sum(axis=1), rows.sum(axis=0)
-        kept = rows * threshold_counts(units) / np.maximum(units, 1)
-        margin = _shares(of_another)
-        left = np.maximum(margin * len(key) - kept.sum(axis=0), 0.0)
+        former_rows, latter_rows = rows.sum(axis=1), rows.sum(axis=0)
+        shared = rows * threshold_counts(units) / np.maximum(units, 1)
+        margin = _shares(latter_rows)
+        left = np.maximum(margin * len(key) - shared.sum(axis=0), 0.0)
         left = left / left.sum() if left.any() else margin
-        soft = kept + np.outer(of_one - kept.sum(axis=1), left) + _SELDOM * margin
-        return np.where((units < _FEW) & (np.outer(of_one, of_another) >= _USUAL * max(len(key), 1)), 0.0, soft)
+        soft = shared + np.outer(former_rows - shared.sum(axis=1), left) + _SELDOM * margin
+        return np.where((units < _FEW) & (np.outer(former_rows, latter_rows) >= _USUAL * max(len(key), 1)), 0.0, soft)
 
 
-def _before(codes: Codes, of_row: Codes, n_states: int) -> Codes:
+def _preceding_states(codes: Codes, of_row: Codes, n_states: int) -> Codes:
     """State of the row before of the same owner; one more state where there is none."""
-    return np.where(begins(of_row), n_states, np.append(n_states, codes[:-1])[: len(codes)])
+    return np.where(run_starts(of_row), n_states, np.append(n_states, codes[:-1])[: len(codes)])
 
 
-def begins(of_row: Codes) -> Mask:
+def run_starts(of_row: Codes) -> Mask:
     """Which rows are the first of their owner, where those of each stand together."""
     return np.append(True, of_row[1:] != of_row[:-1])[: len(of_row)]
 
 
-def _counts(one: Codes, another: Codes, shape: tuple[int, ...]) -> NDArray[np.int64]:
+def _counts(left: Codes, right: Codes, shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Rows of each pair of states."""
-    return np.bincount(one * shape[1] + another, minlength=shape[0] * shape[1]).reshape(shape)
+    return np.bincount(left * shape[1] + right, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def _shares(counts: NDArray[np.int64]) -> Vector:
@@ -317,13 +319,13 @@ def _shares(counts: NDArray[np.int64]) -> Vector:
 
 def _structure(codes: list[Codes], sizes: list[int], words: RandomWords, n_units: int) -> tuple[list[int], list[int]]:
     """Columns in their order, and of each the place of the one that it is drawn given; -1 for the first."""
-    found = np.zeros((len(codes), len(codes)))
+    shared = np.zeros((len(codes), len(codes)))
     step = max(1, len(codes[0]) // _ROWS)
-    for one in range(len(codes)):
-        for another in range(one + 1, len(codes)):
-            counts = _counts(codes[one][::step], codes[another][::step], (sizes[one], sizes[another]))
-            found[one, another] = information(counts / max(counts.sum(), 1), int(counts.sum()))
-    branches = _spanning_tree(found, words, max(n_units, 1))
+    for left in range(len(codes)):
+        for right in range(left + 1, len(codes)):
+            counts = _counts(codes[left][::step], codes[right][::step], (sizes[left], sizes[right]))
+            shared[left, right] = information(counts / max(counts.sum(), 1), int(counts.sum()))
+    branches = _spanning_tree(shared, words, max(n_units, 1))
     order = [0, *(child for _, child in branches)]
     return order, [-1, *(order.index(parent) for parent, _ in branches)]
 
@@ -341,20 +343,20 @@ def _spanning_tree(shared: Vector, words: RandomWords, n_units: int) -> list[tup
     weight += weight.T
     edges, reached = [], [0]
     while len(reached) < n:
-        others = [place for place in range(n) if place not in reached]
-        parent, child = np.unravel_index(weight[np.ix_(reached, others)].argmax(), (len(reached), len(others)))
-        edges.append((reached[parent], others[child]))
-        reached.append(others[child])
+        unreached = [place for place in range(n) if place not in reached]
+        parent, child = np.unravel_index(weight[np.ix_(reached, unreached)].argmax(), (len(reached), len(unreached)))
+        edges.append((reached[parent], unreached[child]))
+        reached.append(unreached[child])
     return edges
 
 
-def _drawn(weights: Sequence[Vector], given: Sequence[Codes], word: NDArray[np.uint64]) -> Codes:
+def _draw_rows(weights: Sequence[Vector], conditions: Sequence[Codes], word: NDArray[np.uint64]) -> Codes:
     """A state of each row, by the product of the weights that it is given."""
     keys = np.zeros(len(word), np.intp)
-    for table, values in zip(weights, given, strict=True):
+    for table, values in zip(weights, conditions, strict=True):
         keys = keys * len(table) + values
     _, chosen, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    rows = [values[chosen] for values in given]
+    rows = [values[chosen] for values in conditions]
     weight = np.prod([table[row] for table, row in zip(weights, rows, strict=True)], axis=0)
     lost = ~weight.any(axis=1)  # no state may be beside all of them
     weight[lost] = weights[-1][rows[-1][lost]]

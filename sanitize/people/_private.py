@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanitize.errors import ColumnError
-from sanitize.release.layout import Layout, bins_of
+from sanitize.release.layout import Layout, make_bins
 from sanitize.release.recipes.promise import noise_key
-from sanitize.release.recipes.record_dp import RecordDP, decoded
+from sanitize.release.recipes.record_dp import RecordDP, decode_levels
 from sanitize.tables.ordered import is_ordered
 
 if TYPE_CHECKING:
@@ -36,15 +36,17 @@ _SHARE = (0.0, 0.25, 0.5, 0.75, 1.0)
 class UnitDP(RecordDP):
     """The same promise of units."""
 
-    def of_people(self, report: LeakageReport, layout: CellLayout) -> str:
-        return _of_units(super().of_people(report, layout))
+    def describe_people(self, report: LeakageReport, layout: CellLayout) -> str:
+        return _reword_for_units(super().describe_people(report, layout))
 
     def section(self, report: LeakageReport, layout: CellLayout) -> Section:
         section = super().section(report, layout)
-        return replace(section, title=section.title.replace("Rows u", "Units u"), words=_of_units(section.words))
+        return replace(
+            section, title=section.title.replace("Rows u", "Units u"), words=_reword_for_units(section.words)
+        )
 
 
-def _of_units(words: str) -> str:
+def _reword_for_units(words: str) -> str:
     words = words.replace("several rows of one person, which add up, and those of relatives", "those who depend on one")
     words = words.replace("other columns of the row, or a part of them", "a part of what there is of a unit")
     return words.replace("this table", "these tables").replace("row", "unit")
@@ -76,7 +78,7 @@ class FlatRecords:
     _key: NoiseKey
 
     @classmethod
-    def of(cls, root: Rows, recipe: LatentClassReleaseRecipe) -> FlatRecords:
+    def from_units(cls, root: Rows, recipe: LatentClassReleaseRecipe) -> FlatRecords:
         """Records of units.
 
         Raises
@@ -96,62 +98,65 @@ class FlatRecords:
                 in_days = name == rows.child.order and pa.types.is_duration(column.type)
                 rows_of[rows.label(name)] = pc.divide(column.cast(pa.int64()), _DAY) if in_days else column
         bins, values = _with_usual(root, dict(recipe.bins or {}), dict(promise.values))
-        own, names = {name: bins.pop(name) for name in rows_of if name in bins}, tuple(rows_of) or (root.name,)
-        layout = Layout(names, names, bins_of(own, rows_of, names), recipe.missing)
+        row_bins, names = {name: bins.pop(name) for name in rows_of if name in bins}, tuple(rows_of) or (root.name,)
+        layout = Layout(names, names, make_bins(row_bins, rows_of, names), recipe.missing)
         promise = UnitDP(promise.eps, values, promise.delta, promise.ledger)
         columns, alphabets, read = dict[str, pa.Array](), {}, layout.columns(rows_of)
-        for rows, chosen, before in _chosen(root, np.arange(root.n_owners), key.derive("chosen rows")):
+        for rows, chosen, before in _choose_rows(root, np.arange(root.n_owners), key.derive("chosen rows")):
             for name in map(rows.label, rows.columns):
                 alphabets[name] = alphabet = promise.alphabet(layout, [name])
                 codes = alphabet.encode(read)
                 if (codes < 0).any():
-                    raise promise.refused(name)
-                in_order = name in own or is_ordered(alphabet.levels[0].type, name)
+                    raise promise.declaration_error(name)
+                in_order = name in row_bins or is_ordered(alphabet.levels[0].type, name)
                 coded, every = np.append(codes, len(alphabet)), np.arange(len(alphabet) + 1)
                 for label, places in ((name, chosen), (_BEFORE.format(name), before)):
-                    columns[label], known = (
-                        pa.array(of).cast(pa.int64() if in_order else pa.string()) for of in (coded[places], every)
+                    columns[label], levels = (
+                        pa.array(array).cast(pa.int64() if in_order else pa.string())
+                        for array in (coded[places], every)
                     )
-                    values[label] = known.to_pylist()
-        if both := sorted(columns.keys() & root.columns.keys()):
-            raise ColumnError(f"column {both[0]!r} of table {root.name!r} is there twice; rename it", both[0])
-        recipe = recipe.changed(bins=bins, record_dp=replace(promise, values=values))
+                    values[label] = levels.to_pylist()
+        if duplicates := sorted(columns.keys() & root.columns.keys()):
+            raise ColumnError(
+                f"column {duplicates[0]!r} of table {root.name!r} is there twice; rename it", duplicates[0]
+            )
+        recipe = recipe.with_changes(bins=bins, record_dp=replace(promise, values=values))
         return cls(root, recipe, columns, layout, alphabets, key.derive("values of rows"))
 
-    def printed(self, made: Mapping[str, Any]) -> Rows:
+    def generate_rows(self, records: Mapping[str, Any]) -> Rows:
         """Rows of records of the model, which nobody has: of each its chosen row, as often as it says it has rows."""
-        root = replace(self.root, columns={name: made[name] for name in self.root.columns})
-        return self._below(root, made, np.arange(len(root.owner)))
+        root = replace(self.root, columns={name: records[name] for name in self.root.columns})
+        return self._generate_children(root, records, np.arange(len(root.owner)))
 
-    def _below(self, above: Rows, made: Mapping[str, Any], record: NDArray[np.intp]) -> Rows:
+    def _generate_children(self, above: Rows, records: Mapping[str, Any], record: NDArray[np.intp]) -> Rows:
         children = []
         for rows in above.children:
-            owner = np.repeat(np.arange(len(record)), rows.printed(above.columns, len(record)))
+            owner = np.repeat(np.arange(len(record)), rows.owner_rows(above.columns, len(record)))
             owner = owner if len(owner) else np.zeros(1, np.intp)
-            of = record[owner]
-            before = {name: self._values(rows, name, made, of, _BEFORE) for name in rows.columns}
-            columns = {name: self._values(rows, name, made, of)[0] for name in rows.columns}
+            row_record = record[owner]
+            before = {name: self._values(rows, name, records, row_record, _BEFORE) for name in rows.columns}
+            columns = {name: self._values(rows, name, records, row_record)[0] for name in rows.columns}
             if (order := rows.child.order) in columns:  # the distance of a row that follows none is 0
                 follows = pa.array(~before[order][1])
                 columns[order] = pc.if_else(follows, columns[order], pa.scalar(0, columns[order].type))
             new = replace(rows, columns=columns, before=before, owner=owner, n_owners=len(record), unit=record)
-            children.append(self._below(new, made, of))
+            children.append(self._generate_children(new, records, row_record))
         return replace(above, children=children)
 
     def _values(
-        self, rows: Rows, name: str, made: Mapping[str, Any], of: NDArray[np.intp], which: str = "{}"
+        self, rows: Rows, name: str, records: Mapping[str, Any], row_record: NDArray[np.intp], which: str = "{}"
     ) -> tuple[pa.Array, NDArray[np.bool_]]:
         """Values of a column of records, those of others where there are none; and where there are none."""
         label = rows.label(name)
-        alphabet, named = self._alphabets[label], which.format(label)
-        codes = np.asarray(made[named].cast(pa.int64()))
+        alphabet, column_name = self._alphabets[label], which.format(label)
+        codes = np.asarray(records[column_name].cast(pa.int64()))
         none = codes == len(alphabet)
-        known = codes[~none] if not none.all() else np.zeros(1, np.intp)
-        codes = np.where(none, np.resize(known, len(codes)), codes)
-        column = decoded(self._layout, alphabet, codes, rows.columns[name].type, self._key.derive(named))
+        present = codes[~none] if not none.all() else np.zeros(1, np.intp)
+        codes = np.where(none, np.resize(present, len(codes)), codes)
+        column = decode_levels(self._layout, alphabet, codes, rows.columns[name].type, self._key.derive(column_name))
         if name == rows.child.order and pa.types.is_temporal(rows.types[name]):
             column = pc.multiply(column.cast(pa.int64()), _DAY).cast(pa.duration("ns"))
-        return column.take(pa.array(of)), none[of]
+        return column.take(pa.array(row_record)), none[row_record]
 
 
 def _with_usual(
@@ -160,7 +165,7 @@ def _with_usual(
     """What is declared, with what follows for columns that rows come to; owners without rows miss them."""
     for above, below in ((root, root.below), *((rows, rows.children) for rows in root.below)):
         means = {f"{rows.name}: mean of {name}": rows.label(name) for rows in below for name in rows.columns}
-        for name in above.made - {rows.count for rows in above.children}:
+        for name in above.summary_names - {rows.count for rows in above.children}:
             if name not in bins and (means.get(name) in bins or ": share of " in name):
                 bins[name] = bins.get(means.get(name, ""), _SHARE)
             if (name in bins or name in values) and None not in values.get(name, ()):
@@ -168,7 +173,7 @@ def _with_usual(
     return bins, values
 
 
-def _chosen(
+def _choose_rows(
     above: Rows, owner: NDArray[np.intp], key: NoiseKey
 ) -> Iterator[tuple[Rows, NDArray[np.intp], NDArray[np.intp]]]:
     """A row of each unit and the one before it, of all tables below; -1 where there is none."""
@@ -180,4 +185,4 @@ def _chosen(
         place = (words * number.astype(np.uint64) >> np.uint64(32)).astype(np.intp)
         chosen = np.where(number > 0, first + place, -1)
         yield rows, chosen, np.where(place > 0, chosen - 1, -1)
-        yield from _chosen(rows, chosen, key)
+        yield from _choose_rows(rows, chosen, key)

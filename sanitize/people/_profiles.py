@@ -12,21 +12,21 @@ import pyarrow.compute as pc
 
 from sanitize._util.checks import Vector
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.people._history import begins
+from sanitize.people._history import run_starts
 from sanitize.release.classes import LEAST_ROWS
 from sanitize.tables.columns import (
     MISSING,
     UNSEEN,
     as_arrow,
     ascending,
-    column_of,
     factorize,
+    get_column,
     look_up,
-    masked,
+    mask_values,
     python_values,
 )
 from sanitize.tables.frame import Table
-from sanitize.tables.ordered import as_ordered, is_ordered, plain, restored
+from sanitize.tables.ordered import as_ordered, decode_dictionary, from_ordered, is_ordered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,7 +74,7 @@ class Child:
     drop: Sequence[str] = ()
     summaries: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def released(self, table: pa.Table, name: str, key: str) -> pa.Table:
+    def select_columns(self, table: pa.Table, name: str, key: str) -> pa.Table:
         """Columns of the table of this name that are released, and its keys.
 
         Raises
@@ -82,16 +82,16 @@ class Child:
         ColumnError
             If a column is not there, or not listed.
         """
-        keys = dict.fromkeys(one for one in (self.key or key, self.id, self.order) if one is not None)
-        asked = [*keys, *(self.public or ()), *self.drop, *self.summaries]
-        if absent := [one for one in asked if one not in table.column_names]:
+        keys = dict.fromkeys(column for column in (self.key or key, self.id, self.order) if column is not None)
+        required = [*keys, *(self.public or ()), *self.drop, *self.summaries]
+        if absent := [column for column in required if column not in table.column_names]:
             raise ColumnError.absent(absent, table.column_names)
-        left = [one for one in table.column_names if one not in {*keys, *self.drop}]
-        unlisted = [one for one in left if self.public is not None and one not in self.public]
+        left = [column for column in table.column_names if column not in {*keys, *self.drop}]
+        unlisted = [column for column in left if self.public is not None and column not in self.public]
         if unlisted:
             words = f"column {unlisted[0]!r} of table {name!r} is neither public nor dropped; add it to one of the two"
             raise ColumnError(words, unlisted[0])
-        return table.drop_columns([one for one in table.column_names if one not in {*keys, *left}])
+        return table.drop_columns([column for column in table.column_names if column not in {*keys, *left}])
 
 
 @dataclass(eq=False)
@@ -115,7 +115,7 @@ class Rows:
     children : list of Rows
     shared : dict of str to str
         Columns that are the same in all rows of an owner, and what they are called among its own.
-    made : set of str
+    summary_names : set of str
         Columns that rows of others come to.
     model : HistoryModel or None
         Of what is left, once it is learned.
@@ -135,7 +135,7 @@ class Rows:
     unit: NDArray[np.intp]
     children: list[Rows] = field(default_factory=list)
     shared: dict[str, str] = field(default_factory=dict)
-    made: set[str] = field(default_factory=set)
+    summary_names: set[str] = field(default_factory=set)
     model: HistoryModel | None = None
     keys: Any = None
     before: dict[str, tuple[Any, NDArray[np.bool_]]] | None = None
@@ -160,7 +160,7 @@ class Rows:
         """What the first value of the order is called there."""
         return f"{self.name}: first {self.child.order}"
 
-    def printed(self, columns: Mapping[str, Any], n: int) -> NDArray[np.intp]:
+    def owner_rows(self, columns: Mapping[str, Any], n: int) -> NDArray[np.intp]:
         """Rows of each of n printed owners; of all as many where they have the same number in the table."""
         if self.count not in columns:
             return np.full(n, np.searchsorted(self.owner, 1))
@@ -168,25 +168,27 @@ class Rows:
 
     def shares(self, profile: Mapping[str, Any], n: int) -> dict[str, dict[str, Vector]]:
         """Shares of values among the rows of n printed owners, of columns of which their profile has them."""
-        found: dict[str, dict[str, Vector]] = {}
+        result: dict[str, dict[str, Vector]] = {}
         for name in self.columns:
             start = f"{self.name}: share of {name} = "
             for label in (label for label in profile if label.startswith(start)):
-                known = np.nan_to_num(profile[label].to_numpy(zero_copy_only=False).astype(float))
-                found.setdefault(name, {})[label.removeprefix(start)] = np.append(known, np.zeros(n - len(known)))
-        return found
+                values = np.nan_to_num(profile[label].to_numpy(zero_copy_only=False).astype(float))
+                result.setdefault(name, {})[label.removeprefix(start)] = np.append(values, np.zeros(n - len(values)))
+        return result
 
     def label(self, name: str) -> str:
         """What a column of it is called among those of units, where all are declared."""
         what = "distance of " if name == self.child.order else ""
-        return name if name in self.made else f"{self.name}: {what}{name}"
+        return name if name in self.summary_names else f"{self.name}: {what}{name}"
 
     def distance(self, printed: NDArray[np.intp]) -> float:
         """Largest difference of the shares of owners with at most so many rows, that of Kolmogorov and Smirnov."""
         raw = np.bincount(self.owner, minlength=self.n_owners)[: self.n_owners]
         most = int(max(raw.max(initial=0), printed.max(initial=0))) + 1
-        one, another = (np.cumsum(np.bincount(of, minlength=most)) / max(len(of), 1) for of in (raw, printed))
-        return float(np.abs(one - another).max())
+        raw_shares, printed_shares = (
+            np.cumsum(np.bincount(numbers, minlength=most)) / max(len(numbers), 1) for numbers in (raw, printed)
+        )
+        return float(np.abs(raw_shares - printed_shares).max())
 
     def distances(self, name: str) -> Any:
         """Of the order the distance of each row from the last that has it, 0 in the first; others as they are."""
@@ -194,10 +196,12 @@ class Rows:
         if name != self.child.order or self.before is not None:
             return column
         numbers, missing = as_ordered(column, name)
-        known = np.flatnonzero(~missing)
+        present = np.flatnonzero(~missing)
         steps = np.zeros(len(numbers), numbers.dtype)
-        steps[known] = np.where(begins(self.owner[known]), 0, np.diff(numbers[known], prepend=numbers[:1]))
-        return pa.array(steps, pa.duration("ns") if pa.types.is_temporal(plain(column).type) else None, mask=missing)
+        steps[present] = np.where(run_starts(self.owner[present]), 0, np.diff(numbers[present], prepend=numbers[:1]))
+        return pa.array(
+            steps, pa.duration("ns") if pa.types.is_temporal(decode_dictionary(column).type) else None, mask=missing
+        )
 
     def places(self, distances: Any, start: Any, owner: NDArray[np.intp]) -> Any:
         """The column of the order again, from the first of each owner and the distances; missing where those are."""
@@ -207,16 +211,16 @@ class Rows:
         start = pc.fill_null_backward(pc.fill_null_forward(start))
         (begin, _), (steps, missing) = as_ordered(start, order), as_ordered(distances, order)
         steps = np.where(missing, 0, steps)
-        total, runs = np.cumsum(steps), np.flatnonzero(begins(owner))
+        total, runs = np.cumsum(steps), np.flatnonzero(run_starts(owner))
         at = begin + total - np.repeat((total - steps)[runs], np.diff(np.append(runs, len(owner))))
-        dtype = plain(pa.array([], self.types[order])).type
+        dtype = decode_dictionary(pa.array([], self.types[order])).type
         if pa.types.is_integer(dtype):
             limits = np.iinfo(dtype.to_pandas_dtype())
             at = np.clip(at, limits.min, limits.max)
-        made = restored(at, dtype)
-        return made.take(pa.array(np.arange(len(owner)), mask=missing))
+        column = from_ordered(at, dtype)
+        return column.take(pa.array(np.arange(len(owner)), mask=missing))
 
-    def lifted(
+    def owner_and_unit_columns(
         self, n_units: int, declared: Mapping[str, Sequence[Any]] | None, *, plainly: bool
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Columns that its owners have of it, and those that units have: what all of their rows amount to.
@@ -224,21 +228,21 @@ class Rows:
         What is the same in all rows of each owner is taken out, and is the owner's, plainly without its name. Where
         values are declared nothing is taken out, and which columns there are follows from what is declared.
         """
-        mine = self.owner < self.n_owners
-        own, found = _Groups.of(self.owner, self.n_owners), {}
+        is_owned = self.owner < self.n_owners
+        groups, owner_columns = _Groups.from_rows(self.owner, self.n_owners), {}
         unit = self.unit[self.owner]
-        of_some, made = unit < n_units, dict[str, Any]()
-        of_units = _Groups.of(unit, n_units)
-        if declared is not None or len(set(own.numbers.tolist())) > 1:
-            found[self.count] = pa.array(own.numbers)
+        of_some, unit_columns = unit < n_units, dict[str, Any]()
+        of_units = _Groups.from_rows(unit, n_units)
+        if declared is not None or len(set(groups.numbers.tolist())) > 1:
+            owner_columns[self.count] = pa.array(groups.numbers)
         for name in list(self.columns):
-            if declared is None and mine.all() and own.share(self.columns[name], name):
+            if declared is None and is_owned.all() and groups.share(self.columns[name], name):
                 self.shared[name] = label = name if plainly else f"{self.name}: {name}"
-                found[label] = own.first_of(self.columns.pop(name))
+                owner_columns[label] = groups.first_values(self.columns.pop(name))
             elif name == self.child.order:
-                known = mine & ~as_ordered(self.columns[name], name)[1]
-                dated = _Groups.of(self.owner[known], self.n_owners)
-                found[self.start] = dated.first_of(self.columns[name].filter(pa.array(known)))
+                is_dated = is_owned & ~as_ordered(self.columns[name], name)[1]
+                dated = _Groups.from_rows(self.owner[is_dated], self.n_owners)
+                owner_columns[self.start] = dated.first_values(self.columns[name].filter(pa.array(is_dated)))
             else:
                 column = self.columns[name].filter(pa.array(of_some))
                 values = None
@@ -246,8 +250,11 @@ class Rows:
                     values = [value for value in declared.get(self.label(name), ()) if value is not None]
                 usual = ("mean",) if not values and is_ordered(column.type, name) else ("share",)
                 for what in self.child.summaries.get(name, usual):
-                    made |= {f"{self.name}: {of}": it for of, it in of_units.summary(column, name, what, values)}
-        return found, made
+                    unit_columns |= {
+                        f"{self.name}: {title}": summary
+                        for title, summary in of_units.summary(column, name, what, values)
+                    }
+        return owner_columns, unit_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,16 +270,16 @@ class _Groups:
     first: NDArray[np.intp]
 
     @classmethod
-    def of(cls, of_row: NDArray[np.intp], n: int) -> Self:
-        own = of_row[of_row < n]
-        return cls(own, n, np.bincount(own, minlength=n), np.searchsorted(own, np.arange(n)))
+    def from_rows(cls, of_row: NDArray[np.intp], n: int) -> Self:
+        owners = of_row[of_row < n]
+        return cls(owners, n, np.bincount(owners, minlength=n), np.searchsorted(owners, np.arange(n)))
 
     def share(self, column: Any, name: str) -> bool:
         """Whether all rows of each group have the same value."""
         codes = ascending(column, name)[1]
         return bool((codes[1:] == codes[:-1])[self.of_row[1:] == self.of_row[:-1]].all())
 
-    def first_of(self, column: Any) -> Any:
+    def first_values(self, column: Any) -> Any:
         """The first value of each group."""
         return column.take(pa.array(self.first, mask=self.numbers == 0))
 
@@ -281,7 +288,7 @@ class _Groups:
         if what in ("share", "count"):
             return self.frequencies(column, name, what, declared)
         if what == "first":
-            return [(f"first {name}", self.first_of(column))]
+            return [(f"first {name}", self.first_values(column))]
         if what == "last":
             return [(f"last {name}", column.take(pa.array(self.first + self.numbers - 1, mask=self.numbers == 0)))]
         if what not in ("mean", *_REDUCED):
@@ -292,8 +299,8 @@ class _Groups:
         numbers, missing = as_ordered(column, name)
         present, group = numbers[~missing], self.of_row[~missing]
         rows = np.bincount(group, minlength=self.n)
-        made, dtype = _summed_up(what, present, group, rows), plain(column).type
-        values = restored(made.astype(np.int64), dtype) if pa.types.is_temporal(dtype) else pa.array(made)
+        result, dtype = _reduce_groups(what, present, group, rows), decode_dictionary(column).type
+        values = from_ordered(result.astype(np.int64), dtype) if pa.types.is_temporal(dtype) else pa.array(result)
         return [(f"{what} of {name}", values.take(pa.array(np.arange(self.n), mask=rows == 0)))]
 
     def frequencies(self, column: Any, name: str, what: str, declared: Sequence[Any] | None) -> list[tuple[str, Any]]:
@@ -307,27 +314,27 @@ class _Groups:
         if declared is not None:
             chosen = list(declared[:_SHARES])
             places = look_up(as_arrow(chosen, name), values).astype(np.intp)
-        made = []
+        entries = []
         for place, value in zip(places.tolist(), chosen, strict=True):
             rows = np.bincount(self.of_row, codes == place, self.n)
             label = f"{what} of {name} = {value}"
             figures = rows if what == "count" else np.round(rows / np.maximum(self.numbers, 1), 6)
-            made.append((label, masked(figures, self.numbers == 0)))
-        return made
+            entries.append((label, mask_values(figures, self.numbers == 0)))
+        return entries
 
 
 # Functions of the numbers of a group, beside their mean.
 _REDUCED = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
 
-def _summed_up(what: str, present: NDArray[Any], group: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[Any]:
+def _reduce_groups(what: str, present: NDArray[Any], group: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[Any]:
     """Mean, sum, least or largest number of each group that has so many; 0 of those without."""
     if what == "mean":
         return np.bincount(group, present, len(rows)) / np.maximum(rows, 1)
-    made, seen = np.zeros(len(rows), present.dtype), np.flatnonzero(rows)
+    result, seen = np.zeros(len(rows), present.dtype), np.flatnonzero(rows)
     if len(seen):
-        made[seen] = _REDUCED[what].reduceat(present, np.searchsorted(group, seen))
-    return made
+        result[seen] = _REDUCED[what].reduceat(present, np.searchsorted(group, seen))
+    return result
 
 
 def read_units(
@@ -355,40 +362,44 @@ def read_units(
         Values that columns may have, where no row may decide which columns there are.
     """
     first = next(iter(read))
-    own = read[first].to_arrow()
-    values, codes = factorize(column_of(own, key), key)
+    native = read[first].to_arrow()
+    values, codes = factorize(get_column(native, key), key)
     n = len(values)
-    if (codes < 0).any() or (root is not None and n < len(own)):
+    if (codes < 0).any() or (root is not None and n < len(native)):
         words = "must name a unit in every row" if root is None else "must name each unit once"
         raise ColumnError(f"column {key!r} of table {first!r} {words}: it has missing or equal keys", key)
-    names = [] if root is None else [name for name in own_columns or own.column_names if name != key]
-    columns = {name: column_of(own, name).combine_chunks() for name in names}
-    top = Rows(first, _without_rows(read[first]), _types(own), Child(), columns, np.arange(n), n, np.arange(n))
-    made: dict[str | None, Rows] = {root: top, None: top}
+    names = [] if root is None else [name for name in own_columns or native.column_names if name != key]
+    columns = {name: get_column(native, name).combine_chunks() for name in names}
+    top = Rows(first, _empty_table(read[first]), _types(native), Child(), columns, np.arange(n), n, np.arange(n))
+    by_name: dict[str | None, Rows] = {root: top, None: top}
     top.keys = values if root is None else values.take(pa.array(codes))
     # Those of the root before those that belong to them.
     order = sorted(children, key=lambda name: children[name].parent not in (None, root))
     for name in order:
         child = children[name]
-        above = made[child.parent]
-        made[name] = _rows_of(name, read[name], child, above, child.key or key)
-        above.children.append(made[name])
+        above = by_name[child.parent]
+        by_name[name] = _read_rows(name, read[name], child, above, child.key or key)
+        above.children.append(by_name[name])
     for name in reversed(order):
-        above = made[children[name].parent]
-        for rows, found in zip((above, top), made[name].lifted(n, declared, plainly=root is None), strict=True):
-            if both := sorted(found.keys() & rows.columns.keys()):
-                raise ColumnError(f"column {both[0]!r} of table {rows.name!r} is there twice; rename it", both[0])
-            rows.columns |= found
-            rows.made |= found.keys() - set(made[name].shared.values())
+        above = by_name[children[name].parent]
+        for rows, new_columns in zip(
+            (above, top), by_name[name].owner_and_unit_columns(n, declared, plainly=root is None), strict=True
+        ):
+            if duplicates := sorted(new_columns.keys() & rows.columns.keys()):
+                raise ColumnError(
+                    f"column {duplicates[0]!r} of table {rows.name!r} is there twice; rename it", duplicates[0]
+                )
+            rows.columns |= new_columns
+            rows.summary_names |= new_columns.keys() - set(by_name[name].shared.values())
     return top
 
 
-def _rows_of(name: str, table: Table, child: Child, above: Rows, key: str) -> Rows:
+def _read_rows(name: str, table: Table, child: Child, above: Rows, key: str) -> Rows:
     """Rows of a table by their owners in order."""
-    native = child.released(table.to_arrow(), name, key)
+    native = child.select_columns(table.to_arrow(), name, key)
     if not len(native):
         raise ColumnError(f"table {name!r} holds no rows, so there is nothing to learn; leave it out")
-    owner = owners_of(native, key, above.keys)
+    owner = row_owners(native, key, above.keys)
     if lost := int((owner == UNSEEN).sum()):
         raise ColumnError(
             f"column {key!r} of table {name!r} names {lost} times what table {above.name!r} does not have; leave those "
@@ -400,41 +411,41 @@ def _rows_of(name: str, table: Table, child: Child, above: Rows, key: str) -> Ro
     owner[nobody] = n + np.arange(len(nobody))
     if child.order is not None and not is_ordered(native[child.order].type, child.order):
         raise ColumnError(f"column {child.order!r} of table {name!r} must hold numbers, dates or times", child.order)
-    order = in_order(native, owner, child.order)
+    order = sort_rows(native, owner, child.order)
     native = native.take(pa.array(order))
-    own = np.arange(len(native))
+    row_keys = np.arange(len(native))
     if child.id is not None:
         values, codes = factorize(native[child.id], child.id)
-        own = values.take(pa.array(codes))
-        if (codes < 0).any() or len(values) < len(own):
+        row_keys = values.take(pa.array(codes))
+        if (codes < 0).any() or len(values) < len(row_keys):
             raise ColumnError(f"column {child.id!r} of table {name!r} must name each row once", child.id)
     left = (column for column in native.column_names if column not in (key, child.id))
     columns = {column: native[column].combine_chunks() for column in left}
     units = int(above.unit.max(initial=-1)) + 1
     unit = np.append(above.unit[above.owner], units + np.arange(len(nobody)))
-    return Rows(name, _without_rows(table), _types(native), child, columns, owner[order], n, unit, keys=own)
+    return Rows(name, _empty_table(table), _types(native), child, columns, owner[order], n, unit, keys=row_keys)
 
 
-def owners_of(native: pa.Table, key: str, keys: Any) -> NDArray[np.intp]:
+def row_owners(native: pa.Table, key: str, keys: Any) -> NDArray[np.intp]:
     """Place of each row's owner among keys; MISSING where it has none, UNSEEN where there is no such key."""
     values, codes = factorize(native[key], key)
     return np.append(look_up(values, keys), MISSING)[codes].astype(np.intp)
 
 
-def in_order(native: pa.Table, owner: NDArray[np.intp], order: str | None) -> NDArray[np.intp]:
+def sort_rows(native: pa.Table, owner: NDArray[np.intp], order: str | None) -> NDArray[np.intp]:
     """Rows by owner, those of each as they stand or by a column; rows without it stay behind the one before them."""
     rows = np.argsort(owner, kind="stable")
     if order is None:
         return rows
     numbers, missing = as_ordered(native[order].take(pa.array(rows)), order)
-    starts = begins(owner[rows])
+    starts = run_starts(owner[rows])
     last = np.maximum.accumulate(np.where(~missing | starts, np.arange(len(rows)), 0))
     return rows[np.lexsort((numbers[last], ~(missing & starts)[last], owner[rows]))]
 
 
-def _without_rows(table: Table) -> Table:
+def _empty_table(table: Table) -> Table:
     """A table of the same kind and columns; its index is nothing to print by."""
-    return Table.of(table.native.slice(0, 0) if table.kind == "pyarrow" else table.native[:0])
+    return Table.from_native(table.native.slice(0, 0) if table.kind == "pyarrow" else table.native[:0])
 
 
 def _types(table: pa.Table) -> dict[str, pa.DataType]:

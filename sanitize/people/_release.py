@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sanitize._util.outputs import outputs, writing
-from sanitize._util.sampling.noise import NoiseKey, derived, random_words
+from sanitize._util.sampling.noise import NoiseKey, derive_words, random_words
 from sanitize.core.binning import is_numeric
 from sanitize.errors import ColumnError, InvalidParameter, SourceError
-from sanitize.people._halves import halved, side_by_side
+from sanitize.people._halves import halve_units, side_by_side
 from sanitize.people._history import HistoryModel, Owners
 from sanitize.people._private import FlatRecords
 from sanitize.people._profiles import Child, Rows, read_units
-from sanitize.release.designer import RecipeDesigner, footer_of
+from sanitize.release.designer import RecipeDesigner, release_footer
 from sanitize.release.first_pass import Counted
 from sanitize.release.layout import select
 from sanitize.release.recipes.classes import LatentClassReleaseRecipe
@@ -30,7 +30,7 @@ from sanitize.release.recipes.promise import check_settings
 from sanitize.release.recipes.recipe import Recipe
 from sanitize.release.survey import refuse_identifiers
 from sanitize.report import LeakageReport, Section
-from sanitize.tables.files.open import Among, Target, path_of, whole_table
+from sanitize.tables.files.open import Among, Target, to_path, whole_table
 from sanitize.tables.frame import Table
 
 if TYPE_CHECKING:
@@ -103,22 +103,22 @@ class UnitRelease:
 
     def __init__(
         self,
-        by: Any,
+        sanitizer: Any,
         key: str | None = None,
         children: Mapping[str, Child] | None = None,
         root: str | None = None,
         ledger: UnitLedger | None = None,
     ) -> None:
-        if hasattr(by, "tables"):  # a policy
-            key, children, root = key or by.unit, children or by.tables, root or by.root
+        if hasattr(sanitizer, "tables"):  # a policy
+            key, children, root = key or sanitizer.unit, children or sanitizer.tables, root or sanitizer.root
         if key is None or not children:
             raise InvalidParameter(
                 "units need key=, the column that names them, and children=, the tables of their rows"
             )
         if ledger is not None and ledger.unit != key:
             raise InvalidParameter(f"the ledger is of the units that {ledger.unit!r} names, and these are of {key!r}")
-        self.by, self.key, self.children, self.root, self.ledger = by, key, dict(children), root, ledger
-        recipe = (by._releaser() if hasattr(by, "_releaser") else by).recipe()
+        self.sanitizer, self.key, self.children, self.root, self.ledger = sanitizer, key, dict(children), root, ledger
+        recipe = (sanitizer._releaser() if hasattr(sanitizer, "_releaser") else sanitizer).recipe()
         if not isinstance(recipe, LatentClassReleaseRecipe):
             raise InvalidParameter("units are released through latent classes: give a LatentClassRelease")
         if recipe.promise is not None:
@@ -129,9 +129,10 @@ class UnitRelease:
                 raise InvalidParameter("record_dp needs the table with one row for each unit: name it with root=")
             if ledger is not None:
                 raise InvalidParameter("a ledger of units counts secrets without noise: leave it out with record_dp")
-        if ledger is None and getattr(by, "ledger", None) is not None and not by.is_noisy:
+        if ledger is None and getattr(sanitizer, "ledger", None) is not None and not sanitizer.is_noisy:
             raise InvalidParameter(
-                f"the policy keeps a ledger of units: give ledger=UnitLedger({by.ledger.name!r}, budget, unit={key!r})"
+                f"the policy keeps a ledger of units: give "
+                f"ledger=UnitLedger({sanitizer.ledger.name!r}, budget, unit={key!r})"
             )
         self._recipe = recipe
         for name, child in self.children.items():
@@ -181,32 +182,34 @@ class UnitRelease:
         -------
         Table of the kind of the root's, or of the only one's
         """
-        read = self._given(tables)
+        read = self._open_tables(tables)
         root = self._read(read)
-        halves = self._read(halved(read, self.key, self.children, self.root, root.keys))
+        halves = self._read(halve_units(read, self.key, self.children, self.root, root.keys))
         return root.table.rebuild(side_by_side(root, halves))
 
-    def _given(self, tables: Tables) -> dict[str, Table]:
+    def _open_tables(self, tables: Tables) -> dict[str, Table]:
         names = [name for name in (self.root, *self.children) if name is not None]
         if isinstance(tables, (str, os.PathLike)):
-            folder = path_of(tables, SourceError)
+            folder = to_path(tables, SourceError)
             files = {name: folder / f"{name}.parquet" for name in names}
             tables = {
                 name: whole_table(file if file.exists() else folder / name, also=None) for name, file in files.items()
             }
         if absent := [name for name in names if name not in tables]:
             raise InvalidParameter(f"there is no table {absent[0]!r} among those given; name all of them")
-        return {name: Table.of(tables[name]) for name in names}
+        return {name: Table.from_native(tables[name]) for name in names}
 
     def _read(self, tables: Tables) -> Rows:
-        read = self._given(tables)
-        own, first = None, next(iter(read.values()))
+        read = self._open_tables(tables)
+        columns, first = None, next(iter(read.values()))
         if self._recipe.public is not None:
-            own = select("public", self._recipe.public, first)
+            columns = select("public", self._recipe.public, first)
             with contextlib.suppress(ColumnError):  # a release has no secret
-                own += select("sensitive", self._recipe.sensitive, first)
+                columns += select("sensitive", self._recipe.sensitive, first)
         promise = self._recipe.record_dp
-        return read_units(read, self.key, self.children, self.root, own, None if promise is None else promise.values)
+        return read_units(
+            read, self.key, self.children, self.root, columns, None if promise is None else promise.values
+        )
 
     def fit(self, tables: Tables) -> Self:
         """Sum up the rows of each unit, fit classes, design the channel, and learn how histories are written.
@@ -225,34 +228,34 @@ class UnitRelease:
         """
         self._rows = root = self._read(tables)
         self._folder = Path(tables) if isinstance(tables, (str, os.PathLike)) else None
-        if hasattr(self.by, "check"):  # a policy lists all columns
-            self.by.check(list(root.types))
+        if hasattr(self.sanitizer, "check"):  # a policy lists all columns
+            self.sanitizer.check(list(root.types))
         secrets = select("sensitive", self._recipe.sensitive, root.table)
         for name in secrets:
             if name not in root.columns:
                 raise ColumnError(f"column {name!r} must be the units' own, the same in all rows of each", name)
         public = [name for name in root.columns if name not in secrets]
-        recipe = self._recipe.changed(public=public, sensitive=list(secrets))
-        recipe.summaries = root.made
-        flat, beside = None, dict[str, pa.Array]()
+        recipe = self._recipe.with_changes(public=public, sensitive=list(secrets))
+        recipe.summaries = root.summary_names
+        flat, extra_columns = None, dict[str, pa.Array]()
         if recipe.record_dp is not None:
-            flat = FlatRecords.of(root, recipe.changed(public=None))  # of what is beside the profiles, too
-            recipe, beside = flat.recipe, flat.columns
+            flat = FlatRecords.from_units(root, recipe.with_changes(public=None))  # of what is beside the profiles, too
+            recipe, extra_columns = flat.recipe, flat.columns
         for rows in root.below if flat is None else ():
-            refuse_identifiers(rows.columns, sorted(rows.columns.keys() - {rows.child.order, *rows.made}))
+            refuse_identifiers(rows.columns, sorted(rows.columns.keys() - {rows.child.order, *rows.summary_names}))
         self._words = random_words(recipe.random_state)
-        roles, source = Recipe.layout(recipe, Table.of(pa.table({**root.columns, **beside})))
-        layout = replace(recipe.fitted(roles, source, self._words, beside=beside), is_shuffled=True)
+        roles, source = Recipe.layout(recipe, Table.from_native(pa.table({**root.columns, **extra_columns})))
+        layout = replace(recipe.fit_layout(roles, source, self._words, extra_columns=extra_columns), is_shuffled=True)
         # Of private tables below nothing is looked at from here on.
-        learned = root if flat is None else flat.printed(layout.source)
+        learned = root if flat is None else flat.generate_rows(layout.source)
         root.children = learned.children
-        counted = Counted.of(layout, source)
+        counted = Counted.from_table(layout, source)
         fitted = recipe.design(recipe.for_files(), layout, counted)
         fitted.report.require()
         self._release: Release = fitted
         self._designer = RecipeDesigner(recipe)
-        fitted.kept_by(self._designer)
-        rows_of = self._release.expected(counted.table)
+        fitted.assign_to(self._designer)
+        rows_of = self._release.symbol_rows(counted.table)
         if isinstance(recipe.random_state, NoiseKey):
             recipe.random_state.bind(fitted.channel, rows_of.tobytes(), None)
         self._classes = classes = layout.partition
@@ -261,7 +264,7 @@ class UnitRelease:
         seed, p_y = NoiseKey.from_seed(_SEED), fitted.channel.push(rows_of[None] / rows_of.sum())[0]
         cells = np.searchsorted(np.cumsum(p_y)[:-1], np.linspace(0, 1, _TRIED, endpoint=False), side="right")
         # In random order: of many rows the first are enough, and must be of all symbols.
-        mixed = np.argsort(derived(seed, "order").words_at(0, np.arange(_TRIED)))
+        mixed = np.argsort(derive_words(seed, "order").words_at(0, np.arange(_TRIED)))
         tried = self._release.decode(cells[mixed], seed)
         self._learn(root, _features(classes, learned.columns), tried, _features(classes, tried))
         return self
@@ -269,31 +272,36 @@ class UnitRelease:
     @cached_property
     def report_(self) -> LeakageReport:
         """Of the fit, until a release sets its own; what a ledger would be told is found out when this is read."""
-        told = None if self.ledger is None else self.ledger.check(self._told, self._designer)
-        return self._reported([], told)
+        history = None if self.ledger is None else self.ledger.check(self._told, self._designer)
+        return self._make_report([], history)
 
     def _learn(self, above: Rows, features: Features, tried: Mapping[str, Any], tried_features: Features) -> None:
         """Learn what prints the rows of all that belong to these."""
         seed = NoiseKey.from_seed(_SEED)
         for child in above.children:
             of_owner, n = _with_nobody(features, child.n_nobody), len(tried_features)
-            own = of_owner[child.owner]
-            numbers = child.printed(tried, n)
+            inputs = of_owner[child.owner]
+            numbers = child.owner_rows(tried, n)
             owner, shares = np.repeat(np.arange(n), numbers)[: _TRIED * 10], child.shares(tried, n)
             if child.columns:
                 table = {name: child.distances(name) for name in child.columns}
-                words = derived(self._words, f"learn {child.name}")
+                words = derive_words(self._words, f"learn {child.name}")
                 model = HistoryModel.fit(table, Owners(child.owner, child.unit, of_owner), words, child.before)
-                child.model = model = model.tilted(owner, tried_features, shares, seed)
+                child.model = model = model.tilt(owner, tried_features, shares, seed)
             if not child.children:
                 continue
-            columns, known = {}, tried_features[owner]
+            columns, owner_features = {}, tried_features[owner]
             if child.columns:
                 states = model.draw_states(owner, tried_features, shares, seed)
-                columns, known = model.write(states, seed), np.hstack([states.T.astype(np.float32), known])
-                own = np.hstack([model.features(table), own])
-            columns |= {name: tried[of].take(pa.array(owner)) for name, of in child.shared.items() if of in tried}
-            self._learn(child, own, columns, known)
+                columns, owner_features = (
+                    model.write(states, seed),
+                    np.hstack([states.T.astype(np.float32), owner_features]),
+                )
+                inputs = np.hstack([model.features(table), inputs])
+            columns |= {
+                name: tried[source].take(pa.array(owner)) for name, source in child.shared.items() if source in tried
+            }
+            self._learn(child, inputs, columns, owner_features)
 
     def release(self) -> dict[str, Any]:
         """Draw a symbol for each unit, and print its rows in all tables, under new keys and in a new order.
@@ -302,14 +310,14 @@ class UnitRelease:
         -------
         dict of name to table, each of the kind that it was given as
         """
-        with self._drawn(None) as drawn:
-            return self._printed(*drawn)
+        with self._draw_units(None) as drawn:
+            return self._generate_tables(*drawn)
 
     @contextlib.contextmanager
-    def _drawn(self, target: Path | None) -> Iterator[tuple[Release, RandomWords, NDArray[np.int32]]]:
+    def _draw_units(self, target: Path | None) -> Iterator[tuple[Release, RandomWords, NDArray[np.int32]]]:
         """What prints, by which noise, and a symbol for each unit that is told something, which a ledger records."""
         if self.ledger is None:
-            words = derived(self._words, "release")
+            words = derive_words(self._words, "release")
             yield self._release, words, self._release.channel.sample(self._release.encode(self._told)[0], words)
         else:
             with self.ledger.spending(self._told, self._designer, target=target) as (release, words, symbols):
@@ -320,42 +328,42 @@ class UnitRelease:
         """Columns of units, with whose they are."""
         return {**self._rows.columns, self.key: self._rows.keys}
 
-    def _printed(self, release: Release, words: RandomWords, drawn: NDArray[np.int32]) -> dict[str, Any]:
+    def _generate_tables(self, release: Release, words: RandomWords, drawn: NDArray[np.int32]) -> dict[str, Any]:
         root = self._rows
-        order, keys = derived(words, "order").words_at(0, np.arange(len(drawn))), np.arange(1, len(drawn) + 1)
+        order, keys = derive_words(words, "order").words_at(0, np.arange(len(drawn))), np.arange(1, len(drawn) + 1)
         printed = release.decode(drawn[np.argsort(order, kind="stable")], words)
-        made = {} if self.root is None else {self.root: _rebuilt(root, printed, {self.key: keys})}
-        kept: list[Line] = []
-        for name, rows, line in self._print(root, printed, _features(self._classes, printed), keys, words):
-            made[name] = rows
-            kept.append(line)
-        self.report_ = self._reported(kept, None if self.ledger is None else self.ledger.report())
-        return {name: made[name] for name in (self.root, *self.children) if name is not None}
+        tables = {} if self.root is None else {self.root: _rebuild_table(root, printed, {self.key: keys})}
+        lines: list[Line] = []
+        for name, rows, line in self._generate_rows(root, printed, _features(self._classes, printed), keys, words):
+            tables[name] = rows
+            lines.append(line)
+        self.report_ = self._make_report(lines, None if self.ledger is None else self.ledger.report())
+        return {name: tables[name] for name in (self.root, *self.children) if name is not None}
 
-    def _print(
+    def _generate_rows(
         self, above: Rows, printed: Mapping[str, Any], features: Features, keys: NDArray[np.intp], words: RandomWords
     ) -> Iterator[tuple[str, Any, Line]]:
         """The name, the rows, and how like the table they are, of all that belongs to printed ones."""
         for child in above.children:
             n, of_owner = len(keys), _with_nobody(features, child.n_nobody)
-            numbers = np.append(child.printed(printed, n), np.ones(child.n_nobody, np.intp))
+            numbers = np.append(child.owner_rows(printed, n), np.ones(child.n_nobody, np.intp))
             owner = np.repeat(np.arange(len(numbers)), numbers)
-            columns, known, moved = {}, of_owner[owner], 0.0
+            columns, owner_features, moved = {}, of_owner[owner], 0.0
             if child.model is not None:
-                own_words = derived(words, child.name)
+                own_words = derive_words(words, child.name)
                 states = child.model.draw_states(owner, of_owner, child.shares(printed, len(numbers)), own_words)
-                columns, moved = child.model.write(states, own_words), child.model.moved(states, owner)
-                known = np.hstack([states.T.astype(np.float32), known])
+                columns, moved = child.model.write(states, own_words), child.model.transition_distance(states, owner)
+                owner_features = np.hstack([states.T.astype(np.float32), owner_features])
             place = pa.array(owner, mask=owner >= n)
-            columns |= {name: printed[of].take(place) for name, of in child.shared.items() if of in printed}
+            columns |= {name: printed[source].take(place) for name, source in child.shared.items() if source in printed}
             if (order := child.child.order) in child.columns:
                 columns[order] = child.places(columns[order], printed[child.start].take(place), owner)
-            own = np.arange(1, len(owner) + 1)
+            row_keys = np.arange(1, len(owner) + 1)
             of_keys = np.append(keys, np.zeros(child.n_nobody, np.intp))[owner]
-            named = {child.child.key or self.key: of_keys, child.child.id or "": own}
+            key_columns = {child.child.key or self.key: of_keys, child.child.id or "": row_keys}
             like = float(len(child.owner)), float(len(owner)), child.distance(numbers[:n]), moved
-            yield child.name, _rebuilt(child, columns, named), (child.name, *like)
-            yield from self._print(child, columns, known, own, words)
+            yield child.name, _rebuild_table(child, columns, key_columns), (child.name, *like)
+            yield from self._generate_rows(child, columns, owner_features, row_keys, words)
 
     def write(self, target: str | os.PathLike[str] | Among, *, force: bool = False) -> LeakageReport:
         """Release into a new folder: a Parquet file ``NAME.parquet`` for each table, all of them or nothing.
@@ -373,24 +381,24 @@ class UnitRelease:
             If there is such a folder, or it cannot be written.
         """
         among = target if isinstance(target, Among) else None
-        named: Any = target if among is None else among.target
-        place = Target.check(named, self._folder, force=force, as_folder=True)
+        path: Any = target if among is None else among.target
+        place = Target.check(path, self._folder, force=force, as_folder=True)
         with contextlib.nullcontext(among.outputs) if among else outputs() as run:
-            released = self._printed(*run.during.enter_context(self._drawn(place.path)))
-            said = {"sanitize": footer_of(self.report_, "shuffle")}
+            released = self._generate_tables(*run.during.enter_context(self._draw_units(place.path)))
+            metadata = {"sanitize": release_footer(self.report_, "shuffle")}
             place.clear_stale()
             with run.folder(place.path, replaces=force) as hidden:
                 for name, native in released.items():
-                    table, file = Table.of(native).to_arrow(), hidden / f"{name}.parquet"
+                    table, file = Table.from_native(native).to_arrow(), hidden / f"{name}.parquet"
                     with (
                         writing(place.path),
                         pq.ParquetWriter(file, table.schema, store_schema=False, compression="zstd") as writer,
                     ):
-                        writer.add_key_value_metadata(said)
+                        writer.add_key_value_metadata(metadata)
                         writer.write_table(table)
         return self.report_
 
-    def _reported(self, kept: list[Line], told: UnitReport | None) -> LeakageReport:
+    def _make_report(self, lines: list[Line], history: UnitReport | None) -> LeakageReport:
         """The report of the design with what holds for whole units, and what all releases told of them."""
         report = self._designer.report_
         whom = (
@@ -402,28 +410,28 @@ class UnitRelease:
             "than the symbol tells."
         )
         heads = ("table", "rows", "printed", "rows of an owner (KS)", "what follows what (total variation)")
-        sections = [Section("units", "Whole units", words, heads if kept else (), tuple(kept))]
-        if told is not None:
-            words = f"{'; '.join(told.summary)}. Figures of the design are of this release by itself."
+        sections = [Section("units", "Whole units", words, heads if lines else (), tuple(lines))]
+        if history is not None:
+            words = f"{'; '.join(history.summary)}. Figures of the design are of this release by itself."
             sections.append(Section("over_time", "All releases of these units", words))
-        n = None if told is None else len(told.releases)
+        n = None if history is None else len(history.releases)
         facts = replace(report.facts, people=f"{whom} {report.facts.people}", recorded=n)
         report = replace(report, facts=facts)
         return reduce(LeakageReport.with_section, sections, report)
 
 
-def _rebuilt(rows: Rows, columns: Mapping[str, Any], keys: Mapping[str, NDArray[np.intp]]) -> Any:
+def _rebuild_table(rows: Rows, columns: Mapping[str, Any], keys: Mapping[str, NDArray[np.intp]]) -> Any:
     """A printed table with the columns that it had, and new keys."""
-    made = {}
+    result = {}
     for name, dtype in rows.types.items():
         if name in keys:  # numbers, or numbers as text; missing for 0
             numbers, missing = keys[name], keys[name] == 0
             width = len(str(numbers.max(initial=0)))
             as_they_were = numbers if is_numeric(dtype) else [f"{number:0{width}d}" for number in numbers.tolist()]
-            made[name] = pa.array(as_they_were, mask=missing)
+            result[name] = pa.array(as_they_were, mask=missing)
         elif name in columns:
-            made[name] = columns[name]
-    return rows.table.rebuild(made)
+            result[name] = columns[name]
+    return rows.table.rebuild(result)
 
 
 def _features(classes: ClassPartition, profile: Mapping[str, Any]) -> Features:

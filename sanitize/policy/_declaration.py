@@ -7,10 +7,21 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Union
 
-from sanitize._util.declared import LARGEST, UNSET, Finite, Meta, NonNegative, Unset, form, listed, notes_of, said
+from sanitize._util.declared import (
+    LARGEST,
+    UNSET,
+    Finite,
+    Meta,
+    NonNegative,
+    Unset,
+    field_note,
+    field_notes,
+    form,
+    list_form,
+)
 from sanitize.core.binning import STEPS, date_edges
 from sanitize.errors import InvalidParameter, PolicyError
-from sanitize.policy._reader import fitting, misplaced, missing, refused, unlisted
+from sanitize.policy._reader import fitting, invalid_key, missing, unknown_word, wrong_table
 from sanitize.release.people import ROW
 from sanitize.report import PROMISES
 from sanitize.tables.files.description import DECIMALS, THOUSANDS, TYPES
@@ -48,14 +59,14 @@ _DESIGNS = (*_SEARCHES, "subset-merging", "watchdog")
 # ----------------------------------------------------------------------------------------- what may stand under a key
 
 
-def _key(of: Any, description: str | None = None, example: str = "") -> Any:
+def _key(kind: Any, description: str | None = None, example: str = "") -> Any:
     """A key that must be there, and how it is written where it is not."""
-    return Annotated[of, Meta(description=description, extra={"example": example})]
+    return Annotated[kind, Meta(description=description, extra={"example": example})]
 
 
-def _maybe(of: Any, description: str, *owners: str) -> Any:
+def _maybe(kind: Any, description: str, *owners: str) -> Any:
     """A key that may be absent; of a channel also the mechanisms that have it."""
-    return Annotated[of | Unset, Meta(description=description, extra={"owners": owners})], UNSET
+    return Annotated[kind | Unset, Meta(description=description, extra={"owners": owners})], UNSET
 
 
 def _one_or_none(description: str, *words: str) -> Any:
@@ -68,50 +79,56 @@ def _one(description: str, *words: str) -> Any:
     return Annotated[Literal[words], Meta(description=description)], words[0]
 
 
-_VERSION = said(f"{VERSION}, the version that this sanitize reads")
+_VERSION = field_note(f"{VERSION}, the version that this sanitize reads")
 _OPEN = "write inf for no bound"
-_LEVEL = Annotated[float, said("a number >= 0", _OPEN, ge=0)]
-_POSITIVE = Annotated[float, said("a finite number > 0", gt=0, le=LARGEST)]
-_INSIDE = Annotated[float, said("a number strictly between 0 and 1", gt=0, lt=1)]
-_WHOLE = [Annotated[int, said(f"a whole number >= {least}", ge=least)] for least in range(3)]
-_TEXT = Annotated[str, said("text", "put it in quotes", min_length=1)]
+_LEVEL = Annotated[float, field_note("a number >= 0", _OPEN, ge=0)]
+_POSITIVE = Annotated[float, field_note("a finite number > 0", gt=0, le=LARGEST)]
+_INSIDE = Annotated[float, field_note("a number strictly between 0 and 1", gt=0, lt=1)]
+_WHOLE = [Annotated[int, field_note(f"a whole number >= {least}", ge=least)] for least in range(3)]
+_TEXT = Annotated[str, field_note("text", "put it in quotes", min_length=1)]
 _ONCE = {"uniqueItems": True}
 _NAMES = Annotated[
-    tuple[str, ...], said("an array of column names", 'write for example ["age", "town"]', extra_json_schema=_ONCE)
+    tuple[str, ...],
+    field_note("an array of column names", 'write for example ["age", "town"]', extra_json_schema=_ONCE),
 ]
-_SOME_NAMES = Annotated[_NAMES, said(min_length=1)]
+_SOME_NAMES = Annotated[_NAMES, field_note(min_length=1)]
 _FREE = f"text without __, and none of {', '.join(_TAKEN)}"
-_NAME = Annotated[str, said(_FREE, "choose another", pattern=rf"^(?!({'|'.join(_TAKEN)})$)(?!.*__)[^\n]+$")]
+_NAME = Annotated[str, field_note(_FREE, "choose another", pattern=rf"^(?!({'|'.join(_TAKEN)})$)(?!.*__)[^\n]+$")]
 _PAIR = Annotated[
     list[Finite],
-    said("[low, high] with low < high, for example [0, 100]", min_length=2, max_length=2, extra_json_schema=_ONCE),
+    field_note(
+        "[low, high] with low < high, for example [0, 100]", min_length=2, max_length=2, extra_json_schema=_ONCE
+    ),
 ]
-_EDGES = Annotated[list[Finite], said("an array of numbers", "write for example [18, 30, 45, 65]")]
+_EDGES = Annotated[list[Finite], field_note("an array of numbers", "write for example [18, 30, 45, 65]")]
 _ARRAYS = [{"type": "array", "items": {"type": kind}, "minItems": 1, **_ONCE} for kind in ("number", "string")]
-_LEARNED = form(learned=_key(Annotated[list[Any], said("an array of edges")], example="learned = [18, 30, 45, 65]"))
+_LEARNED = form(
+    learned=_key(Annotated[list[Any], field_note("an array of edges")], example="learned = [18, 30, 45, 65]")
+)
 _OF_ROWS = {
     "type": "object",
     "properties": {"learned": {"anyOf": _ARRAYS}},
     "required": ["learned"],
     "additionalProperties": False,
 }
-_CUTS = Annotated[Any, said(extra_json_schema={"anyOf": [*_ARRAYS, {"enum": list(STEPS)}, _OF_ROWS]})]
+_CUTS = Annotated[Any, field_note(extra_json_schema={"anyOf": [*_ARRAYS, {"enum": list(STEPS)}, _OF_ROWS]})]
 _DELIMITER = Annotated[
-    str, said('one sign such as ";", "|" or "\\t"', max_length=2, pattern=r"^[\t -!#-/:-@\[-`{-~] ?$")
+    str, field_note('one sign such as ";", "|" or "\\t"', max_length=2, pattern=r"^[\t -!#-/:-@\[-`{-~] ?$")
 ]
 _MARKS = Annotated[
-    tuple[str, ...], said("an array of texts", 'write for example ["NA", "."]', extra_json_schema={"uniqueItems": True})
+    tuple[str, ...],
+    field_note("an array of texts", 'write for example ["NA", "."]', extra_json_schema={"uniqueItems": True}),
 ]
 _TYPE = Annotated[
     str,
-    said(
+    field_note(
         f"one of {', '.join(TYPES)}, or how dates are written, as %d.%m.%Y",
         extra_json_schema={"anyOf": [{"enum": list(TYPES)}, {"pattern": "%"}]},
     ),
 ]
 _ISO = {"pattern": r"^\d{4}-\d{2}-\d{2}$"}
-_DAY = Annotated[datetime.date, said("a date", "write it as 2026-01-31", extra_json_schema=_ISO)]
-_PLAIN = said("an array of texts, numbers or booleans", 'write for example ["low", "high"]', min_length=1)
+_DAY = Annotated[datetime.date, field_note("a date", "write it as 2026-01-31", extra_json_schema=_ISO)]
+_PLAIN = field_note("an array of texts, numbers or booleans", 'write for example ["low", "high"]', min_length=1)
 _SECRETS = Annotated[list[str | bool | int | float], _PLAIN]
 
 
@@ -121,9 +138,9 @@ PAIRS = {("at_most", "at_least"): "times as likely", ("lower", "upper"): "nats"}
 
 def _times(must: str, advice: str, **range_: float) -> Any:
     """A limit in times, or a table of such by sensitive value."""
-    limit = Annotated[float, said(must, advice, **range_)]
-    some = Annotated[dict[str, limit], Meta(min_length=1)]
-    return Annotated[limit | some, said(must, advice)]
+    limit = Annotated[float, field_note(must, advice, **range_)]
+    by_value = Annotated[dict[str, limit], Meta(min_length=1)]
+    return Annotated[limit | by_value, field_note(must, advice)]
 
 
 _AT_MOST = _times("a number >= 1", _OPEN, ge=1)
@@ -156,8 +173,11 @@ _BOUNDS = {
     "ldp": {"eps": _key(_LEVEL, example="eps = 1.0 (nats)")},
     "l1": _AVERAGE,
     "chi2": _AVERAGE,
-    "alpha": {"alpha": _key(Annotated[float, said("a number > 1", _OPEN, gt=1)], example="alpha = 2"), **_AVERAGE},
-    "capacity": {"nats": _key(Annotated[float, said("a number > 0", _OPEN, gt=0)], example="nats = 0.5")},
+    "alpha": {
+        "alpha": _key(Annotated[float, field_note("a number > 1", _OPEN, gt=1)], example="alpha = 2"),
+        **_AVERAGE,
+    },
+    "capacity": {"nats": _key(Annotated[float, field_note("a number > 0", _OPEN, gt=0)], example="nats = 0.5")},
 }
 _BUDGET = _key(
     Union[tuple(form(notion, ("notion", notion), **bounds) for notion, bounds in _BOUNDS.items())],  # noqa: UP007
@@ -174,7 +194,7 @@ _RECORD_DP = form(
     "record_dp",
     eps=_key(_POSITIVE, example="eps = 1.0 (nats)"),
     values=_key(dict[str, _SECRETS], example="values = {}"),
-    delta=(Annotated[float, said("from 0 to 0.1", ge=0, le=0.1)], 0.0),
+    delta=(Annotated[float, field_note("from 0 to 0.1", ge=0, le=0.1)], 0.0),
 )
 # Setting of a channel -> what may stand there, what is said of it, and the mechanisms that have it.
 _SETTINGS = {
@@ -203,7 +223,7 @@ _SETTINGS = {
     ),
     "gap": _maybe(_POSITIVE, "Distance from the optimum that is good enough, in nats.", *_SEARCHES),
     "effort": _maybe(
-        Annotated[float, said("a finite number >= 1", ge=1, le=LARGEST)],
+        Annotated[float, field_note("a finite number >= 1", ge=1, le=LARGEST)],
         "Units of work of the search; the same effort is the same work on every machine.",
         *("subset-merging", CLASSES, *_SEARCHES),
     ),
@@ -242,7 +262,7 @@ _CHANNEL = form(
     bins=(_key(dict[str, _CUTS], _BINS), {}),
     **_SETTINGS,
 )
-OWNERS: dict[str, tuple[str, ...]] = {key: notes_of(_CHANNEL)[key]["owners"] for key in _SETTINGS}
+OWNERS: dict[str, tuple[str, ...]] = {key: field_notes(_CHANNEL)[key]["owners"] for key in _SETTINGS}
 _COLUMNS = form(
     "columns",
     sensitive=_key(_SOME_NAMES, "Columns to protect.", 'sensitive = ["income"]'),
@@ -282,7 +302,7 @@ DOCUMENT = form(
     version=_key(Annotated[Literal[VERSION], _VERSION], "Version of this format.", f"version = {VERSION}"),
     columns=_key(_COLUMNS, example='[columns] with sensitive = ["..."] and public = ["..."]'),
     budget=_BUDGET,
-    channel=(_CHANNEL | Annotated[listed(_CHANNEL), said(min_length=1)], _CHANNEL()),
+    channel=(_CHANNEL | Annotated[list_form(_CHANNEL), field_note(min_length=1)], _CHANNEL()),
     rows=_one("Order of released rows; a kept order is audited.", "shuffle", "keep"),
     audience=_one("Who reads the report.", "internal", "public"),
     missing=_one("Missing values are one symbol, or refused.", "category", "error"),
@@ -297,7 +317,7 @@ DOCUMENT = form(
     ),
     join=(
         _key(
-            dict[str, Annotated[dict[str, _SECRETS], said("a table of lists", min_length=1)]],
+            dict[str, Annotated[dict[str, _SECRETS], field_note("a table of lists", min_length=1)]],
             'Values of sensitive columns that count as one, as race = { other = ["A", "B"] }.',
         ),
         {},
@@ -307,7 +327,7 @@ DOCUMENT = form(
         "File for what verify draws the release again by; in a folder that is not handed out, relative to this file.",
     ),
     root=_maybe(_TEXT, "Table with one row for each unit, where rows of others belong to it."),
-    table=(_key(listed(_TABLE), "Tables whose rows belong to those of the root."), []),
+    table=(_key(list_form(_TABLE), "Tables whose rows belong to those of the root."), []),
     ledger=_maybe(_TEXT, "File that records releases of the same rows, or of the same units; relative to this file."),
     title=_maybe(_TEXT, "Heading of the report."),
     reason=_maybe(_TEXT, "Why this budget and no other; the dossier says it."),
@@ -318,14 +338,14 @@ DOCUMENT = form(
 # ------------------------------------------------------------------------------------------- how keys go together
 
 
-def parts_of(document: Any) -> dict[str, Any]:
+def channels_by_path(document: Any) -> dict[str, Any]:
     """Each channel with its name and public columns, by the path of its table."""
     if isinstance(document.channel, list):
         return {f"channel[{i}]": channel for i, channel in enumerate(document.channel)}
     return {"channel": document.channel.__replace__(name="release", public=document.columns.public)}
 
 
-def notion_of(budget: Any) -> str:
+def notion_name(budget: Any) -> str:
     """Name of the notion of a budget."""
     return str(budget.__struct_config__.tag)
 
@@ -340,7 +360,7 @@ def check(document: Any) -> None:
     columns, budget = document.columns, document.budget
     if isinstance(document.channel, list):
         if columns.public is not UNSET:
-            raise misplaced("columns.public", "each [[channel]] names its own public columns; move them there")
+            raise wrong_table("columns.public", "each [[channel]] names its own public columns; move them there")
         _check_several(document.channel)
     else:
         if columns.public is UNSET:
@@ -348,23 +368,26 @@ def check(document: Any) -> None:
         for key in ("name", "public", "budget"):
             if getattr(document.channel, key) is not UNSET:
                 reason = "it belongs to [[channel]] tables; with one [channel] use columns.public and [budget]"
-                raise misplaced(f"channel.{key}", reason)
-    parts = parts_of(document)
-    for where, one in {"budget": budget, **{f"{where}.budget": part.budget for where, part in parts.items()}}.items():
-        if one and notion_of(one) == DEFAULT_NOTION:
-            _check_bounds(where, one)
+                raise wrong_table(f"channel.{key}", reason)
+    parts = channels_by_path(document)
+    for where, part_budget in {
+        "budget": budget,
+        **{f"{where}.budget": part.budget for where, part in parts.items()},
+    }.items():
+        if part_budget and notion_name(part_budget) == DEFAULT_NOTION:
+            _check_bounds(where, part_budget)
     _check_roles(columns, parts)
     for column in document.join:
         if column not in columns.sensitive:
-            raise misplaced(f"join.{column}", f"{column!r} is not a sensitive column")
+            raise wrong_table(f"join.{column}", f"{column!r} is not a sensitive column")
         if any(column in part.bins for part in parts.values()):
-            raise misplaced(f"join.{column}", f"{column!r} has bins; join or cut it")
+            raise wrong_table(f"join.{column}", f"{column!r} has bins; join or cut it")
     for where, part in parts.items():
         _check_settings(where, part, columns.sensitive, [table.name for table in document.table])
     if len(parts) == 1 and "channel" in parts and not columns.keep:
         _check_notion("budget", parts["channel"], budget)
-    elif notion_of(budget) not in MERGING:
-        raise refused(
+    elif notion_name(budget) not in MERGING:
+        raise invalid_key(
             "budget.notion",
             "must limit what is told about the sensitive columns (lift, ldp, l1, chi2 or alpha) where several channels "
             "or kept columns are released together; give the channel a budget of its own",
@@ -377,7 +400,7 @@ def check(document: Any) -> None:
     elif columns.unit is not UNSET and document.ledger is UNSET:
         raise PolicyError('columns.unit needs a ledger of the units, as in ledger = "people.units"', "ledger")
     if columns.unit is not UNSET and document.receipt is not UNSET:
-        raise refused("receipt", "is not for units, which are told given what they were told before; leave it out")
+        raise invalid_key("receipt", "is not for units, which are told given what they were told before; leave it out")
     for name in PROMISES:
         if any(getattr(part, name) is not UNSET for part in parts.values()):
             _check_promise(document, parts.values(), f"channel.{name}")
@@ -393,24 +416,24 @@ def _check_tables(document: Any, parts: Mapping[str, Any]) -> None:
         raise missing("columns.unit", 'unit = "patient"')
     names = [document.root, *(table.name for table in document.table)]
     if len(set(names)) < len(names):
-        raise refused("table", "must have names that differ from one another, and from that of the root")
+        raise invalid_key("table", "must have names that differ from one another, and from that of the root")
     for where, part in parts.items():
         if part.mechanism != CLASSES:
-            raise refused(f"{where}.mechanism", f"must be {CLASSES}, through which tables of units are released")
+            raise invalid_key(f"{where}.mechanism", f"must be {CLASSES}, through which tables of units are released")
     if document.rows == "keep":
-        raise refused("rows", "must be shuffle: units are printed under new keys")
+        raise invalid_key("rows", "must be shuffle: units are printed under new keys")
 
 
 def _check_bounds(where: str, budget: Any) -> None:
     """Both bounds, and both in one unit."""
-    given = [[key for key in pair if getattr(budget, key) is not UNSET] for pair in PAIRS]
+    keys_by_unit = [[key for key in pair if getattr(budget, key) is not UNSET] for pair in PAIRS]
     examples = {"at_most": "1.65", "at_least": "0.37", "lower": "1.0 (nats; inf for no bound)", "upper": "0.5 (nats)"}
-    if all(given):
+    if all(keys_by_unit):
         units = " or ".join(f"{' and '.join(pair)} ({unit})" for pair, unit in PAIRS.items())
-        raise misplaced(f"{where}.{given[1][0]}", f"write {units}, not both")
-    for pair, keys in zip(PAIRS, given, strict=True):
+        raise wrong_table(f"{where}.{keys_by_unit[1][0]}", f"write {units}, not both")
+    for pair, keys in zip(PAIRS, keys_by_unit, strict=True):
         for key in pair:
-            if key not in keys and (keys or not any(given)):
+            if key not in keys and (keys or not any(keys_by_unit)):
                 raise missing(f"{where}.{key}", f"{key} = {examples[key]}")
 
 
@@ -423,9 +446,9 @@ def _check_several(channels: list[Any]) -> None:
         if channel.public is UNSET:
             raise missing(f"{where}.public", 'public = ["age", "town"]')
         if channel.mechanism == AUTO:
-            raise refused(f"{where}.mechanism", "must be named: auto chooses for one [channel] alone")
-        if channel.name in [other.name for other in channels[:i]]:
-            raise refused(f"{where}.name", f"{channel.name!r} is taken; give each channel its own name")
+            raise invalid_key(f"{where}.mechanism", "must be named: auto chooses for one [channel] alone")
+        if channel.name in [earlier.name for earlier in channels[:i]]:
+            raise invalid_key(f"{where}.name", f"{channel.name!r} is taken; give each channel its own name")
         if channel.budget is not UNSET:
             _check_notion(f"{where}.budget", channel, channel.budget)
 
@@ -441,8 +464,8 @@ def _check_roles(columns: Any, parts: dict[str, Any]) -> None:
     for where, names in lists.items():
         for name in names:
             if name in places:
-                there = "twice" if places[name] == where else f"under {places[name]} and"
-                words = f"column {name!r} is listed {there} under {where}; list each column exactly once"
+                position = "twice" if places[name] == where else f"under {places[name]} and"
+                words = f"column {name!r} is listed {position} under {where}; list each column exactly once"
                 raise PolicyError(words, where)
             places[name] = where
 
@@ -453,17 +476,17 @@ def _check_settings(where: str, channel: Any, sensitive: tuple[str, ...], tables
     for key, owners in OWNERS.items():
         if getattr(channel, key) is not UNSET and mechanism not in owners:
             reason = f"{mechanism} does not have it; it is a setting of {', '.join(owners)}"
-            raise misplaced(f"{where}.{key}", reason)
+            raise wrong_table(f"{where}.{key}", reason)
     for key in ("bounds", "known", "step", "hierarchies"):
         for column in getattr(channel, key) or ():
             if column not in public:
-                raise misplaced(f"{where}.{key}.{column}", f"{column!r} is not a public column of this channel")
+                raise wrong_table(f"{where}.{key}.{column}", f"{column!r} is not a public column of this channel")
     for column, (low, high) in (channel.bounds or {}).items():
         if low >= high:
-            raise refused(f"{where}.bounds.{column}", "must be [low, high] with low < high, for example [0, 100]")
+            raise invalid_key(f"{where}.bounds.{column}", "must be [low, high] with low < high, for example [0, 100]")
     absent = next((column for column in public if column not in (channel.bounds or ())), None)
     if mechanism == GRID and absent is not None:
-        raise refused(
+        raise invalid_key(
             f"{where}.bounds",
             f"lacks the column {absent!r}, and {GRID} needs bounds of every public column, from knowledge and not from "
             f"the rows; write for example bounds = {{ {absent} = [0, 100] }}",
@@ -481,7 +504,7 @@ def _check_cuts(where: str, cuts: Any) -> None:
         _check_cuts(f"{where}.learned", fitting(_LEARNED, cuts, where).learned)
     elif isinstance(cuts, str):
         if cuts not in STEPS:
-            raise unlisted(where, STEPS, cuts)
+            raise unknown_word(where, STEPS, cuts)
     elif isinstance(cuts, list) and any(isinstance(edge, (str, datetime.date)) for edge in cuts):
         try:
             date_edges(where, [str(edge) if isinstance(edge, (str, datetime.date)) else "" for edge in cuts])
@@ -490,14 +513,14 @@ def _check_cuts(where: str, cuts: Any) -> None:
     else:
         edges = fitting(_EDGES, cuts, where)
         if not edges or any(a >= b for a, b in pairwise(edges)):
-            raise refused(where, "must be edges in ascending order, for example [18, 30, 45, 65]")
+            raise invalid_key(where, "must be edges in ascending order, for example [18, 30, 45, 65]")
 
 
 def _check_part(where: str, channel: Any) -> None:
     """Refuse what cannot be one channel of several, or stand beside kept columns."""
     mechanism = channel.mechanism
     if mechanism == CLASSES:
-        raise refused(
+        raise invalid_key(
             f"{where}.mechanism",
             f"must be another: {mechanism} releases a whole table through one channel, without others and without kept "
             "columns; list all columns under columns.public, with one [channel]",
@@ -505,23 +528,23 @@ def _check_part(where: str, channel: Any) -> None:
     if channel.budget is not UNSET:
         return
     if mechanism not in SEQUENTIAL:
-        raise refused(
+        raise invalid_key(
             f"{where}.budget",
             f"is missing: {mechanism} needs a budget of its own beside kept columns or other channels; write "
             f'[[channel]] with budget = {{ notion = "{MECHANISMS[mechanism][1][0]}", ... }}, or take subset-merging',
         )
     if channel.smoothing:
-        raise refused(
+        raise invalid_key(
             f"{where}.smoothing",
             "must be 0 in a channel without a budget of its own beside kept columns or other channels",
         )
 
 
 def _check_notion(where: str, channel: Any, budget: Any) -> None:
-    allowed, notion = MECHANISMS[channel.mechanism][1], notion_of(budget)
+    allowed, notion = MECHANISMS[channel.mechanism][1], notion_name(budget)
     if notion not in allowed:
         words = f"must be {' or '.join(map(repr, allowed))} with {channel.mechanism}, got {notion!r}"
-        raise refused(f"{where}.notion", words)
+        raise invalid_key(f"{where}.notion", words)
 
 
 def _check_promise(document: Any, parts: Iterable[Any], name: str) -> None:
@@ -533,7 +556,7 @@ def _check_promise(document: Any, parts: Iterable[Any], name: str) -> None:
         raise PolicyError(words, "rows")
     if document.columns.unit is not UNSET and not document.table:
         words = f"asks for a ledger that counts secrets without noise; leave it out with {name}"
-        raise refused("columns.unit", words)
+        raise invalid_key("columns.unit", words)
     if document.receipt is not UNSET:
         words = f"lets a release be drawn again, and noise of {name} is forgotten; leave it out"
-        raise refused("receipt", words)
+        raise invalid_key("receipt", words)

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sanitize._util.formatting import clip, percent
-from sanitize._util.outputs import written
-from sanitize._util.progress import progress, shown
+from sanitize._util.outputs import write_text
+from sanitize._util.progress import progress, show_progress
 from sanitize._util.system import n_workers
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, NothingToProtect
-from sanitize.policy._alternatives import Drafts, chosen
+from sanitize.policy._alternatives import Drafts, resolve_auto
 from sanitize.policy._declaration import AUTO, CLASSES
 from sanitize.policy._policy import designer_of, is_joint
 from sanitize.policy._proposals import Proposal, as_toml, proposals_text, propose, rare_values, toml_key
 from sanitize.release.designer import refuse_noisy
 from sanitize.release.first_pass import RememberedPass
 from sanitize.release.layout import Layout
-from sanitize.report import Section, rendered
+from sanitize.report import Section, render_template
 from sanitize.tables.columns import factorize
-from sanitize.tables.files.open import described, open_source
+from sanitize.tables.files.open import attach_description, open_source
 from sanitize.tables.files.source import Source
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Plan:
         report = self.report
         sections = [self._found, self._others, _budgets_section(self.curves) if self.curves else None]
         for name, title, lines in self._lines:
-            rows = tuple((f"[{one.table}] {one.setting}", one.why) for one in lines)
+            rows = tuple((f"[{line.table}] {line.setting}", line.why) for line in lines)
             sections.append(Section(name, title, "", ("Line", "why"), rows))
         for section in filter(None, sections):
             report = report.with_section(section)
@@ -90,7 +90,7 @@ class Plan:
     def _lines(self) -> list[tuple[str, str, tuple[Proposal, ...]]]:
         """Lines of a policy that there are to say: name, title and lines."""
         proposed = ("proposals", "Proposed lines of the policy", self.proposals)
-        return [one for one in (proposed, ("changes", "What would change it", self.changes)) if one[2]]
+        return [entry for entry in (proposed, ("changes", "What would change it", self.changes)) if entry[2]]
 
     def with_origin(self, **origin: str | None) -> Plan:
         """The plan with a heading on its report, see `LeakageReport.with_origin`."""
@@ -98,12 +98,13 @@ class Plan:
 
     def to_text(self, *, full: bool = True) -> str:
         """What is recommended, the report or its first lines, curves of all mechanisms, and the lines proposed."""
-        own = self.curves[0] if self.curves and self.report is not None else None
-        return rendered(
+        first_curve = self.curves[0] if self.curves and self.report is not None else None
+        return render_template(
             "policy/plan.txt.jinja",
             plan=self,
             report=None if self.report is None else self.report.to_text(full=full),
-            curve=own and own.to_text(chosen=None if self._chosen is None else own[self._chosen]),
+            curve=first_curve
+            and first_curve.to_text(chosen=None if self._chosen is None else first_curve[self._chosen]),
             budgets=_budgets_section(self.curves) if len(self.curves) > 1 else None,
             lines=[(title, proposals_text(lines)) for _, title, lines in self._lines],
             fill=partial(fill, width=80, subsequent_indent="  "),
@@ -131,7 +132,7 @@ class Plan:
         if report is None:
             raise InvalidParameter("there is no design to draw a page of; take over the proposed lines first")
         document = report.to_dict()
-        page = rendered(
+        page = render_template(
             "policy/plan.html.jinja",
             recommended=self._recommended,
             refusal=None if self.refusal is None else str(self.refusal),
@@ -141,7 +142,7 @@ class Plan:
             document=document,
             **document,
         )
-        return written(page, path)
+        return write_text(page, path)
 
 
 def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Plan:
@@ -178,11 +179,11 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     sanitizer = designer_of(policy)
     refuse_noisy(sanitizer, "designs of a plan would be further fits; release, and read the report, or plan without")
     if not isinstance(source, Source):  # which is read as its own description says
-        source = described(source, policy.description)
+        source = attach_description(source, policy.description)
     with open_source(source, sanitizer.numbers) as table:
         first = RememberedPass(table, workers=n_workers(policy.workers))
         proposals: tuple[Proposal, ...] = ()
-        with shown():
+        with show_progress():
             if advise and (n_rows := table.n_rows):
                 names = (*policy.sensitive, *policy.public)
                 proposals = propose(policy, first.sample(names, 100_000), n_rows)
@@ -197,7 +198,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
             report = prepared.report
             if not advise:
                 return Plan(report)
-        drafts = Drafts(chosen(policy, report), report, sanitizer.channel_.n_inputs, prepared.release.classes)
+        drafts = Drafts(resolve_auto(policy, report), report, sanitizer.channel_.n_inputs, prepared.release.classes)
         # Curves of next to nothing tell nothing: what mends the release comes alone.
         if report.useless and (joins := _joins(drafts, first)):
             return Plan(report, proposals=(*joins, *proposals))
@@ -208,19 +209,19 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
         changes = _changes(drafts, first)
         found = _before_and_after(sanitizer, policy, first)
     curves = drafts.curves()
-    if curves and not is_joint(drafts.policy) and drafts.own != CLASSES:
+    if curves and not is_joint(drafts.policy) and drafts.mechanism != CLASSES:
         report = report.with_curve(curves[0])
-    recommended, better = drafts.recommended(), _better(drafts)
+    recommended, better = drafts.recommendation(), _better(drafts)
     is_said = len(drafts.within) == 1 or policy.channels[0].mechanism == AUTO  # which has a comparison of its own
-    others = None if is_said else drafts.comparison(" ".join(recommended))
-    proposals = (*better, *(one for one in proposals if one.key not in {line.key for line in better}))
+    comparison = None if is_said else drafts.comparison(" ".join(recommended))
+    proposals = (*better, *(proposal for proposal in proposals if proposal.key not in {line.key for line in better}))
     return Plan(
         report,
         curves,
         proposals,
         changes,
         _found=found,
-        _others=others,
+        _others=comparison,
         _recommended=recommended,
         _chosen=drafts.place_of_own(),
     )
@@ -262,8 +263,8 @@ def _better(drafts: Drafts) -> tuple[Proposal, ...]:
         return ()
     name, multiple = place
     if multiple < 1:
-        more, now = (percent(drafts.kept((name, one))) for one in (multiple, 1.0))
-        why = f"keeps {more} within the same budget, in place of {now}"
+        more, current = (percent(drafts.utility((name, factor))) for factor in (multiple, 1.0))
+        why = f"keeps {more} within the same budget, in place of {current}"
         bounds = drafts.policy_at(name, multiple).budget.bounds
         return tuple(Proposal("budget", key, f"{value:g}", why) for key, value in bounds.items())
     name, why = drafts.line
@@ -275,38 +276,42 @@ def _joins(drafts: Drafts, table: FirstPass) -> tuple[Proposal, ...]:
     policy, columns, last = drafts.policy, table.sample(drafts.policy.sensitive, 100_000), None
     for share in (0.01, 0.03, 0.1):
         joined = rare_values(policy, columns, share)
-        tried = drafts.joined(table, joined) if joined and joined != last else None
+        tried = drafts.report_with_join(table, joined) if joined and joined != last else None
         last = joined
         if tried is not None and not tried.useless:
-            now, more = (percent(float(one.summary[drafts.share])) for one in (drafts.report, tried))
-            why = f"too few rows have these values: joined, the release keeps {more}, in place of {now}"
+            current, more = (percent(float(report.summary[drafts.share])) for report in (drafts.report, tried))
+            why = f"too few rows have these values: joined, the release keeps {more}, in place of {current}"
             return tuple(Proposal("join", toml_key(name), as_toml(groups), why) for name, groups in joined.items())
     return ()
 
 
 def _changes(drafts: Drafts, table: FirstPass) -> tuple[Proposal, ...]:
     """A looser limit, rare values pooled, and no claim beyond the rows, where that keeps more."""
-    looser, now = drafts.own, drafts.kept((drafts.own, 1.0))
-    words, found = f"in place of {percent(now)}", []
-    if (looser, 2.0) in drafts.found and drafts.kept((looser, 2.0)) > now:
-        words_of_it = f"a looser limit: keeps {percent(drafts.kept((looser, 2.0)))}, {words}"
+    looser, current = drafts.mechanism, drafts.utility((drafts.mechanism, 1.0))
+    words, proposals = f"in place of {percent(current)}", []
+    if (looser, 2.0) in drafts.reports and drafts.utility((looser, 2.0)) > current:
+        words_of_it = f"a looser limit: keeps {percent(drafts.utility((looser, 2.0)))}, {words}"
         bounds = drafts.policy_at(looser, 2.0).budget.bounds
-        found = [Proposal("budget", key, f"{value:.3g}", words_of_it, is_open=True) for key, value in bounds.items()]
+        proposals = [
+            Proposal("budget", key, f"{value:.3g}", words_of_it, is_open=True) for key, value in bounds.items()
+        ]
     for key, value, change in (
         ("min_count", 50, "values in fewer rows pooled"),
         ("confidence", None, "taken out, if these rows are everybody"),
     ):
-        kept = drafts.kept_with(table, key, value)
-        if kept is not None:
+        utility = drafts.utility_with_setting(table, key, value)
+        if utility is not None:
             written = f"{drafts.policy.channels[0].settings.get(key) if value is None else value}"
-            found.append(Proposal("channel", key, written, f"{change}: keeps {percent(kept)}, {words}", is_open=True))
-    return tuple(found)
+            proposals.append(
+                Proposal("channel", key, written, f"{change}: keeps {percent(utility)}, {words}", is_open=True)
+            )
+    return tuple(proposals)
 
 
 def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section:
     """What every mechanism keeps within every budget."""
-    kept = [{point.label: point.normalized_utility for point in reversed(curve.points)} for curve in curves]
-    rows = tuple((point.label, *(shares.get(point.label) for shares in kept)) for point in curves[0].points)
+    utilities = [{point.label: point.normalized_utility for point in reversed(curve.points)} for curve in curves]
+    rows = tuple((point.label, *(shares.get(point.label) for shares in utilities)) for point in curves[0].points)
     words = (
         "The share of the information that each mechanism keeps within each budget: of a lift, the least and the most "
         "times as likely that a released value may make a secret; else nats."

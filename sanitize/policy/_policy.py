@@ -12,7 +12,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sanitize._util.declared import UNSET, plain
+from sanitize._util.declared import UNSET, to_builtin
 from sanitize.core.binning import LearnedEdges
 from sanitize.core.budgets import (
     AlphaLiftBudget,
@@ -30,15 +30,15 @@ from sanitize.policy._declaration import (
     DOCUMENT,
     MECHANISMS,
     OWNERS,
+    channels_by_path,
     check,
-    parts_of,
 )
 from sanitize.policy._reader import Misshapen, check_shape, fitting
 from sanitize.release.people import ROW
 from sanitize.report import PROMISES
 from sanitize.tables.files.description import TableDescription
-from sanitize.tables.files.open import path_of
-from sanitize.tables.files.source import bytes_of
+from sanitize.tables.files.open import to_path
+from sanitize.tables.files.source import read_small_file
 
 if TYPE_CHECKING:
     import os
@@ -215,9 +215,9 @@ class Policy:
         PolicyError
             If there is no such file, it is not TOML, or a key is unknown, missing or out of range.
         """
-        file = path_of(path, PolicyError)
+        file = to_path(path, PolicyError)
         try:
-            content = bytes_of(file, _POLICY_BYTES)
+            content = read_small_file(file, _POLICY_BYTES)
             return cls.from_toml(content.decode("utf-8-sig"), folder=file.parent, name=file.name)
         except SourceError as error:
             raise PolicyError(f"the policy {error}; name a TOML file") from None
@@ -242,8 +242,8 @@ class Policy:
         except tomllib.TOMLDecodeError as error:
             raise PolicyError(f"{name} is not TOML: {error}") from None
         except ValueError as error:  # Python reads no integer of thousands of digits
-            said = str(error) if isinstance(error, Misshapen) else "it has a number of too many digits; shorten it"
-            raise PolicyError(f"{name} is no policy: {said}") from None
+            reason = str(error) if isinstance(error, Misshapen) else "it has a number of too many digits; shorten it"
+            raise PolicyError(f"{name} is no policy: {reason}") from None
         try:
             return cls.from_dict(values, folder=folder)
         except PolicyError as error:
@@ -255,18 +255,18 @@ class Policy:
         document = fitting(DOCUMENT, _with_notions(values))
         check(document)
         columns, place = document.columns, Path(folder)
-        given = {name: value for name in _AS_GIVEN if (value := getattr(document, name)) is not UNSET}
+        settings = {name: value for name in _AS_GIVEN if (value := getattr(document, name)) is not UNSET}
         tables = {}
         if document.table:
             from sanitize.people import Child
 
             tables = {
-                table.name: Child(**{key: value for key, value in plain(table).items() if key != "name"})
+                table.name: Child(**{key: value for key, value in to_builtin(table).items() if key != "name"})
                 for table in document.table
             }
         return cls(
             columns.sensitive,
-            tuple(_channel(part, where, place, document.ledger) for where, part in parts_of(document).items()),
+            tuple(_channel(part, where, place, document.ledger) for where, part in channels_by_path(document).items()),
             _budget(document.budget),
             columns.keep,
             columns.drop,
@@ -281,7 +281,7 @@ class Policy:
             join={
                 name: {new: tuple(values) for new, values in groups.items()} for name, groups in document.join.items()
             },
-            **given,
+            **settings,
         )
 
     @property
@@ -292,10 +292,10 @@ class Policy:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that the source must have."""
-        others = [
+        extra = [
             name for name in (self.unit, self.person, self.description.weights) if name is not None and name != ROW
         ]
-        return (*self.sensitive, *self.public, *self.keep, *self.drop, *others)
+        return (*self.sensitive, *self.public, *self.keep, *self.drop, *extra)
 
     @property
     def is_noisy(self) -> bool:
@@ -309,13 +309,13 @@ class Policy:
         ------
         ColumnError
         """
-        times, known = Counter(columns), set(self.columns)
+        times, policy_columns = Counter(columns), set(self.columns)
         if absent := [name for name in self.columns if name not in times]:
             raise ColumnError.absent(absent, columns)
-        if unlisted := [name for name in times if name not in known]:
-            column, it = ("column", "it") if len(unlisted) == 1 else ("columns", "them")
+        if unlisted := [name for name in times if name not in policy_columns]:
+            column, pronoun = ("column", "it") if len(unlisted) == 1 else ("columns", "them")
             raise ColumnError(
-                f"the policy does not list the {column} {in_words(unlisted)} of the source; add {it} to "
+                f"the policy does not list the {column} {in_words(unlisted)} of the source; add {pronoun} to "
                 "sensitive, public, keep, drop or person",
                 unlisted[0] if len(unlisted) == 1 else None,
             )
@@ -334,7 +334,7 @@ class Policy:
         """
         import sanitize.transformers
 
-        return _built(self, partial(getattr, sanitize.transformers), random_state)
+        return _build(self, partial(getattr, sanitize.transformers), random_state)
 
     def _releaser(self) -> Designer:
         return designer_of(self)
@@ -345,20 +345,24 @@ def designer_of(policy: Policy) -> Designer:
     from sanitize.release.designer import RecipeDesigner
     from sanitize.release.recipes.recipe import recipe_type
 
-    return RecipeDesigner(_built(policy, recipe_type, None), policy)
+    return RecipeDesigner(_build(policy, recipe_type, None), policy)
 
 
-def _built(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any:
+def _build(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any:
     """What designs a policy's release; ``kind`` gives the class of a name."""
     shared: dict[str, Any] = {"sensitive": list(policy.sensitive)}
     shared |= {"missing": policy.missing, "handle_unknown": policy.handle_unknown, "person": policy.person}
 
     def designer(channel: PolicyChannel, budget: PolicyBudget | None, **source: Any) -> Any:
         estimator = kind(MECHANISMS[channel.mechanism][0])
-        known = signature(estimator).parameters
-        given = {key: value for key, value in (shared | source).items() if key in known}
-        given |= {"public": list(channel.public), "bins": {**channel.bins, **policy.join} or None, **channel.settings}
-        return estimator(budget and budget.build(), **given)
+        parameters = signature(estimator).parameters
+        arguments = {key: value for key, value in (shared | source).items() if key in parameters}
+        arguments |= {
+            "public": list(channel.public),
+            "bins": {**channel.bins, **policy.join} or None,
+            **channel.settings,
+        }
+        return estimator(budget and budget.build(), **arguments)
 
     if not is_joint(policy):
         return designer(policy.channels[0], policy.budget, random_state=random_state)
@@ -376,19 +380,19 @@ def _with_notions(values: Any) -> Any:
     """Tables of a policy in which every budget names its notion."""
     if not isinstance(values, Mapping):
         return values
-    made = dict(values)
-    if isinstance(made.get("budget"), Mapping):
-        made["budget"] = {"notion": DEFAULT_NOTION, **made["budget"]}
-    channel = made.get("channel")
+    tables = dict(values)
+    if isinstance(tables.get("budget"), Mapping):
+        tables["budget"] = {"notion": DEFAULT_NOTION, **tables["budget"]}
+    channel = tables.get("channel")
     if channel is not None:
-        made["channel"] = (
-            [_with_notions(one) for one in channel] if isinstance(channel, list) else _with_notions(channel)
+        tables["channel"] = (
+            [_with_notions(entry) for entry in channel] if isinstance(channel, list) else _with_notions(channel)
         )
-    return made
+    return tables
 
 
 def _description(document: Any) -> TableDescription:
-    source = {} if document.source is UNSET else plain(document.source)
+    source = {} if document.source is UNSET else to_builtin(document.source)
     try:
         return TableDescription(**source, types=document.types, weights=document.columns.weights or None)
     except InvalidParameter as error:
@@ -397,7 +401,7 @@ def _description(document: Any) -> TableDescription:
 
 
 def _budget(budget: Any) -> PolicyBudget:
-    bounds = plain(budget)
+    bounds = to_builtin(budget)
     if "limits" in bounds:
         bounds["limits"] = LiftBudget(**bounds["limits"])
     return PolicyBudget(bounds.pop("notion"), bounds)
@@ -416,7 +420,7 @@ def _channel(channel: Any, where: str, folder: Path, ledger: Any) -> PolicyChann
         book = DPLedger(folder / ledger) if ledger else None
         try:
             kind = {"secret_dp": SecretDP, "record_dp": RecordDP}[name]
-            settings[name] = kind(**plain(settings[name]), ledger=book)
+            settings[name] = kind(**to_builtin(settings[name]), ledger=book)
         except InvalidParameter as error:
             raise PolicyError(f"{where}.{name}: {error}", f"{where}.{name}") from None
     return PolicyChannel(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._util.formatting import quoted
+from sanitize._util.formatting import quote_toml
 from sanitize._util.limits import TUPLE_ROWS
 from sanitize.policy._declaration import CLASSES, GRID, MECHANISMS
 from sanitize.policy._policy import is_joint
@@ -97,15 +97,17 @@ def propose(policy: Policy, columns: Mapping[str, Any], n_rows: int) -> tuple[Pr
         Of the table.
     """
     binned = {name for channel in policy.channels for name in channel.bins}
-    surveys = {name: ColumnSurvey.of(name, column) for name, column in columns.items()}
+    surveys = {name: ColumnSurvey.from_column(name, column) for name, column in columns.items()}
     proposals: list[Proposal] = []
     for name in policy.sensitive:
         secret = surveys[name]
         if name not in binned and secret.is_wide and secret.n_values * 50 > n_rows:
-            proposals.append(_bins_of(secret, is_sure=any(map(_is_sure, policy.channels))))
+            proposals.append(_propose_bins(secret, is_sure=any(map(_is_sure, policy.channels))))
     for channel in policy.channels:
-        proposed = _of_channel(policy, channel, [surveys[name] for name in channel.public], n_rows)
-        proposals += [replace(one, channel=channel.name) for one in proposed] if len(policy.channels) > 1 else proposed
+        proposed = _propose_for_channel(policy, channel, [surveys[name] for name in channel.public], n_rows)
+        proposals += (
+            [replace(proposal, channel=channel.name) for proposal in proposed] if len(policy.channels) > 1 else proposed
+        )
     return tuple(proposals)
 
 
@@ -122,17 +124,17 @@ def rare_values(policy: Policy, columns: Mapping[str, Any], share: float) -> dic
     """
     binned = {name for channel in policy.channels for name in channel.bins} | set(policy.join)
     coded = {name: factorize(as_arrow(column, name), name) for name, column in columns.items()}
-    found = {}
+    joins = {}
     for name in policy.sensitive:
         values, codes = coded[name]
         # How many rows each value has, and the rarest of its combinations with those of another column.
         least = np.bincount(codes[codes >= 0], minlength=len(values)).astype(float)
-        for other, (others, those) in coded.items():
-            both = np.zeros((len(values), len(others)))
-            known = (codes >= 0) & (those >= 0)
-            np.add.at(both, (codes[known], those[known]), 1)
-            is_wide = other != name and len(others) <= 5
-            least = np.minimum(least, both.min(axis=1, initial=np.inf, where=both > 0)) if is_wide else least
+        for other_name, (other_values, those) in coded.items():
+            crosstab = np.zeros((len(values), len(other_values)))
+            present = (codes >= 0) & (those >= 0)
+            np.add.at(crosstab, (codes[present], those[present]), 1)
+            is_wide = other_name != name and len(other_values) <= 5
+            least = np.minimum(least, crosstab.min(axis=1, initial=np.inf, where=crosstab > 0)) if is_wide else least
         order, needed = np.argsort(least, kind="stable"), share * len(codes)
         n_rare = int((least < needed).sum())
         while 0 < n_rare < len(values) - 1 and (n_rare < 2 or least[order[:n_rare]].sum() < needed):
@@ -141,8 +143,8 @@ def rare_values(policy: Policy, columns: Mapping[str, Any], share: float) -> dic
             continue
         rare = [values[int(place)].as_py() for place in sorted(order[:n_rare])]
         if all(isinstance(value, (str, bool, int, float)) for value in rare):
-            found[name] = {_free_name(values.to_pylist()): tuple(rare)}
-    return found
+            joins[name] = {_free_name(values.to_pylist()): tuple(rare)}
+    return joins
 
 
 def _free_name(values: Sequence[Any]) -> str:
@@ -157,32 +159,34 @@ def as_toml(groups: Mapping[str, Sequence[Any]]) -> str:
 
 
 def _toml_value(value: Any) -> str:
-    return quoted(value) if isinstance(value, str) else json.dumps(value)
+    return quote_toml(value) if isinstance(value, str) else json.dumps(value)
 
 
-def _of_channel(policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurvey], n_rows: int) -> list[Proposal]:
+def _propose_for_channel(
+    policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurvey], n_rows: int
+) -> list[Proposal]:
     """What one channel's public columns call for."""
     if channel.mechanism == GRID:
         return []
     if channel.mechanism == CLASSES:
-        return [*_left_out(surveys), *_hierarchies(channel, surveys)]
+        return [*_propose_drops(surveys), *_hierarchies(channel, surveys)]
     sizes = {survey.name: survey.n_symbols(channel.bins.get(survey.name)) for survey in surveys}
     if math.prod(sizes.values()) * TUPLE_ROWS <= n_rows:
         return []
     wide = [survey for survey in surveys if survey.is_wide and survey.name not in channel.bins]
-    kept = [survey for survey in surveys if not survey.is_identifier]
-    after = math.prod(N_BINS if survey in wide else sizes[survey.name] for survey in kept)
+    released = [survey for survey in surveys if not survey.is_identifier]
+    after = math.prod(N_BINS if survey in wide else sizes[survey.name] for survey in released)
     may_be_whole = not is_joint(policy) and policy.budget.notion in MECHANISMS[CLASSES][1]
-    if after * TUPLE_ROWS > n_rows and len(kept) > 1 and may_be_whole:
+    if after * TUPLE_ROWS > n_rows and len(released) > 1 and may_be_whole:
         why = f"{_count(math.prod(sizes.values()))} combinations of the public columns in {n_rows} rows"
         return [
-            *_left_out(surveys),
+            *_propose_drops(surveys),
             Proposal(
                 "channel", "mechanism", json.dumps(CLASSES), f"{why}; latent classes are groups of rows that are alike"
             ),
-            *_hierarchies(channel, kept),
+            *_hierarchies(channel, released),
         ]
-    return [*_left_out(surveys), *(_bins_of(survey, is_sure=_is_sure(channel)) for survey in wide)]
+    return [*_propose_drops(surveys), *(_propose_bins(survey, is_sure=_is_sure(channel)) for survey in wide)]
 
 
 def _is_sure(channel: PolicyChannel) -> bool:
@@ -190,39 +194,46 @@ def _is_sure(channel: PolicyChannel) -> bool:
     return "confidence" in channel.settings
 
 
-def _bins_of(survey: ColumnSurvey, *, is_sure: bool) -> Proposal:
+def _propose_bins(survey: ColumnSurvey, *, is_sure: bool) -> Proposal:
     table, key = "channel.bins", toml_key(survey.name)
-    many = f"{_count(survey.n_values)} different {'dates or times' if survey.kind == 'date' else 'numbers'}"
+    count_words = f"{_count(survey.n_values)} different {'dates or times' if survey.kind == 'date' else 'numbers'}"
     if is_sure:
-        why = f"{many}; choose from knowledge: with bins taken from these rows, confidence would claim too much"
+        why = f"{count_words}; choose from knowledge: with bins taken from these rows, confidence would claim too much"
         return Proposal(table, key, '"year"' if survey.kind == "date" else "[low, ..., high]", why, is_open=True)
     if survey.kind == "date" and (step := survey.step) is not None:
-        return Proposal(table, key, json.dumps(step), many)
-    why = f"{many}; rounded quantiles of these rows, better chosen from knowledge"
+        return Proposal(table, key, json.dumps(step), count_words)
+    why = f"{count_words}; rounded quantiles of these rows, better chosen from knowledge"
     return Proposal(table, key, f"{{ learned = [{', '.join(survey.edges(N_BINS))}] }}", why)
 
 
-def _left_out(surveys: list[ColumnSurvey]) -> list[Proposal]:
+def _propose_drops(surveys: list[ColumnSurvey]) -> list[Proposal]:
     names = [survey.name for survey in surveys if survey.is_identifier]
     if not names:
         return []
-    listed = ", ".join(quoted(name) for name in names)
+    listed = ", ".join(quote_toml(name) for name in names)
     return [Proposal("columns", "drop", f"[{listed}]", "a different text in most rows, which names them")]
 
 
 def _hierarchies(channel: PolicyChannel, surveys: list[ColumnSurvey]) -> list[Proposal]:
-    given = channel.settings.get("hierarchies", {})
-    found = []
+    hierarchies = channel.settings.get("hierarchies", {})
+    proposals = []
     for survey in surveys:
-        if survey.kind == "text" and survey.n_values > 50 and survey.name not in given and not survey.is_identifier:
+        if (
+            survey.kind == "text"
+            and survey.n_values > 50
+            and survey.name not in hierarchies
+            and not survey.is_identifier
+        ):
             why = f"{_count(survey.n_values)} different values; a file with a line for each: value;wider;widest"
-            found.append(Proposal("channel.hierarchies", toml_key(survey.name), quoted(f"{survey.name}.csv"), why))
-    return found
+            proposals.append(
+                Proposal("channel.hierarchies", toml_key(survey.name), quote_toml(f"{survey.name}.csv"), why)
+            )
+    return proposals
 
 
 def toml_key(name: str) -> str:
     bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
-    return name if bare else quoted(name)
+    return name if bare else quote_toml(name)
 
 
 def _count(n: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
-from sanitize._util.checks import is_number, shown
+from sanitize._util.checks import is_number, short_repr
 from sanitize._util.declared import Misfit, read
 from sanitize._util.limits import NESTING
 from sanitize.errors import PolicyError
@@ -56,28 +56,30 @@ def fitting(form: type[T], values: Any, where: str = "") -> T:
         raise _refusal(error, where) from None
 
 
-def refused(where: str, what: str) -> PolicyError:
+def invalid_key(where: str, what: str) -> PolicyError:
     """Error for what stands at a place."""
     return PolicyError(f"{where} {what}", where)
 
 
 def missing(where: str, example: str) -> PolicyError:
     """Error for a key that must be there."""
-    return refused(where, f"is missing; write for example {example}")
+    return invalid_key(where, f"is missing; write for example {example}")
 
 
-def misplaced(where: str, reason: str) -> PolicyError:
+def wrong_table(where: str, reason: str) -> PolicyError:
     """Error for a key of another place."""
-    return refused(where, f"has no place here: {reason}")
+    return invalid_key(where, f"has no place here: {reason}")
 
 
-def unlisted(where: str, words: Sequence[str], value: object) -> PolicyError:
+def unknown_word(where: str, words: Sequence[str], value: object) -> PolicyError:
     """Error for what is none of some words."""
     if isinstance(value, str) and value in _REPLACED:
-        return refused(where, f"{value!r} was replaced: write {_REPLACED[value]!r}")
+        return invalid_key(where, f"{value!r} was replaced: write {_REPLACED[value]!r}")
     near = get_close_matches(value, words, n=1) if isinstance(value, str) else ()
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return refused(where, f"must be one of {', '.join(map(repr, words))}, got {_got(value, quoted=True)}{hint}")
+    return invalid_key(
+        where, f"must be one of {', '.join(map(repr, words))}, got {_describe_value(value, quoted=True)}{hint}"
+    )
 
 
 def _refusal(error: Misfit, where: str) -> PolicyError:
@@ -86,23 +88,23 @@ def _refusal(error: Misfit, where: str) -> PolicyError:
     if error.fault == "missing":
         return missing(place, error.extra["example"])
     if error.fault == "unknown":
-        key, known = str(error.value), error.extra["known"]
-        near = get_close_matches(key, known, n=1)
-        words = f"did you mean {near[0]!r}?" if near else f"known keys are {', '.join(known)}"
-        return refused(f"{place}.{key}".removeprefix("."), f"is not a key of a policy; {words}")
+        key, legal_keys = str(error.value), error.extra["known"]
+        near = get_close_matches(key, legal_keys, n=1)
+        words = f"did you mean {near[0]!r}?" if near else f"known keys are {', '.join(legal_keys)}"
+        return invalid_key(f"{place}.{key}".removeprefix("."), f"is not a key of a policy; {words}")
     if "words" in error.extra:
-        return unlisted(place, error.extra["words"], error.value)
+        return unknown_word(place, error.extra["words"], error.value)
     if error.fault == "rule":
-        return refused(place, error.what)
+        return invalid_key(place, error.what)
     must = error.extra["must"].replace("an object", "a table").replace("a list", "an array")  # as TOML calls them
     advice = error.extra.get("advice", f"write [{place}]" if must == "a table" else "")
-    return refused(place, f"must be {must}, got {_got(error.value)}{f'; {advice}' if advice else ''}")
+    return invalid_key(place, f"must be {must}, got {_describe_value(error.value)}{f'; {advice}' if advice else ''}")
 
 
-def _got(value: object, *, quoted: bool = False) -> str:
+def _describe_value(value: object, *, quoted: bool = False) -> str:
     """What a value of TOML is; a word is shown where one of some was expected."""
     if is_number(value) or (quoted and isinstance(value, str) and len(value) <= 60):
-        return shown(value)
+        return short_repr(value)
     kinds = {bool: "a boolean", int: "a number", float: "a number", str: "text", list: "an array", dict: "a table"}
     kind = kinds.get(type(value), "a date or time")
     return f"an empty {kind.removeprefix('a ').removeprefix('an ')}" if value in ("", [], {}) else kind

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Rows: TypeAlias = "NDArray[np.int64]"
 
 
-def released_anew(sanitizer: Any, table: Any) -> Any:
+def fit_and_release(sanitizer: Any, table: Any) -> Any:
     """Release of a table by a sanitizer that was fitted to it alone, whatever it was fitted to before."""
     return clone(sanitizer).fit(table).transform(table)
 
@@ -62,7 +62,7 @@ def predict(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test:
     prediction a distribution, which clipping would not give.
     """
     prior = secrets.prior(train)
-    beliefs = (_mixture if estimator is None else partial(_fitted, estimator))(seen, secrets, train, test)
+    beliefs = (_mixture if estimator is None else partial(_classifier, estimator))(seen, secrets, train, test)
     share = 1 / (len(train) + 1)
     return (1 - share) * beliefs + share * prior
 
@@ -80,14 +80,16 @@ def check_estimator(estimator: Any) -> None:
         )
 
 
-def _fitted(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
+def _classifier(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
     """Adversary that uses a classifier."""
     weighted = secrets.given is not None and has_fit_parameter(estimator, "sample_weight")
     extra = {"sample_weight": secrets.weights[train]} if weighted else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", LinAlgWarning)
-        return classified(estimator, seen.matrix[train], secrets.codes[train], seen.matrix[test], secrets.n_s, **extra)
+        return class_probabilities(
+            estimator, seen.matrix[train], secrets.codes[train], seen.matrix[test], secrets.n_s, **extra
+        )
 
 
 def boosting(n_leaves: int = 31, categories: Sequence[bool] | None = None) -> Any:
@@ -97,7 +99,7 @@ def boosting(n_leaves: int = 31, categories: Sequence[bool] | None = None) -> An
     return HistGradientBoostingClassifier(max_leaf_nodes=n_leaves, categorical_features=categories, **fixed)
 
 
-def classified(
+def class_probabilities(
     model: Any, x: NDArray[Any], y: NDArray[np.int32], tested: NDArray[Any], n: int, **extra: Vector
 ) -> Vector:
     """Probability of each of ``n`` codes for the tested rows by a classifier of its own, shape (n_tested, n)."""
@@ -117,13 +119,13 @@ def _table(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
     flat = np.bincount(cells * secrets.n_s + codes, weights, seen.n_cells * secrets.n_s)
     counts = flat.reshape(seen.n_cells, secrets.n_s)
     totals = counts.sum(axis=1)
-    own, beside = counts[cells, codes] - weights, totals[cells] - weights
+    matching, total = counts[cells, codes] - weights, totals[cells] - weights
 
     def loss(strength: float) -> float:
         if np.isinf(strength):
             return float(-weights @ np.log(prior[codes]))
         # Rounding may leave a difference of equal sums just under zero.
-        left_out = (np.maximum(own, 0) + strength * prior[codes]) / (np.maximum(beside, 0) + strength)
+        left_out = (np.maximum(matching, 0) + strength * prior[codes]) / (np.maximum(total, 0) + strength)
         return float(-weights @ np.log(left_out))
 
     # Strength of the prior in the frequency table, in rows; the last means that the released symbol is ignored.
@@ -155,7 +157,9 @@ def _mixture(seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vecto
     small = seen.matrix.shape[1] * secrets.n_s <= 512
     adversaries: list[Callable[[Features, Secrets, Rows, Rows], Vector]] = [
         lambda seen, secrets, train, test: np.tile(secrets.prior(train), (len(test), 1)),
-        partial(_fitted, LogisticRegression(solver="newton-cholesky" if small else "lbfgs", tol=1e-3, max_iter=500)),
+        partial(
+            _classifier, LogisticRegression(solver="newton-cholesky" if small else "lbfgs", tol=1e-3, max_iter=500)
+        ),
         _tree,
     ]
     if 2 * seen.n_cells <= len(train):
@@ -201,7 +205,7 @@ class Score:
         """Weighted mean."""
         return float(self.weights @ values) / self.total
 
-    def of(self, values: Vector) -> tuple[float, float]:
+    def mean_and_error(self, values: Vector) -> tuple[float, float]:
         """Mean and standard error: the larger of that over rows (or clusters) and that over folds."""
         mean = self.mean(values)
         parts = self.weights * (values - mean)
@@ -215,7 +219,7 @@ class Score:
         return math.sqrt(n / (n - 1) * float(sums @ sums)) / self.total if n > 1 else math.inf
 
 
-def folds_of(codes: NDArray[np.int32], unit: NDArray[np.int64], cv: int, seed: int) -> NDArray[np.int64]:
+def assign_folds(codes: NDArray[np.int32], unit: NDArray[np.int64], cv: int, seed: int) -> NDArray[np.int64]:
     """Fold of each row: units dealt out in turn, sorted by the S of their first row, in random order within."""
     cv = whole_number("cv", cv, 2)
     units, first = np.unique(unit, return_index=True)
@@ -227,7 +231,7 @@ def folds_of(codes: NDArray[np.int32], unit: NDArray[np.int64], cv: int, seed: i
     return fold[unit]
 
 
-def numbered(clusters: ArrayLike, n_rows: int) -> NDArray[np.int64]:
+def cluster_numbers(clusters: ArrayLike, n_rows: int) -> NDArray[np.int64]:
     """Number of each row's cluster."""
     labels = np.asarray(clusters)
     if labels.shape != (n_rows,):

@@ -10,12 +10,12 @@ import numpy as np
 
 from sanitize._util.checks import whole_number
 from sanitize.core.alphabet import Alphabet
-from sanitize.core.budgets import LDPBudget, LiftBudget, limits_for, limits_seen
+from sanitize.core.budgets import LDPBudget, LiftBudget, limits_for, present_limits
 from sanitize.core.channel import Channel
 from sanitize.core.confidence import (
     REPEATED,
     ConfidenceSet,
-    assumptions_of,
+    design_assumptions,
     level_of_each,
     repeats_too_often,
     rows_to_tell_two,
@@ -78,7 +78,7 @@ class Specification:
         What the mechanism releases is still to be printed, as a public symbol drawn from P(x|y): what it releases
         itself names groups that the exact counts made (a joint release is made of parts that are printed, and points of
         a declared grid name no group).
-    given : Channel, optional
+    channel : Channel, optional
         What was released through, printing included, where it is only to be measured; nothing is designed then.
     partition : ClassPartition, optional
         Latent classes in place of a fit, where a release is drawn again.
@@ -103,7 +103,7 @@ class Specification:
     target: str | None = None
     known: Sequence[str] = ()
     prints: bool = True
-    given: Channel | None = None
+    channel: Channel | None = None
     partition: ClassPartition | None = None
     facts: ReleaseFacts = field(default_factory=ReleaseFacts)
     is_priced: bool = True
@@ -118,10 +118,10 @@ class Specification:
         """Rows, or people, that have each sensitive symbol, and each public one."""
         if self.counts_people and table.rows is not None:  # else nobody has two
             return table.people
-        rows = self.rows_of(table)
+        rows = self.cell_rows(table)
         return rows.sum(axis=1), rows.sum(axis=0)
 
-    def rows_of(self, table: ContingencyTable) -> NDArray[Any]:
+    def cell_rows(self, table: ContingencyTable) -> NDArray[Any]:
         """Rows of each cell; without a confidence a weight is a number of rows, and else of people of the source."""
         return table.counts if self.confidence is None and table.row_counts is None else table.seen
 
@@ -179,50 +179,50 @@ def design(
         )
     joint = table.to_joint(spec.smoothing)
     among = None if spec.confidence is None else ConfidenceSet.of(table, spec.confidence)
-    made = channels_of(table, joint, spec, confidence=among)
-    channel = in_sequence(made).with_optimality(made[0].optimality)
+    channels = design_channels(table, joint, spec, confidence=among)
+    channel = chain_channels(channels).with_optimality(channels[0].optimality)
     rare, shortage = _too_rare(layout, table, spec)
     people = ""
-    if layout.prints_symbols and spec.given is None:  # whether any are rare turns with a row, so nobody reads it here
-        few = f"combinations of values that few {spec.whom} have"
-        people = f"Of people nothing is promised: {few} are printed as they are."
+    if layout.prints_symbols and spec.channel is None:  # whether any are rare turns with a row, so nobody reads it here
+        phrase = f"combinations of values that few {spec.whom} have"
+        people = f"Of people nothing is promised: {phrase} are printed as they are."
         if spec.min_count >= MIN_COUNT:
             people = f"Combinations of values that are printed are those of at least {spec.min_count} {spec.whom}."
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare)
     facts = replace(facts, mechanism=spec.name, binned=layout.binned_public)
     facts = replace(facts, warnings=warnings, people=people, shortage=shortage, known=tuple(spec.known))
-    facts = replace(facts, replaced=replaced_values(layout, table, spec, clipped))
+    facts = replace(facts, replaced=count_replaced_values(layout, table, spec, clipped))
     report = LeakageReport.measure(joint, channel, spec.budget, facts=facts, confidence=among)
-    risk = limits_for(spec.budget, joint.sensitive).risk_of(lift(joint), joint.p_s)
+    risk = limits_for(spec.budget, joint.sensitive).lift_risk(lift(joint), joint.p_s)
     return Design(joint, channel, report, int(np.argmax(risk)))
 
 
-def replaced_values(
+def count_replaced_values(
     layout: Layout, table: ContingencyTable, spec: Specification, clipped: Mapping[str, int]
 ) -> tuple[ReplacedValues, ...]:
     """How many rows of each public column are written with another value for want of a place."""
     if not (layout.prints_symbols and spec.prints):
         return tuple(ReplacedValues(name, clipped=n) for name, n in clipped.items() if name in layout.public)
-    rows = spec.rows_of(table).sum(axis=0)
+    rows = spec.cell_rows(table).sum(axis=0)
     is_rare = rows < spec.min_count
-    found = []
+    entries = []
     for name, codes in zip(table.public.columns, table.public.codes.T, strict=True):
         is_printed = np.isin(codes, codes[~is_rare])
         pooled, unprinted = (round(float(rows[where].sum())) for where in (is_rare, ~is_printed))
-        found.append(ReplacedValues(name, pooled, unprinted, int(clipped.get(name, 0))))
-    return tuple(found)
+        entries.append(ReplacedValues(name, pooled, unprinted, int(clipped.get(name, 0))))
+    return tuple(entries)
 
 
-def in_sequence(channels: Sequence[Channel]) -> Channel:
+def chain_channels(channels: Sequence[Channel]) -> Channel:
     """Channel from public symbols to what is printed."""
     return reduce(Channel.then, channels)
 
 
-def channels_of(
+def design_channels(
     table: ContingencyTable,
     joint: JointDistribution,
     spec: Specification,
-    given: JointDistribution | None = None,
+    input_joint: JointDistribution | None = None,
     confidence: ConfidenceSet | None = None,
 ) -> tuple[Channel, ...]:
     """Channel from public symbols to what the mechanism releases, and the one that prints it, if there is one.
@@ -236,9 +236,9 @@ def channels_of(
     if spec.counts_people and table.rows is not None:
         together = partial(_people_among_first, table, place)
     pooled = _pool_rare(joint, rows, whole_number("min_count", spec.min_count, 0), together)
-    if spec.given is not None:
-        return (given_channel(spec.given, joint, pooled),)
-    distribution = joint if given is None else given
+    if spec.channel is not None:
+        return (check_fixed_channel(spec.channel, joint, pooled),)
+    distribution = joint if input_joint is None else input_joint
     settings: dict[str, Any] = {}
     if spec.known:
         masses = distribution.pmf * joint.public.alike(spec.known)[:, None]
@@ -255,11 +255,11 @@ def channels_of(
         settings["target"] = seen / seen.sum(axis=0)  # P(t|x) of the symbols that the mechanism sees
     if confidence is not None:
         settings["confidence"] = (
-            confidence if pooled is None else confidence.merged(pooled.stages[0].indices, pooled.outputs)
+            confidence if pooled is None else confidence.merge(pooled.stages[0].indices, pooled.outputs)
         )
-    made = spec.mechanism(distribution, **settings)
+    inner = spec.mechanism(distribution, **settings)
     channel = (
-        made.renamed(inputs=joint.public) if pooled is None else pooled.then(made).with_optimality(made.optimality)
+        inner.renamed(inputs=joint.public) if pooled is None else pooled.then(inner).with_optimality(inner.optimality)
     )
     if spec.keeps_symbols:
         channel = channel.renamed(outputs=distribution.public)
@@ -279,7 +279,7 @@ def channels_of(
     return channel, printing.reversed(shown)
 
 
-def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | None) -> Channel:
+def check_fixed_channel(channel: Channel, joint: JointDistribution, pooled: Channel | None) -> Channel:
     """A channel in place of a design, if it is for the public symbols of a table and prints nothing but them.
 
     One of a receipt is not trusted. Its distribution is measured like that of any design; what it may print is held
@@ -287,7 +287,7 @@ def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | No
 
     Parameters
     ----------
-    given : Channel
+    channel : Channel
         From public symbols to what is printed.
     joint : JointDistribution
         Distribution of the table.
@@ -298,20 +298,21 @@ def given_channel(given: Channel, joint: JointDistribution, pooled: Channel | No
     ------
     InvalidChannel
     """
-    if given.inputs != joint.public:
+    if channel.inputs != joint.public:
         raise InvalidChannel("the channel is for other public symbols than those of the source")
     if pooled is not None:
         pool = pooled.stages[0].indices
         members = np.unique(pool, return_index=True)[1]
-        if Channel((given.stages[0],)) != Channel((given.stages[0].take(members).take(pool),)):
+        if Channel((channel.stages[0],)) != Channel((channel.stages[0].take(members).take(pool),)):
             raise InvalidChannel("the channel tells rare symbols apart that min_count makes one")
     # A joint release prints tuples of its columns' values that no row has.
-    prints_own = given.outputs.columns == given.inputs.columns and all(
-        own.equals(level) for own, level in zip(given.outputs.levels, given.inputs.levels, strict=True)
+    prints_own = channel.outputs.columns == channel.inputs.columns and all(
+        output_level.equals(level)
+        for output_level, level in zip(channel.outputs.levels, channel.inputs.levels, strict=True)
     )
     if not prints_own:
         raise InvalidChannel("the channel prints what is no public value of the source")
-    return given
+    return channel
 
 
 def _rows_among_first(rows: NDArray[Any], order: NDArray[Any]) -> NDArray[Any]:
@@ -354,54 +355,54 @@ def _pool_rare(
         return [_OTHERS if y == pool else joint.public.label(int(x)) for y, x in enumerate(first)]
 
     first = np.unique(labels, return_index=True)[1]
-    outputs = Alphabet.of_n_labels("+".join(joint.public.columns), len(first), names)
+    outputs = Alphabet.from_n_labels("+".join(joint.public.columns), len(first), names)
     return Channel.merge(labels, joint.public, outputs)
 
 
 def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, channel: Channel) -> list[str]:
     """What a reader of the report must know about the data and the settings."""
-    found = []
+    notes = []
     empty = int((table.counts == 0).sum())
     if empty and not (spec.facts.secret_dp or spec.facts.record_dp):  # noise says nothing of what is impossible
-        found.append(
+        notes.append(
             f"{empty} of {table.counts.size} cells (sensitive x public) are empty: under the frequencies of this "
             "table those pairs are impossible, and any bound on the min-lift forces their symbols to be merged"
         )
-    rows, rare = spec.rows_of(table).sum(axis=0), spec.support(table)[1] < MIN_COUNT
-    alone = int(rows[rare].sum())
-    if alone and spec.min_count < MIN_COUNT and layout.prints_symbols:
+    rows, rare = spec.cell_rows(table).sum(axis=0), spec.support(table)[1] < MIN_COUNT
+    n_rare = int(rows[rare].sum())
+    if n_rare and spec.min_count < MIN_COUNT and layout.prints_symbols:
         way_out = f"min_count={MIN_COUNT} pools them"
         if spec.facts.parts or spec.facts.kept:
             way_out = "one tuple of all columns, or latent classes, avoid this"
-        found.append(
-            f"{alone} rows hold combinations of values that fewer than {MIN_COUNT} {spec.whom} have and that are "
+        notes.append(
+            f"{n_rare} rows hold combinations of values that fewer than {MIN_COUNT} {spec.whom} have and that are "
             f"printed as they are: those are somebody's ({way_out})"
         )
     if spec.confidence is not None and table.rows is not None:
-        found += assumptions_of(table, of_people=spec.counts_people)
+        notes += design_assumptions(table, of_people=spec.counts_people)
     elif spec.confidence is not None and repeats_too_often(table.counts):
-        found.append(REPEATED)
-    found += _certainties(table, spec)
+        notes.append(REPEATED)
+    notes += _certainties(table, spec)
     if spec.smoothing:
         raw = LeakageReport.measure(*restrict(table, channel, 0, spec.budget))
         state = "also within" if raw.worst_excess <= VERDICT_TOLERANCE else f"{raw.worst_excess:.4g} nats over"
-        found.append(
+        notes.append(
             f"smoothing adds {spec.smoothing:g} to every cell, a prior and not data; under the raw frequencies "
             f"the release is {state} the budget"
         )
-    return found
+    return notes
 
 
 def _certainties(table: ContingencyTable, spec: Specification) -> list[str]:
     """A sentence on the sensitive values of which a released one may be sure, by their shares alone."""
     if not isinstance(spec.budget, LiftBudget):
         return []
-    seen = limits_seen(spec.budget, table.sensitive)
+    seen = present_limits(spec.budget, table.sensitive)
     p_s = table.to_joint().p_s
     frequent = np.argsort(-p_s, kind="stable")[:_MOST_SHARES]
     lifts = np.zeros((len(p_s), len(frequent)))
     lifts[frequent, range(len(frequent))] = 1 / p_s[frequent]
-    sure = p_s[frequent[limits_for(seen, table.sensitive).excess_of(lifts, p_s) <= VERDICT_TOLERANCE]]
+    sure = p_s[frequent[limits_for(seen, table.sensitive).lift_excess(lifts, p_s) <= VERDICT_TOLERANCE]]
     if len(p_s) == 1 or not len(sure):
         return []
     shares = ", ".join(f"{100 * share:.2g} %" for share in sure)
@@ -417,11 +418,11 @@ def restrict(
 ) -> tuple[JointDistribution, Channel, _B]:
     """Distribution of other rows, the channel on their symbols, others acting like ``fallback``, and the budget."""
     distribution = counts.to_joint()
-    known = {symbol: code for code, symbol in enumerate(channel.inputs.symbols)}
-    inputs = np.array([known.get(symbol, fallback) for symbol in distribution.public.symbols])
+    codes = {symbol: code for code, symbol in enumerate(channel.inputs.symbols)}
+    inputs = np.array([codes.get(symbol, fallback) for symbol in distribution.public.symbols])
     stages = (channel.stages[0].take(inputs), *channel.stages[1:])
-    made = Channel(stages, distribution.public, channel.outputs)
-    return distribution, made, limits_seen(budget, distribution.sensitive)
+    restricted = Channel(stages, distribution.public, channel.outputs)
+    return distribution, restricted, present_limits(budget, distribution.sensitive)
 
 
 def _too_rare(layout: Layout, table: ContingencyTable, spec: Specification) -> tuple[list[str], Shortage]:
@@ -429,12 +430,12 @@ def _too_rare(layout: Layout, table: ContingencyTable, spec: Specification) -> t
     if spec.confidence is None or not isinstance(spec.budget, (LiftBudget, LDPBudget)):
         return [], spec.facts.shortage
     rows = spec.support(table)[0]
-    bounds = as_lift_budget(limits_for(limits_seen(spec.budget, table.sensitive), table.sensitive))
+    bounds = as_lift_budget(limits_for(present_limits(spec.budget, table.sensitive), table.sensitive))
     level = level_of_each(len(rows), table.counts.shape[1], spec.confidence)
     lower, upper, _ = np.broadcast_arrays(bounds.lower, bounds.upper, rows)
     needed = np.array([rows_to_tell_two(*sides, level=level) for sides in zip(lower, upper, strict=True)])
-    told, shortage = rare_secrets(layout.sensitive, rows, needed, "even two symbols", whom=spec.whom)
-    return told, shortage and (shortage[0], None)  # with so many rows two symbols pass: how many more it takes is open
+    notes, shortage = rare_secrets(layout.sensitive, rows, needed, "even two symbols", whom=spec.whom)
+    return notes, shortage and (shortage[0], None)  # with so many rows two symbols pass: how many more it takes is open
 
 
 def rare_secrets(
@@ -444,14 +445,14 @@ def rare_secrets(
 
     ``rows`` have each secret, and ``needed`` would have to.
     """
-    columns, few = " x ".join(map(repr, sensitive)), np.flatnonzero((rows > 0) & (rows < needed))
-    if not len(few):
+    columns, places = " x ".join(map(repr, sensitive)), np.flatnonzero((rows > 0) & (rows < needed))
+    if not len(places):
         return [], None
-    told = [
+    notes = [
         f"the value of {columns} that {about}{rows[s]:.0f} of {rows.sum():.0f} {whom} have is in too few to certify "
         f"{what}: about {float(f'{needed[s]:.2g}'):.0f} or more would have to have it; join it with another value, or "
         f"take more {whom}"
-        for s in few[:3]
+        for s in places[:3]
     ]
-    in_all = float((needed[few] / rows[few]).max() * rows.sum())
-    return told, ("secret" if len(few) < (rows > 0).sum() else "rows", int(float(f"{in_all:.1g}")))
+    in_all = float((needed[places] / rows[places]).max() * rows.sum())
+    return notes, ("secret" if len(places) < (rows > 0).sum() else "rows", int(float(f"{in_all:.1g}")))

@@ -55,7 +55,7 @@ class Prepared(Generic[Report]):
     footer: bytes
 
 
-def footer_of(report: LeakageReport, order: RowOrder) -> bytes:
+def release_footer(report: LeakageReport, order: RowOrder) -> bytes:
     """What a released file says about itself, as JSON: what anybody may know of its report, and no figure."""
     return json.dumps({**release_note(report), "rows": order}).encode()
 
@@ -145,17 +145,17 @@ class Designer(ABC):
         recipe.check_weights(table, order)
         words = random_words(recipe.random_state if key is None else key)
         self._look_at(table.empty())
-        fitted, counts = recipe.fit(recipe.for_files(given=channel, partition=classes), table, order, words)
+        fitted, counts = recipe.fit(recipe.for_files(channel=channel, partition=classes), table, order, words)
         if key is not None:
             fitted = replace(fitted, report=fitted.report.with_key())
         elif fitted.report.facts.seeded:
             warn_of_seed()
-        fitted.kept_by(self)
-        release = replace(self.fitted_release(), handle_unknown="high_risk")
-        expected = release.expected(counts)
+        fitted.assign_to(self)
+        release = replace(self.bare_release(), handle_unknown="high_risk")
+        expected = release.symbol_rows(counts)
         if key is None and isinstance(recipe.random_state, NoiseKey):
             recipe.random_state.bind(fitted.channel, expected.tobytes(), None)  # files are told apart by their counts
-        return Prepared(release, expected, words, fitted.report, footer_of(fitted.report, order))
+        return Prepared(release, expected, words, fitted.report, release_footer(fitted.report, order))
 
     def draft(
         self, table: FirstPass, order: RowOrder, *, is_priced: bool = False, classes: ClassPartition | None = None
@@ -175,10 +175,10 @@ class Designer(ABC):
         recipe = self.recipe()
         recipe.check_weights(table, order)
         spec = recipe.for_files(is_priced=is_priced, partition=classes)
-        recipe.fit(spec, table, order)[0].kept_by(self)
+        recipe.fit(spec, table, order)[0].assign_to(self)
         return self.report_
 
-    def fitted_release(self) -> Release:
+    def bare_release(self) -> Release:
         """What rows are released through, without the distribution it was designed from.
 
         Raises
@@ -221,8 +221,8 @@ def check_designer(sanitizer: object, what: str) -> None:
 def refuse_noisy(sanitizer: object, instead: str) -> None:
     """Refuse an estimator with ``secret_dp`` or ``record_dp`` where its table would be looked at without noise."""
     fitted = getattr(sanitizer, "report_", None)  # whatever its parameters are by now
-    asked = sanitizer.recipe() if hasattr(sanitizer, "recipe") else sanitizer
-    promise = getattr(asked, "promise", None)
+    recipe = sanitizer.recipe() if hasattr(sanitizer, "recipe") else sanitizer
+    promise = getattr(recipe, "promise", None)
     name = fitted.facts.promise if promise is None and fitted else promise and promise.keyword
     if name is not None:
         raise InvalidParameter(f"{name} does not allow a second look at the secrets of the table: {instead}")

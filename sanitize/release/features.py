@@ -43,7 +43,7 @@ class Features:
         return int(self.cells.max()) + 1
 
 
-def features_of(
+def table_features(
     table: Table,
     columns: Sequence[str] | None,
     *,
@@ -104,17 +104,17 @@ def indicators(codes: NDArray[Any]) -> NDArray[np.float32]:
     return (codes[:, None] + 1 == levels).astype(np.float32)
 
 
-def require_columns(there: Sequence[str], names: Sequence[str], what: str) -> None:
+def require_columns(available: Sequence[str], names: Sequence[str], what: str) -> None:
     """Refuse what has these columns, called by what it is, where it lacks some."""
-    absent = [name for name in names if name not in there]
+    absent = [name for name in names if name not in available]
     if absent:
-        raise ColumnError(f"{what}: {ColumnError.absent(absent, there)}", absent[0], absent)
+        raise ColumnError(f"{what}: {ColumnError.absent(absent, available)}", absent[0], absent)
 
 
 def sensitive_codes(sensitive: Any, n_rows: int) -> tuple[Alphabet, NDArray[np.int32]]:
     """Symbols of S, which are two at least, and each row's code."""
     if hasattr(sensitive, "columns") or hasattr(sensitive, "column_names") or getattr(sensitive, "ndim", 1) == 2:
-        table = Table.of(sensitive)
+        table = Table.from_native(sensitive)
         columns = {name: table[name] for name in table.names}
     else:
         name = getattr(sensitive, "name", None)

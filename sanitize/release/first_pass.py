@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from sanitize._util.checks import one_of
+from sanitize._util.checks import check_choice
 from sanitize._util.limits import KEPT_BYTES
 from sanitize._util.progress import advance, begin
-from sanitize._util.system import in_turn
+from sanitize._util.system import ordered_map
 from sanitize.core.binning import as_numbers, is_numeric
 from sanitize.errors import ColumnError, InvalidDistribution
 from sanitize.release.row_order import OrderAudit
@@ -38,10 +38,10 @@ RowOrder = Literal["shuffle", "keep"]
 
 def check_row_order(rows: str) -> None:
     """Refuse what is no order of released rows."""
-    one_of("rows", rows, "shuffle", "keep")
+    check_choice("rows", rows, "shuffle", "keep")
 
 
-def sampled_rows(n: int, most: int) -> NDArray[np.int64]:
+def sample_rows(n: int, most: int) -> NDArray[np.int64]:
     """Numbers of all rows, or of a uniform choice of ``most``, which does not depend on what they hold."""
     return np.arange(n) if n <= most else np.sort(np.random.default_rng(13).permutation(n)[:most])
 
@@ -65,7 +65,7 @@ class Counted:
     clipped: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def of(
+    def from_table(
         cls,
         layout: Layout,
         source: Mapping[str, Any],
@@ -92,19 +92,19 @@ class Counted:
             self.order.count(columns, first)
         self.clipped.update(columns.clipped)
 
-    def without_rows(self) -> Counted:
+    def empty_copy(self) -> Counted:
         """The same symbols and columns: what is likely to hold more rows of the same table."""
-        return Counted(self.table.without_rows(), None if self.order is None else self.order.without_rows())
+        return Counted(self.table.empty_copy(), None if self.order is None else self.order.empty_copy())
 
-    def merged(self, other: Counted) -> Counted:
+    def merge(self, addend: Counted) -> Counted:
         """Counts of the rows of both."""
-        order = None if self.order is None or other.order is None else self.order.merged(other.order)
+        order = None if self.order is None or addend.order is None else self.order.merge(addend.order)
         clipped = self.clipped.copy()
-        clipped.update(other.clipped)
-        return Counted(self.table.merged(other.table), order, clipped)
+        clipped.update(addend.clipped)
+        return Counted(self.table.merge(addend.table), order, clipped)
 
 
-def weights_of(batch: Batch, name: str) -> NDArray[np.float64]:
+def row_weights(batch: Batch, name: str) -> NDArray[np.float64]:
     """Weights of the rows of a batch.
 
     Raises
@@ -161,9 +161,9 @@ class FirstPass:
         if n == 0:
             raise InvalidDistribution("the table has no rows, so there is no distribution to learn")
         chosen = np.zeros(n, bool)
-        chosen[sampled_rows(n, most)] = True
+        chosen[sample_rows(n, most)] = True
         parts: dict[str, list[pa.Array]] = {name: [] for name in names}
-        groups = list(self.source.apart(names))
+        groups = list(self.source.column_groups(names))
         begin(n * len(groups))
         for group in groups:
             row = 0
@@ -175,35 +175,35 @@ class FirstPass:
                         column = as_arrow(batch[name], name)
                         parts[name].append(column.filter(mask) if n > most else column)
                     row += size
-        self.source.unchanged()
+        self.source.check_unchanged()
         return {name: pa.chunked_array(part) for name, part in parts.items()}
 
     def count(self, layout: Layout, order: RowOrder) -> Counted:
         """Count all rows; where they keep their order, also by position."""
-        return self.counted(layout, self.audit_of(layout, order))
+        return self.count_files(layout, self.order_audit(layout, order))
 
-    def counted(self, layout: Layout, order: OrderAudit | None, first: int = 0) -> Counted:
+    def count_files(self, layout: Layout, order: OrderAudit | None, first: int = 0) -> Counted:
         """Counts of the rows of all files; ``order`` counts them too, from number ``first`` on."""
         names, weights = list(dict.fromkeys((*layout.sensitive, *layout.read))), self.source.weights
         read = names if weights is None else [*names, weights]
         self.source.check(read)
         begin(self.source.known_rows)
 
-        def counted(numbered: tuple[int, Load]) -> Counted:
+        def count_load(numbered: tuple[int, Load]) -> Counted:
             before, load = numbered
-            found = total.without_rows()
+            part_counts = total.empty_copy()
             for batch in load.batches():
-                of_rows = None if weights is None else weights_of(batch, weights)
-                found.count(layout.columns(batch, first=before), before, of_rows)
+                of_rows = None if weights is None else row_weights(batch, weights)
+                part_counts.count(layout.columns(batch, first=before), before, of_rows)
                 before += len(batch[names[0]])
-            return found
+            return part_counts
 
         empty = layout.empty_table()
         # Replaced while threads read it, and never changed.
         total = Counted(empty if weights is None else empty.with_rows_counted(), order)
-        for found in in_turn(counted, self.loads(self.source.files, read, first), self.workers):
-            total = total.merged(found)
-        self.source.unchanged()
+        for part_counts in ordered_map(count_load, self.loads(self.source.files, read, first), self.workers):
+            total = total.merge(part_counts)
+        self.source.check_unchanged()
         return total
 
     def loads(self, files: Sequence[Path], names: Sequence[str], before: int = 0) -> Iterator[tuple[int, Load]]:
@@ -217,28 +217,28 @@ class FirstPass:
 
     def _batches(self, place: tuple[Path, int], load: Load, names: set[str]) -> Iterator[Batch]:
         """Batches of a load, in codes of few bytes, which are looked at faster; not read again if they are kept."""
-        _, held = self._kept.get(place, (0, []))
-        if held and names <= set(held[0]):
-            for batch in held:
+        _, batches = self._kept.get(place, (0, []))
+        if batches and names <= set(batches[0]):
+            for batch in batches:
                 advance(len(next(iter(batch.values()))))
                 yield batch
             return
-        held, size = [], 0
+        batches, size = [], 0
         for stored in load.batches():
             batch = {name: narrow(column) for name, column in stored.items()}
             size += sum(column.nbytes for column in batch.values())
             if size <= KEPT_BYTES:
-                held.append(batch)
+                batches.append(batch)
             yield batch
         if size + sum(taken for taken, _ in list(self._kept.values())) <= KEPT_BYTES:  # threads may exceed it by a load
-            self._kept[place] = size, held
+            self._kept[place] = size, batches
 
-    def audit_of(self, layout: Layout, order: RowOrder) -> OrderAudit | None:
+    def order_audit(self, layout: Layout, order: RowOrder) -> OrderAudit | None:
         """Audit of rows that keep their order; None where they do not."""
         # Where the public columns are their own sensitive ones, their order is what is released.
         if order == "shuffle" or layout.sensitive == layout.public:
             return None
-        return OrderAudit.of(layout.sensitive, self.source.n_rows, layout.public)
+        return OrderAudit.empty(layout.sensitive, self.source.n_rows, layout.public)
 
     @contextlib.contextmanager
     def naming_absent(self) -> Iterator[None]:
@@ -268,8 +268,8 @@ class RememberedPass(FirstPass):
 
     def count(self, layout: Layout, order: RowOrder) -> Counted:
         """The counts of before, where the same columns were counted as the same symbols."""
-        for known, kept, counted in self._counted:
-            if known == layout and kept == order:
+        for earlier_layout, earlier_order, counted in self._counted:
+            if earlier_layout == layout and earlier_order == order:
                 return counted
         counted = super().count(layout, order)
         self._counted.append((layout, order, counted))

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sanitize._util.checks import is_whole, one_of
+from sanitize._util.checks import check_choice, is_whole
 from sanitize.core.binning import Bins, DateBins, Joined, is_numeric, is_of_dates
 from sanitize.core.channel import Channel
 from sanitize.core.joint import ContingencyTable
@@ -55,18 +55,18 @@ def two_dimensional(native: Any) -> Any:
     return array
 
 
-def with_sensitive(table: Table, spec: ColumnSpec, apart: Any) -> tuple[tuple[str, ...], Mapping[str, Any]]:
+def with_sensitive(table: Table, spec: ColumnSpec, features: Any) -> tuple[tuple[str, ...], Mapping[str, Any]]:
     """Names of the sensitive columns, and the table that has them."""
-    if apart is None:
+    if features is None:
         return select("sensitive", spec, table), table
     if spec is not None:
         raise ColumnError("give the sensitive columns once: either sensitive= or sensitive_features=, not both")
-    if hasattr(apart, "columns") or hasattr(apart, "column_names"):
-        frame = Table.of(apart)
+    if hasattr(features, "columns") or hasattr(features, "column_names"):
+        frame = Table.from_native(features)
         columns = {name: frame[name] for name in frame}
     else:
-        name = getattr(apart, "name", None)
-        array = apart if name is not None else np.asarray(apart)
+        name = getattr(features, "name", None)
+        array = features if name is not None else np.asarray(features)
         if getattr(array, "ndim", 1) == 2:
             columns = {f"sensitive_features_{j}": array[:, j] for j in range(array.shape[1])}
         else:
@@ -92,7 +92,7 @@ def public_columns(table: Table, spec: ColumnSpec, sensitive: tuple[str, ...]) -
     return left
 
 
-def bins_of(wanted: BinSpec, source: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Bins]:
+def make_bins(wanted: BinSpec, source: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Bins]:
     """Bins of the columns that have them, at edges or in calendar units; one list of edges cuts all numbers."""
     if wanted is None:
         return {}
@@ -100,34 +100,34 @@ def bins_of(wanted: BinSpec, source: Mapping[str, Any], names: tuple[str, ...]) 
         wanted = {name: wanted for name in names if is_numeric(as_arrow(source[name], name).type)}
     if not isinstance(wanted, Mapping):
         raise InvalidParameter(_EDGES_WANTED.format("bins", type(wanted).__name__))
-    made: dict[str, Bins] = {}
+    bins: dict[str, Bins] = {}
     for key, spec in wanted.items():
-        name = _name_of(key, source)
+        name = _column_name(key, source)
         if name not in names:
             raise ColumnError(f"bins names the column {name!r}, which is neither sensitive nor public", name)
         column = as_arrow(source[name], name)
         if isinstance(spec, Mapping):
-            made[name] = Joined.of_groups(name, spec)
+            bins[name] = Joined.from_groups(name, spec)
         elif isinstance(spec, str):
-            made[name] = DateBins.by_step(name, spec, column)
+            bins[name] = DateBins.by_step(name, spec, column)
         elif not isinstance(spec, (list, tuple, np.ndarray)):
             raise InvalidParameter(_EDGES_WANTED.format(f"bins of {name!r}", type(spec).__name__))
         else:
-            made[name] = (DateBins if is_of_dates(spec) else Bins).declared(name, cast("Any", spec), column.type)
-    return made
+            bins[name] = (DateBins if is_of_dates(spec) else Bins).from_edges(name, cast("Any", spec), column.type)
+    return bins
 
 
-def require_named(table: Table, *specs: object) -> None:
+def require_columns(table: Table, *specs: object) -> None:
     """Refuse all names together that the table does not have, where there are two or more of them."""
-    named: list[object] = []
+    names: list[object] = []
     for spec in specs:
-        named += [spec] if isinstance(spec, str) else spec if isinstance(spec, (list, tuple, Mapping)) else []
-    absent = [name for name in dict.fromkeys(named) if isinstance(name, str) and name not in table.names]
+        names += [spec] if isinstance(spec, str) else spec if isinstance(spec, (list, tuple, Mapping)) else []
+    absent = [name for name in dict.fromkeys(names) if isinstance(name, str) and name not in table.names]
     if len(absent) > 1:
         raise ColumnError.absent(absent, table.names)
 
 
-def _name_of(key: str | int, source: Mapping[str, Any]) -> str:
+def _column_name(key: str | int, source: Mapping[str, Any]) -> str:
     """Column name of a name or a position."""
     if is_whole(key):
         names = list(source)
@@ -144,17 +144,17 @@ def select(role: str, spec: ColumnSpec, table: Table) -> tuple[str, ...]:
     """Names of the columns a parameter asks for: a name, a list of names or positions, or a callable."""
     if spec is None:
         return ()
-    asked: Any = spec(table.native) if callable(spec) else spec
-    if isinstance(asked, str):
-        asked = [asked]
+    selection: Any = spec(table.native) if callable(spec) else spec
+    if isinstance(selection, str):
+        selection = [selection]
     try:
-        keys = list(asked)
+        keys = list(selection)
     except TypeError:
         raise InvalidParameter(
             f"{role} must be a column name, a list of names or positions as in [0], or a callable, "
-            f"got {type(asked).__name__}"
+            f"got {type(selection).__name__}"
         ) from None
-    return tuple(_name_of(key, table) for key in keys)
+    return tuple(_column_name(key, table) for key in keys)
 
 
 Missing = Literal["category", "error"]
@@ -227,11 +227,11 @@ class Layout:
         return tuple(name for name in self.public if name in self.bins)
 
     def __post_init__(self) -> None:
-        one_of("missing", self.missing, "category", "error")
-        both = set(self.sensitive) & set(self.public)
+        check_choice("missing", self.missing, "category", "error")
+        overlap = set(self.sensitive) & set(self.public)
         # The same columns on both sides ask what a release tells about the public columns themselves.
-        if both and set(self.sensitive) != set(self.public):
-            name = min(both)
+        if overlap and set(self.sensitive) != set(self.public):
+            name = min(overlap)
             raise ColumnError(f"column {name!r} is listed both as sensitive and as public; choose one", name)
         for kind, names in (("sensitive", self.sensitive), ("public", self.public)):
             if not names:
@@ -278,21 +278,21 @@ class Layout:
         """The same for the alphabets of some roles."""
         if n_rows < TELLING_ROWS:
             return
-        found: dict[str, str] = {}
+        kinds: dict[str, str] = {}
         amounts = False
         for kind, alphabet in alphabets.items():
             for name, level, codes in zip(alphabet.columns, alphabet.levels, alphabet.codes.T, strict=True):
                 if len(np.unique(codes)) > n_rows / 2:
-                    found.setdefault(name, kind)
+                    kinds.setdefault(name, kind)
                     amounts |= kind == "public" and not names_rows(level, n_rows)
-        if not found:
+        if not kinds:
             return
-        listed = ", ".join(f"{kind} column {name!r}" for name, kind in found.items())
+        listed = ", ".join(f"{kind} column {name!r}" for name, kind in kinds.items())
         way_out = " Latent classes (latent-classes) take amounts as they are." if amounts else ""
         raise ColumnError(
             f"a different value in most rows, so no joint can be learned: {listed}. Give bins to numbers and dates, "
             f"and leave out what names its row.{way_out}",
-            next(iter(found)) if len(found) == 1 else None,
+            next(iter(kinds)) if len(kinds) == 1 else None,
         )
 
     def audit(self, table: ContingencyTable) -> LeakageReport:
@@ -304,17 +304,17 @@ class Layout:
 
     def notes(self, clipped: Mapping[str, int]) -> tuple[str, ...]:
         """What the report says about binning."""
-        found = [
+        notes = [
             f"the bin edges of column {name!r} were learned from the data and are released with it"
             for name, bins in self.bins.items()
             if bins.learned
         ]
-        found += [
+        notes += [
             f"{n} rows of column {name!r} lay outside the declared edges and were clipped to them"
             for name, n in clipped.items()
             if n
         ]
-        return tuple(found)
+        return tuple(notes)
 
 
 @dataclass(frozen=True)
@@ -329,7 +329,7 @@ class CellLayout(Layout):
     prints_symbols = False  # a model writes what stands for a class
 
     @classmethod
-    def of(cls, layout: Layout, partition: ClassPartition) -> CellLayout:
+    def from_partition(cls, layout: Layout, partition: ClassPartition) -> CellLayout:
         """Layout of the same table whose public columns are one symbol."""
         name = "cell"
         while name in layout.sensitive:
@@ -346,9 +346,9 @@ class CellLayout(Layout):
         """Columns with bins, and those that were numbers at the fit."""
         return super().numeric | self.partition.numeric
 
-    def keyed(self, key: NoiseKey) -> CellLayout:
+    def with_key(self, key: NoiseKey) -> CellLayout:
         """The same, whose rows draw their classes by another key."""
-        return replace(self, partition=self.partition.keyed(key))
+        return replace(self, partition=self.partition.with_key(key))
 
     def bare(self) -> CellLayout:
         """The layout itself: it holds no distribution."""
@@ -358,20 +358,20 @@ class CellLayout(Layout):
         """Columns of a batch, the classes of its rows among them."""
         return _CellColumns(self, source, workers, first)
 
-    def columns_of(self, source: Mapping[str, Any], cells: NDArray[np.int32]) -> Columns:
+    def cell_columns(self, source: Mapping[str, Any], cells: NDArray[np.int32]) -> Columns:
         """The same of rows whose classes are known."""
-        found = _CellColumns(self, source)
-        found.check_missing()
-        vars(found)["_cells"] = pa.array(cells)
-        return found
+        columns = _CellColumns(self, source)
+        columns.check_missing()
+        vars(columns)["_cells"] = pa.array(cells)
+        return columns
 
 
-def classes_of(layout: Layout) -> ClassPartition | None:
+def layout_classes(layout: Layout) -> ClassPartition | None:
     """Latent classes of a layout; None if its symbols are tuples."""
     return layout.partition if isinstance(layout, CellLayout) else None
 
 
-def through_cells(layout: Layout, partition: ClassPartition | None) -> Layout:
+def cell_layout(layout: Layout, partition: ClassPartition | None) -> Layout:
     """Layout of columns through latent classes of the public ones, if there are any.
 
     Raises
@@ -383,7 +383,7 @@ def through_cells(layout: Layout, partition: ClassPartition | None) -> Layout:
         return layout
     if partition.names != layout.public or not set(layout.bins) <= set(layout.sensitive):
         raise InvalidParameter("its classes are those of other columns")
-    return CellLayout.of(layout, partition)
+    return CellLayout.from_partition(layout, partition)
 
 
 class _CellColumns(Columns):

@@ -110,16 +110,16 @@ def refuse_people(columns: Mapping[str, Coded], times: NDArray[Any], names: Iter
     ColumnError
         It says what can be done with them, and quotes no value.
     """
-    found = {name: reason for name in names if (reason := looks_like_people(name, columns, times))}
-    if not found:
+    reasons = {name: reason for name in names if (reason := looks_like_people(name, columns, times))}
+    if not reasons:
         return
-    listed = "; ".join(f"{name!r}: {REASONS[reason]}" for name, reason in found.items())
+    listed = "; ".join(f"{name!r}: {REASONS[reason]}" for name, reason in reasons.items())
     raise ColumnError(
         f"values that ten rows share may be one person's ({listed}). Leave such a column out; or name the column that "
-        f"says whose a row is, person={next(iter(found))!r}, so that people are counted; or say person={ROW!r} where "
+        f"says whose a row is, person={next(iter(reasons))!r}, so that people are counted; or say person={ROW!r} where "
         "every row is a person of its own. Where people have several rows, sanitize.people.UnitRelease releases "
         "them whole",
-        next(iter(found)) if len(found) == 1 else None,
+        next(iter(reasons)) if len(reasons) == 1 else None,
     )
 
 
@@ -134,7 +134,7 @@ def looks_like_people(name: str, columns: Mapping[str, Coded], times: NDArray[An
         return "name"
     if is_written_like_people(column.values, rows_each):
         return "shape"
-    if 2 <= rows_each <= _MOST_ROWS_EACH and _goes_with_others(name, columns, times):
+    if 2 <= rows_each <= _MOST_ROWS_EACH and _determines_columns(name, columns, times):
         return "behaviour"
     return None
 
@@ -158,48 +158,48 @@ def is_written_like_people(values: pa.Array, rows_each: float) -> bool:
     types, dtype = pa.types, values.type
     if not (types.is_string(dtype) or types.is_large_string(dtype) or types.is_integer(dtype)):
         return False
-    some = [str(value).strip() for value in values[:: len(values) // _LOOKED_AT + 1].to_pylist()]
-    numbers = [text for text in some if _LONG_NUMBER.fullmatch(text) and not _DAY.fullmatch(text)]
-    if len(numbers) > _NEARLY_ALL * len(some) and len({len(text.lstrip("0")) for text in numbers}) <= 2:
+    sample = [str(value).strip() for value in values[:: len(values) // _LOOKED_AT + 1].to_pylist()]
+    numbers = [text for text in sample if _LONG_NUMBER.fullmatch(text) and not _DAY.fullmatch(text)]
+    if len(numbers) > _NEARLY_ALL * len(sample) and len({len(text.lstrip("0")) for text in numbers}) <= 2:
         return rows_each <= _MOST_ROWS_EACH  # all of one width, but for leading zeros
     if types.is_integer(dtype):
         return False
-    return any(sum(shape.fullmatch(text) is not None for text in some) > _MOST * len(some) for shape in _SHAPES)
+    return any(sum(shape.fullmatch(text) is not None for text in sample) > _MOST * len(sample) for shape in _SHAPES)
 
 
-def _goes_with_others(name: str, columns: Mapping[str, Coded], times: NDArray[Any]) -> bool:
+def _determines_columns(name: str, columns: Mapping[str, Coded], times: NDArray[Any]) -> bool:
     """Whether rows with one value agree on most other columns, those not counted that follow from another of them.
 
     Some of the values are looked at, and some of the other columns.
     """
-    own = columns[name]
-    if not _may_be_names(own.values):
+    target = columns[name]
+    if not _may_be_names(target.values):
         return False
-    lines = np.flatnonzero(own.codes % (len(own.values) // _VALUES + 1) == 0)
-    own, times = Coded(own.values, own.codes[lines]), times[lines]
+    lines = np.flatnonzero(target.codes % (len(target.values) // _VALUES + 1) == 0)
+    target, times = Coded(target.values, target.codes[lines]), times[lines]
     # As many values as its own name the same: they say nothing of it.
-    likely = [other for other, column in columns.items() if 1 < len(column.values) < len(own.values) / 2]
-    others, constant, n_free = dict[str, Coded](), list[str](), 0
-    for other in likely[:: len(likely) // _OTHERS + 1]:
-        column = Coded(columns[other].values, columns[other].codes[lines])
-        if other == name or not _varies(column, times):
+    likely = [label for label, column in columns.items() if 1 < len(column.values) < len(target.values) / 2]
+    companions, constant, n_free = dict[str, Coded](), list[str](), 0
+    for label in likely[:: len(likely) // _OTHERS + 1]:
+        column = Coded(columns[label].values, columns[label].codes[lines])
+        if label == name or not _varies(column, times):
             continue
-        others[other] = column
-        is_constant = _agree(own, column, times) >= _NEARLY_ALL
-        constant, n_free = [*constant, other] if is_constant else constant, n_free + (not is_constant)
+        companions[label] = column
+        is_constant = _agree(target, column, times) >= _NEARLY_ALL
+        constant, n_free = [*constant, label] if is_constant else constant, n_free + (not is_constant)
         if n_free >= _OTHERS / 2:
             return False
     # A town goes with its region, and a post code with both: one thing that is known, not two.
-    known = [
-        other
-        for i, other in enumerate(constant)
+    independent = [
+        label
+        for i, label in enumerate(constant)
         if not any(
-            _agree(others[finer], others[other], times) >= _NEARLY_ALL
+            _agree(companions[finer], companions[label], times) >= _NEARLY_ALL
             for j, finer in enumerate(constant)
-            if (len(others[finer].values), j) > (len(others[other].values), i)
+            if (len(companions[finer].values), j) > (len(companions[label].values), i)
         )
     ]
-    return len(known) > max(1, n_free)
+    return len(independent) > max(1, n_free)
 
 
 def _may_be_names(values: pa.Array) -> bool:
@@ -215,13 +215,13 @@ def _varies(column: Coded, times: NDArray[Any]) -> bool:
     return float(shares @ shares) <= _VARIES
 
 
-def _agree(own: Coded, other: Coded, times: NDArray[Any]) -> float:
+def _agree(first: Coded, second: Coded, times: NDArray[Any]) -> float:
     """Chance that another row with the value of a row has its value of another column, too, over rows that have one."""
-    rows = np.bincount(own.codes, times)
-    pairs, place = np.unique(own.codes * (int(other.codes.max()) + 1) + other.codes, return_inverse=True)
-    both, of = np.bincount(place, times), rows[pairs // (int(other.codes.max()) + 1)]
-    is_some = of > 1
-    return float((both * (both - 1))[is_some] @ (1 / (of[is_some] - 1)) / max(both[is_some].sum(), 1.0))
+    rows = np.bincount(first.codes, times)
+    pairs, place = np.unique(first.codes * (int(second.codes.max()) + 1) + second.codes, return_inverse=True)
+    n_both, n_rows = np.bincount(place, times), rows[pairs // (int(second.codes.max()) + 1)]
+    is_some = n_rows > 1
+    return float((n_both * (n_both - 1))[is_some] @ (1 / (n_rows[is_some] - 1)) / max(n_both[is_some].sum(), 1.0))
 
 
 def one_row_each(people: ArrowColumn, name: str, key: NoiseKey) -> tuple[Mask, NDArray[np.float64]]:
@@ -233,21 +233,23 @@ def one_row_each(people: ArrowColumn, name: str, key: NoiseKey) -> tuple[Mask, N
     return chosen, np.bincount(codes)[codes].astype(float)
 
 
-def coded(table: Mapping[str, Any], names: Iterable[str]) -> dict[str, Coded]:
+def encode_columns(table: Mapping[str, Any], names: Iterable[str]) -> dict[str, Coded]:
     """Columns of a table, a line for each row."""
-    found = {}
+    columns = {}
     for name in names:
         values, codes = factorize(as_arrow(table[name], name), name)
-        found[name] = Coded(values, np.where(codes < 0, len(values), codes).astype(np.intp))
-    return found
+        columns[name] = Coded(values, np.where(codes < 0, len(values), codes).astype(np.intp))
+    return columns
 
 
-def coded_columns(counts: ContingencyTable) -> tuple[dict[str, Coded], NDArray[Any]]:
+def encode_counts(counts: ContingencyTable) -> tuple[dict[str, Coded], NDArray[Any]]:
     """Columns of what was counted, a line for each (s, x) that occurs, and the rows of each line."""
     s, x = np.nonzero(counts.seen)
-    found = {}
+    columns = {}
     for alphabet, codes in ((counts.sensitive, s), (counts.public, x)):
         for j, (name, level) in enumerate(zip(alphabet.columns, alphabet.levels, strict=True)):
-            own = alphabet.codes[codes, j].astype(np.intp)
-            found[name] = Coded(level.take(pa.array(np.unique(own[own < len(level)]))), own)
-    return found, counts.seen[s, x]
+            column_codes = alphabet.codes[codes, j].astype(np.intp)
+            columns[name] = Coded(
+                level.take(pa.array(np.unique(column_codes[column_codes < len(level)]))), column_codes
+            )
+    return columns, counts.seen[s, x]

@@ -71,10 +71,10 @@ class Finding:
     distributions: NDArray[np.float64]
 
 
-def log_overlap(found: Numbers, a: Numbers, b: Numbers, n: Numbers) -> NDArray[np.float64]:
+def log_overlap(n_common: Numbers, a: Numbers, b: Numbers, n: Numbers) -> NDArray[np.float64]:
     """Logs of bounds on the chance that two sets of a and b of n rows, one of them random, have so many in common."""
-    found = np.clip(found, np.maximum(a + b - n, 0), np.minimum(a, b))  # counts by transform are rounded
-    ways = _log_ways(found, a - found) + _log_ways(b - found, n - a - b + found)
+    n_common = np.clip(n_common, np.maximum(a + b - n, 0), np.minimum(a, b))  # counts by transform are rounded
+    ways = _log_ways(n_common, a - n_common) + _log_ways(b - n_common, n - a - b + n_common)
     return np.minimum(0.0, math.log(2) + ways - _log_choices(n, b))
 
 
@@ -127,7 +127,7 @@ def findings(blocks: NDArray[np.int64], size: int, rows: NDArray[np.uint8], log_
         parts.append(whole[np.arange(n) * len(whole) // n])
         if whole.size < len(rows):
             parts.append(rows[None, -length:])
-    found = list(_in_blocks(blocks, size, rows, prior, log_rate))
+    results = list(_block_findings(blocks, size, rows, prior, log_rate))
     # Every second row by its neighbours, both or of many symbols the one before: the others are another sequence.
     k, cells = len(prior), rows[:-2].astype(np.uint16)
     where, n_places = "between rows 1 apart", k
@@ -136,13 +136,13 @@ def findings(blocks: NDArray[np.int64], size: int, rows: NDArray[np.uint8], log_
     cells = cells * k + rows[1:-1]
     for turn in (cells[::2], cells[1::2]):
         table = count(turn, n_places * k).reshape(-1, k)
-        found += _in_table(where, table, 2 * table.size, prior, log_rate)
+        results += _table_findings(where, table, 2 * table.size, prior, log_rate)
     for part in parts:
-        found += _Waves(part, prior, log_rate, _KINDS * len(parts)).findings()
-    return sorted(found, key=lambda finding: finding.log_chance)
+        results += _Waves(part, prior, log_rate, _KINDS * len(parts)).findings()
+    return sorted(results, key=lambda finding: finding.log_chance)
 
 
-def _in_blocks(
+def _block_findings(
     table: NDArray[np.int64], size: int, rows: NDArray[np.uint8], prior: NDArray[np.float64], log_rate: float
 ) -> Iterator[Finding]:
     """Blocks of every size, each twice the one before: small ones of the rows looked at, and those of all rows."""
@@ -151,21 +151,21 @@ def _in_blocks(
     fine = count(np.arange(len(rows)) // small * k + rows, -(-len(rows) // small) * k).reshape(-1, k)
     while small < min(size, SEGMENT_ROWS):
         levels.append((small, fine))
-        small, fine = 2 * small, _doubled(fine)
+        small, fine = 2 * small, _double_blocks(fine)
     while len(table) > 1:
         levels.append((size, table))
-        size, table = 2 * size, _doubled(table)
+        size, table = 2 * size, _double_blocks(table)
     n_tests = sum(level.size for _, level in levels)
     for n_rows, level in levels:
-        yield from _in_table(f"in blocks of {n_rows} rows", level, n_tests, prior, log_rate)
+        yield from _table_findings(f"in blocks of {n_rows} rows", level, n_tests, prior, log_rate)
 
 
-def _doubled(blocks: NDArray[np.int64]) -> NDArray[np.int64]:
+def _double_blocks(blocks: NDArray[np.int64]) -> NDArray[np.int64]:
     """Counts by blocks of twice the size."""
     return np.add.reduceat(blocks, np.arange(0, len(blocks), 2))
 
 
-def _in_table(
+def _table_findings(
     where: str, table: NDArray[np.int64], n_tests: int, prior: NDArray[np.float64], log_rate: float
 ) -> Iterator[Finding]:
     """Places of a table whose counts chance does not explain."""
@@ -187,18 +187,18 @@ def least_telling(
     counts: NDArray[np.int64], telling: NDArray[np.bool_], prior: NDArray[np.float64], level: float
 ) -> NDArray[np.float64]:
     """Distributions of places near that of all rows: shares of telling symbols and of others are in their intervals."""
-    others = np.where(telling, 0, prior)
-    left = others.sum(axis=1, keepdims=True)
-    told = np.where(telling, counts, 0)
+    other_shares = np.where(telling, 0, prior)
+    left = other_shares.sum(axis=1, keepdims=True)
+    telling_counts = np.where(telling, counts, 0)
     n = counts.sum(axis=1, keepdims=True)
-    told = np.hstack([told, n - told.sum(axis=1, keepdims=True)])
-    shares = np.clip(np.hstack([np.where(telling, prior, 0), left]), *clopper_pearson(told, n, level))
+    telling_counts = np.hstack([telling_counts, n - telling_counts.sum(axis=1, keepdims=True)])
+    shares = np.clip(np.hstack([np.where(telling, prior, 0), left]), *clopper_pearson(telling_counts, n, level))
     # What adds up to more than 1 or less is taken nearer to what is there, which adds up to 1.
-    short, gap = 1 - shares.sum(axis=1, keepdims=True), told / n - shares
+    short, gap = 1 - shares.sum(axis=1, keepdims=True), telling_counts / n - shares
     gap[gap * short < 0] = 0
     total = gap.sum(axis=1, keepdims=True)
     shares += gap * np.divide(short, total, out=np.zeros_like(total), where=total != 0)
-    return shares[:, :-1] + shares[:, -1:] * others / np.where(left > 0, left, 1)
+    return shares[:, :-1] + shares[:, -1:] * other_shares / np.where(left > 0, left, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +214,7 @@ class _Waves:
         """The least likely period of each symbol, and distance of each two."""
         n, size = self.rows.shape
         counts = np.stack([count(segment, len(self.prior)) for segment in self.rows], axis=1)
-        totals, apart = counts.sum(axis=1), min(MOST_APART, size // 2)
+        totals, reach = counts.sum(axis=1), min(MOST_APART, size // 2)
         waves: list[NDArray[np.complex64]] = []
         alike: list[NDArray[np.float32]] = []
         for a, m in enumerate(counts):
@@ -223,13 +223,13 @@ class _Waves:
             weights = np.stack([np.where(fewer > 0, 1 / np.maximum(fewer, 1), 0), np.ones(n)]).astype(np.float32)
             scaled, power = weights @ (np.square(wave.real) + np.square(wave.imag))
             yield from self._period(a, scaled, power, int((fewer > 0).sum()), int(totals[a]))
-            alike.append(np.rint(irfft(power)[: apart + 1]))
+            alike.append(np.rint(irfft(power)[: reach + 1]))
             yield from self._distance(a, a, alike[a], alike[a], totals)
             if len(self.prior) <= _FEW_SYMBOLS:
-                for b, other in enumerate(waves):
-                    both = np.rint(irfft((np.conj(other) * wave).sum(axis=0)))
-                    yield from self._distance(a, b, both[: apart + 1], alike[b], totals)  # a after b
-                    yield from self._distance(a, b, both[np.arange(0, -apart - 1, -1)], alike[b], totals)
+                for b, earlier_wave in enumerate(waves):
+                    coincidences = np.rint(irfft((np.conj(earlier_wave) * wave).sum(axis=0)))
+                    yield from self._distance(a, b, coincidences[: reach + 1], alike[b], totals)  # a after b
+                    yield from self._distance(a, b, coincidences[np.arange(0, -reach - 1, -1)], alike[b], totals)
                 waves.append(wave)
 
     def _period(
@@ -269,7 +269,7 @@ class _Waves:
     def _finding(self, symbol: int, where: str, log_chance: float, *changes: float) -> Finding:
         """That the share of a symbol changes so."""
         shares = np.clip(self.prior[symbol] + np.array(changes), 0, 1)
-        others = np.where(np.arange(len(self.prior)) == symbol, 0, self.prior)
-        distributions = others[:, None] * (1 - shares) / others.sum()
+        other_shares = np.where(np.arange(len(self.prior)) == symbol, 0, self.prior)
+        distributions = other_shares[:, None] * (1 - shares) / other_shares.sum()
         distributions[symbol] = shares
         return Finding(where, log_chance, distributions)

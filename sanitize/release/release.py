@@ -18,7 +18,7 @@ from sanitize.core.confidence import MOST_ENTRIES, ConfidenceSet
 from sanitize.core.joint import JointDistribution
 from sanitize.errors import ColumnError, UnknownSymbol, UnseenSymbolWarning
 from sanitize.release.design import Design, Specification, restrict
-from sanitize.release.layout import Layout, classes_of
+from sanitize.release.layout import Layout, layout_classes
 from sanitize.report import LeakageReport, as_estimates, measure_worst_case
 from sanitize.tables.columns import UNSEEN, factorize, look_up
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sanitize.tables.columns import ArrowColumn
 
 
-def refuse_changed(columns: Mapping[str, ArrowColumn], known: Alphabet, binned: Container[str]) -> None:
+def refuse_changed(columns: Mapping[str, ArrowColumn], alphabet: Alphabet, binned: Container[str]) -> None:
     """Refuse columns most rows of which are unknown only because of their type, their case or spaces around them.
 
     Each row would be released like the riskiest symbol: within the budget, and of no use to anybody.
@@ -45,27 +45,27 @@ def refuse_changed(columns: Mapping[str, ArrowColumn], known: Alphabet, binned: 
     ColumnError
         It names all such columns and quotes no value.
     """
-    told: dict[str, str] = {}
-    for name, level in zip(known.columns, known.levels, strict=True):
+    diffs: dict[str, str] = {}
+    for name, level in zip(alphabet.columns, alphabet.levels, strict=True):
         if name in binned:
             continue
         values, codes = factorize(columns[name], name)
         unknown = np.append(look_up(values, level) == UNSEEN, [False])  # the last is missing
         if unknown[codes].sum() * 2 <= len(codes):
             continue
-        was, now = _kind(level.type), _kind(values.type)
-        if was != now:
-            told[name] = f"{name!r} holds {now} where there was {was}"
+        was, current = _kind(level.type), _kind(values.type)
+        if was != current:
+            diffs[name] = f"{name!r} holds {current} where there was {was}"
         elif was == "text":
             plain = {text.strip().casefold() for text in level.to_pylist()}
             respelt = np.array([*(text.strip().casefold() in plain for text in values.to_pylist()), False])
             if respelt[codes].sum() * 2 > len(codes):
-                told[name] = f"{name!r} writes the values of the fit with other capitals or spaces"
-    if told:
+                diffs[name] = f"{name!r} writes the values of the fit with other capitals or spaces"
+    if diffs:
         raise ColumnError(
-            f"most rows are unknown to this fit: column {'; column '.join(told.values())}. Convert them to what they "
+            f"most rows are unknown to this fit: column {'; column '.join(diffs.values())}. Convert them to what they "
             "were, or fit again",
-            next(iter(told)),
+            next(iter(diffs)),
         )
 
 
@@ -96,30 +96,30 @@ class Release(Design):
     layout : Layout
     spec : Specification
     handle_unknown : {"high_risk", "error"}
-    beside : dict of str to object
+    attributes : dict of str to object
         What an estimator shows of it too, by the name of the attribute.
     """
 
     layout: Layout
     spec: Specification
     handle_unknown: Unknown = "high_risk"
-    beside: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
-    def kept_by(self, designer: Any) -> None:
+    def assign_to(self, designer: Any) -> None:
         """Let an estimator, or another designer, remember it."""
-        designer._release, designer._joint = replace(self, beside={}), self.joint
-        for name, value in {"channel_": self.channel, "report_": self.report, **self.beside}.items():
+        designer._release, designer._joint = replace(self, attributes={}), self.joint
+        for name, value in {"channel_": self.channel, "report_": self.report, **self.attributes}.items():
             setattr(designer, name, value)
 
     def bare(self) -> Release:
         """The same release without the distribution that it was designed from: all that rows need."""
         channel, spec = bare_design(self.channel, self.fallback), replace(self.spec, mechanism=no_mechanism)
-        return replace(self, **vars(channel), layout=self.layout.bare(), spec=spec, beside={})
+        return replace(self, **vars(channel), layout=self.layout.bare(), spec=spec, attributes={})
 
     @property
     def classes(self) -> ClassPartition | None:
         """Latent classes, which write the rows; None where released symbols are tuples."""
-        return classes_of(self.layout)
+        return layout_classes(self.layout)
 
     @property
     def output_columns(self) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ class Release(Design):
         outputs = self.channel.outputs
         return dict(zip(outputs.columns, outputs.levels, strict=True))
 
-    def expected(self, counts: ContingencyTable) -> NDArray[np.int64]:
+    def symbol_rows(self, counts: ContingencyTable) -> NDArray[np.int64]:
         """Rows of each input symbol of the channel in what was counted; a grid has symbols that no row holds."""
         joined, inputs, counted = self.channel.inputs.union(counts.public)
         rows = np.zeros(len(joined), np.int64)
@@ -150,15 +150,15 @@ class Release(Design):
     def ranges(self) -> dict[str, tuple[int, int]]:
         """Least and largest whole number that a column may print: noise and intervals may go beyond its own."""
         outputs = self.channel.outputs
-        found = {}
+        result = {}
         for name, level in zip(outputs.columns, outputs.levels, strict=True):
             bins = self.drawn_bins.get(name)
             if bins is not None and bins.whole:
-                found[name] = bins.whole_range
+                result[name] = bins.whole_range
             elif pa.types.is_integer(level.type) and len(level):
                 least, largest = pc.min_max(level).as_py().values()
-                found[name] = (least, largest)
-        return found
+                result[name] = (least, largest)
+        return result
 
     def wide(self, types: Mapping[str, np.dtype[Any]]) -> set[str]:
         """Columns that may print whole numbers beyond these types."""
@@ -253,7 +253,7 @@ def no_mechanism(_: JointDistribution) -> Channel:
     raise AssertionError("no channel is designed here")  # pragma: no cover
 
 
-def held_out(counts: ContingencyTable, design: Design, confidence: float) -> LeakageReport:
+def holdout_report(counts: ContingencyTable, design: Design, confidence: float) -> LeakageReport:
     """Leakage of a design under the counts of other rows, as estimates of the distribution behind them.
 
     Intervals are left out where the worst case of the channel is too large to compute.

@@ -22,7 +22,7 @@ from sanitize.core.measures import Measure, mutual_information
 from sanitize.errors import RowOrderLeak
 from sanitize.release.random_order import SEGMENT_ROWS, findings
 from sanitize.tables.columns import factorize, python_values
-from sanitize.tables.keys import Combined, count, occurring, spread, with_missing
+from sanitize.tables.keys import Combined, count, present_codes, take_answers, with_missing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,35 +79,35 @@ class SymbolOrder:
         if not len(numbers):
             return
         if len(keys) > MOST_SYMBOLS:  # counts of few numbers say which of them occur, in less time than a look at all
-            known, places = _placed(keys, occurring(numbers, len(keys)))
-            numbers, keys = spread(places, numbers), known
+            symbol_keys, places = _place_keys(keys, present_codes(numbers, len(keys)))
+            numbers, keys = take_answers(places, numbers), symbol_keys
         counted = self.counts(first, numbers, len(keys))
-        known, places = _placed(keys, counted.sum(axis=1) > 0)
-        blocks = np.zeros((len(known), counted.shape[1]), np.int64)
+        symbol_keys, places = _place_keys(keys, counted.sum(axis=1) > 0)
+        blocks = np.zeros((len(symbol_keys), counted.shape[1]), np.int64)
         np.add.at(blocks, places, counted)
         # All rows of a small table, and evenly spread segments of a large one, are looked at.
         end, every = first + len(numbers), SEGMENT_ROWS * max(1, self.n_rows // _LOOKED_AT)
         starts = [start for start in range(first // every * every, end, every) if first < start + SEGMENT_ROWS]
         looked = [(max(first, start) - first, min(end, start + SEGMENT_ROWS) - first) for start in starts]
-        rows = tuple(spread(places, numbers[start:stop]) for start, stop in looked)
-        self.runs.append(_Run(first, known, blocks, rows))
+        rows = tuple(take_answers(places, numbers[start:stop]) for start, stop in looked)
+        self.runs.append(_Run(first, symbol_keys, blocks, rows))
 
-    def assembled(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
+    def assemble(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
         """Keys of all symbols, their counts by block, and the symbols of rows that are looked at."""
         runs = sorted(self.runs, key=lambda run: run.first)
-        known = _known(np.concatenate([run.keys for run in runs]))
+        symbol_keys = _distinct_keys(np.concatenate([run.keys for run in runs]))
         spans = [slice(run.first // self.size, run.first // self.size + run.blocks.shape[1]) for run in runs]
-        blocks = np.zeros((spans[-1].stop, len(known)), np.int64)
+        blocks = np.zeros((spans[-1].stop, len(symbol_keys)), np.int64)
         rows = []
         for run, span in zip(runs, spans, strict=True):
-            places = _place(known, run.keys)
+            places = _place(symbol_keys, run.keys)
             np.add.at(blocks[span].T, places, run.blocks)
             rows += [places[part] for part in run.rows]
-        return known, blocks, np.concatenate(rows)
+        return symbol_keys, blocks, np.concatenate(rows)
 
     def findings(self, log_rate: float) -> list[Finding]:
         """What shows in the order; in random order nothing, but for a chance of e^log_rate."""
-        _, blocks, rows = self.assembled()
+        _, blocks, rows = self.assemble()
         return findings(blocks, self.size, rows, log_rate)
 
 
@@ -118,34 +118,37 @@ class OrderAudit:
     orders: dict[tuple[str, ...], SymbolOrder]
 
     @classmethod
-    def of(cls, sensitive: Sequence[str], n_rows: int, released: Sequence[str] = ()) -> OrderAudit:
+    def empty(cls, sensitive: Sequence[str], n_rows: int, released: Sequence[str] = ()) -> OrderAudit:
         """Audit of a table with so many rows."""
         columns = (tuple(sensitive), *((name,) for name in released if name not in sensitive))
         return cls({names: SymbolOrder(n_rows) for names in columns})
 
-    def without_rows(self) -> OrderAudit:
+    def empty_copy(self) -> OrderAudit:
         """Audit of the same columns."""
         return OrderAudit({names: SymbolOrder(order.n_rows) for names, order in self.orders.items()})
 
     def count(self, columns: Mapping[str, ArrowColumn], first: int) -> None:
         """Add rows from number ``first`` on."""
         for names, order in self.orders.items():
-            own = {name: columns[name] for name in names}
-            if combined := Combined.of(own):
-                keys, numbers = keys_of(combined.table(np.arange(combined.n))), combined.numbers
+            selection = {name: columns[name] for name in names}
+            if combined := Combined.from_columns(selection):
+                keys, numbers = row_keys(combined.table(np.arange(combined.n))), combined.numbers
             else:
-                of_rows = keys_of(own)
-                keys = _known(of_rows)
+                of_rows = row_keys(selection)
+                keys = _distinct_keys(of_rows)
                 numbers = _place(keys, of_rows)
             order.add(first, numbers, keys)
 
-    def merged(self, other: OrderAudit) -> OrderAudit:
+    def merge(self, addend: OrderAudit) -> OrderAudit:
         """Counts of the rows of both."""
         return OrderAudit(
-            {names: SymbolOrder(one.n_rows, one.runs + other.orders[names].runs) for names, one in self.orders.items()}
+            {
+                names: SymbolOrder(order.n_rows, order.runs + addend.orders[names].runs)
+                for names, order in self.orders.items()
+            }
         )
 
-    def checked(self, report: LeakageReport, budget: Budget, counts: ContingencyTable) -> LeakageReport:
+    def check_report(self, report: LeakageReport, budget: Budget, counts: ContingencyTable) -> LeakageReport:
         """The report of a release that keeps this order; one that tells S too well is refused.
 
         ``counts`` are those of S and X of all rows: where a released column follows the order, the order tells of S
@@ -153,30 +156,30 @@ class OrderAudit:
         """
         notes, figures = [], []
         for names, order in self.orders.items():
-            known, blocks, rows = order.assembled()
-            given, column = np.eye(len(known)), "the sensitive columns (within the budget)"
+            symbol_keys, blocks, rows = order.assemble()
+            conditional, column = np.eye(len(symbol_keys)), "the sensitive columns (within the budget)"
             if names == counts.sensitive.columns:
                 figures.append(_information(blocks, order.size))
             else:
                 # P(s|x) of each symbol of the column by itself, shape (n_s, n_known).
                 public, at = counts.public, counts.public.columns.index(names[0])
-                keys = keys_of({names[0]: with_missing(public.levels[at])})[public.codes[:, at]]
-                given = np.zeros((len(counts.sensitive), len(known)))
-                np.add.at(given.T, _place(known, keys), counts.counts.T)
-                given /= np.maximum(given.sum(axis=0), 1)
+                keys = row_keys({names[0]: with_missing(public.levels[at])})[public.codes[:, at]]
+                conditional = np.zeros((len(counts.sensitive), len(symbol_keys)))
+                np.add.at(conditional.T, _place(symbol_keys, keys), counts.counts.T)
+                conditional /= np.maximum(conditional.sum(axis=0), 1)
                 column = f"column {names[0]!r}: raw values can be told from it"
-            found = findings(blocks, order.size, rows, math.log(FALSE_ALARM / len(self.orders)))
-            p_s = given @ blocks.sum(axis=0) / blocks.sum()
+            leaks = findings(blocks, order.size, rows, math.log(FALSE_ALARM / len(self.orders)))
+            p_s = conditional @ blocks.sum(axis=0) / blocks.sum()
             limits = limits_for(budget, counts.sensitive)
-            for finding in found:
-                if (limits.excess_of(given @ finding.distributions / p_s[:, None], p_s) > 0).any():
+            for finding in leaks:
+                if (limits.lift_excess(conditional @ finding.distributions / p_s[:, None], p_s) > 0).any():
                     raise RowOrderLeak(finding.where)
-            if found:
+            if leaks:
                 notes.append(f"the rows keep their order, which depends on {column}")
         return replace(report.with_notes(tuple(notes)), measures=(*report.measures, *figures))
 
 
-def keys_of(columns: Mapping[str, ArrowColumn]) -> NDArray[np.int64]:
+def row_keys(columns: Mapping[str, ArrowColumn]) -> NDArray[np.int64]:
     """Thirty-two bits for each row: those of its values in some columns, combined by exclusive or."""
     of_columns = []
     for name, column in columns.items():
@@ -187,24 +190,24 @@ def keys_of(columns: Mapping[str, ArrowColumn]) -> NDArray[np.int64]:
     return np.bitwise_xor.reduce(of_columns)
 
 
-def _known(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+def _distinct_keys(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Different keys in order; classes of them where they are too many, or some are classes."""
-    known = np.unique(keys)
-    is_few = len(known) <= MOST_SYMBOLS and known.max(initial=0) < _CLASS
-    return known if is_few else np.unique(_CLASS + known % MOST_SYMBOLS)
+    symbol_keys = np.unique(keys)
+    is_few = len(symbol_keys) <= MOST_SYMBOLS and symbol_keys.max(initial=0) < _CLASS
+    return symbol_keys if is_few else np.unique(_CLASS + symbol_keys % MOST_SYMBOLS)
 
 
-def _placed(keys: NDArray[np.int64], there: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+def _place_keys(keys: NDArray[np.int64], is_present: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """The different keys of those that are there, and the place of each among them; 0 of the others."""
-    known, places = _known(keys[there]), np.zeros(len(keys), np.uint8)
-    places[there] = _place(known, keys[there])
-    return known, places
+    symbol_keys, places = _distinct_keys(keys[is_present]), np.zeros(len(keys), np.uint8)
+    places[is_present] = _place(symbol_keys, keys[is_present])
+    return symbol_keys, places
 
 
-def _place(known: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.uint8]:
+def _place(symbol_keys: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Place of each key among the known ones, or of its class."""
-    wanted = keys if known.max(initial=0) < _CLASS else _CLASS + keys % MOST_SYMBOLS
-    return np.searchsorted(known, wanted).astype(np.uint8)
+    wanted = keys if symbol_keys.max(initial=0) < _CLASS else _CLASS + keys % MOST_SYMBOLS
+    return np.searchsorted(symbol_keys, wanted).astype(np.uint8)
 
 
 def _power_of_2(x: float) -> int:

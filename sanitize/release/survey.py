@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sanitize.core.binning import STEPS, as_numbers, as_seconds, by_step, holds_dates, is_numeric
 from sanitize.errors import ColumnError
-from sanitize.release.people import coded, refuse_people
+from sanitize.release.people import encode_columns, refuse_people
 from sanitize.tables.columns import as_arrow, factorize
 
 # Below this many rows most columns look distinct, and nothing follows from it.
@@ -23,7 +23,7 @@ TELLING_ROWS = 50
 _MOSTLY, _NEARLY_ALL = 0.5, 0.99
 
 
-def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str], others: Iterable[str] = ()) -> None:
+def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str], companions: Iterable[str] = ()) -> None:
     """Refuse all columns that name their row: text, dates or times that are mostly distinct, or numbers of an index.
 
     Amounts are mostly distinct too, and name nobody: whole numbers must also be consecutive, in the order of the rows,
@@ -35,21 +35,21 @@ def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str], others: I
     ColumnError
         It says what can be done with them.
     """
-    names, found = list(names), []
-    columns = coded(table, dict.fromkeys((*names, *others)))
+    names, bad = list(names), []
+    columns = encode_columns(table, dict.fromkeys((*names, *companions)))
     for name in names:
         values, codes = columns[name].values, columns[name].codes
         codes = codes[codes < len(values)]
         if len(codes) >= TELLING_ROWS and names_rows(values, len(codes), codes):
-            found.append(name)
-    if found:
+            bad.append(name)
+    if bad:
         raise ColumnError(
-            f"direct identifier: nearly every row has a value of its own in {', '.join(map(repr, found))}, and what is "
+            f"direct identifier: nearly every row has a value of its own in {', '.join(map(repr, bad))}, and what is "
             "printed of it is somebody's: leave it out, or cut numbers and dates at edges with bins and group text "
             "with hierarchies",
-            found[0] if len(found) == 1 else None,
+            bad[0] if len(bad) == 1 else None,
         )
-    if others and names:
+    if companions and names:
         refuse_people(columns, np.ones(len(columns[names[0]].codes)), names)
 
 
@@ -97,7 +97,7 @@ class ColumnSurvey:
     _values: Any
 
     @classmethod
-    def of(cls, name: str, column: Any) -> ColumnSurvey:
+    def from_column(cls, name: str, column: Any) -> ColumnSurvey:
         """Look at a column; text is a number or a date where every value can be read as one."""
         values, codes = factorize(as_arrow(column, name), name)
         kind, read = _read(values, name)
@@ -132,8 +132,8 @@ class ColumnSurvey:
             years = (
                 as_seconds(values, self.name)[0].astype("datetime64[s]").astype("datetime64[Y]").astype(float) + 1970
             )
-            return [f"{edge:04.0f}-01-01" for edge in _rounded(years[codes], n_bins)]
-        return [f"{edge:.15g}" for edge in _rounded(as_numbers(values)[codes], n_bins)]
+            return [f"{edge:04.0f}-01-01" for edge in _round_quantiles(years[codes], n_bins)]
+        return [f"{edge:.15g}" for edge in _round_quantiles(as_numbers(values)[codes], n_bins)]
 
 
 def _read(values: pa.Array, name: str) -> tuple[Literal["number", "date", "text", "other"], pa.Array]:
@@ -153,7 +153,7 @@ def _read(values: pa.Array, name: str) -> tuple[Literal["number", "date", "text"
     return "text", values
 
 
-def _rounded(values: NDArray[np.float64], n_bins: int) -> list[float]:
+def _round_quantiles(values: NDArray[np.float64], n_bins: int) -> list[float]:
     """Quantiles on a scale of round numbers, the outer ones pushed outwards."""
     values = values[np.isfinite(values)]
     quantiles = np.quantile(values, np.linspace(0, 1, n_bins + 1))

@@ -8,8 +8,8 @@ from __future__ import annotations
 from sanitize.report._axes import draw_histogram as draw_histogram
 from sanitize.report._axes import draw_lift as draw_lift
 from sanitize.report._columns import column_distributions as column_distributions
-from sanitize.report._columns import kept_beyond_chance as kept_beyond_chance
-from sanitize.report._columns import kept_of_columns as kept_of_columns
+from sanitize.report._columns import column_utilities as column_utilities
+from sanitize.report._columns import share_beyond_chance as share_beyond_chance
 from sanitize.report._columns import with_columns as with_columns
 from sanitize.report._columns import with_relations as with_relations
 from sanitize.report._curve import TradeoffCurve as TradeoffCurve
@@ -36,11 +36,11 @@ from sanitize.report._headline import RELATIONS as RELATIONS
 from sanitize.report._headline import SYNTHETIC as SYNTHETIC
 from sanitize.report._headline import VERDICT_TOLERANCE as VERDICT_TOLERANCE
 from sanitize.report._headline import State as State
-from sanitize.report._html import rendered as rendered
+from sanitize.report._html import render_template as render_template
 from sanitize.report._judgement import AttackResult as AttackResult
 from sanitize.report._judgement import ClaimVerdict as ClaimVerdict
 from sanitize.report._judgement import Judgement as Judgement
-from sanitize.report._judgement import sentence_of as sentence_of
+from sanitize.report._judgement import attack_sentence as attack_sentence
 from sanitize.report._report import LeakageReport
 from sanitize.report._report import attach_report as attach_report
 from sanitize.report._report import report_of as report_of

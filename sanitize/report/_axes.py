@@ -88,11 +88,11 @@ def draw_histogram(
     if not distributions:
         raise InvalidParameter("a histogram needs at least one distribution")
     axes = new_axes(ax)
-    both = (
+    sides = (
         ("log min-lift", np.concatenate([min_log_lift(distribution) for distribution in distributions]), ORANGE, "//"),
         ("log max-lift", np.concatenate([max_log_lift(distribution) for distribution in distributions]), BLUE, "\\\\"),
     )
-    for name, values, color, hatch in both:
+    for name, values, color, hatch in sides:
         seen = values[np.isfinite(values)]
         lost = len(values) - len(seen)
         words = f"{name} {label}".strip() + (f" ({lost} at -inf not shown)" if lost else "")
@@ -130,9 +130,9 @@ def draw_curve(
     axes = new_axes(ax)
     axes.plot([p[0] for p in points], [100 * p[1] for p in points], marker="o", color=BLUE, label=mechanism)
     last = None
-    for here, share, label in points:
+    for leakage, share, label in points:
         if last is None or abs(share - last) > 0.04:
-            axes.annotate(label, (here, 100 * share), xytext=(5, -9), textcoords="offset points", fontsize=7)
+            axes.annotate(label, (leakage, 100 * share), xytext=(5, -9), textcoords="offset points", fontsize=7)
             last = share
     if chosen is not None:
         mark: dict[str, Any] = {"linestyle": "none", "marker": "*", "markersize": 15, "color": ORANGE}

@@ -15,7 +15,7 @@ from sanitize.core.measures import Kind, Measure
 from sanitize.report._facts import Section
 from sanitize.report._headline import RELATIONS
 from sanitize.report._report import MOST_PAIRS, LeakageReport
-from sanitize.report._verdict import KeptColumn, share_kept
+from sanitize.report._verdict import KeptColumn, utility_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -44,15 +44,15 @@ def column_distributions(joint: JointDistribution) -> dict[str, NDArray[np.float
     >>> {name: distribution.shape for name, distribution in column_distributions(joint).items()}
     {'class': (4, 8), 'sex': (2, 8)}
     """
-    found = {}
+    distributions = {}
     for name, codes in zip(joint.public.columns, joint.public.codes.T, strict=True):
         distribution = np.zeros((int(codes.max()) + 1, len(codes)))
         distribution[codes, np.arange(len(codes))] = joint.p_x
-        found[name] = distribution[distribution.any(axis=1)]
-    return found
+        distributions[name] = distribution[distribution.any(axis=1)]
+    return distributions
 
 
-def kept_beyond_chance(
+def share_beyond_chance(
     counts: NDArray[np.int64] | sparse.csr_array, channel: Channel, chance: NDArray[np.intp] | None = None
 ) -> float:
     """I(X_j;Y) / H(X_j) less what rows that are dealt at random keep of it, between 0 and 1 [VEB10].
@@ -70,28 +70,28 @@ def kept_beyond_chance(
         X of the rows in the order of `dealt`, where other columns of the same rows had the same.
     """
     table = sparse.csr_array(counts)
-    x = dealt(table) if chance is None else chance
+    x = deal_rows(table) if chance is None else chance
     level = np.repeat(np.arange(table.shape[0]), table.sum(axis=1))
-    both = table, sparse_counts(level, x, table.shape)
-    kept, by_chance = (share_kept(_released(rows / max(len(x), 1), channel)) for rows in both)
+    tables = table, sparse_counts(level, x, table.shape)
+    share, by_chance = (utility_share(_push_rows(rows / max(len(x), 1), channel)) for rows in tables)
     # Digits beyond those are rounding: nothing is kept of a column where 1e-15 is.
-    return round(max(0.0, (kept - by_chance) / (1 - by_chance)), 12) if by_chance < 1 else 1.0
+    return round(max(0.0, (share - by_chance) / (1 - by_chance)), 12) if by_chance < 1 else 1.0
 
 
-def dealt(counts: sparse.csr_array) -> NDArray[np.intp]:
+def deal_rows(counts: sparse.csr_array) -> NDArray[np.intp]:
     """X of each row in random order: the same for all columns of the same rows."""
     return np.random.default_rng(13).permutation(np.repeat(np.arange(counts.shape[1]), counts.sum(axis=0)))
 
 
-def _released(distribution: sparse.csr_array, channel: Channel) -> NDArray[np.float64] | sparse.csr_array:
+def _push_rows(distribution: sparse.csr_array, channel: Channel) -> NDArray[np.float64] | sparse.csr_array:
     """Distribution of (X_j, Y) from that of (X_j, X), sparse where the channel mixes few symbols."""
     most = _FEW_ENTRIES * channel.n_inputs
-    made = channel.stages[0].probabilities
+    product = channel.stages[0].probabilities
     for stage in channel.stages[1:]:
-        if np.diff(stage.indptr)[made.indices].sum() > most:
+        if np.diff(stage.indptr)[product.indices].sum() > most:
             return channel.push(distribution.toarray())
-        made = made @ stage.probabilities
-    return distribution @ made if len(made.indices) <= most else channel.push(distribution.toarray())
+        product = product @ stage.probabilities
+    return distribution @ product if len(product.indices) <= most else channel.push(distribution.toarray())
 
 
 def with_columns(
@@ -115,23 +115,23 @@ def with_columns(
     lost : mapping of name to float, optional
         Share of the rows whose own value of a column is never written, so that it is not kept.
     """
-    kept, line = kept_of_columns(counts, channel, lost)
+    column_shares, line = column_utilities(counts, channel, lost)
     words = (
         "The share of what each column says by itself, H(X_j), that the release keeps, I(X_j;Y), in at most 16 groups "
         "of its values and beyond what rows dealt at random keep."
     )
     words += " Rows that are written with another value are not counted as kept." if any(lost.values()) else ""
-    columns = tuple(KeptColumn(name, share) for name, share in kept.items())
-    section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(kept.items()))
-    made = replace(report, measures=(*report.measures, line), kept=columns).with_section(section)
-    found = [
+    columns = tuple(KeptColumn(name, share) for name, share in column_shares.items())
+    section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(column_shares.items()))
+    extended = replace(report, measures=(*report.measures, line), kept=columns).with_section(section)
+    pair_shares = [
         (names, share * (1 - max(lost.get(name, 0.0) for name in names)), varies)
-        for names, share, varies in _of_same_rows(pairs, channel)
+        for names, share, varies in _table_utilities(pairs, channel)
     ]
-    n_seen, n_all = len(found), math.comb(len(columns), 2)
-    shares = {" x ".join(names): share for names, share, varies in found if varies}
+    n_seen, n_all = len(pair_shares), math.comb(len(columns), 2)
+    shares = {" x ".join(names): share for names, share, varies in pair_shares if varies}
     if not shares:
-        return made
+        return extended
     kind: Kind = "exact" if n_seen == n_all else "estimate"
     mean = _mean(list(shares.values()))
     line = Measure("mean_pair_utility", "information kept, mean of pairs", "1", kind, 1.0, mean)
@@ -143,7 +143,7 @@ def with_columns(
     words += f", of {n_seen} pairs drawn at random from {n_all}" if n_seen < n_all else ""
     words += f"; the {MOST_PAIRS} least kept of {len(shares)} pairs." if len(shares) > MOST_PAIRS else "."
     section = Section("kept by pair", "Kept by pair of columns", words, ("Pair", "kept"), tuple(least))
-    return replace(made, measures=(*made.measures, line)).with_section(section)
+    return replace(extended, measures=(*extended.measures, line)).with_section(section)
 
 
 def with_relations(
@@ -168,26 +168,26 @@ def with_relations(
     return replace(report, measures=(*report.measures, line))
 
 
-def kept_of_columns(
+def column_utilities(
     counts: Iterable[tuple[str, sparse.csr_array]], channel: Channel, lost: Mapping[str, float] = _NONE
 ) -> tuple[dict[str, float], Measure]:
     """What is kept of each column, see `with_columns`, and the mean of those that are not constant."""
-    rows = _of_same_rows(counts, channel)
-    found = [(name, share * (1 - lost.get(name, 0.0)), varies) for name, share, varies in rows]
-    mean = _mean([share for _, share, varies in found if varies])
+    rows = _table_utilities(counts, channel)
+    column_shares = [(name, share * (1 - lost.get(name, 0.0)), varies) for name, share, varies in rows]
+    mean = _mean([share for _, share, varies in column_shares if varies])
     line = Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, mean)
-    return {name: share for name, share, _ in found}, line
+    return {name: share for name, share, _ in column_shares}, line
 
 
-def _of_same_rows(
+def _table_utilities(
     tables: Iterable[tuple[Name, sparse.csr_array]], channel: Channel
 ) -> Iterator[tuple[Name, float, bool]]:
     """Name of each table of the same rows, what is kept of it, and whether it varies; one is held at a time."""
     chance = None
     for name, rows in tables:
-        chance = dealt(rows) if chance is None else chance
-        yield name, kept_beyond_chance(rows, channel, chance), rows.shape[0] > 1
+        chance = deal_rows(rows) if chance is None else chance
+        yield name, share_beyond_chance(rows, channel, chance), rows.shape[0] > 1
 
 
-def _mean(kept: list[float]) -> float:
-    return float(np.mean(kept)) if kept else 1.0
+def _mean(shares: list[float]) -> float:
+    return float(np.mean(shares)) if shares else 1.0

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from sanitize._util.formatting import clip, exact, number, times
-from sanitize.core.budgets import Budget, LDPBudget, LiftBudget, bounds_of, loosest
+from sanitize.core.budgets import Budget, LDPBudget, LiftBudget, budget_bounds, loosest
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ class TradeoffPoint:
         """Return one measure, by its name in a report."""
         value = self.figures.get(name)
         if value is None:
-            known = ", ".join(sorted(key for key, found in self.figures.items() if found is not None))
-            raise InvalidParameter(f"no measure {name!r} was computed; there are {known}")
+            available = ", ".join(sorted(key for key, figure in self.figures.items() if figure is not None))
+            raise InvalidParameter(f"no measure {name!r} was computed; there are {available}")
         return value
 
     @property
@@ -153,11 +153,11 @@ class TradeoffCurve:
             bar = f"{'#' * round(_BAR * share):.<{_BAR}}"
             figures = f"{extremes[0]:>14}{extremes[1]:>10}{number(point.mutual_information):>10}"
             rows.append(f"{clip(point.label, 10):>10}   {bar}{100 * share:>9.1f} %{figures}")
-        own = None if chosen is None else self.points.index(chosen)
-        alike = {row: i for i, row in enumerate(rows)} | ({} if own is None else {rows[own]: own})
+        chosen_row = None if chosen is None else self.points.index(chosen)
+        alike = {row: i for i, row in enumerate(rows)} | ({} if chosen_row is None else {rows[chosen_row]: chosen_row})
         places = sorted(alike.values())
-        shown = {own, *(places[round(i * (len(places) - 1) / max(1, most - 1))] for i in range(most))}
-        lines += [("->" if i == own else "  ") + rows[i] for i in places if i in shown]
+        shown = {chosen_row, *(places[round(i * (len(places) - 1) / max(1, most - 1))] for i in range(most))}
+        lines += [("->" if i == chosen_row else "  ") + rows[i] for i in places if i in shown]
         if len(rows) > len(shown - {None}):
             lines.append(f"  {len(rows)} budgets were tried: see to_frame()")
         return "\n".join(lines)
@@ -198,7 +198,7 @@ def _numbers(budget: Budget | float) -> dict[str, float]:
     """Numbers of a budget by the names of its fields; a bare number is called ``budget``."""
     if isinstance(budget, Real):
         return {"budget": float(budget)}
-    return {name: float(value) for name, value in bounds_of(budget).items() if isinstance(value, Real)}
+    return {name: float(value) for name, value in budget_bounds(budget).items() if isinstance(value, Real)}
 
 
 def check_same_distribution(curve: TradeoffCurve, measures: Sequence[Measure]) -> None:
@@ -208,12 +208,12 @@ def check_same_distribution(curve: TradeoffCurve, measures: Sequence[Measure]) -
             f"with_curve takes a TradeoffCurve, got {type(curve).__name__}; "
             "sanitize.release.choosing.tradeoff_curve makes one"
         )
-    here = {measure.name: measure.before for measure in measures}
+    report_values = {measure.name: measure.before for measure in measures}
     for measure in (measure for point in curve.points for measure in point.measures):
-        before, own = measure.before, here.get(measure.name)
-        if measure.name not in _OF_THE_DISTRIBUTION or before is None or own is None:
+        before, report_value = measure.before, report_values.get(measure.name)
+        if measure.name not in _OF_THE_DISTRIBUTION or before is None or report_value is None:
             continue
-        if not math.isclose(before, own, rel_tol=1e-6, abs_tol=1e-9):
+        if not math.isclose(before, report_value, rel_tol=1e-6, abs_tol=1e-9):
             raise InvalidParameter(
                 "this curve is of another table than the report, or of other columns or bins of it: make it of the "
                 "same distribution, sanitize.release.choosing.tradeoff_curve(joint, mechanism, budgets)"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sanitize._util.checks import is_number, one_of
-from sanitize._util.declared import Declared, NonNegative, plain, require
+from sanitize._util.checks import check_choice, is_number
+from sanitize._util.declared import Declared, NonNegative, require, to_builtin
 from sanitize._util.formatting import clip, exact
 from sanitize._version import __version__
 from sanitize.core.budgets import BUDGETS, LiftBudget, budget_to_dict, by_value, nameless
@@ -26,7 +26,7 @@ from sanitize.report._headline import (
     USELESS_BELOW,
     VERDICT_TOLERANCE,
     Lack,
-    allowed_words,
+    limit_words,
     relations_of,
     synthetic,
     with_headline,
@@ -67,7 +67,7 @@ class OptimalityForm(Declared, frozen=True):
         return Optimality(self.status, self.gap, self.among)
 
     @classmethod
-    def of(cls, optimality: Optimality | None) -> OptimalityForm | None:
+    def from_optimality(cls, optimality: Optimality | None) -> OptimalityForm | None:
         """Form of an optimality; None where nothing is known."""
         if optimality is None:
             return None
@@ -116,7 +116,7 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
         "origin": origin and origin | {"table": None, "policy": None},
         "columns": {role: document["columns"][role] for role in ("sensitive", "released", "kept")},
         "sections": [
-            _declared_part(section) for section in document["sections"] if section["name"] in _PUBLIC_SECTIONS
+            _public_section(section) for section in document["sections"] if section["name"] in _PUBLIC_SECTIONS
         ],
         "left_out": LEFT_OUT,
     }
@@ -127,7 +127,7 @@ def publish(document: dict[str, Any]) -> dict[str, Any]:
 _PUBLIC_SECTIONS = ("parts", *PROMISES)
 
 
-def _declared_part(section: dict[str, Any]) -> dict[str, Any]:
+def _public_section(section: dict[str, Any]) -> dict[str, Any]:
     """A section without what was measured."""
     if section["name"] in PROMISES:
         return section
@@ -137,40 +137,44 @@ def _declared_part(section: dict[str, Any]) -> dict[str, Any]:
 def release_note(report: Verdict) -> dict[str, Any]:
     """What a released file or frame says about itself: the verdict that anybody may see, and the declared budget."""
     verdict, budget = publish(claims(report))["verdict"], report.budget
-    said = {
+    note = {
         "sanitize": __version__,
         "format": NOTE_FORMAT,
         "mechanism": verdict["mechanism"],
-        "budget": _spelt(budget),
+        "budget": _budget_code(budget),
         "within_budget": verdict["ok"],
     }
-    return said if verdict["confidence"] is None else said | {"confidence": verdict["confidence"]}
+    return note if verdict["confidence"] is None else note | {"confidence": verdict["confidence"]}
 
 
-def _spelt(budget: Any) -> str:
+def _budget_code(budget: Any) -> str:
     """A budget as code, alike for equal ones however their numbers were written; the name alone of a long one."""
     name, words = type(budget).__name__, repr(budget)
     is_by_value = isinstance(budget, LiftBudget) and by_value(budget)
     if BUDGETS.get(name) is type(budget) and not is_by_value:
-        given = {bound.name: getattr(budget, bound.name) for bound in dataclasses.fields(budget)}
-        sides = {side: repr(float(of)) if is_number(of) else _spelt(of) for side, of in given.items() if of is not None}
+        parameters = {bound.name: getattr(budget, bound.name) for bound in dataclasses.fields(budget)}
+        sides = {
+            side: repr(float(value)) if is_number(value) else _budget_code(value)
+            for side, value in parameters.items()
+            if value is not None
+        }
         words = f"{name}({', '.join(f'{side}={spelt}' for side, spelt in sides.items())})"
     return words if len(words) <= _LONGEST_BUDGET else name[:100]
 
 
-def warnings_of_facts(document: dict[str, Any]) -> list[str]:
+def fact_warnings(document: dict[str, Any]) -> list[str]:
     """Sentences that limit what the verdict says, made from facts, the gravest first, with counts."""
-    found = grave(document)
+    sentences = grave(document)
     if document["n_single"]:
-        found.append(
+        sentences.append(
             f"{document['n_single']} of {document['n_combinations']} combinations of the public columns stand for one "
             "row each: what they tell is learned from one person; min_count pools them"
         )
     if document["n_unseen"]:
-        found.append(
+        sentences.append(
             f"{document['n_unseen']} row(s) held a value absent at fit and were treated like the riskiest value"
         )
-    return found
+    return sentences
 
 
 def grave(document: dict[str, Any]) -> list[str]:
@@ -178,14 +182,14 @@ def grave(document: dict[str, Any]) -> list[str]:
     columns, warnings = document["columns"], []
     exposed = [name for name in columns["kept"] if name in columns["sensitive"]]
     if exposed:
-        warnings.append(f"a sensitive column would be released as it is: {_listed(exposed)}")
+        warnings.append(f"a sensitive column would be released as it is: {_column_list(exposed)}")
     if document["verdict"]["seeded"]:
         warnings.append("seeded, not for release: whoever guesses the seed can undo the noise")
     if columns["constant"]:
-        names = _listed(columns["constant"])
+        names = _column_list(columns["constant"])
         warnings.append(f"the same sensitive value in every row: {names}; the verdict says nothing about that column")
     if columns["replaced"]:
-        names = _listed(columns["replaced"])
+        names = _column_list(columns["replaced"])
         warnings.append(
             f"more than {100 * REPLACED_SHARE:g} % of the rows are written with another value of {names}: few rows "
             "have theirs, or it lies outside the edges; cut or join values, or leave columns out"
@@ -200,11 +204,11 @@ def grave(document: dict[str, Any]) -> list[str]:
             shown = "of what pairs of columns say about each other is shown"
             warnings.append(f"less than {100 * USELESS_BELOW:g} % {shown}: {advice}")
     elif little and document["verdict"]["state"] in ("source", "rows"):
-        warnings.append(f"less than {100 * USELESS_BELOW:g} % is kept of {_listed(little)}: {advice}")
+        warnings.append(f"less than {100 * USELESS_BELOW:g} % is kept of {_column_list(little)}: {advice}")
     return warnings
 
 
-def _listed(names: list[str]) -> str:
+def _column_list(names: list[str]) -> str:
     """Names of columns in a sentence: the first of them, each shortened."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(clip(name, _NAME_CELLS) for name in names[:_MOST_NAMES]) + more
@@ -269,27 +273,27 @@ def _positions(before: JointDistribution, after: JointDistribution) -> list[NDAr
         labels = [[(number, x) for x in range(len(side))] for number, side in enumerate(labels)]
     codes = [{label: x for x, label in enumerate(side)} for side in labels]
     either = codes[0] | codes[1]
-    return [np.array([known.get(label, -1) for label in either], dtype=np.intp) for known in codes]
+    return [np.array([code_by_label.get(label, -1) for label in either], dtype=np.intp) for code_by_label in codes]
 
 
-def shapes_of_tuples(report: Verdict) -> list[dict[str, Any]]:
+def tuple_shapes(report: Verdict) -> list[dict[str, Any]]:
     """Share of each column's values before and after, the most frequent of them, where they are printed as such."""
-    found: list[dict[str, Any]] = []
+    shapes: list[dict[str, Any]] = []
     symbols, sides = report._before.public, (report._before.p_x, report._after.p_x)
     if symbols != report._after.public or symbols.columns != report.public:
-        return found
+        return shapes
     for column, levels, codes in zip(symbols.columns, symbols.levels, symbols.codes.T, strict=True):
         names = np.array([*map(str, levels.to_pylist()), "(missing)"], object)
         shares = np.stack([np.bincount(codes, p_x, len(names)) for p_x in sides])
         seen = np.flatnonzero(shares.any(axis=0))
         shown = seen[np.sort(np.argsort(-shares[0, seen], kind="stable")[: N_VALUES - (len(seen) > N_VALUES)])]
-        rest = (1.0 - shares[:, shown].sum(axis=1, keepdims=True))[:, : len(seen) > len(shown)]
+        remainder = (1.0 - shares[:, shown].sum(axis=1, keepdims=True))[:, : len(seen) > len(shown)]
         called = [*names[shown], f"{len(seen) - len(shown)} others"]
-        found += shape_of(column, called, np.hstack([shares[:, shown], rest]))
-    return found
+        shapes += column_shape(column, called, np.hstack([shares[:, shown], remainder]))
+    return shapes
 
 
-def shape_of(column: str, values: Iterable[str], sides: NDArray[np.float64]) -> list[dict[str, Any]]:
+def column_shape(column: str, values: Iterable[str], sides: NDArray[np.float64]) -> list[dict[str, Any]]:
     """Rows of one column: its values, or groups of them, with the share of each before and after."""
     shares = zip(*sides.tolist(), strict=True)
     return [
@@ -315,21 +319,21 @@ def to_document(report: Verdict, audience: Audience, n_symbols: int | None = Non
     n_symbols : int, optional
         How many released symbols to list, riskiest first; all of them by default.
     """
-    one_of("audience", audience, "internal", "public")
+    check_choice("audience", audience, "internal", "public")
     if audience == "public":
         return publish(claims(report))
     before, after, curve = report._before, report._after, report.curve
-    judged = [finding.in_a_report() for finding in report.findings if hasattr(finding, "in_a_report")]
-    return without_pictures(report, n_symbols) | {
+    judged = [finding.report_entry() for finding in report.findings if hasattr(finding, "report_entry")]
+    return text_document(report, n_symbols) | {
         "judgement": judged[-1] if judged else None,
         "lift": lift_map(before, after),
         "margins": margins(before, after),
-        "shapes": [_exact(row) for row in shapes_of_tuples(report)],
+        "shapes": [_exact(row) for row in tuple_shapes(report)],
         "curve": None if curve is None else curve.to_dict(),
     }
 
 
-def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str, Any]:
+def text_document(report: Verdict, n_symbols: int | None = None) -> dict[str, Any]:
     """Internal document without what only pictures show."""
     facts, of_rows = report.facts, report._before.p_x * (report.n_rows or 0)
     n_single = None if report.n_rows is None else int(np.isclose(of_rows, 1.0, rtol=1e-6, atol=0.0).sum())
@@ -344,8 +348,8 @@ def without_pictures(report: Verdict, n_symbols: int | None = None) -> dict[str,
         "n_symbols": len(report.excess),
         "symbols": [_exact(row) for row in report._symbols(n_symbols)],
     }
-    others = [note for note in facts.warnings if note != SEEDED_NOTE]  # said by the facts themselves
-    return with_headline(document) | {"warnings": [*warnings_of_facts(document), *others]}
+    remaining = [note for note in facts.warnings if note != SEEDED_NOTE]  # said by the facts themselves
+    return with_headline(document) | {"warnings": [*fact_warnings(document), *remaining]}
 
 
 def claims(report: Verdict) -> dict[str, Any]:
@@ -363,11 +367,11 @@ def claims(report: Verdict) -> dict[str, Any]:
             "ok": report.ok,
             "state": report.state,
             "useless": report.useless,
-            "lack": None if report.lack is None else plain(report.lack),
+            "lack": None if report.lack is None else to_builtin(report.lack),
             # Whether there are rows behind the distribution, which may then be a sample.
             "counted": report.n_rows is not None,
             "budget": None if report.budget is None else budget_to_dict(report.budget),
-            "allowed": allowed_words(report.budget, facts.known),
+            "allowed": limit_words(report.budget, facts.known),
             # Columns of a row that a reader may know: the limit is for those who know any of them, too.
             "known": list(facts.known),
             "worst_excess": None if report.budget is None else exact(report.worst_excess),
@@ -376,7 +380,7 @@ def claims(report: Verdict) -> dict[str, Any]:
             # By figures of this table, so that its name tells of them.
             "chosen": facts.is_chosen,
             "output": facts.output,
-            "optimality": plain(OptimalityForm.of(facts.optimality)),
+            "optimality": to_builtin(OptimalityForm.from_optimality(facts.optimality)),
             "seeded": facts.seeded,
             "refuted": report._refuted,
             # What the verdict claims: the frequencies of these rows (null), or every distribution they allow.
@@ -393,7 +397,7 @@ def claims(report: Verdict) -> dict[str, Any]:
             "kept": list(facts.kept),
             "constant": list(report._constant),
             "replaced": [
-                one.column for one in facts.replaced if one.n_rows > REPLACED_SHARE * (report.n_rows or math.inf)
+                entry.column for entry in facts.replaced if entry.n_rows > REPLACED_SHARE * (report.n_rows or math.inf)
             ],
             "binned": list(facts.binned),
         },
@@ -409,9 +413,9 @@ def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
     """A section of the report for each of them, but for a judgement, which has a place of its own."""
     title = "Tried on the release"
     return tuple(
-        Section(f"finding {number}", title, f"{'. '.join(one.summary)}.")
-        for number, one in enumerate(findings, 1)
-        if not hasattr(one, "in_a_report")
+        Section(f"finding {number}", title, f"{'. '.join(finding.summary)}.")
+        for number, finding in enumerate(findings, 1)
+        if not hasattr(finding, "report_entry")
     )
 
 
@@ -420,9 +424,9 @@ def parts_section(parts: Sequence[PartLeakage]) -> tuple[Section, ...]:
     if not parts:
         return ()
     names = [f"{part.part} ({part.role}): {', '.join(part.columns)}" for part in parts]
-    kept = [part.normalized_utility for part in parts]
+    utilities = [part.normalized_utility for part in parts]
     least, most = np.exp([[part.min_log_lift for part in parts], [part.max_log_lift for part in parts]]).tolist()
-    rows = tuple(zip(names, kept, least, most, strict=True))
+    rows = tuple(zip(names, utilities, least, most, strict=True))
     words = "How many times as likely a secret becomes by each part and kept column alone. The verdict is about all."
     heads = ("Part", "kept", "at least", "at most")
     return (Section("parts", "Parts", words, heads, rows),)

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from sanitize._util.formatting import number
 from sanitize.report._facts import Origin
-from sanitize.report._headline import promised
-from sanitize.report._html import rendered
-from sanitize.report._text import allowed, margin_words, utility_words
+from sanitize.report._headline import promise_name
+from sanitize.report._html import render_template
+from sanitize.report._text import margin_words, measure_limit, utility_words
 
 Cells = tuple[str, ...]
 
@@ -58,7 +58,7 @@ def dossier(document: dict[str, Any], material: Material, form: Literal["md", "h
         bare = None if material.checks is None else tuple((name, result, "") for name, result, _ in material.checks)
         files = tuple(file for file in material.files if file[0] != "verification")  # whose digest tells of its counts
         material = replace(material, files=files, checks=bare, dropped=())
-    return rendered(
+    return render_template(
         f"report/dossier.{form}.jinja",
         document=document,
         verdict=document["verdict"],
@@ -66,7 +66,7 @@ def dossier(document: dict[str, Any], material: Material, form: Literal["md", "h
         material=material,
         margin=margin_words(document),
         utility="" if is_public else utility_words(document),
-        promised=promised(document),
+        promised=promise_name(document),
         number=number,
-        allowed=allowed,
+        allowed=measure_limit,
     )

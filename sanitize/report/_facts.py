@@ -69,10 +69,10 @@ class ReplacedValues:
         return max(self.pooled, self.clipped, self.other)
 
     @classmethod
-    def section(cls, found: tuple[ReplacedValues, ...]) -> Section | None:
+    def section(cls, columns: tuple[ReplacedValues, ...]) -> Section | None:
         """What a report says of all columns; None where every value can be printed."""
         rows: tuple[tuple[str | float | None, ...], ...] = tuple(
-            (one.column, *(int(getattr(one, name)) for name in _REPLACED)) for one in found if one.n_rows
+            (column.column, *(int(getattr(column, name)) for name in _REPLACED)) for column in columns if column.n_rows
         )
         words = "Rows whose own value cannot be printed: it is written as another value, and is not counted as kept."
         return (
@@ -158,7 +158,7 @@ class Finding(Protocol):
     """A result that a report can carry, for example one of `sanitize.auditing.attack`.
 
     One with an attribute ``ok`` that is False refutes the release: it is not what the report measured, or gives its
-    people away. One with a method ``in_a_report`` has a place of its own. The public view has none of them.
+    people away. One with a method ``report_entry`` has a place of its own. The public view has none of them.
     """
 
     @property
@@ -215,7 +215,9 @@ class PartLeakage:
     normalized_utility: float
 
     @classmethod
-    def of(cls, part: str, columns: tuple[str, ...], mechanism: str | None, figures: Mapping[str, Any]) -> PartLeakage:
+    def from_summary(
+        cls, part: str, columns: tuple[str, ...], mechanism: str | None, figures: Mapping[str, Any]
+    ) -> PartLeakage:
         """Its line, from the summary of a report on this part alone."""
         names = ("max_log_lift", "min_log_lift", "mutual_information", "normalized_utility")
         return cls(part, columns, mechanism, *(float(figures[name]) for name in names))

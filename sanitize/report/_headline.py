@@ -79,7 +79,7 @@ class Lack(Declared, frozen=True):
         return f"take {more}a looser limit, fewer or coarser public columns, or another mechanism"
 
 
-def state_of(*, ok: bool, has_budget: bool, confidence: float | None, is_constant: bool = False) -> State:
+def report_state(*, ok: bool, has_budget: bool, confidence: float | None, is_constant: bool = False) -> State:
     """State of a report.
 
     Only a confidence that was asked for makes the claim one about the source: whoever did not ask for it designed for
@@ -128,14 +128,16 @@ def headline(document: dict[str, Any]) -> str:
     shares, why = [column["share"] for column in document["kept"]], Lack(**verdict["lack"]).words
     if relations_of(document["measures"]) is not None:
         return f"{words}, but pairs of columns say next to nothing about each other{why and f' ({why})'}"
-    few, n = sum(share < USELESS_BELOW for share in shares), len(shares)
-    many = "the column keeps" if n == 1 else f"{few} of {n} columns keep"
-    return f"{words}, but {many} next to nothing{why and f' ({why})'}"
+    n_useless, n = sum(share < USELESS_BELOW for share in shares), len(shares)
+    subject = "the column keeps" if n == 1 else f"{n_useless} of {n} columns keep"
+    return f"{words}, but {subject} next to nothing{why and f' ({why})'}"
 
 
 def synthetic(document: dict[str, Any]) -> bool:
     """Whether all rows are drawn from one private model, none in place of another, and the limit has no part in it."""
-    return document["verdict"]["state"] == "source" and SYNTHETIC in [one["title"] for one in document["sections"]]
+    return document["verdict"]["state"] == "source" and SYNTHETIC in [
+        section["title"] for section in document["sections"]
+    ]
 
 
 def sentence(document: dict[str, Any]) -> str:
@@ -212,14 +214,14 @@ def alone(document: dict[str, Any]) -> str:
         return f"Counts all {n} in the ledger of these rows: one that is not recorded adds to them."
     if n is not None:
         return f"Counts this release alone: all {n} in its ledger are within the ledger's budget."
-    if promised(document):
+    if promise_name(document):
         return "Counts this release alone: eps and delta of other fits of these rows add to it."
     if verdict["state"] == "audit":
         return "Counts these columns alone: what else is released of the same rows adds to it."
     return ALONE
 
 
-def promised(document: dict[str, Any]) -> str | None:
+def promise_name(document: dict[str, Any]) -> str | None:
     """Name of the section that promises differential privacy; None where there is none."""
     return next((section["name"] for section in document["sections"] if section["name"] in PROMISES), None)
 
@@ -244,12 +246,12 @@ def colour(document: dict[str, Any]) -> str:
     return {"source": "good", "rows": "doubt", "nothing": "bad", "refused": "bad", "audit": "plain"}[verdict["state"]]
 
 
-def of_source(measure: dict[str, Any]) -> bool:
+def is_worst_case(measure: dict[str, Any]) -> bool:
     """Whether a measure speaks of the source, and not of the rows."""
     return bool(measure["name"].startswith("worst_"))
 
 
-def excess_of(measure: dict[str, Any]) -> float:
+def measure_excess(measure: dict[str, Any]) -> float:
     """How far a figure is beyond what is allowed, in its unit; -inf where there is no limit or no figure."""
     if measure["after"] is None or measure["bound"] is None:
         return -math.inf
@@ -259,11 +261,11 @@ def excess_of(measure: dict[str, Any]) -> float:
     return bound - after if measure["name"].endswith("min_log_lift") else after - bound
 
 
-def allowed_words(budget: Budget | None, known: Sequence[str]) -> str:
+def limit_words(budget: Budget | None, side_columns: Sequence[str]) -> str:
     """What a budget allows, and for whom but those who know nothing of a row."""
-    if not known:
+    if not side_columns:
         return budget_words(budget)
-    which = known[0] if len(known) == 1 else f"any of {', '.join(known)}"
+    which = side_columns[0] if len(side_columns) == 1 else f"any of {', '.join(side_columns)}"
     return f"{budget_words(budget)}; the same for those who know {which} of a row"
 
 
@@ -278,7 +280,7 @@ def _rows(document: dict[str, Any]) -> str:
     if not document["verdict"]["counted"]:
         return _STATED
     words, worst = "The limit holds if these rows are everybody", _worst(document)
-    beyond = [measure for measure in worst.values() if excess_of(measure) > VERDICT_TOLERANCE]
+    beyond = [measure for measure in worst.values() if measure_excess(measure) > VERDICT_TOLERANCE]
     # Of other budgets, and of limits by value, the extremes of the lifts and their ratio have implied bounds alone.
     limits = document["verdict"]["budget"]
     is_plain = not any(isinstance(side, dict) for side in limits.values())
@@ -312,8 +314,8 @@ def _refusal(document: dict[str, Any]) -> tuple[str, str]:
 
 def _worst(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Worst case over the distributions that the rows allow; nothing where it was not computed."""
-    return {measure["name"]: measure for measure in document["measures"] if of_source(measure)}
+    return {measure["name"]: measure for measure in document["measures"] if is_worst_case(measure)}
 
 
-def _level(found: dict[str, dict[str, Any]]) -> str:
-    return str(found["worst_max_log_lift"]["label"]).rpartition(" at ")[2]
+def _level(by_name: dict[str, dict[str, Any]]) -> str:
+    return str(by_name["worst_max_log_lift"]["label"]).rpartition(" at ")[2]

@@ -15,11 +15,11 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, Literal
 
-from sanitize._util.formatting import Told, clip, figure, level, of_100, plain
-from sanitize._util.outputs import json_text, written
+from sanitize._util.formatting import Told, clip, figure, level, per_hundred, spell_infinities
+from sanitize._util.outputs import json_text, write_text
 from sanitize._version import __version__
 from sanitize.errors import ReleaseRefuted
-from sanitize.report._html import rendered
+from sanitize.report._html import render_template
 from sanitize.report._text import WIDTH
 
 SCHEMA, VERSION = "sanitize/judgement", 1
@@ -159,22 +159,24 @@ class ClaimVerdict:
     confidence: float
 
     @classmethod
-    def of(
+    def from_results(
         cls, claim: Claim, results: Sequence[AttackResult], *, groups: bool, excess: float, confidence: float
     ) -> ClaimVerdict:
         """Take the worst of the results of one claim; ``groups`` of rows may refute what was promised as well."""
-        own = [result for result in results if result.claim == claim]
-        refuted = tuple(result.title.lower() for result in own if result.status == "more")
+        claim_results = [result for result in results if result.claim == claim]
+        refuted = tuple(result.title.lower() for result in claim_results if result.status == "more")
         refuted += (_GROUPS,) if groups and claim == "promised" else ()
-        needed = [result.people_needed for result in own if result.people_needed is not None]
-        few: Verdict = "too few people to tell" if any(result.is_too_wide for result in own) else "not refuted"
+        needed = [result.people_needed for result in claim_results if result.people_needed is not None]
+        default: Verdict = (
+            "too few people to tell" if any(result.is_too_wide for result in claim_results) else "not refuted"
+        )
         return cls(
             claim=claim,
-            verdict="refuted" if refuted else few,
+            verdict="refuted" if refuted else default,
             refuted_by=refuted,
-            n_attacks=len(own),
+            n_attacks=len(claim_results),
             n_open=len(needed),
-            people_needed=_rounded_up(max(needed)) if needed else None,
+            people_needed=_round_up(max(needed)) if needed else None,
             excess=excess,
             confidence=confidence,
         )
@@ -194,14 +196,14 @@ class ClaimVerdict:
     def sentence(self) -> str:
         """The verdict in a sentence or two."""
         words = _words()["claims"][self.claim]
-        told = words[self.verdict].format(
-            allowed=of_100(self.excess), sure=level(self.confidence), refuted=", ".join(self.refuted_by)
+        text = words[self.verdict].format(
+            allowed=per_hundred(self.excess), sure=level(self.confidence), refuted=", ".join(self.refuted_by)
         )
         if self.people_needed is None or self.verdict == "refuted":
-            return str(told)
+            return str(text)
         most = self.people_needed >= _TOO_MANY
         needed = "More people than any table has" if most else f"About {self.people_needed:,} people outside the data"
-        return f"{told} {_words()['needed'].format(n_open=self.n_open, n=self.n_attacks, needed=needed)}"
+        return f"{text} {_words()['needed'].format(n_open=self.n_open, n=self.n_attacks, needed=needed)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -255,26 +257,26 @@ class Judgement(Told):
         if self.n_outsiders is None:
             return ()
         over = self.lift is not None and self.at_most is not None and self.lift > self.at_most
-        made = (
-            ClaimVerdict.of(claim, self.results, groups=over, excess=self.excess, confidence=self.confidence)
+        candidates = (
+            ClaimVerdict.from_results(claim, self.results, groups=over, excess=self.excess, confidence=self.confidence)
             for claim in CLAIMS
         )
-        return tuple(one for one in made if one.n_attacks)
+        return tuple(verdict for verdict in candidates if verdict.n_attacks)
 
     @property
     def promised(self) -> Verdict | None:
         """Verdict on what was promised: no row is copied, nothing more is inferred about people in the data."""
-        return next((one.verdict for one in self.verdicts if one.claim == "promised"), None)
+        return next((verdict.verdict for verdict in self.verdicts if verdict.claim == "promised"), None)
 
     @property
     def membership(self) -> Verdict | None:
         """Verdict on what was not promised: that nobody can tell who is in the data."""
-        return next((one.verdict for one in self.verdicts if one.claim == "membership"), None)
+        return next((verdict.verdict for verdict in self.verdicts if verdict.claim == "membership"), None)
 
     @property
     def refuted(self) -> tuple[str, ...]:
         """Attacks that refute one of the claims; nothing without people outside the data."""
-        return tuple(title for one in self.verdicts for title in one.refuted_by)
+        return tuple(title for verdict in self.verdicts for title in verdict.refuted_by)
 
     @property
     def ok(self) -> bool:
@@ -295,22 +297,24 @@ class Judgement(Told):
     @property
     def headline(self) -> str:
         """Both verdicts in a few words."""
-        return ". ".join(one.headline for one in self.verdicts) or "Figures, no verdict"
+        return ". ".join(verdict.headline for verdict in self.verdicts) or "Figures, no verdict"
 
     @property
     def sentence(self) -> str:
         """Both verdicts in sentences."""
-        return " ".join(one.sentence for one in self.verdicts) or str(_words()["alone"])
+        return " ".join(verdict.sentence for verdict in self.verdicts) or str(_words()["alone"])
 
     @property
     def summary(self) -> tuple[str, ...]:
         """The result in sentences that name no value."""
-        return tuple(one.headline for one in self.verdicts) or (f"{self.headline}: {_words()['alone'].rstrip('.')}",)
+        return tuple(verdict.headline for verdict in self.verdicts) or (
+            f"{self.headline}: {_words()['alone'].rstrip('.')}",
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a group of rows reveals, what was compared, and what was not."""
-        told = (
+        sentences = (
             ["The figures are of a twin of the release, made without the people outside the data."]
             if self.is_twin
             else []
@@ -318,53 +322,55 @@ class Judgement(Told):
         if self.lift is not None:
             bound = "" if self.at_most is None else f"; {figure(self.at_most)} times was allowed"
             group = f"Some group of rows makes a secret at least {figure(self.lift)} times as likely{bound}."
-            told.append(group if self.lift > 1 else "No group of rows was found that surely makes a secret likelier.")
-        told.append(
+            sentences.append(
+                group if self.lift > 1 else "No group of rows was found that surely makes a secret likelier."
+            )
+        sentences.append(
             f"{len(self.columns)} columns were compared; the adversary knows {', '.join(self.known)} of a person."
         )
-        told += [f"Not compared: {name}, {reason}." for name, reason in self.left_out]
-        return (*told, "Attacks that nobody has thought of were not tried.")
+        sentences += [f"Not compared: {name}, {reason}." for name, reason in self.left_out]
+        return (*sentences, "Attacks that nobody has thought of were not tried.")
 
     def to_text(self) -> str:
         """Verdicts, a table of attacks, sentences about those that refute, and notes, 80 columns wide."""
-        told = [line for one in self.verdicts for line in (one.headline.upper(), one.sentence, "")]
-        told = told or [self.headline.upper(), self.sentence, ""]
-        found = [f"{one.title}: {one.sentence}" for one in self.results if one.status == "more"]
+        lines = [line for entry in self.verdicts for line in (entry.headline.upper(), entry.sentence, "")]
+        lines = lines or [self.headline.upper(), self.sentence, ""]
+        refuting = [f"{entry.title}: {entry.sentence}" for entry in self.results if entry.status == "more"]
         notes = [clip(note, 400) for note in self.notes]
-        below = ["", *found, "", *notes] if found else ["", *notes]
-        return "\n".join([*map(_paragraph, told), *self._table(), *map(_paragraph, below)])
+        below = ["", *refuting, "", *notes] if refuting else ["", *notes]
+        return "\n".join([*map(_paragraph, lines), *self._table(), *map(_paragraph, below)])
 
     def _table(self) -> list[str]:
         """One line for each attack, out of 100: people in the data, people outside it, how much more."""
         if self.n_outsiders is None:
             return [
                 "Out of 100".ljust(32) + "in the data",
-                *(f"{clip(one.title, 30):<32}{of_100(one.people):>11}" for one in self.results),
+                *(f"{clip(result.title, 30):<32}{per_hundred(result.people):>11}" for result in self.results),
             ]
         marks = {"more": "x", "a little more": "!", "no more": " ", "open": "?"}
         lines = ["  Out of 100".ljust(32) + "in the data  outside it  how much more"]
-        for one in self.results:
-            more, interval = of_100(one.difference or 0), " to ".join(map(of_100, one.interval or ()))
-            figures = f"{of_100(one.people):>11}{of_100(one.outsiders or 0):>12}{more:>7} ({interval})"
-            lines.append(f"{marks[one.status or 'open']} {clip(one.title, 29):<30}{figures}")
+        for result in self.results:
+            more, interval = per_hundred(result.difference or 0), " to ".join(map(per_hundred, result.interval or ()))
+            figures = f"{per_hundred(result.people):>11}{per_hundred(result.outsiders or 0):>12}{more:>7} ({interval})"
+            lines.append(f"{marks[result.status or 'open']} {clip(result.title, 29):<30}{figures}")
         return [*lines, "x more than is allowed  ! a little more  ? too few people to rule more out"]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, in the form of ``judgement.schema.json``."""
         fields = {name: value for name, value in vars(self).items() if name not in ("results", "verdicts")}
-        told = {"headline": self.headline, "sentence": self.sentence, "notes": list(self.notes)}
-        both = {
-            "verdicts": [one.to_dict() for one in self.verdicts],
-            "attacks": [one.to_dict() for one in self.results],
+        texts = {"headline": self.headline, "sentence": self.sentence, "notes": list(self.notes)}
+        entries = {
+            "verdicts": [entry.to_dict() for entry in self.verdicts],
+            "attacks": [entry.to_dict() for entry in self.results],
         }
         head = {"schema": SCHEMA, "version": VERSION, "library_version": __version__}
-        return plain({**head, **both, **fields, **told})
+        return spell_infinities({**head, **entries, **fields, **texts})
 
-    def in_a_report(self) -> dict[str, Any]:
+    def report_entry(self) -> dict[str, Any]:
         """What a report for the owner holds of it."""
-        told = self.to_dict()
+        document = self.to_dict()
         names = ("headline", "sentence", "notes", "n_people", "n_outsiders", "confidence")
-        kept = (
+        attack_keys = (
             "title",
             "question",
             "claim",
@@ -376,8 +382,8 @@ class Judgement(Told):
             "verdict",
             "sentence",
         )
-        attacks = [{name: one[name] for name in kept} for one in told["attacks"]]
-        return {name: told[name] for name in names} | {"attacks": attacks}
+        attacks = [{name: attack[name] for name in attack_keys} for attack in document["attacks"]]
+        return {name: document[name] for name in names} | {"attacks": attacks}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The same as JSON; whatever is not ASCII is escaped. Written to ``path`` when one is given."""
@@ -385,18 +391,18 @@ class Judgement(Told):
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The same as one self-contained page: no script, no network; written to ``path`` when one is given."""
-        return written(rendered("report/judge.html.jinja", **self.to_dict()), path)
+        return write_text(render_template("report/judge.html.jinja", **self.to_dict()), path)
 
 
-def sentence_of(
+def attack_sentence(
     figure_kind: str, templates: tuple[str, str], people: float, outsiders: float | None, surest: int | None
 ) -> str:
     """Figures of an attack in words; a ranking has the same sentence for all attacks."""
     if figure_kind == "ranking":
         words = _words()["ranking" if surest is None else "surest"]
-        return str(words.format(of_100(people), surest))
-    first = templates[0].format(of_100(people))
-    return f"{first}." if outsiders is None else f"{first}; {templates[1].format(of_100(outsiders))}."
+        return str(words.format(per_hundred(people), surest))
+    first = templates[0].format(per_hundred(people))
+    return f"{first}." if outsiders is None else f"{first}; {templates[1].format(per_hundred(outsiders))}."
 
 
 def _paragraph(text: str) -> str:
@@ -404,7 +410,7 @@ def _paragraph(text: str) -> str:
     return fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def _rounded_up(n: int) -> int:
+def _round_up(n: int) -> int:
     """Two digits of a number of people, rounded up."""
     unit = 10 ** max(len(str(n)) - 2, 0)
     return -(-n // unit) * unit

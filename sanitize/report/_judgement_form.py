@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from sanitize._util.declared import Count, Finite, Positive, Share, form, listed, said
+from sanitize._util.declared import Count, Finite, Positive, Share, field_note, form, list_form
 
 _SCHEMA: Any = Literal["sanitize/judgement"]
 _VERSION: Any = Literal[1]
 # Differences of two shares.
-_Difference = Annotated[float, said("a number between -1 and 1", ge=-1, le=1)]
+_Difference = Annotated[float, field_note("a number between -1 and 1", ge=-1, le=1)]
 _CLAIM: Any = Literal["promised", "membership"]
 _ATTACK: dict[str, Any] = {
     **dict.fromkeys(("title", "question", "sentence", "verdict"), str),
@@ -28,7 +28,7 @@ _HEAD: dict[str, Any] = {
     "confidence": Share,
 }
 
-JUDGEMENT_OF_REPORT = form("judgement_of_report", **_HEAD, attacks=listed(form("attack_of_report", **_ATTACK)))
+JUDGEMENT_OF_REPORT = form("judgement_of_report", **_HEAD, attacks=list_form(form("attack_of_report", **_ATTACK)))
 
 # The form of ``judgement.schema.json``, as a test holds.
 JUDGEMENT = form(
@@ -36,7 +36,7 @@ JUDGEMENT = form(
     schema=_SCHEMA,
     version=_VERSION,
     library_version=str,
-    verdicts=listed(
+    verdicts=list_form(
         form(
             "verdict",
             claim=_CLAIM,
@@ -48,7 +48,7 @@ JUDGEMENT = form(
             **dict.fromkeys(("title", "headline", "sentence"), str),
         )
     ),
-    attacks=listed(
+    attacks=list_form(
         form(
             "attack",
             **_ATTACK,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sanitize._util.formatting import times, times_up
 from sanitize._util.limits import LARGEST_EXPONENT
 from sanitize.core.budgets import LiftBudget, budget_from_dict, loosest
-from sanitize.report._headline import VERDICT_TOLERANCE, excess_of
+from sanitize.report._headline import VERDICT_TOLERANCE, measure_excess
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,11 +25,11 @@ def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
 
     The raw table has no bar: that some row of it has the rarest secret for sure is true of any table.
     """
-    found = {measure["name"]: measure for measure in document["measures"]}
-    top = found["max_log_lift"]
+    by_name = {measure["name"]: measure for measure in document["measures"]}
+    top = by_name["max_log_lift"]
     shown = {"bar": top["after"]}
-    if (worst := found.get("worst_max_log_lift")) is not None:
-        shown["maybe far" if excess_of(worst) > VERDICT_TOLERANCE else "maybe"] = worst["after"]
+    if (worst := by_name.get("worst_max_log_lift")) is not None:
+        shown["maybe far" if measure_excess(worst) > VERDICT_TOLERANCE else "maybe"] = worst["after"]
     if top["bound"] is not None and math.isfinite(float(top["bound"])):
         shown["allow"] = top["bound"]
     logs = {kind: float(value) for kind, value in shown.items()}
@@ -58,9 +58,9 @@ def heat(side: dict[str, Any], most: float) -> list[dict[str, Any]]:
     ]
 
 
-def largest(found: dict[str, Any]) -> float:
+def largest(heat: dict[str, Any]) -> float:
     """Largest finite |log-lift| of a lift map, the end of its scale."""
-    values = (abs(float(v)) for name in ("before", "after") for row in found[name]["log_lift"] for v in row)
+    values = (abs(float(v)) for name in ("before", "after") for row in heat[name]["log_lift"] for v in row)
     return max((value for value in values if math.isfinite(value)), default=0.0)
 
 
@@ -74,7 +74,7 @@ def _cell(v: float, most: float) -> dict[str, str]:
     return {"shade": shade, "words": "0" if float(shown) == 0 else shown}
 
 
-def scale_of(rows: Iterable[dict[str, Any]], budget: dict[str, Any] | None) -> dict[str, Any]:
+def range_scale(rows: Iterable[dict[str, Any]], budget: dict[str, Any] | None) -> dict[str, Any]:
     """End of the scale of the ranges of log-lift, and what a lift budget allows on it."""
     of_lifts = budget if budget is None or budget["type"] == "LiftBudget" else budget.get("limits")
     allowed = loosest(budget_from_dict(of_lifts)) if of_lifts else None
@@ -91,9 +91,9 @@ def span(low: Number | float, high: Number | float, end: float) -> dict[str, str
     return {"x": f"{left:.2f}%", "width": f"{max(right - left, 1.5):.2f}%"}
 
 
-def bars(found: dict[str, Any]) -> list[dict[str, Any]]:
+def bars(shares: dict[str, Any]) -> list[dict[str, Any]]:
     """Rows of the margins: name, shares in words, and lengths in percent of the longest."""
-    rows = found["rows"][:_MOST_ROWS]
+    rows = shares["rows"][:_MOST_ROWS]
     most = max((share or 0.0 for row in rows for share in (row["before"], row["after"])), default=0.0) or 1.0
 
     def side(share: float | None) -> dict[str, str]:
@@ -128,16 +128,16 @@ def curve_marks(document: dict[str, Any]) -> dict[str, Any]:
         marked.append(place(x, y) | {"label": label, "words": label if far else ""})
     words = "no budget was tried"
     if pairs:
-        kept = [100 * y for _, y, _ in pairs]
+        shares = [100 * y for _, y, _ in pairs]
         words = (
-            f"{len(pairs)} budgets from {pairs[0][0]:.3g} nats and {min(kept):.3g} % kept to {pairs[-1][0]:.3g} nats "
-            f"and {max(kept):.3g} %; this release leaks {chosen[0]:.3g} nats and keeps {100 * chosen[1]:.3g} %"
+            f"{len(pairs)} budgets from {pairs[0][0]:.3g} nats and {min(shares):.3g} % kept to {pairs[-1][0]:.3g} nats "
+            f"and {max(shares):.3g} %; this release leaks {chosen[0]:.3g} nats and keeps {100 * chosen[1]:.3g} %"
         )
     line = " ".join(f"{1000 * min(x / most, 1.0):.1f},{1000 * (1 - y):.1f}" for x, y, _ in pairs)
     return {"points": marked, "chosen": place(*chosen), "line": line, "most": f"{most:.3g}", "words": words}
 
 
-def plot_of(curves: list[dict[str, Any]]) -> dict[str, Any] | None:
+def curve_plot(curves: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Places of the budgets, from left to right, and of what each mechanism keeps, up; None without a curve."""
     if not curves:
         return None
@@ -153,7 +153,7 @@ def plot_of(curves: list[dict[str, Any]]) -> dict[str, Any] | None:
         line = " ".join(f"{1000 * dot['x']:.1f},{1000 * dot['y']:.1f}" for dot in dots)
         drawn.append({"name": curve["mechanism"], "number": place, "dots": dots, "line": line})
     ends = "; ".join(
-        f"{one['name']} keeps {100 * (1 - one['dots'][0]['y']):.3g} % to {100 * (1 - one['dots'][-1]['y']):.3g} %"
-        for one in drawn
+        f"{entry['name']} keeps {100 * (1 - entry['dots'][0]['y']):.3g} % to {100 * (1 - entry['dots'][-1]['y']):.3g} %"
+        for entry in drawn
     )
     return {"labels": [(label, places[label]) for label in labels], "curves": drawn, "words": ends}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sanitize._util.checks import one_of
+from sanitize._util.checks import check_choice
 from sanitize._util.formatting import percent
 from sanitize.core.budgets import ChannelBudget, by_value, limit_rows, limits_for
 from sanitize.core.channel import ReducedChannel
@@ -29,11 +29,11 @@ from sanitize.report._headline import SYNTHETIC, USELESS_BELOW, short
 from sanitize.report._saved import SavedReport
 from sanitize.report._verdict import (
     Verdict,
-    excess_for_those_who_know,
-    kept_columns,
     measure_all,
+    measure_columns,
     measure_worst_case,
-    worst_case_of,
+    measure_worst_distribution,
+    side_knowledge_excess,
 )
 from sanitize.report._views import ReportViews
 
@@ -106,15 +106,15 @@ class LeakageReport(Verdict, ReportViews):
         lines = measure_all(joint, after, channel, budget)
         over: NDArray[np.float64] | float = -math.inf
         if budget is not None and facts.known:
-            over = excess_for_those_who_know(joint, channel, facts.known, budget)
+            over = side_knowledge_excess(joint, channel, facts.known, budget)
         if isinstance(budget, ChannelBudget):
             whole = budget.measure_channel(channel)
             lines = (*lines, whole)
             over = math.inf if whole.after is None or whole.bound is None else whole.after - whole.bound
-        worst = worst_case_of(joint, channel, confidence, budget)
+        worst = measure_worst_distribution(joint, channel, confidence, budget)
         if worst is not None:
             lines = (*lines, *measure_worst_case(worst, budget))
-        made = cls(
+        report = cls(
             measures=lines,
             budget=budget,
             # How good the channel is known to be, where its designer said so.
@@ -127,12 +127,12 @@ class LeakageReport(Verdict, ReportViews):
             _least_excess=over,
             confidence=None if worst is None or confidence is None else worst.distributions.confidence,
             _worst=worst,
-            kept=kept_columns(joint, channel, after),
+            kept=measure_columns(joint, channel, after),
         )
         if by_value(budget):
             heads = "value (* are all others)", "", "times as likely"
-            made = made.with_section(Section("limits", "Limits by sensitive value", "", heads, limit_rows(budget)))
-        return made._with_side_knowledge(joint, channel)._with_power(joint, channel)._in_a_persons_terms()
+            report = report.with_section(Section("limits", "Limits by sensitive value", "", heads, limit_rows(budget)))
+        return report._with_side_knowledge(joint, channel)._with_power(joint, channel)._in_a_persons_terms()
 
     def _in_a_persons_terms(self) -> LeakageReport:
         """Report that says how likely the most exposed secret may look, by its share of the rows."""
@@ -162,10 +162,15 @@ class LeakageReport(Verdict, ReportViews):
     def _with_side_knowledge(self, joint: JointDistribution, channel: Channel) -> LeakageReport:
         """Report that says what a released symbol tells those who know one or two of the public columns beforehand."""
         names = joint.public.columns
-        known = [columns for t in (1, 2) if t < len(names) for columns in combinations(names, t)]
-        if not known or len(known) * joint.pmf.size * ReducedChannel.of(channel).most_symbols > _SIDE_CELLS:
+        column_sets = [columns for t in (1, 2) if t < len(names) for columns in combinations(names, t)]
+        if (
+            not column_sets
+            or len(column_sets) * joint.pmf.size * ReducedChannel.from_channel(channel).most_symbols > _SIDE_CELLS
+        ):
             return self
-        told = [(", ".join(columns), *np.exp(side_knowledge(joint, channel, columns)).tolist()) for columns in known]
+        lifts = [
+            (", ".join(columns), *np.exp(side_knowledge(joint, channel, columns)).tolist()) for columns in column_sets
+        ]
         whose = " or ".join(("none of them", *self.facts.known))
         words = (
             "How many times as likely a secret becomes for those who know these columns of a row beforehand. The limit "
@@ -173,7 +178,7 @@ class LeakageReport(Verdict, ReportViews):
         )
         if len(names) > 3:  # who knows all of three knows the row
             words += " Readers who know three columns or more were not looked at; they may learn more."
-        worst = tuple(sorted(told, key=lambda row: -row[2])[:MOST_PAIRS])
+        worst = tuple(sorted(lifts, key=lambda row: -row[2])[:MOST_PAIRS])
         return self.with_section(Section("side", "Who knows more", words, ("Knows", "at least", "at most"), worst))
 
     def require_use(self) -> None:
@@ -211,10 +216,10 @@ class LeakageReport(Verdict, ReportViews):
             # Which side is over depends on the budget, and which secret where limits go by value: judge each as if all
             # other lifts were 1.
             extremes = [*range(len(column))] if by_value(self.budget) else extremes
-            alone = np.ones((len(column), len(extremes)))
-            alone[extremes, range(len(extremes))] = column[extremes]
+            lifts = np.ones((len(column), len(extremes)))
+            lifts[extremes, range(len(extremes))] = column[extremes]
             limits = limits_for(self.budget, self._after.sensitive)
-            s = extremes[int(np.argmax(limits.excess_of(alone, self._after.p_s)))]
+            s = extremes[int(np.argmax(limits.lift_excess(lifts, self._after.p_s)))]
         excess = math.inf if self._is_void else self.worst_excess
         raise BudgetExceeded(self, (self._after.sensitive.symbols[s], self._after.public.symbols[y]), excess)
 
@@ -223,7 +228,7 @@ class LeakageReport(Verdict, ReportViews):
         warnings = tuple(note for note in self.facts.warnings if note != SEEDED_NOTE)
         return replace(self, facts=replace(self.facts, seeded=False, warnings=warnings))
 
-    def recorded_in(self, together: LeakageReport) -> LeakageReport:
+    def with_ledger_count(self, together: LeakageReport) -> LeakageReport:
         """Report that says how many releases are recorded with this one, by the report of all of them together."""
         return replace(self, facts=replace(self.facts, recorded=together.facts.recorded))
 
@@ -231,7 +236,7 @@ class LeakageReport(Verdict, ReportViews):
         """Report with more to say; notes name no symbol."""
         return replace(self, facts=replace(self.facts, warnings=(*self.facts.warnings, *notes))) if notes else self
 
-    def held_at(self, confidence: float) -> LeakageReport:
+    def with_confidence(self, confidence: float) -> LeakageReport:
         """The report of the best of several releases, whose certificates hold together at this confidence."""
         if self._worst is None:
             return replace(self, confidence=confidence)
@@ -242,8 +247,8 @@ class LeakageReport(Verdict, ReportViews):
 
     def with_section(self, section: Section) -> LeakageReport:
         """The report with one more section, or with the section of that name replaced."""
-        others = tuple(part for part in self.sections if part.name != section.name)
-        return replace(self, sections=(*others, section))
+        sections = tuple(part for part in self.sections if part.name != section.name)
+        return replace(self, sections=(*sections, section))
 
     def with_origin(
         self,
@@ -325,7 +330,7 @@ class LeakageReport(Verdict, ReportViews):
             "columns": self._columns,
             "parts": lambda: [{**vars(part), "role": part.role} for part in self.facts.parts],
         }
-        one_of("table", table, *rows)
+        check_choice("table", table, *rows)
         return pd.DataFrame(rows[table]())
 
     from_json, from_dict = SavedReport.from_json, SavedReport.from_dict

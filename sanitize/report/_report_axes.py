@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 def draw_report(report: Verdict, kind: str, ax: Axes | None) -> Axes:
     """One picture of a report; see `LeakageReport.plot`."""
-    own = {"lift": _draw_lift_of_report, "risk": _draw_risk, "marginals": _draw_margins}
-    if kind in own:
-        return own[kind](report, ax)
+    painters = {"lift": _draw_lift_of_report, "risk": _draw_risk, "marginals": _draw_margins}
+    if kind in painters:
+        return painters[kind](report, ax)
     if kind == "histogram":
         axes = draw_histogram([report._before], ax, label="before")
         return draw_histogram([report._after], axes, label="after", filled=False)
@@ -42,21 +42,21 @@ def draw_report(report: Verdict, kind: str, ax: Axes | None) -> Axes:
                 "this report has no curve; add one: "
                 "report.with_curve(sz.release.choosing.tradeoff_curve(joint, mechanism, budgets))"
             )
-        found = report.summary
-        chosen = found["mutual_information"], found["normalized_utility"]
+        summary = report.summary
+        chosen = summary["mutual_information"], summary["normalized_utility"]
         return report.curve.draw(ax, "mutual_information", chosen)
     raise InvalidParameter(f"kind must be 'lift', 'histogram', 'risk', 'marginals' or 'curve', got {kind!r}")
 
 
 def _draw_lift_of_report(report: Verdict, ax: Axes | None) -> Axes:
     """Before and after beside each other on one scale; sensitive symbols by rank and share, never by name."""
-    found = lift_map(report._before, report._after, N_BESIDE, N_SHOWN)
-    sides = [found["before"], found["after"]]
+    heat = lift_map(report._before, report._after, N_BESIDE, N_SHOWN)
+    sides = [heat["before"], heat["after"]]
     maps = [np.array(side["log_lift"], dtype=float).T for side in sides]
     axes = new_axes(ax, width=10.0, height=3.2 + 0.3 * len(maps[0]))
     gap = np.full((len(maps[0]), 1), np.nan)
     draw_heat(axes, np.hstack([maps[0], gap, maps[1]]), [*sides[0]["symbols"], "", *sides[1]["symbols"]])
-    axes.set_yticks(range(len(maps[0])), [f"s{i + 1} ({100 * share:.3g} %)" for i, share in enumerate(found["prior"])])
+    axes.set_yticks(range(len(maps[0])), [f"s{i + 1} ({100 * share:.3g} %)" for i, share in enumerate(heat["prior"])])
     n_before = len(sides[0]["symbols"])
     for words, side, left in (("before", sides[0], 0), ("after", sides[1], n_before + 1)):
         n = len(side["symbols"])
@@ -103,8 +103,8 @@ def _limits(report: Verdict) -> list[float]:
 
 def _draw_margins(report: Verdict, ax: Axes | None) -> Axes:
     """Shares of the most frequent symbols, before and after."""
-    found = margins(report._before, report._after)
-    rows = found["rows"]
+    shares_by_symbol = margins(report._before, report._after)
+    rows = shares_by_symbol["rows"]
     axes = new_axes(ax, height=1.2 + 0.34 * len(rows))
     places = np.arange(len(rows))
     for name, shift, color, hatch in (("before", -0.2, GREY, ""), ("after", 0.2, BLUE, "//")):
@@ -112,6 +112,6 @@ def _draw_margins(report: Verdict, ax: Axes | None) -> Axes:
         axes.barh(places + shift, shares, 0.38, color=color, hatch=hatch, label=name, edgecolor="white")
     axes.set_yticks(places, [short_name(row["symbol"]) for row in rows])
     axes.invert_yaxis()
-    axes.set(xlabel="share of rows (%)", title=f"most frequent {len(rows)} of {found['n_symbols']} symbols")
+    axes.set(xlabel="share of rows (%)", title=f"most frequent {len(rows)} of {shares_by_symbol['n_symbols']} symbols")
     axes.legend()
     return axes

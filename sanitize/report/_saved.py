@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from sanitize._util.checks import one_of
+from sanitize._util.checks import check_choice
 from sanitize._util.declared import (
     Cell,
     Count,
@@ -14,29 +14,29 @@ from sanitize._util.declared import (
     Misfit,
     Number,
     Share,
+    field_note,
     form,
-    listed,
+    list_form,
     read,
     require,
-    said,
 )
 from sanitize._util.formatting import exact
 from sanitize._util.sealed_text import NotStrict, strict_json
 from sanitize.core.budgets import BUDGETS, BudgetForm, budget_from_dict
 from sanitize.core.measures import Kind, Measure
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
-from sanitize.report._document import LEFT_OUT, SCHEMA, VERSION, Audience, OptimalityForm, publish, warnings_of_facts
+from sanitize.report._document import LEFT_OUT, SCHEMA, VERSION, Audience, OptimalityForm, fact_warnings, publish
 from sanitize.report._headline import (
     VERDICT_TOLERANCE,
     Lack,
     State,
-    allowed_words,
-    excess_of,
     is_useless,
-    of_source,
+    is_worst_case,
+    limit_words,
+    measure_excess,
     relations_of,
+    report_state,
     short,
-    state_of,
     with_headline,
 )
 from sanitize.report._judgement_form import JUDGEMENT_OF_REPORT
@@ -69,7 +69,7 @@ class MeasureForm(Declared, frozen=True):
     high: Number | None
 
     @classmethod
-    def of(cls, measure: Measure) -> MeasureForm:
+    def from_measure(cls, measure: Measure) -> MeasureForm:
         """Form of a figure."""
         return read(cls, {name: exact(value) for name, value in vars(measure).items()})
 
@@ -119,15 +119,15 @@ _VERDICT = form(
 )
 _LIFTS = dict.fromkeys(("max_log_lift", "min_log_lift"), Number)
 _CURVE = form(
-    mechanism=str, points=listed(form(label=str, mutual_information=Number, **_LIFTS, normalized_utility=Share))
+    mechanism=str, points=list_form(form(label=str, mutual_information=Number, **_LIFTS, normalized_utility=Share))
 )
-_Row = Annotated[list[Cell], said("a row of one cell or more", min_length=1)]
+_Row = Annotated[list[Cell], field_note("a row of one cell or more", min_length=1)]
 _COMMON = {
     "schema": str,
     "version": int,
     "library_version": str,
     "origin": form(**dict.fromkeys(("title", "date", "table", "policy", "digest"), str | None)) | None,
-    "sections": listed(form(name=str, title=str, words=str, columns=list[str], rows=list[_Row])),
+    "sections": list_form(form(name=str, title=str, words=str, columns=list[str], rows=list[_Row])),
 }
 _ROLES = dict.fromkeys(("sensitive", "released", "kept"), list[str])
 _FORMS = {
@@ -143,17 +143,17 @@ _FORMS = {
         audience=Literal["internal"],
         verdict=_VERDICT,
         columns=form(**_ROLES, constant=list[str], binned=list[str], replaced=(list[str], [])),
-        kept=listed(form(column=str, share=Share, before=_FIGURE, after=_FIGURE)),
+        kept=list_form(form(column=str, share=Share, before=_FIGURE, after=_FIGURE)),
         of_cells=bool,
         measures=list[MeasureForm],
         warnings=list[str],
         **dict.fromkeys(("n_rows", "n_unseen", "n_single"), Count | None),
         **dict.fromkeys(("n_combinations", "n_symbols"), Count),
-        symbols=listed(form(symbol=str, probability=Share, **_LIFTS, excess=_FIGURE)),
+        symbols=list_form(form(symbol=str, probability=Share, **_LIFTS, excess=_FIGURE)),
         judgement=JUDGEMENT_OF_REPORT | None,
         lift=_LiftMap | None,
-        margins=form(n_symbols=Count, rows=listed(form(symbol=str, before=Share | None, after=Share | None))) | None,
-        shapes=listed(form(column=str, symbol=str, before=Share, after=Share)),
+        margins=form(n_symbols=Count, rows=list_form(form(symbol=str, before=Share | None, after=Share | None))) | None,
+        shapes=list_form(form(column=str, symbol=str, before=Share, after=Share)),
         curve=_CURVE | None,
     ),
 }
@@ -236,14 +236,20 @@ class SavedReport(ReportViews):
         verdict, lines = self._saved["verdict"], self._saved.get("measures", [])
         values = {m["name"]: None if m["after"] is None else float(m["after"]) for m in lines}
         optimality = verdict.get("optimality") or {"words": None, "gap": None}
-        found = {"status": optimality["words"], "gap": optimality["gap"]}
-        return {"ok": self.ok, "mechanism": verdict["mechanism"], "budget": verdict["allowed"], **found, **values}
+        optimality_figures = {"status": optimality["words"], "gap": optimality["gap"]}
+        return {
+            "ok": self.ok,
+            "mechanism": verdict["mechanism"],
+            "budget": verdict["allowed"],
+            **optimality_figures,
+            **values,
+        }
 
     def to_frame(self, table: Literal["measures", "symbols"] = "measures") -> pd.DataFrame:
         """One of the report's tables as a pandas DataFrame; a public report has none."""
         import pandas as pd
 
-        one_of("table", table, "measures", "symbols")
+        check_choice("table", table, "measures", "symbols")
         rows = self._saved.get(table, [])
         return pd.DataFrame([{k: float(v) if v in ("inf", "-inf") else v for k, v in row.items()} for row in rows])
 
@@ -252,7 +258,7 @@ class SavedReport(ReportViews):
         return self._saved["audience"]
 
     def _document(self, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
-        one_of("audience", audience, "internal", "public")
+        check_choice("audience", audience, "internal", "public")
         if audience == self._saved["audience"]:
             document = copy.deepcopy(self._saved)
             return document if audience == "public" else document | {"symbols": document["symbols"][:n_symbols]}
@@ -277,17 +283,17 @@ def _check_sense(document: dict[str, Any]) -> None:
     kind = None if budget is None else budget.get("type", "LiftBudget")
     if not isinstance(kind, str) or kind in BUDGETS:
         try:
-            made = None if budget is None else budget_from_dict(budget)
+            saved_budget = None if budget is None else budget_from_dict(budget)
         except (SanitizeError, TypeError, ValueError):
             raise SourceError("the report's budget is not one") from None
-        words = allowed_words(made, verdict["known"])
+        words = limit_words(saved_budget, verdict["known"])
         _refuse(verdict["allowed"] != words, "the report's words on its budget contradict the budget")
     _refuse(set(verdict["known"]) - set(columns["released"]), "a column that may be known is not released")
     # Of which columns are constant the public page says nothing.
     is_constant = verdict["state"] == "nothing" and not verdict["ok"]
     if document["audience"] == "internal":
         is_constant = _is_constant(document)
-    state = state_of(
+    state = report_state(
         ok=verdict["ok"], has_budget=budget is not None, confidence=verdict["confidence"], is_constant=is_constant
     )
     exposed = bool(set(columns["kept"]) & set(columns["sensitive"]))
@@ -322,10 +328,10 @@ def _check_figures(document: dict[str, Any], *, exposed: bool) -> None:
     _refuse(missing, f"the report lacks the measure {min(missing, default='')!r}")
     for measure in document["measures"]:
         _refuse(
-            verdict["ok"] and measure["kind"] == "exact" and excess_of(measure) > _ROUNDING,
+            verdict["ok"] and measure["kind"] == "exact" and measure_excess(measure) > _ROUNDING,
             f"the report is said to be within its budget, and its {measure['name']} is not",
         )
-    worst = {m["name"] for m in document["measures"] if of_source(m) and m["after"] is not None}
+    worst = {m["name"] for m in document["measures"] if is_worst_case(m) and m["after"] is not None}
     expected = {f"worst_{name}" for name in ("max_log_lift", "min_log_lift", "ldp_sensitive")}
     # Latent classes are certified symbol by symbol, where others have a worst case over a set of distributions.
     lacks = not worst and verdict["confidence"] is not None and verdict["mechanism"] != "latent classes"
@@ -336,6 +342,9 @@ def _check_figures(document: dict[str, Any], *, exposed: bool) -> None:
     wrong = verdict["useless"] != useless or verdict["useless"] is not bool(verdict["lack"])
     wrong |= (document["n_rows"] is not None) != verdict["counted"]
     _refuse(wrong, "the report's state contradicts its figures")
-    told = warnings_of_facts(document)
-    _refuse(document["warnings"][: len(told)] != told, "the report does not warn of what its own figures say")
+    expected_warnings = fact_warnings(document)
+    _refuse(
+        document["warnings"][: len(expected_warnings)] != expected_warnings,
+        "the report does not warn of what its own figures say",
+    )
     _refuse(len(document["symbols"]) > document["n_symbols"], "the report lists more symbols than it counts")

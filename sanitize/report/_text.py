@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sanitize._util.formatting import ELLIPSIS, Number, cells, clip, number, of_100, percent, shortened
+from sanitize._util.formatting import ELLIPSIS, Number, cells, clip, number, per_hundred, percent, shorten_pieces
 from sanitize.report._document import grave
-from sanitize.report._headline import PROMISES, RELATIONS, VERDICT_TOLERANCE, excess_of, of_source
+from sanitize.report._headline import PROMISES, RELATIONS, VERDICT_TOLERANCE, is_worst_case, measure_excess
 
 WIDTH = 80
 LINES = {"public": 32, "internal": 44}
@@ -35,12 +35,12 @@ def to_text(document: dict[str, Any]) -> str:
         lines = [*_head(document), "", *_paragraph(document["left_out"])]
         lines += [line for section in promises for line in _section(section)]
         return "\n".join(
-            lines + _cut([line for section in parts for line in _section(section)], most - len(lines), "more")
+            lines + _shorten([line for section in parts for line in _section(section)], most - len(lines), "more")
         )
     head, measures = _head(document), _measures(document["measures"])
     symbols = _symbols(document["symbols"], document["n_symbols"])
     words = _paragraph(f"{utility_words(document)}.", most=2)
-    words += _judged(document.get("judgement"))
+    words += _judgement_lines(document.get("judgement"))
     sections = [section for section in document["sections"] if section["name"] not in (*PROMISES, "person")]
     for section in document["sections"]:
         words += _section(section) if section["name"] in PROMISES else []  # a promise never gives way
@@ -51,8 +51,8 @@ def to_text(document: dict[str, Any]) -> str:
         measures = _measures([measure | {"low": None, "high": None} for measure in document["measures"]])
     if len(measures) > room:
         measures = [line for line in measures if not line.startswith(_LEAST_TOLD)]
-    measures = _cut(measures, room, "more measures")
-    symbols = _cut(symbols, room - len(measures), "more symbols")
+    measures = _shorten(measures, room, "more measures")
+    symbols = _shorten(symbols, room - len(measures), "more symbols")
     blocks = [block for block in (head, measures, symbols, words) if block]
     lines = [line for block in blocks for line in ["", *block]][1:]
     if len(lines) + len(warnings) > most:
@@ -60,16 +60,16 @@ def to_text(document: dict[str, Any]) -> str:
     if len(lines) + len(warnings) > most:
         lines = [line for line in lines if not line.startswith(_LEAST_TOLD)]
     for i, section in enumerate(sections):
-        told, room = _section(section), most - len(lines) - len(warnings)
-        follows = any(other["name"] != "power" for other in sections[i + 1 :])
-        if section["name"] == "power" and len(told) > room:
+        section_lines, room = _section(section), most - len(lines) - len(warnings)
+        follows = any(later["name"] != "power" for later in sections[i + 1 :])
+        if section["name"] == "power" and len(section_lines) > room:
             break
-        if len(told) + follows > room:  # its sentences are not cut, nor its heads left alone
-            fits = len(told) - len(section["rows"][1:N_SYMBOLS]) < room
-            lines += _cut(told, room if fits else min(room, 1), "more sections")
+        if len(section_lines) + follows > room:  # its sentences are not cut, nor its heads left alone
+            fits = len(section_lines) - len(section["rows"][1:N_SYMBOLS]) < room
+            lines += _shorten(section_lines, room if fits else min(room, 1), "more sections")
             break
-        lines += told
-    return "\n".join(lines + _cut(warnings, most - len(lines), "! more warnings"))
+        lines += section_lines
+    return "\n".join(lines + _shorten(warnings, most - len(lines), "! more warnings"))
 
 
 def to_brief(document: dict[str, Any]) -> str:
@@ -78,12 +78,12 @@ def to_brief(document: dict[str, Any]) -> str:
         return to_text(document)
     verdict, gravest, judged = document["verdict"], grave(document), document.get("judgement")
     more = len(document["warnings"]) - len(gravest)
-    told = [_title(verdict), verdict["sentence"], verdict["people"]]
-    told += [f"{judged['headline']}; --full prints the figures."] if judged else []
-    told.append(f"{utility_words(document, in_nats=False)}.")
-    told += [f"! {warning}" for warning in gravest]
-    told += [f"! warnings left out: {more}; --full prints them"] if more > 0 else []
-    return "\n".join(line for text in told if text for line in _paragraph(clip(text, 600)))
+    texts = [_title(verdict), verdict["sentence"], verdict["people"]]
+    texts += [f"{judged['headline']}; --full prints the figures."] if judged else []
+    texts.append(f"{utility_words(document, in_nats=False)}.")
+    texts += [f"! {warning}" for warning in gravest]
+    texts += [f"! warnings left out: {more}; --full prints them"] if more > 0 else []
+    return "\n".join(line for text in texts if text for line in _paragraph(clip(text, 600)))
 
 
 def _title(verdict: dict[str, Any]) -> str:
@@ -92,27 +92,27 @@ def _title(verdict: dict[str, Any]) -> str:
     return f"{verdict['headline']}{seeded} | {clip(verdict['mechanism'], 34)}, {clip(verdict['output'], 8)}"
 
 
-def _judged(judgement: dict[str, Any] | None) -> list[str]:
+def _judgement_lines(judgement: dict[str, Any] | None) -> list[str]:
     """Figures of people beside those of outsiders."""
     if judgement is None:
         return []
     sides = ("people", "outsiders") if judgement["n_outsiders"] is not None else ("people",)
-    told = [
-        f"{attack['title'].lower()} {' / '.join(of_100(attack[side] or 0) for side in sides)}"
+    figures = [
+        f"{attack['title'].lower()} {' / '.join(per_hundred(attack[side] or 0) for side in sides)}"
         for attack in judgement["attacks"]
     ]
     whom = "people in the data / outside it" if len(sides) > 1 else "people in the data"
-    return _paragraph(f"{judgement['headline']} ({whom}, of 100): {', '.join(told)}.", most=10)
+    return _paragraph(f"{judgement['headline']} ({whom}, of 100): {', '.join(figures)}.", most=10)
 
 
-def _cut(lines: list[str], room: int, more: str) -> list[str]:
+def _shorten(lines: list[str], room: int, more: str) -> list[str]:
     """Lines that fit, the last saying where the others are; nothing where there is no room at all."""
     if len(lines) <= room:
         return lines
     return [*lines[: room - 1], f"{more}: see to_html() or to_json()"] if room > 0 else []
 
 
-def allowed(measure: dict[str, Any]) -> str:
+def measure_limit(measure: dict[str, Any]) -> str:
     """Limit of a measure with its direction."""
     if measure["bound"] is None:
         return "-"
@@ -134,31 +134,31 @@ def names(columns: Sequence[str], separator: str = ", ", most: int = 8, limit: i
 
 def utility_words(document: dict[str, Any], *, in_nats: bool = True) -> str:
     """How much of the public columns is kept, also in nats or as a share alone."""
-    found = {measure["name"]: measure for measure in document["measures"]}
-    if "mean_column_utility" in found:
-        share = found["mean_column_utility"]["after"]
-        own = f"{percent(float(share))} of what each column says by itself, in the mean{_price_words(found)}"
-        if RELATIONS not in found:
+    by_name = {measure["name"]: measure for measure in document["measures"]}
+    if "mean_column_utility" in by_name:
+        share = by_name["mean_column_utility"]["after"]
+        own = f"{percent(float(share))} of what each column says by itself, in the mean{_price_words(by_name)}"
+        if RELATIONS not in by_name:
             return f"Keeps {own}"
-        words = f"Generated rows show {percent(float(found[RELATIONS]['after']))} of what pairs of columns say"
+        words = f"Generated rows show {percent(float(by_name[RELATIONS]['after']))} of what pairs of columns say"
         words += " about each other"
-        if found[RELATIONS]["before"] is None:
+        if by_name[RELATIONS]["before"] is None:
             words = "No two columns depend on each other, so generated rows have nothing of that to lose"
         return f"{words}; a row by itself keeps {own}"
-    share, kept = found["normalized_utility"]["after"], found["utility"]
+    share, utility = by_name["normalized_utility"]["after"], by_name["utility"]
     roles = document["columns"]
     shown = roles["released"] + [name for name in roles["kept"] if name not in roles["sensitive"]]
     columns = names(shown, "+", most=2, limit=20)
-    nats = f" ({number(kept['after'])} of {number(kept['before'])} nats)" if in_nats else ""
-    return f"Keeps {percent(float(share))} of the information in {columns}{nats}{_price_words(found)}"
+    nats = f" ({number(utility['after'])} of {number(utility['before'])} nats)" if in_nats else ""
+    return f"Keeps {percent(float(share))} of the information in {columns}{nats}{_price_words(by_name)}"
 
 
-def _price_words(found: dict[str, dict[str, Any]]) -> str:
+def _price_words(by_name: dict[str, dict[str, Any]]) -> str:
     """What confidence costs, and what more rows of the same frequencies would buy."""
-    if "normalized_utility_plain" not in found:
+    if "normalized_utility_plain" not in by_name:
         return ""
     plain, *more = (
-        f"{100 * float(found[f'normalized_utility_{name}']['after']):.3g}" for name in ("plain", "10x", "100x")
+        f"{100 * float(by_name[f'normalized_utility_{name}']['after']):.3g}" for name in ("plain", "10x", "100x")
     )
     return f"; {plain} % without confidence, {' and '.join(more)} % with 10 and 100 x the rows (extrapolated)"
 
@@ -200,14 +200,14 @@ def _measures(measures: list[dict[str, Any]]) -> list[str]:
     # The utility has a sentence of its own.
     shown = [measure for measure in measures if not measure["name"].startswith(("utility", "normalized_utility"))]
     first = ("max_log_lift", "min_log_lift", "ldp_sensitive")  # of the lifts: what is cut off is at the end
-    rows = sorted(shown, key=lambda measure: (not measure["name"].endswith(first), of_source(measure)))
+    rows = sorted(shown, key=lambda measure: (not measure["name"].endswith(first), is_worst_case(measure)))
     kinds = {measure["kind"] for measure in rows}
     title = f"measure (all {kinds.pop()})" if len(kinds) == 1 else "measure (exact if not marked)"
     lines = [f"{title:<34}{'before':>11}{'after':>11}{'allowed':>13}  unit"]
     for measure in rows:
         mark = {"exact": "", "bound": " bnd.", "estimate": " est."}[measure["kind"]] if kinds else ""
-        figures = f"{number(measure['before']):>11}{number(measure['after']):>11}{allowed(measure):>13}"
-        if excess_of(measure) > VERDICT_TOLERANCE:
+        figures = f"{number(measure['before']):>11}{number(measure['after']):>11}{measure_limit(measure):>13}"
+        if measure_excess(measure) > VERDICT_TOLERANCE:
             mark = f"{mark.rstrip('.') or ' '}!"
         lines.append(f"{_pad(measure['label'], 34)}{figures}  {clip(measure['unit'], 4)}{mark}")
         if interval(measure):
@@ -249,7 +249,7 @@ def _pad(text: str, width: int) -> str:
 
 def _paragraph(text: str, most: int = 99) -> list[str]:
     """Text without hidden characters in at most ``most`` lines, an ellipsis where it is longer."""
-    first, *words = (shortened(word, WIDTH - 2) for word in text.split(" "))
+    first, *words = (shorten_pieces(word, WIDTH - 2) for word in text.split(" "))
     lines = [first]
     for word in words:
         if cells(lines[-1]) + 1 + cells(word) <= WIDTH:
@@ -257,6 +257,6 @@ def _paragraph(text: str, most: int = 99) -> list[str]:
         else:
             lines.append(f"  {word}")
     if len(lines) > most:
-        last = shortened(lines[most - 1], WIDTH - len(ELLIPSIS)).removesuffix(ELLIPSIS)
+        last = shorten_pieces(lines[most - 1], WIDTH - len(ELLIPSIS)).removesuffix(ELLIPSIS)
         lines = [*lines[: most - 1], last + ELLIPSIS]
     return lines

@@ -14,12 +14,20 @@ from sanitize.core import measures
 from sanitize.core.bounds import implied_bounds
 from sanitize.core.budgets import Budget, check_kind, limits_for
 from sanitize.core.channel import ReducedChannel
-from sanitize.core.confidence import ConfidenceSet, distributions_of, intervals
+from sanitize.core.confidence import ConfidenceSet, design_distributions, intervals
 from sanitize.core.lifts import chi2_lift, l1_lift, max_log_lift, min_log_lift
 from sanitize.core.measures import Measure
 from sanitize.errors import InvalidDistribution, InvalidParameter
 from sanitize.report._facts import Section
-from sanitize.report._headline import LEDGER, USELESS_BELOW, VERDICT_TOLERANCE, Lack, is_useless, relations_of, state_of
+from sanitize.report._headline import (
+    LEDGER,
+    USELESS_BELOW,
+    VERDICT_TOLERANCE,
+    Lack,
+    is_useless,
+    relations_of,
+    report_state,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,25 +67,25 @@ def measure_all(
     """Every measure of the raw and of the released distribution."""
     bounds = implied_bounds(budget)
     lines = [
-        Measure(name, label, unit, "exact", float(of(before)), float(of(after)), bounds.get(name))
-        for name, (label, unit, of) in _LEAKAGE.items()
+        Measure(name, label, unit, "exact", float(measure(before)), float(measure(after)), bounds.get(name))
+        for name, (label, unit, measure) in _LEAKAGE.items()
     ]
     entropy = measures.entropy(before.p_x)
     try:
         private: float | None = measures.ldp_epsilon(channel)
     except InvalidParameter:  # too large to measure without a dense matrix
         private = None
-    kept = measures.utility(before, channel)
+    utility = measures.utility(before, channel)
     share = measures.normalized_utility(before, channel)
     return (
         *lines,
         Measure("ldp_public", "local DP of the public columns", "nats", "exact", math.inf, private),
-        Measure("utility", "information kept I(X;Y)", "nats", "exact", entropy, kept),
+        Measure("utility", "information kept I(X;Y)", "nats", "exact", entropy, utility),
         Measure("normalized_utility", "share of information kept", "1", "exact", 1.0, share),
     )
 
 
-def worst_case_of(
+def measure_worst_distribution(
     joint: JointDistribution,
     channel: Channel,
     confidence: float | ConfidenceSet | None,
@@ -87,7 +95,7 @@ def worst_case_of(
     if confidence is not None:
         if budget is not None:
             check_kind(budget, "confidence=")
-        return distributions_of(joint, confidence).worst_case(channel)
+        return design_distributions(joint, confidence).worst_case(channel)
     try:
         distributions = ConfidenceSet.of(joint, USUAL_CONFIDENCE)
     except (InvalidDistribution, InvalidParameter):  # no rows to speak of: a distribution known by itself, or weighted
@@ -95,20 +103,20 @@ def worst_case_of(
     return distributions.worst_case(channel) if distributions.work(channel) <= 1 << 23 else None
 
 
-def excess_for_those_who_know(
-    joint: JointDistribution, channel: Channel, known: Sequence[str], budget: Budget
+def side_knowledge_excess(
+    joint: JointDistribution, channel: Channel, side_columns: Sequence[str], budget: Budget
 ) -> NDArray[np.float64]:
     """Nats above the budget of each released symbol for whoever knows any of these columns of a row, at worst."""
-    limits, found = limits_for(budget, joint.sensitive), np.full(channel.n_outputs, -math.inf)
-    for case in joint.public.alike(known):
+    limits, excess = limits_for(budget, joint.sensitive), np.full(channel.n_outputs, -math.inf)
+    for case in joint.public.alike(side_columns):
         mass = joint.pmf * case
         after, prior = channel.push(mass), mass.sum(axis=1)
         prior /= prior.sum()
         with np.errstate(divide="ignore", invalid="ignore"):
             lifts = after / after.sum(axis=0) / prior[:, None]
         # Of a secret, or a released symbol, that the case has not nothing is learned.
-        found = np.maximum(found, limits.excess_of(np.where(np.isfinite(lifts), lifts, 1.0), prior))
-    return found[channel.push(joint.pmf).any(axis=0)]  # of those that can occur
+        excess = np.maximum(excess, limits.lift_excess(np.where(np.isfinite(lifts), lifts, 1.0), prior))
+    return excess[channel.push(joint.pmf).any(axis=0)]  # of those that can occur
 
 
 def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure, ...]:
@@ -128,11 +136,11 @@ def measure_worst_case(worst: WorstCase, budget: Budget | None) -> tuple[Measure
 
 def as_estimates(measures: tuple[Measure, ...], worst: WorstCase, channel: Channel) -> tuple[Measure, ...]:
     """Figures of a sample, as estimates of the distribution behind it, with intervals where there are sound ones."""
-    known: dict[str, Any] = {
+    interval_ends: dict[str, Any] = {
         name: {"low": low, "high": high} for name, (low, high) in intervals(worst, channel).items()
     }
     return tuple(
-        replace(line, kind="estimate", **known.get(line.name, {}))
+        replace(line, kind="estimate", **interval_ends.get(line.name, {}))
         if line.kind == "exact" and line.name != "ldp_public"
         else line
         for line in measures
@@ -159,7 +167,7 @@ class KeptColumn:
     after: float | None = None
 
 
-def kept_columns(joint: JointDistribution, channel: Channel, after: JointDistribution) -> tuple[KeptColumn, ...]:
+def measure_columns(joint: JointDistribution, channel: Channel, after: JointDistribution) -> tuple[KeptColumn, ...]:
     """What the channel keeps of each public column; none where that would be much work.
 
     ``after`` is the distribution of (S, Y).
@@ -168,16 +176,18 @@ def kept_columns(joint: JointDistribution, channel: Channel, after: JointDistrib
     if len(names) == 1:
         shares.append(measures.normalized_utility(joint, channel))
     else:
-        reduced = ReducedChannel.of(channel)
+        reduced = ReducedChannel.from_channel(channel)
         codes = [np.unique(column, return_inverse=True)[1] for column in joint.public.codes.T]
         n_levels = [int(of_column.max()) + 1 for of_column in codes]
         if sum(n_levels) * reduced.most_symbols > 1 << 22:  # that are worth a figure beside the verdict
             return ()
         for of_column, n in zip(codes, n_levels, strict=True):
             before = np.bincount(of_column * reduced.n_states + reduced.states, joint.p_x, n * reduced.n_states)
-            shares.append(share_kept(reduced.push(before.reshape(n, reduced.n_states).astype(np.float64))))
-    alone = ((largest_alone(joint, name), largest_alone(after, name)) for name in names)
-    return tuple(KeptColumn(name, share, *own) for name, share, own in zip(names, shares, alone, strict=True))
+            shares.append(utility_share(reduced.push(before.reshape(n, reduced.n_states).astype(np.float64))))
+    largest = ((largest_alone(joint, name), largest_alone(after, name)) for name in names)
+    return tuple(
+        KeptColumn(name, share, *column_lifts) for name, share, column_lifts in zip(names, shares, largest, strict=True)
+    )
 
 
 def largest_alone(joint: JointDistribution, column: str) -> float | None:
@@ -191,12 +201,12 @@ def largest_alone(joint: JointDistribution, column: str) -> float | None:
     return float(np.log(lifts.max()))
 
 
-def share_kept(released: NDArray[np.float64] | sparse.csr_array) -> float:
+def utility_share(released: NDArray[np.float64] | sparse.csr_array) -> float:
     """I(X_j;Y) / H(X_j), between 0 and 1, of the distribution of (X_j, Y); 1 where the column is constant."""
     p_x, p_y = np.asarray(released.sum(axis=1)), released.sum(axis=0)
     together = released.ravel() if isinstance(released, np.ndarray) else released.data
-    told = measures.entropy(p_x) + measures.entropy(p_y) - measures.entropy(together)
-    return measures.share_of_entropy(told, p_x)
+    information = measures.entropy(p_x) + measures.entropy(p_y) - measures.entropy(together)
+    return measures.share_of_entropy(information, p_x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +275,7 @@ class Verdict:
         no budget, and nothing is claimed.
         """
         has_budget = self.budget is not None
-        return state_of(
+        return report_state(
             ok=self.ok, has_budget=has_budget, confidence=self.confidence, is_constant=self.protects_nothing
         )
 
@@ -289,15 +299,15 @@ class Verdict:
             return None
         if self.facts.mechanism in ("none", LEDGER):  # nobody designed this channel within the limit
             return Lack("unknown")
-        found = {measure.name: measure.after for measure in self.measures}
-        own, plain = found["normalized_utility"] or 0.0, found.get("normalized_utility_plain")
+        by_name = {measure.name: measure.after for measure in self.measures}
+        utility, plain = by_name["normalized_utility"] or 0.0, by_name.get("normalized_utility_plain")
         # Of tuples without a confidence nothing but the limit was asked.
-        alone = self.confidence is None and self._before.public.columns == self.public
-        if alone or (plain is not None and plain < USELESS_BELOW):
+        is_limit_only = self.confidence is None and self._before.public.columns == self.public
+        if is_limit_only or (plain is not None and plain < USELESS_BELOW):
             return Lack("limit")
         if self.facts.shortage is not None:
             return Lack(*self.facts.shortage)
-        return Lack("limit or rows" if plain is None or own >= USELESS_BELOW else "rows")
+        return Lack("limit or rows" if plain is None or utility >= USELESS_BELOW else "rows")
 
     @property
     def summary(self) -> dict[str, Any]:

@@ -43,10 +43,10 @@ class ReportViews(ABC):
 
     def to_html(self, path: str | Path | None = None, *, audience: Audience | None = None) -> str:
         """The report as one self-contained page: no script, no network; written to ``path`` when given."""
-        from sanitize._util.outputs import written
-        from sanitize.report._html import N_ROWS, page_of
+        from sanitize._util.outputs import write_text
+        from sanitize.report._html import N_ROWS, make_page
 
-        return written(page_of(self._document(self._for(audience), N_ROWS)), path)
+        return write_text(make_page(self._document(self._for(audience), N_ROWS)), path)
 
     def to_text(self, *, audience: Audience | None = None, full: bool = True) -> str:
         """The report as one screen of text, 80 columns wide; its verdict and what is kept alone unless ``full``."""
@@ -58,9 +58,9 @@ class ReportViews(ABC):
         return self.to_text()
 
     def _repr_html_(self) -> str:
-        from sanitize.report._html import N_ROWS, page_of
+        from sanitize.report._html import N_ROWS, make_page
 
-        return page_of(self._document(self._audience, N_ROWS), whole=False)
+        return make_page(self._document(self._audience, N_ROWS), whole=False)
 
 
 def badge(report: ReportViews) -> str:

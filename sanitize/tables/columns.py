@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sanitize.errors import ColumnError
-from sanitize.tables.own_types import in_arrow
+from sanitize.tables.own_types import convert_to_arrow
 
 ArrowColumn: TypeAlias = "pa.Array | pa.ChunkedArray"
 
@@ -45,11 +45,11 @@ def as_arrow(values: Any, name: str) -> ArrowColumn:
         return values.cast(_plain_type(values.type, name)) if is_view(values.type) else values
     dtype = getattr(values, "dtype", None)
     if str(dtype) == "Object":  # polars would hand over pointers
-        raise _mixed(name)
+        raise _kinds_error(name)
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         values = values.astype(dtype.newbyteorder("="))
     try:
-        if (plain := in_arrow(values)) is not None:
+        if (plain := convert_to_arrow(values)) is not None:
             return plain
         if type(values).__module__.partition(".")[0] in {"pandas", "numpy"} or not hasattr(values, "to_arrow"):
             array = pa.array(values, from_pandas=True)
@@ -59,10 +59,10 @@ def as_arrow(values: Any, name: str) -> ArrowColumn:
         # The cause quotes a value of the column, so it is left behind.
         array = None
     if array is None:
-        raise _mixed(name)
+        raise _kinds_error(name)
     # A column that Arrow reads as bytes may have text among them.
     if pa.types.is_binary(array.type) and dtype in (None, object) and any(isinstance(v, str) for v in values):
-        raise _mixed(name)
+        raise _kinds_error(name)
     return array
 
 
@@ -70,9 +70,9 @@ def narrow(column: ArrowColumn) -> ArrowColumn:
     """A dictionary column with indices of as few bytes as it needs; others, and damaged ones, as they are."""
     if not isinstance(column, pa.DictionaryArray):
         return column
-    few = pa.from_numpy_dtype(np.min_scalar_type(max(len(column.dictionary) - 1, 0)))
+    index_type = pa.from_numpy_dtype(np.min_scalar_type(max(len(column.dictionary) - 1, 0)))
     try:  # an index that points past the dictionary must not be cut to one that does not
-        return pa.DictionaryArray.from_arrays(column.indices.cast(few), column.dictionary, safe=False)
+        return pa.DictionaryArray.from_arrays(column.indices.cast(index_type), column.dictionary, safe=False)
     except pa.ArrowInvalid:
         return column
 
@@ -87,7 +87,7 @@ def is_number_type(dtype: pa.DataType) -> bool:
     return _kind(dtype) == "number"
 
 
-def _mixed(name: str) -> ColumnError:
+def _kinds_error(name: str) -> ColumnError:
     return ColumnError(
         f"column {name!r} mixes kinds of values (for example text and numbers) or holds objects; "
         "convert it to one type first, for example with .astype(str)",
@@ -121,7 +121,7 @@ def _plain_type(dtype: pa.DataType, name: str) -> pa.DataType:
     return dtype
 
 
-def in_type(values: pa.Array, dtype: pa.DataType) -> pa.Array:
+def cast_values(values: pa.Array, dtype: pa.DataType) -> pa.Array:
     """Values in another type of their kind; Arrow finds no room in a narrow decimal for a double next to zero."""
     if _is_narrow_decimal(dtype) and pa.types.is_floating(values.type):
         values = values.cast(_plain_type(dtype, ""))
@@ -133,7 +133,7 @@ def check_type(dtype: pa.DataType, name: str) -> None:
     _plain_type(dtype, name)
 
 
-def column_of(table: Mapping[str, Any], name: str) -> Any:
+def get_column(table: Mapping[str, Any], name: str) -> Any:
     """One column of whatever table, or an error that lists near names."""
     names = getattr(table, "column_names", None)
     if names is None:
@@ -146,7 +146,7 @@ def column_of(table: Mapping[str, Any], name: str) -> Any:
 def as_dictionary(column: ArrowColumn, name: str) -> pa.DictionaryArray:
     """A column as one dictionary array; its dictionary may repeat values, and hold null, NaN and unused ones."""
     plain = _plain_type(column.type, name)
-    column = tellable(column)
+    column = hashable_storage(column)
     if pa.types.is_null(plain):
         return pa.DictionaryArray.from_arrays(pa.nulls(len(column), pa.int32()), pa.array([], pa.null()))
     if not pa.types.is_dictionary(column.type):
@@ -165,7 +165,7 @@ def as_dictionary(column: ArrowColumn, name: str) -> pa.DictionaryArray:
     return column
 
 
-def masked(values: NDArray[Any], missing: NDArray[np.bool_]) -> pa.Array:
+def mask_values(values: NDArray[Any], missing: NDArray[np.bool_]) -> pa.Array:
     """Values as Arrow has them, without a copy where none is missing."""
     return pa.array(values, mask=missing) if missing.any() else pa.array(values)
 
@@ -210,20 +210,20 @@ def factorize(column: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int3
     ):
         return values, codes
     # Duplicate, null and NaN values of the dictionary are merged, and those that no row uses left out.
-    kept = values.filter(pa.array(used)).dictionary_encode()
+    used_values = values.filter(pa.array(used)).dictionary_encode()
     renumber = np.full(len(values) + 1, MISSING, np.int32)
-    renumber[:-1][used] = _indices(kept)
-    return kept.dictionary, renumber[codes]
+    renumber[:-1][used] = _indices(used_values)
+    return used_values.dictionary, renumber[codes]
 
 
-def tellable(column: ArrowColumn) -> ArrowColumn:
+def hashable_storage(column: ArrowColumn) -> ArrowColumn:
     """A column in a type whose distinct values Arrow can tell: extensions as they are stored, narrow types wider."""
     if isinstance(column.type, pa.BaseExtensionType):
         if isinstance(column, pa.ChunkedArray):
             chunks = [chunk.storage for chunk in column.chunks]
-            return tellable(pa.chunked_array(chunks, column.type.storage_type))
-        return tellable(column.storage)
-    if any(of(column.type) for of in _WITHOUT_DICTIONARIES):
+            return hashable_storage(pa.chunked_array(chunks, column.type.storage_type))
+        return hashable_storage(column.storage)
+    if any(is_type(column.type) for is_type in _WITHOUT_DICTIONARIES):
         return column.cast(_plain_type(column.type, ""))
     return column
 
@@ -274,25 +274,25 @@ def look_up(values: pa.Array, levels: pa.Array) -> NDArray[np.int32]:
     if not len(values):
         return np.empty(0, np.int32)
     if values.type == levels.type:
-        found = pc.index_in(values, value_set=levels).fill_null(UNSEEN)
-        return found.to_numpy(zero_copy_only=False).astype(np.int32)
+        indices = pc.index_in(values, value_set=levels).fill_null(UNSEEN)
+        return indices.to_numpy(zero_copy_only=False).astype(np.int32)
     if _kind(values.type) != _kind(levels.type):
         return np.full(len(values), UNSEEN, np.int32)
-    known = {value: code for code, value in enumerate(comparable(levels))}
-    return np.array([known.get(value, UNSEEN) for value in comparable(values)], np.int32)
+    code_by_value = {value: code for code, value in enumerate(comparable(levels))}
+    return np.array([code_by_value.get(value, UNSEEN) for value in comparable(values)], np.int32)
 
 
 def python_values(values: pa.Array, name: str) -> list[Any]:
     """Values of a column as Python has them, or an error for those that it has not."""
     try:
-        found: list[Any] = values.to_pylist()
+        result: list[Any] = values.to_pylist()
     except (pa.ArrowException, ValueError, OverflowError, LookupError):
         raise ColumnError(
             f"column {name!r} holds dates or times that Python has no name for (a year beyond 9999 or an unknown time "
             "zone); bin or convert them first",
             name,
         ) from None
-    return found
+    return result
 
 
 def _kind(dtype: pa.DataType) -> str:

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sanitize.errors import ColumnError
-from sanitize.tables.columns import as_arrow, in_type, is_view
-from sanitize.tables.own_types import restored
+from sanitize.tables.columns import as_arrow, cast_values, is_view
+from sanitize.tables.own_types import pandas_restorer
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Table(Mapping[str, Any]):
     labels: tuple[Any, ...]
 
     @classmethod
-    def of(cls, native: Any) -> Table:
+    def from_native(cls, native: Any) -> Table:
         """Read a DataFrame, a pyarrow Table, a two-dimensional array, or a stream, once."""
         if isinstance(native, Table):
             return native
@@ -56,7 +56,7 @@ class Table(Mapping[str, Any]):
         if hasattr(native, "to_native"):  # a frame of narwhals, around one of these kinds
             native = native.to_native()
         if is_stream(native):
-            native = _table_of(native)
+            native = _read_stream(native)
         kind = _kind(native)
         if kind is None:
             raise ColumnError(
@@ -100,7 +100,7 @@ class Table(Mapping[str, Any]):
 
     def take(self, rows: NDArray[np.integer[Any]]) -> Table:
         """Some of the rows, as Arrow holds them."""
-        return Table.of(self.to_arrow().take(pa.array(rows)))
+        return Table.from_native(self.to_arrow().take(pa.array(rows)))
 
     def to_arrow(self) -> pa.Table:
         """All columns as Arrow holds them."""
@@ -109,7 +109,7 @@ class Table(Mapping[str, Any]):
     def rebuild(
         self,
         columns: Mapping[str, pa.Array],
-        kept: tuple[str, ...] = (),
+        extra: tuple[str, ...] = (),
         container: str | None = None,
         wide: Collection[str] = (),
     ) -> Any:
@@ -119,32 +119,32 @@ class Table(Mapping[str, Any]):
         ----------
         columns : mapping of name to Arrow array
             Dictionary arrays take the dtype of the column they replace where its values allow it.
-        kept, wide : names of columns
+        extra, wide : names of columns
             Wide ones print whole numbers that the dtype of the column could not hold: they get 64 bits.
         container : {"pandas", "polars"}, optional
             Kind of the result; the table's own kind by default.
         """
         kind = container or self.kind
         if kind == "pandas":
-            return self._to_pandas(columns, kept, wide)
+            return self._to_pandas(columns, extra, wide)
         if kind == "polars":
             import polars as pl
 
-            own = self.kind == "polars"
-            made = [
-                polars_like(name, array, self._native_type(name) if own and name not in wide else None)
+            is_polars = self.kind == "polars"
+            series = [
+                polars_like(name, array, self._native_type(name) if is_polars and name not in wide else None)
                 for name, array in columns.items()
             ]
-            return pl.DataFrame([*made, *[pl.Series(name, self[name]) for name in kept]])
+            return pl.DataFrame([*series, *[pl.Series(name, self[name]) for name in extra]])
         if kind == "pyarrow":
             arrays = {
                 name: arrow_like(array, self.native[name] if name in self.names and name not in wide else None)
                 for name, array in columns.items()
             }
-            return pa.table({**arrays, **{name: self.native[name] for name in kept}})
+            return pa.table({**arrays, **{name: self.native[name] for name in extra}})
         native = self.native.dtype
         parts = [array_like(array, widest(array) if name in wide else native) for name, array in columns.items()]
-        parts += [self.native[:, self.names.index(name)] for name in kept]
+        parts += [self.native[:, self.names.index(name)] for name in extra]
         kinds = {native.kind, *(part.dtype.kind for part in parts)}
         # Labels may be longer than the texts of an array; other kinds side by side are objects.
         dtype = np.result_type(*parts) if len(kinds) == 1 or kinds <= set("iuf") else object
@@ -155,13 +155,13 @@ class Table(Mapping[str, Any]):
         """NumPy's type of each column of whole numbers."""
         types = {name: self.native.dtype if self.kind == "array" else self._native_type(name) for name in self.names}
         # Names of types of whole numbers in pandas, polars, pyarrow and NumPy.
-        found = {
+        matches = {
             n: re.compile(r"(u?int(?:8|16|32|64))(?:\[pyarrow\])?").fullmatch(
                 str(getattr(dtype, "value_type", dtype)).lower()
             )
             for n, dtype in types.items()
         }
-        return {name: np.dtype(match[1]) for name, match in found.items() if match}
+        return {name: np.dtype(match[1]) for name, match in matches.items() if match}
 
     def _native_type(self, name: str, wide_as: np.dtype[Any] | None = None) -> Any:
         """Type of a column in the table's own kind, in pandas perhaps a wider one; None for what is new or an array."""
@@ -174,27 +174,29 @@ class Table(Mapping[str, Any]):
             return wide_as if isinstance(dtype, np.dtype) else {"int64": "Int64", "uint64": "UInt64"}[wide_as.name]
         return self.native.schema[name] if self.kind == "polars" else self.native.schema.field(name).type
 
-    def _to_pandas(self, columns: Mapping[str, pa.Array], kept: tuple[str, ...], wide: Collection[str]) -> Any:
+    def _to_pandas(self, columns: Mapping[str, pa.Array], extra: tuple[str, ...], wide: Collection[str]) -> Any:
         import pandas as pd
 
-        own = self.kind == "pandas"
-        label_of = dict(zip(self.names, self.labels, strict=True)) if own else {}
-        made = {
+        is_pandas = self.kind == "pandas"
+        label_of = dict(zip(self.names, self.labels, strict=True)) if is_pandas else {}
+        data = {
             label_of.get(name, name): pandas_like(
                 array,
-                self._native_type(name, widest(array) if name in wide else None) if own else None,
-                restored(self[name]) if own and name in self.names and name not in wide else None,
+                self._native_type(name, widest(array) if name in wide else None) if is_pandas else None,
+                pandas_restorer(self[name]) if is_pandas and name in self.names and name not in wide else None,
             )
             for name, array in columns.items()
         }
-        is_same = own and len(next(iter(columns.values()), ())) == len(self.native)
-        frame = pd.DataFrame(made, index=self.native.index if is_same else None)
+        is_same = is_pandas and len(next(iter(columns.values()), ())) == len(self.native)
+        frame = pd.DataFrame(data, index=self.native.index if is_same else None)
         # pandas reads a column of text objects as str unless told otherwise.
-        objects = {label_of[name]: object for name in columns if own and self._native_type(name) == np.dtype(object)}
+        objects = {
+            label_of[name]: object for name in columns if is_pandas and self._native_type(name) == np.dtype(object)
+        }
         if objects:
             frame = frame.astype(objects)
-        for name in kept:
-            frame[label_of.get(name, name)] = self[name] if own else np.asarray(self[name])
+        for name in extra:
+            frame[label_of.get(name, name)] = self[name] if is_pandas else np.asarray(self[name])
         return frame
 
 
@@ -208,7 +210,7 @@ def stack_rows(parts: Sequence[tuple[Table, NDArray[np.integer[Any]]]], rng: np.
         chosen = [table.native.iloc[rows, [table.names.index(n) for n in first.names]] for table, rows in parts]
         return pd.concat(chosen, ignore_index=True).iloc[order].reset_index(drop=True)
     arrow = [table.take(rows).native.select(list(first.names)) for table, rows in parts]
-    stacked = pa.concat_tables([own.cast(arrow[0].schema) for own in arrow]).take(pa.array(order))
+    stacked = pa.concat_tables([part.cast(arrow[0].schema) for part in arrow]).take(pa.array(order))
     if first.kind == "pyarrow":
         return stacked
     return first.rebuild({name: stacked[name].combine_chunks() for name in first.names})
@@ -227,7 +229,7 @@ def _is(native: Any, module: str, name: str) -> bool:
 
 
 def is_stream(native: Any) -> bool:
-    """Whether it is no table yet, but `readers_of` gets one from it."""
+    """Whether it is no table yet, but `open_readers` gets one from it."""
     if _kind(native) or isinstance(native, (np.ndarray, Table)):
         return False
     if hasattr(native, "__arrow_c_stream__"):
@@ -240,7 +242,7 @@ def is_dataset(native: Any) -> bool:
     return _is(native, "pyarrow.dataset", "Dataset")
 
 
-def readers_of(stream: Any) -> Iterator[pa.RecordBatchReader]:
+def open_readers(stream: Any) -> Iterator[pa.RecordBatchReader]:
     """All rows of a stream, as Arrow reads them, once.
 
     A stream is a reader of Arrow, whatever has ``__arrow_c_stream__`` (a query of DuckDB, a result of ADBC), a data set
@@ -258,11 +260,15 @@ def readers_of(stream: Any) -> Iterator[pa.RecordBatchReader]:
         yield pa.RecordBatchReader.from_stream(stream)
     else:
         for part in stream:
-            table = pa.Table.from_batches([part]) if isinstance(part, pa.RecordBatch) else Table.of(part).to_arrow()
+            table = (
+                pa.Table.from_batches([part])
+                if isinstance(part, pa.RecordBatch)
+                else Table.from_native(part).to_arrow()
+            )
             yield table.to_reader()
 
 
-def joined_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
+def join_schemas(schemas: Sequence[pa.Schema]) -> pa.Schema:
     """The columns of tables that follow each other, in types that hold the values of all.
 
     Raises
@@ -270,17 +276,17 @@ def joined_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
     ColumnError
         If one lacks a column of the first, or has values of another kind there.
     """
-    first, *others = dict.fromkeys(schema.remove_metadata() for schema in schemas)
-    for schema in others:
+    first, *later = dict.fromkeys(schema.remove_metadata() for schema in schemas)
+    for schema in later:
         if lacking := [name for name in first.names if name not in schema.names]:
             raise ColumnError.absent(lacking, schema.names)
     try:
-        return pa.unify_schemas([first, *others], promote_options="permissive") if others else first
+        return pa.unify_schemas([first, *later], promote_options="permissive") if later else first
     except pa.ArrowException as error:  # it quotes a name and types
         raise ColumnError(f"tables that follow each other differ: {error}; give each column one type") from None
 
 
-def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def cast_to_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """A table with the columns of a schema that joins its own with others."""
     if table.schema.equals(schema):
         return table
@@ -290,15 +296,15 @@ def in_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
         raise ColumnError("tables that follow each other differ in the types of a column; give it one type") from None
 
 
-def _table_of(stream: Any) -> pa.Table:
+def _read_stream(stream: Any) -> pa.Table:
     """All that a stream holds; errors of whoever fills it may quote values."""
     try:
-        parts = [reader.read_all() for reader in readers_of(stream)]
+        parts = [reader.read_all() for reader in open_readers(stream)]
     except pa.ArrowException as error:
         raise ColumnError(f"the stream cannot be read ({type(error).__name__})") from None
     check_any(sum(map(len, parts)))
-    schema = joined_schema([part.schema for part in parts])
-    return pa.concat_tables([in_schema(part, schema) for part in parts])
+    schema = join_schemas([part.schema for part in parts])
+    return pa.concat_tables([cast_to_schema(part, schema) for part in parts])
 
 
 def check_any(n_rows: int) -> None:
@@ -321,7 +327,7 @@ def widest(array: pa.Array) -> np.dtype[Any]:
     return np.dtype(np.uint64 if pa.types.is_unsigned_integer(_parts(array)[0].type) else np.int64)
 
 
-def pandas_like(array: pa.Array, dtype: Any, own: Callable[[pa.Array], Any] | None = None) -> Any:
+def pandas_like(array: pa.Array, dtype: Any, restore: Callable[[pa.Array], Any] | None = None) -> Any:
     """Pandas column of a dtype; only the distinct values are converted, rows are taken from them.
 
     ``own`` gives values of types that Arrow has not.
@@ -334,9 +340,9 @@ def pandas_like(array: pa.Array, dtype: Any, own: Callable[[pa.Array], Any] | No
         dictionary, indices = dictionary.take(indices), None  # rows cannot be taken from views, nor from runs
     levels = pd.Series(pd.arrays.ArrowExtensionArray(dictionary))
     values: Any = None
-    if own is not None:
+    if restore is not None:
         with contextlib.suppress(TypeError, ValueError):  # labels of several values stay texts
-            values = own(dictionary)
+            values = restore(dictionary)
     if values is not None:
         pass
     elif isinstance(dtype, pd.CategoricalDtype):
@@ -351,9 +357,9 @@ def pandas_like(array: pa.Array, dtype: Any, own: Callable[[pa.Array], Any] | No
     else:
         try:
             if pa.types.is_run_end_encoded(stored):
-                values = pd.arrays.ArrowExtensionArray(_in_runs(dictionary, stored))
+                values = pd.arrays.ArrowExtensionArray(_encode_runs(dictionary, stored))
             elif isinstance(dtype, pd.ArrowDtype) and pa.types.is_floating(dictionary.type):
-                values = pd.arrays.ArrowExtensionArray(in_type(dictionary, stored))
+                values = pd.arrays.ArrowExtensionArray(cast_values(dictionary, stored))
             else:
                 values = levels.astype(dtype).array
         except (TypeError, ValueError):
@@ -399,22 +405,22 @@ def arrow_like(array: pa.Array, column: pa.ChunkedArray | None) -> pa.Array:
         dictionary, indices = _parts(array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode())
         dictionary = dictionary.cast(dtype.value_type)
         if dtype.ordered:
-            known = pa.chunked_array([chunk.dictionary for chunk in column.chunks], dtype.value_type).unique()
-            place = known.filter(pc.is_in(known, value_set=dictionary))
+            categories = pa.chunked_array([chunk.dictionary for chunk in column.chunks], dtype.value_type).unique()
+            place = categories.filter(pc.is_in(categories, value_set=dictionary))
             dictionary, indices = place, pc.index_in(dictionary, value_set=place).take(indices)
         fits = len(dictionary) <= np.iinfo(dtype.index_type.to_pandas_dtype()).max
-        made = pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)
-        return made.cast(dtype) if fits else made
+        result = pa.DictionaryArray.from_arrays(indices, dictionary, ordered=dtype.ordered)
+        return result.cast(dtype) if fits else result
     # Rows are taken before the cast: views of text cannot be taken from.
     values = dictionary.take(indices) if indices is not None else dictionary
     if pa.types.is_run_end_encoded(dtype):
-        return _in_runs(values, dtype)
-    return in_type(values, dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype)
+        return _encode_runs(values, dtype)
+    return cast_values(values, dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype)
 
 
-def _in_runs(values: pa.Array, dtype: pa.DataType) -> pa.Array:
+def _encode_runs(values: pa.Array, dtype: pa.DataType) -> pa.Array:
     """Values as runs of equal ones."""
-    return pc.run_end_encode(in_type(values, dtype.value_type), run_end_type=dtype.run_end_type)
+    return pc.run_end_encode(cast_values(values, dtype.value_type), run_end_type=dtype.run_end_type)
 
 
 def array_like(array: pa.Array, dtype: np.dtype[Any]) -> Any:

@@ -48,20 +48,20 @@ class Positions:
             self._table = np.full(n_cells + 1, -1, np.int64)  # the extra cell answers the key -1
             self._table[keys] = np.arange(len(keys))
 
-    def of(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    def find(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
         """Position of each wanted key; -1 where it is negative or absent."""
         if self._table is not None:
             return self._table[wanted]
         if not len(self._keys):
             return np.full(len(wanted), -1, np.int64)
-        found = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
-        return np.where(self._keys[found] == wanted, found, -1)
+        places = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
+        return np.where(self._keys[places] == wanted, places, -1)
 
 
 def distinct(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Distinct whole numbers in ascending order, and the place of each number among them."""
-    found, places = ascending(pa.array(numbers), "")
-    return found.to_numpy(), places
+    levels, places = ascending(pa.array(numbers), "")
+    return levels.to_numpy(), places
 
 
 def distinct_rows(rows: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -82,14 +82,14 @@ def edges_passed(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
     """
     passed: Any = partial(np.searchsorted, edges, side="right")
     if 0 < len(edges) <= _FEW_EDGES and edges.dtype.kind == numbers.dtype.kind and edges.dtype.kind in "iuf":
-        passed = partial(_compared, edges)
-    found = np.empty(len(numbers), np.uint16 if len(edges) < 1 << 16 else np.int32)
+        passed = partial(_count_passed, edges)
+    n_passed = np.empty(len(numbers), np.uint16 if len(edges) < 1 << 16 else np.int32)
     for batch in (slice(start, start + LOOKUP_ROWS) for start in range(0, len(numbers), LOOKUP_ROWS)):
-        found[batch] = passed(numbers[batch])
-    return found
+        n_passed[batch] = passed(numbers[batch])
+    return n_passed
 
 
-def _compared(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.uint8]:
+def _count_passed(edges: NDArray[Any], numbers: NDArray[Any]) -> NDArray[np.uint8]:
     passed = np.zeros(len(numbers), np.uint8)
     for edge in edges:
         passed += numbers >= edge
@@ -121,7 +121,7 @@ class Combined:
     values: dict[str, pa.DictionaryArray]
 
     @classmethod
-    def of(cls, columns: Mapping[str, ArrowColumn]) -> Combined | None:
+    def from_columns(cls, columns: Mapping[str, ArrowColumn]) -> Combined | None:
         """Combinations of some columns; None where rows are few beside them, or columns not of one length."""
         n_rows = len(next(iter(columns.values())))
         if n_rows < FEW_ROWS or any(len(column) != n_rows for column in columns.values()):
@@ -132,7 +132,7 @@ class Combined:
             return None
         places = [places_in(array, name) for name, array in encoded.items()]
         values = {name: with_missing(array.dictionary) for name, array in encoded.items()}
-        return cls(_numbered(places, sizes), sizes, values)
+        return cls(_number_cells(places, sizes), sizes, values)
 
     @property
     def n(self) -> int:
@@ -168,33 +168,33 @@ def count(numbers: NDArray[Any], n: int) -> NDArray[np.int64]:
         if pairs[:, n:].any():
             raise IndexError("a number is not counted")
         return pairs[:, :n].sum(axis=0) + pairs.sum(axis=1) + count(numbers[even:], n)
-    found = np.zeros(n, np.int64)
+    counts = np.zeros(n, np.int64)
     size = max(_BLOCK_ROWS, 4 * n)  # adding up counts takes less than counting
     for start in range(0, len(numbers), size):
-        found += np.bincount(numbers[start : start + size], minlength=n)
-    return found
+        counts += np.bincount(numbers[start : start + size], minlength=n)
+    return counts
 
 
-def occurring(numbers: NDArray[Any], n: int) -> NDArray[np.bool_]:
+def present_codes(numbers: NDArray[Any], n: int) -> NDArray[np.bool_]:
     """Which of ``n`` numbers occur; rows are looked at until all have."""
-    found = np.zeros(n, bool)
+    is_present = np.zeros(n, bool)
     for start in range(0, len(numbers), _BLOCK_ROWS):
-        if found.all():
+        if is_present.all():
             break
-        found |= np.bincount(numbers[start : start + _BLOCK_ROWS], minlength=n) > 0
-    return found
+        is_present |= np.bincount(numbers[start : start + _BLOCK_ROWS], minlength=n) > 0
+    return is_present
 
 
-def spread(answers: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
+def take_answers(answers: NDArray[Any], numbers: NDArray[Any]) -> NDArray[Any]:
     """The answer of each of some numbers, which all have one."""
-    found = np.empty(len(numbers), answers.dtype)
+    result = np.empty(len(numbers), answers.dtype)
     if answers.dtype.kind not in "iu":
-        return answers.take(numbers, out=found, mode="clip")
+        return answers.take(numbers, out=result, mode="clip")
     values = pa.array(answers)
-    for start in range(0, len(found), _BLOCK_ROWS):
+    for start in range(0, len(result), _BLOCK_ROWS):
         block = slice(start, start + _BLOCK_ROWS)
-        found[block] = answer_of_each(values, numbers[block]).to_numpy()
-    return found
+        result[block] = answer_of_each(values, numbers[block]).to_numpy()
+    return result
 
 
 def answer_of_each(values: pa.Array, numbers: NDArray[Any]) -> pa.Array:
@@ -206,11 +206,11 @@ def answer_of_each(values: pa.Array, numbers: NDArray[Any]) -> pa.Array:
 
 def distinct_table(columns: Mapping[str, ArrowColumn]) -> Mapping[str, ArrowColumn]:
     """The combinations that occur, each once; the columns themselves where those are too many."""
-    combined = Combined.of(columns)
+    combined = Combined.from_columns(columns)
     return columns if combined is None else combined.table(np.flatnonzero(combined.counts))
 
 
-def _numbered(places: list[NDArray[Any]], sizes: tuple[int, ...]) -> NDArray[Any]:
+def _number_cells(places: list[NDArray[Any]], sizes: tuple[int, ...]) -> NDArray[Any]:
     n_cells = math.prod(sizes)
     dtype = np.dtype(np.uint8 if n_cells < 1 << 8 else np.uint16 if n_cells < 1 << 16 else np.int32)
     numbers = np.empty(len(places[0]), dtype)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sanitize._util.checks import Mask
 from sanitize.errors import ColumnError
-from sanitize.tables.columns import ArrowColumn, ascending, tellable, value_type
+from sanitize.tables.columns import ArrowColumn, ascending, hashable_storage, value_type
 
 
 def categories(arrow: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int64]]:
@@ -20,23 +20,23 @@ def categories(arrow: ArrowColumn, name: str) -> tuple[pa.Array, NDArray[np.int6
     return values, np.bincount(codes[codes >= 0], minlength=len(values))
 
 
-def restored(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
+def from_ordered(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
     """Numbers of `as_ordered` as values of the column's type again."""
     types = pa.types
     if types.is_float16(dtype):
         return pa.array(numbers.astype(np.float16))
-    held = None  # whole nanoseconds of dates and times
+    exact_type = None  # whole nanoseconds of dates and times
     if types.is_temporal(dtype):
         is_instant = types.is_timestamp(dtype) or types.is_date(dtype)
         span = pa.duration("ns") if types.is_duration(dtype) else pa.time64("ns")
-        held = pa.timestamp("ns", getattr(dtype, "tz", None)) if is_instant else span
-    return pa.array(numbers, held).cast(dtype, safe=False)
+        exact_type = pa.timestamp("ns", getattr(dtype, "tz", None)) if is_instant else span
+    return pa.array(numbers, exact_type).cast(dtype, safe=False)
 
 
-def plain(arrow: ArrowColumn) -> ArrowColumn:
+def decode_dictionary(arrow: ArrowColumn) -> ArrowColumn:
     """Column whose values stand for themselves: without a dictionary, extensions as they are stored."""
     if isinstance(arrow.type, pa.BaseExtensionType):
-        return tellable(arrow)
+        return hashable_storage(arrow)
     return arrow.cast(arrow.type.value_type) if pa.types.is_dictionary(arrow.type) else arrow
 
 
@@ -59,7 +59,7 @@ _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 def as_ordered(arrow: ArrowColumn, name: str) -> tuple[NDArray[Any], Mask]:
     """Numbers in the order of the values, and which rows are missing."""
-    column, types = plain(arrow), pa.types
+    column, types = decode_dictionary(arrow), pa.types
     dtype = column.type
     if types.is_temporal(dtype):
         # Dates and times are whole nanoseconds, whatever their unit is.

@@ -20,7 +20,7 @@ _INTERVAL = re.compile(r"([\[(])(.+), (.+)([\])])")
 _MOST_DIGITS = 76
 
 
-def in_arrow(values: Any) -> Any:
+def convert_to_arrow(values: Any) -> Any:
     """A column of a type that Arrow has not as one that it has; None where it needs no such help, or there is none.
 
     Raises
@@ -45,7 +45,7 @@ def in_arrow(values: Any) -> Any:
         return pa.array([None if _is_missing(value) else _decimal(value) for value in values])
     if kind is not None:  # periods or intervals as objects
         pandas: Any = sys.modules["pandas"]
-        dtype = _dtype_of(values) if kind is pandas.Period else object
+        dtype = _objects_dtype(values) if kind is pandas.Period else object
         return _spans_in_arrow(pandas.Series([None if _is_missing(value) else value for value in values], dtype=dtype))
     return None
 
@@ -66,7 +66,7 @@ def object_kind(values: Any) -> type | None:
     return kind if all(_is_missing(value) or type(value) is kind for value in values) else None
 
 
-def restored(column: Any) -> Callable[[pa.Array], Any] | None:
+def pandas_restorer(column: Any) -> Callable[[pa.Array], Any] | None:
     """What gives values of Arrow as those of a column of pandas; None where Arrow's are its own."""
     pd, dtype = sys.modules["pandas"], column.dtype
     if isinstance(dtype, pd.CategoricalDtype) and isinstance(
@@ -82,7 +82,7 @@ def restored(column: Any) -> Callable[[pa.Array], Any] | None:
     if kind in (uuid.UUID, int):
         return lambda values: pd.array([_own(kind, value) for value in values.to_pylist()], dtype=object)
     if kind is not None:
-        spans = _dtype_of(column)
+        spans = _objects_dtype(column)
         return lambda values: _spans(values, spans).astype(object)
     return None
 
@@ -91,7 +91,7 @@ def _own(kind: Any, value: Any) -> Any:
     return None if value is None else kind(value)
 
 
-def _dtype_of(values: Any) -> Any:
+def _objects_dtype(values: Any) -> Any:
     """Type of pandas of objects that are periods or intervals."""
     return sys.modules["pandas"].array([value for value in values if not _is_missing(value)]).dtype
 
@@ -140,15 +140,15 @@ def _spans(values: pa.Array, dtype: Any) -> Any:
 
 
 def _interval(text: str, dtype: Any) -> Any:
-    pd, found = sys.modules["pandas"], _INTERVAL.fullmatch(text)
-    if found is None:  # a label of several
+    pd, match = sys.modules["pandas"], _INTERVAL.fullmatch(text)
+    if match is None:  # a label of several
         raise ValueError
-    left, right = (pd.Series([side]).astype(dtype.subtype)[0] for side in found.group(2, 3))
+    left, right = (pd.Series([side]).astype(dtype.subtype)[0] for side in match.group(2, 3))
     return pd.Interval(left, right, closed=dtype.closed)
 
 
 def _category(values: Any, dtype: Any) -> Any:
     """Categories that were released, in the order of all."""
     pd = sys.modules["pandas"]
-    there = dtype.categories[dtype.categories.isin(values)]
-    return pd.Categorical(values, categories=there, ordered=dtype.ordered)
+    categories = dtype.categories[dtype.categories.isin(values)]
+    return pd.Categorical(values, categories=categories, ordered=dtype.ordered)

@@ -119,9 +119,9 @@ def identifiability_channel(prior: ArrayLike, n_records: int, eps: float) -> Cha
     if eps == 0 or p_y.min() < -1e-14:
         least = DatabaseIdentifiability(p, n).threshold
         raise InvalidParameter(f"eps must be at least {least:.9g} nats for this prior, got {eps}")
-    one = np.full((m, m), math.exp(-eps))
-    np.fill_diagonal(one, 1.0)
-    kernel = reduce(np.kron, [one / (1 + (m - 1) * math.exp(-eps))] * n)
+    record_kernel = np.full((m, m), math.exp(-eps))
+    np.fill_diagonal(record_kernel, 1.0)
+    kernel = reduce(np.kron, [record_kernel / (1 + (m - 1) * math.exp(-eps))] * n)
     # Integers rounded up, what they are too much taken from the letter kept: posteriors only get flatter.
     matrix = kernel * np.maximum(p_y, 0.0) / p[:, None]
     weights, rows = np.ceil(matrix * SCALE).astype(np.int64), np.arange(len(p))

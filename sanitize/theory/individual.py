@@ -16,7 +16,7 @@ import numpy as np
 from sanitize._util.checks import Codes, Vector, whole_number
 from sanitize.core.capacity import Bracketed, DenseKernel, best_selection, check_tol, solve
 from sanitize.core.channel import channel_matrix
-from sanitize.theory.notions import databases_of, global_dp
+from sanitize.theory.notions import check_databases, global_dp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -52,9 +52,9 @@ class IndividualCapacity(Bracketed):
 
     def __new__(cls, lower: float, upper: float, records: tuple[int, ...], prior: NDArray[np.float64]) -> Self:
         """Bracket with its certificate."""
-        made = super().__new__(cls, lower, upper)
-        made.records, made.prior = records, prior
-        return made
+        capacity = super().__new__(cls, lower, upper)
+        capacity.records, capacity.prior = records, prior
+        return capacity
 
 
 def individual_channel_capacity(
@@ -114,16 +114,16 @@ def individual_channel_capacity(
     0.368064
     """
     matrix = channel_matrix(channel)
-    shape = databases_of(len(matrix), n_records, n_symbols, sizes)
+    shape = check_databases(len(matrix), n_records, n_symbols, sizes)
     group = whole_number("group", group, 1, len(shape))
     tol = check_tol(tol)
     max_nodes = whole_number("max_nodes", max_nodes, 1)
 
-    def solved(rows: Vector, offers: list[Codes], incumbent: float) -> tuple[Any, Any]:
-        found = best_selection(rows, offers, tol, max_nodes, incumbent)
-        return found, enumerate(zip(found.distributions, found.weights, strict=True))
+    def solve_lines(rows: Vector, offers: list[Codes], incumbent: float) -> tuple[Any, Any]:
+        solution = best_selection(rows, offers, tol, max_nodes, incumbent)
+        return solution, enumerate(zip(solution.distributions, solution.weights, strict=True))
 
-    return _largest(matrix, _groups(shape, group), solved)
+    return _largest(matrix, _groups(shape, group), solve_lines)
 
 
 def individual_max_information(channel: Channel | ArrayLike | Any) -> float:
@@ -208,15 +208,15 @@ def mi_dp(
     0.368064
     """
     matrix = channel_matrix(channel)
-    shape = databases_of(len(matrix), n_records, n_symbols, sizes)
+    shape = check_databases(len(matrix), n_records, n_symbols, sizes)
     tol = check_tol(tol)
 
-    def solved(rows: Vector, offers: list[Codes], _: float) -> tuple[Any, Any]:
-        found = solve(DenseKernel(rows[offers[0]]), tol)
-        return found, ((0, taken) for taken in zip(offers[0], found.distribution, strict=True))
+    def solve_lines(rows: Vector, offers: list[Codes], _: float) -> tuple[Any, Any]:
+        solution = solve(DenseKernel(rows[offers[0]]), tol)
+        return solution, ((0, taken) for taken in zip(offers[0], solution.distribution, strict=True))
 
-    rests = ((records, rest[None]) for records, databases in _groups(shape, 1) for rest in databases.T)
-    return _largest(matrix, rests, solved)
+    rests = ((records, line[None]) for records, databases in _groups(shape, 1) for line in databases.T)
+    return _largest(matrix, rests, solve_lines)
 
 
 def _groups(shape: tuple[int, ...], size: int) -> Iterator[tuple[tuple[int, ...], NDArray[np.intp]]]:
@@ -230,7 +230,7 @@ def _groups(shape: tuple[int, ...], size: int) -> Iterator[tuple[tuple[int, ...]
 def _largest(
     matrix: Vector,
     groups: Iterable[tuple[tuple[int, ...], Codes]],
-    solved: Callable[[Vector, list[Codes], float], tuple[Any, Any]],
+    solve_lines: Callable[[Vector, list[Codes], float], tuple[Any, Any]],
 ) -> IndividualCapacity:
     """Largest capacity among channels whose rows are offered by lines of databases, all of the same records.
 
@@ -247,13 +247,13 @@ def _largest(
             continue
         seen.add(key)
         best = best or IndividualCapacity(0.0, 0.0, records, np.full(len(matrix), 1 / len(matrix)))
-        found, taken = solved(rows, [distributions for distributions, _ in offers], best.lower)
-        upper = max(upper, found.upper)
-        if found.lower > best.lower:
+        solution, taken = solve_lines(rows, [distributions for distributions, _ in offers], best.lower)
+        upper = max(upper, solution.upper)
+        if solution.lower > best.lower:
             prior = np.zeros(len(matrix))
             for place, (distribution, weight) in taken:
                 distributions, first = offers[place]
                 prior[lines[place][first[np.searchsorted(distributions, distribution)]]] += weight
-            best = IndividualCapacity(found.lower, found.upper, records, prior)
+            best = IndividualCapacity(solution.lower, solution.upper, records, prior)
     assert best is not None
     return IndividualCapacity(best.lower, max(upper, best.lower), best.records, best.prior)

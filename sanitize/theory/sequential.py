@@ -16,7 +16,7 @@ from sanitize.core.budgets import LDPBudget, as_budget, check_kind, limits_for
 from sanitize.core.channel import Channel, channel_matrix
 from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidBudget, InvalidChannel, InvalidParameter
-from sanitize.theory.accounting import pair_of
+from sanitize.theory.accounting import check_pair_tensor
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -79,21 +79,21 @@ def sequential_response(
     array([[0.5476, 0.4524],
            [0.4524, 0.5476]])
     """
-    tensor, p_s = pair_of(distribution, "X1", "X2")
-    known = check_kind(limits_for(as_budget(budget), Alphabet.of_size("s", len(p_s))))
+    tensor, p_s = check_pair_tensor(distribution, "X1", "X2")
+    limits = check_kind(limits_for(as_budget(budget), Alphabet.from_size("s", len(p_s))))
     kernel = channel_matrix(first, "first")
     if len(kernel) != tensor.shape[1]:
         raise InvalidChannel(f"first takes {len(kernel)} symbols, its column has {tensor.shape[1]}")
     worth = np.eye(tensor.shape[2]) if gains is None else _gains(gains, tensor.shape[2])
     seen = np.einsum("sab,ay->ysb", tensor, kernel)
     seen = seen[seen.any(axis=(1, 2))]  # P(y_1, s, x_2)
-    if float(known.excess(_pairs(seen, np.ones((len(worth), 1)))).max()) > BUDGET:
+    if float(limits.excess(_pairs(seen, np.ones((len(worth), 1)))).max()) > BUDGET:
         raise InvalidBudget("the first release exceeds the budget by itself; give the two more, or release less first")
-    over = _rows(seen, p_s, known)
+    over = _rows(seen, p_s, limits)
     if len(over) * worth.size > BLOCK_CELLS:
         raise InvalidParameter("the program would have more than 2^22 entries; merge symbols first")
     p_x = tensor.sum(axis=(0, 1))
-    return _within(_solved(over, p_x[:, None] * worth), seen, known, p_x)
+    return _mix_into_budget(_solve_program(over, p_x[:, None] * worth), seen, limits, p_x)
 
 
 def _rows(seen: Vector, p_s: Vector, budget: LiftBudget | LDPBudget) -> Vector:
@@ -121,12 +121,12 @@ def _rows(seen: Vector, p_s: Vector, budget: LiftBudget | LDPBudget) -> Vector:
     return np.concatenate(rows)
 
 
-def _solved(over: Vector, worth: Vector) -> Vector:
+def _solve_program(over: Vector, worth: Vector) -> Vector:
     """M_2 of the largest Σ worth M_2, to the tolerance of a program."""
     from scipy.optimize import linprog
 
     n_x, n_y = worth.shape
-    found = linprog(
+    solution = linprog(
         -worth.ravel() / (float(np.abs(worth).max()) or 1.0),
         A_ub=sparse.kron(sparse.csr_array(over), sparse.eye_array(n_y), format="csr") if len(over) else None,
         b_ub=np.zeros(len(over) * n_y) if len(over) else None,
@@ -135,13 +135,13 @@ def _solved(over: Vector, worth: Vector) -> Vector:
         method="highs-ds",
         options=TIGHT,
     )
-    if found.x is None:  # not in exact arithmetic: one output for all is a solution
+    if solution.x is None:  # not in exact arithmetic: one output for all is a solution
         return np.full((n_x, n_y), 1 / n_y)
-    matrix: Vector = np.maximum(found.x, 0.0).reshape(n_x, n_y)
+    matrix: Vector = np.maximum(solution.x, 0.0).reshape(n_x, n_y)
     return matrix / matrix.sum(axis=1, keepdims=True)
 
 
-def _within(matrix: Vector, seen: Vector, budget: LiftBudget | LDPBudget, p_x: Vector) -> Channel:
+def _mix_into_budget(matrix: Vector, seen: Vector, budget: LiftBudget | LDPBudget, p_x: Vector) -> Channel:
     """Channel with as little of one row for all x_2 mixed in as the budget asks for, by its measured excess."""
     constant = p_x @ matrix
     share = 0.0

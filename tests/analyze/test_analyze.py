@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import sanitize as sz
-from sanitize.auditing.analyze._records import unbiased_scores
+from sanitize.auditing.analyze._records import solve_scores
 from sanitize.core.alphabet import Alphabet
 from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter, SourceError
 
@@ -64,7 +64,7 @@ def test_tables_are_unbiased_and_so_are_their_errors(drawn):
 def test_scores_give_back_what_the_channel_tells_apart_and_nothing_else(channel):
     """A cell stands alone exactly where its indicator is a combination of the columns of the channel."""
     n = channel.n_inputs
-    groups, scores = unbiased_scores(channel, np.arange(n, dtype=np.int32), n)
+    groups, scores = solve_scores(channel, np.arange(n, dtype=np.int32), n)
     indicators = (groups[:, None] == np.arange(groups.max() + 1)).astype(float)
     assume(
         np.linalg.cond(channel.matrix) < 1e6 or np.linalg.matrix_rank(channel.matrix, 1e-6) < min(n, channel.n_outputs)

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 import sanitize as sz
 from sanitize.auditing.attack import infer, leave_one_out
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.release.features import features_of
+from sanitize.release.features import table_features
 from sanitize.tables.frame import Table
 
 
@@ -148,12 +148,14 @@ def test_codes_taken_for_quantities_tell_a_linear_adversary_less():
 
 
 def test_a_number_is_one_feature_however_many_values_it_has():
-    table = Table.of(pd.DataFrame({"many": np.arange(100) ** 2, "few": np.arange(100) % 3, "word": ["a", "b"] * 50}))
-    seen = features_of(table, None, with_position=False, numeric="numbers")
+    table = Table.from_native(
+        pd.DataFrame({"many": np.arange(100) ** 2, "few": np.arange(100) % 3, "word": ["a", "b"] * 50})
+    )
+    seen = table_features(table, None, with_position=False, numeric="numbers")
     assert seen.matrix.shape == (100, 4)
     assert np.abs(seen.matrix[:, :2].mean(axis=0)).max() < 1e-6
     assert seen.matrix[:, :2].std(axis=0) == pytest.approx(1, abs=1e-6)
-    assert (seen.cells == features_of(table, None, with_position=False).cells).all()
+    assert (seen.cells == table_features(table, None, with_position=False).cells).all()
 
 
 def test_numbers_survive_what_columns_hold():

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sanitize as sz
-from sanitize._util.declared import Misfit, plain, read
+from sanitize._util.declared import Misfit, read, to_builtin
 from sanitize.core.binning import STEPS, AnyBins, DateBins, as_seconds, by_step
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError
 
@@ -67,7 +67,7 @@ def test_names_of_units_sort_in_the_order_of_time(step):
 def test_edges_close_on_the_left_and_the_last_interval_on_both_sides(kind):
     column, days = kinds()[kind]
     edges = [dt.date(1800, 1, 1), "1970-01-01", dt.datetime(2000, 2, 29)]
-    found, clipped = DateBins.declared("born", edges, column.type).assign(column)
+    found, clipped = DateBins.from_edges("born", edges, column.type).assign(column)
     last = "[1970-01-01, 2000-02-29]"
     want = [None if day is None else "[1800-01-01, 1970-01-01)" if day.year < 1970 else last for day in days]
     assert found.to_pylist() == want
@@ -76,7 +76,7 @@ def test_edges_close_on_the_left_and_the_last_interval_on_both_sides(kind):
 
 
 def test_times_of_day_show_in_the_names_of_intervals_only_where_edges_have_them():
-    bins = DateBins.declared("at", ["2020-01-01 06:00", "2020-01-01 18:00:30"], pa.timestamp("s"))
+    bins = DateBins.from_edges("at", ["2020-01-01 06:00", "2020-01-01 18:00:30"], pa.timestamp("s"))
     assert bins.labels.to_pylist() == ["[2020-01-01 06:00:00, 2020-01-01 18:00:30]"]
 
 
@@ -113,7 +113,7 @@ def test_a_column_without_dates_is_refused_and_not_quoted(column, bins):
     ],
 )
 def test_bins_of_dates_are_the_same_from_plain_values(bins):
-    assert read(AnyBins, plain(bins)) == bins
+    assert read(AnyBins, to_builtin(bins)) == bins
     for wrong in (
         {"step": "never"},
         {"edges": [1, 0]},
@@ -123,7 +123,7 @@ def test_bins_of_dates_are_the_same_from_plain_values(bins):
         {"x": 1},
     ):
         with pytest.raises(Misfit):
-            read(AnyBins, plain(bins) | wrong)
+            read(AnyBins, to_builtin(bins) | wrong)
 
 
 POLICY = """

@@ -70,7 +70,7 @@ def test_risk_equals_the_oracle(kind, joint, data):
     slow = [
         oracles.risk(kind, oracles.column(oracles.lift(distribution), y), p_s, **bounds) for y in range(len(joint.p_x))
     ]
-    assert_allclose(budget.risk_of(lift(joint), joint.p_s), slow, rtol=1e-9, atol=1e-12)
+    assert_allclose(budget.lift_risk(lift(joint), joint.p_s), slow, rtol=1e-9, atol=1e-12)
 
 
 @given(strategies.joints())
@@ -276,7 +276,7 @@ def test_zds_section_6b_budgets_as_the_table_has_them(budget, high, low):
         lifts = np.array([first, (1 - 0.3 * first) / 0.7])
         over = max(measure(lifts) - high, measure(1 / lifts) - low)
         if abs(over) > 1e-4:  # the table has four decimals
-            assert (budget.excess_of(lifts[:, None], p)[0] > 0) == (over > 0)
+            assert (budget.lift_excess(lifts[:, None], p)[0] > 0) == (over > 0)
             crossed[over > 0] += 1
     assert min(crossed.values()) > 20
 
@@ -302,9 +302,9 @@ def test_a_budget_on_a_mean_is_what_the_measure_is_and_survives_post_processing(
         assert (excess == -math.inf).all()
     assert budget.excess(joint.push(channel)).max() <= excess[0] + 1e-11
     # A symbol within it may stand in any release, and slopes are those of a convex function.
-    assert excess[0] <= budget.excess_of(lifts, joint.p_s).max() + 1e-11
+    assert excess[0] <= budget.lift_excess(lifts, joint.p_s).max() + 1e-11
     linear = lifts.T @ budget.slope(lifts, joint.p_s)
-    assert (linear <= budget.risk_of(lifts, joint.p_s)[:, None] + 1e-11).all()
+    assert (linear <= budget.lift_risk(lifts, joint.p_s)[:, None] + 1e-11).all()
     assert implied_bounds(budget) == {kind.measure: upper}
 
 

@@ -17,18 +17,18 @@ from hypothesis import strategies as st
 import sanitize as sz
 from sanitize.core.budgets import (
     budget_from_dict,
+    budget_in_nats,
     budget_to_dict,
     budget_words,
     lift_limits,
-    limited,
     limits_for,
-    limits_seen,
     loosest,
     nameless,
+    present_limits,
 )
 from sanitize.errors import InvalidBudget
 from sanitize.over_time import UnitLedger
-from sanitize.report._document import _spelt
+from sanitize.report._document import _budget_code
 
 SECRETS = ("flu", "hiv", "none")
 BUDGET = sz.LiftBudget(at_most={"hiv": 1.1, "*": 2}, at_least=0.5)
@@ -47,7 +47,7 @@ def test_a_name_has_its_limit_and_the_star_all_others() -> None:
     assert bound.lower == pytest.approx(np.log(2))
     lifts = np.array([[1.0, 1.9, 1.0, 0.45], [1.05, 0.5, 1.2, 1.0], [1.0, 1.0, 1.0, 1.0]])
     expected = [np.log(1.05 / 1.1), 0.0, np.log(1.2 / 1.1), np.log(0.5 / 0.45)]
-    np.testing.assert_allclose(bound.excess_of(lifts, np.full(3, 1 / 3)), expected)
+    np.testing.assert_allclose(bound.lift_excess(lifts, np.full(3, 1 / 3)), expected)
 
 
 @given(st.data())
@@ -57,8 +57,8 @@ def test_the_excess_is_the_largest_over_secrets_of_that_of_each_alone(data) -> N
     lower, upper = np.array(data.draw(sides)), np.array(data.draw(sides))
     of = st.lists(st.sampled_from([0.0, 1e-3, 0.4, 1.0, 1.1, 3.0]), min_size=n_s * k, max_size=n_s * k)
     lifts, p_s = np.array(data.draw(of)).reshape(n_s, k), np.full(n_s, 1 / n_s)
-    found = limited(lower, upper).excess_of(lifts, p_s)
-    alone = [sz.LiftBudget(lower=lower[s], upper=upper[s]).excess_of(lifts[[s]], np.ones(1)) for s in range(n_s)]
+    found = budget_in_nats(lower, upper).lift_excess(lifts, p_s)
+    alone = [sz.LiftBudget(lower=lower[s], upper=upper[s]).lift_excess(lifts[[s]], np.ones(1)) for s in range(n_s)]
     np.testing.assert_allclose(np.maximum(found, -40), np.maximum(np.max(alone, axis=0), -40), atol=1e-12)
 
 
@@ -150,12 +150,12 @@ def test_rows_of_a_part_may_lack_named_values_but_hold_no_others() -> None:
     part = joint_of(["flu", "none"])
     with pytest.raises(InvalidBudget, match="names 'hiv'"):
         BUDGET.excess(part)
-    assert limits_for(limits_seen(BUDGET, part.sensitive), part.sensitive) == sz.LiftBudget(at_most=2, at_least=0.5)
+    assert limits_for(present_limits(BUDGET, part.sensitive), part.sensitive) == sz.LiftBudget(at_most=2, at_least=0.5)
     own = sz.LiftBudget(at_most={"flu": 2, "hiv": 1.1, "none": 2}, at_least=0.5)
-    assert limits_seen(own, part.sensitive).at_most == {"flu": 2, "none": 2}
+    assert present_limits(own, part.sensitive).at_most == {"flu": 2, "none": 2}
     other = joint_of(["flu", "odd"])
     with pytest.raises(InvalidBudget, match="no limit for 1 value"):
-        limits_seen(own, other.sensitive).excess(other)
+        present_limits(own, other.sensitive).excess(other)
 
 
 def test_it_is_a_frozen_value() -> None:
@@ -208,7 +208,7 @@ def test_equal_limits_are_spelt_alike_however_their_numbers_were_written() -> No
     """In notes of files, which a verification compares: policies write 0.0 for 0."""
     whole, real = (sz.LiftBudget(at_most={"hiv": 2, "*": 3.5}, at_least=least) for least in (0, 0.0))
     assert repr(whole) == repr(real) == "LiftBudget(at_most=2 to 3.5 by value, at_least=0)"
-    notes = [_spelt(sz.L1LiftBudget(lower=one, upper=2, limits=of)) for one, of in ((1, whole), (1.0, real))]
+    notes = [_budget_code(sz.L1LiftBudget(lower=one, upper=2, limits=of)) for one, of in ((1, whole), (1.0, real))]
     assert notes[0] == notes[1] == f"L1LiftBudget(lower=1.0, upper=2.0, limits={whole!r})"
 
 

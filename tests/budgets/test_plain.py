@@ -6,7 +6,7 @@ import math
 import pytest
 
 import sanitize as sz
-from sanitize._util.declared import Misfit, plain, read
+from sanitize._util.declared import Misfit, read, to_builtin
 from sanitize.core.binning import AnyBins, Bins, Grid
 from sanitize.core.budgets import (
     BUDGETS,
@@ -100,14 +100,14 @@ BINS = [
 
 @pytest.mark.parametrize("bins", BINS, ids=["bins", "single", "grid"])
 def test_bins_come_back_through_json(bins):
-    again = read(AnyBins, json.loads(json.dumps(plain(bins), allow_nan=False)))
+    again = read(AnyBins, json.loads(json.dumps(to_builtin(bins), allow_nan=False)))
     assert again == bins
     assert type(again) is type(bins)
 
 
 def test_the_form_of_bins_on_disk_stays():
     told = '{"kind": "grid", "column": "age", "edges": [0.0, 5.0, 10.0], "learned": false, "whole": true, "values": '
-    assert json.dumps(plain(BINS[2])) == told + "[0.0, 10.0]}"
+    assert json.dumps(to_builtin(BINS[2])) == told + "[0.0, 10.0]}"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_the_form_of_bins_on_disk_stays():
 )
 def test_what_are_no_bins_is_refused(change):
     with pytest.raises(Misfit):
-        read(AnyBins, plain(BINS[2]) | change)
+        read(AnyBins, to_builtin(BINS[2]) | change)
 
 
 def test_bins_prove_what_they_are_when_they_are_made():

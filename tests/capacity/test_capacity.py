@@ -213,7 +213,7 @@ def test_array_channel_and_sanitizer_agree(pair):
 @settings(max_examples=30)
 @given(strategies.joints_and_channels())
 def test_a_chain_that_is_never_multiplied_out_gives_the_same_bracket(pair):
-    reduced = ReducedChannel.of(pair[1])
+    reduced = ReducedChannel.from_channel(pair[1])
     if reduced.stages:
         chain = solve(ChainKernel(reduced), 1e-9)
         dense = channel_capacity(pair[1])

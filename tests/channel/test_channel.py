@@ -84,9 +84,9 @@ def test_matrices_that_are_not_channels_are_refused(matrix, message):
 
 def test_alphabets_must_fit_and_stages_must_chain():
     with pytest.raises(InvalidChannel, match="do not fit"):
-        Channel.from_matrix(HALF, inputs=Alphabet.of_size("x", 3))
+        Channel.from_matrix(HALF, inputs=Alphabet.from_size("x", 3))
     with pytest.raises(InvalidChannel, match="do not fit"):
-        Channel.from_matrix(HALF, outputs=Alphabet.of_size("y", 1))
+        Channel.from_matrix(HALF, outputs=Alphabet.from_size("y", 1))
     with pytest.raises(InvalidChannel, match="cannot enter"):
         Channel.from_matrix(HALF).then(Channel.identity(3))
     with pytest.raises(InvalidChannel, match="cannot feed"):
@@ -293,7 +293,7 @@ def test_equality_looks_at_the_kernel_and_the_symbols():
     channel = Channel.from_matrix(HALF)
     assert channel == Channel.from_matrix(HALF)
     assert channel != Channel.from_matrix([[0.25, 0.75], [0.75, 0.25]])
-    assert channel != channel.renamed(outputs=Alphabet.of_labels("z", ["p", "q"]))
+    assert channel != channel.renamed(outputs=Alphabet.from_labels("z", ["p", "q"]))
     assert channel != "channel"
 
 

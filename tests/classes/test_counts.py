@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
-from sanitize.core.profiles import chosen_pairs, pair_relations
+from sanitize.core.profiles import choose_pairs, pair_relations
 
 
 @pytest.mark.slow
@@ -27,7 +27,7 @@ def test_of_very_many_pairs_some_are_looked_at_and_the_report_says_how_many():
 @pytest.mark.parametrize("n", [1, 2, 45, 46, 200])
 def test_pairs_that_are_looked_at_are_all_or_a_thousand_that_differ(n):
     everyone = list(combinations(range(n), 2))
-    found = chosen_pairs(n)
+    found = choose_pairs(n)
     assert found == everyone if n < 46 else len(found) == 1000
     assert sorted(set(found)) == found
     assert set(found) <= set(everyone)

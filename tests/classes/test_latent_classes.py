@@ -21,7 +21,7 @@ from scipy.stats import chisquare
 from threadpoolctl import threadpool_limits
 
 import sanitize as sz
-from sanitize._util.declared import Misfit, plain, read, sealed
+from sanitize._util.declared import Misfit, read, seal_text, to_builtin
 from sanitize._util.limits import BLOCK_ROWS
 from sanitize.errors import ColumnError
 from sanitize.release.classes import UNIT, LatentClassModel, couple_classes
@@ -176,7 +176,7 @@ def test_a_row_depends_on_its_number_alone(model):
 
 
 def test_a_model_is_stored_and_read_again(model):
-    text = json.dumps(plain(model))
+    text = json.dumps(to_builtin(model))
     again = read(LatentClassModel, json.loads(text))
     table, words = people(seed=5), sz.NoiseKey.from_seed(6)
     assert (again.memberships(table) == model.memberships(table)).all()
@@ -184,8 +184,8 @@ def test_a_model_is_stored_and_read_again(model):
     assert all(
         again.decode(classes, words)[name].equals(column) for name, column in model.decode(classes, words).items()
     )
-    assert json.dumps(plain(again)) == text
-    assert sealed(model).count('"sha256"') == 1
+    assert json.dumps(to_builtin(again)) == text
+    assert seal_text(model).count('"sha256"') == 1
 
 
 def damaged(model):
@@ -241,7 +241,7 @@ def test_every_type_is_written_as_it_is_or_refused(name):
     words = sz.NoiseKey.from_seed(1)
     rows = model.decode(model.assign(table, words), words)["c"]
     assert len(rows) == len(column)
-    model = read(LatentClassModel, json.loads(json.dumps(plain(model))))
+    model = read(LatentClassModel, json.loads(json.dumps(to_builtin(model))))
     assert model.decode(model.assign(table, words), words)["c"].equals(rows)
     dtype = rows.type.value_type if pa.types.is_dictionary(rows.type) else rows.type
     stored = column.type.storage_type if isinstance(column.type, pa.BaseExtensionType) else column.type
@@ -351,7 +351,7 @@ def test_weights_say_how_many_people_a_row_stands_for():
     table = people()
     weights = np.where(table["town"] == "D", 10.0, 1.0)
     alike = LatentClassModel.fit(table, KEY, weights=np.full(1500, 3.0))
-    assert plain(alike) == plain(LatentClassModel.fit(table, KEY))
+    assert to_builtin(alike) == to_builtin(LatentClassModel.fit(table, KEY))
     model = LatentClassModel.fit(table, KEY, weights=weights)
     share = (weights * (table["town"] == "D")).sum() / weights.sum()
     memberships = model.memberships(table) / UNIT
@@ -365,7 +365,7 @@ def test_rows_to_learn_from_are_the_only_ones():
     table, half = people(), np.arange(1500) % 2 == 0
     other = {name: np.where(half, column, column[::-1]) for name, column in table.items()}
     first, second = (LatentClassModel.fit(one, KEY, rows=half) for one in (table, other))
-    assert plain(first) == plain(second)
+    assert to_builtin(first) == to_builtin(second)
     assert first.n_rows == 750
 
 
@@ -420,14 +420,14 @@ def fingerprint() -> str:
     table = people(300)
     model = LatentClassModel.fit(table, KEY, n_classes=4)
     rows = pa.table(model.decode(model.assign(table, KEY), KEY)).to_pylist()
-    return hashlib.sha256(repr((json.dumps(plain(model), default=str), rows)).encode()).hexdigest()
+    return hashlib.sha256(repr((json.dumps(to_builtin(model), default=str), rows)).encode()).hexdigest()
 
 
 def test_threads_of_linear_algebra_change_nothing():
     with threadpool_limits(2):
-        two = plain(LatentClassModel.fit(people(), KEY))
+        two = to_builtin(LatentClassModel.fit(people(), KEY))
     with threadpool_limits(1):
-        assert plain(LatentClassModel.fit(people(), KEY)) == two
+        assert to_builtin(LatentClassModel.fit(people(), KEY)) == two
 
 
 def test_a_class_is_what_rows_have_in_common():

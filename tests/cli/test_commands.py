@@ -423,10 +423,10 @@ def test_progress_is_for_terminals_and_for_those_who_wait(place, run, bars, monk
 
 
 def test_nobody_is_told_outside_the_block():
-    from sanitize._util.progress import advance, told
+    from sanitize._util.progress import advance, notify_rows
 
     seen = []
-    with told(seen.append):
+    with notify_rows(seen.append):
         advance(3)
     advance(4)
     assert seen == [3]
@@ -440,18 +440,18 @@ def test_colours_are_never_printed(place, run, monkeypatch):
 
 
 def test_the_mechanisms_of_the_command_are_estimators():
-    from sanitize.cli._settings import MECHANISMS, policy_of
+    from sanitize.cli._settings import MECHANISMS, resolve_policy
 
-    assert type(policy_of_line(policy_of, "watchdog")) is Watchdog
+    assert type(policy_of_line(resolve_policy, "watchdog")) is Watchdog
     assert set(MECHANISMS) >= {"watchdog", "subset-merging", "optimal-random-response", "randomized-response"}
 
 
-def policy_of_line(policy_of, mechanism: str):
-    from sanitize.cli._parser import parser_of
+def policy_of_line(resolve_policy, mechanism: str):
+    from sanitize.cli._parser import make_parser
 
     limit = ["-e", "1"] if mechanism == "randomized-response" else ["--at-most", "2", "--at-least", "0.5"]
     argv = ["plan", "x", "-s", "a", "-x", "b", *limit, "-m", mechanism]
-    return policy_of(parser_of().parse_args(argv)).sanitizer()
+    return resolve_policy(make_parser().parse_args(argv)).sanitizer()
 
 
 # ---------------------------------------------------------------------------------------- the channel

@@ -12,7 +12,7 @@ import pytest
 from commands_cases import POLICY, SETTINGS, assert_line, table
 
 import sanitize as sz
-from sanitize._util.sealed_text import digest_of
+from sanitize._util.sealed_text import path_digest
 
 HEAD = 'title = "Clinic <b>& Sons</b>"\ndate = 2026-01-31\n'
 
@@ -92,9 +92,9 @@ def test_digest_of_a_folder_is_that_of_the_list_of_its_files(tmp_path):
         "find . -type f | sed 's,^./,,' | LC_ALL=C sort | xargs sha256sum",
         shell=True, cwd=folder, capture_output=True, check=True,
     ).stdout  # fmt: skip
-    assert digest_of(folder) == f"sha256:{hashlib.sha256(listed).hexdigest()}"
-    before = digest_of(folder)
+    assert path_digest(folder) == f"sha256:{hashlib.sha256(listed).hexdigest()}"
+    before = path_digest(folder)
     (folder / "b.txt").rename(folder / "d.txt")
-    assert digest_of(folder) != before
+    assert path_digest(folder) != before
     with pytest.raises(sz.errors.SourceError, match=re.escape("nowhere cannot be read")):
-        digest_of(tmp_path / "nowhere")
+        path_digest(tmp_path / "nowhere")

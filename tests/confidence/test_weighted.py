@@ -14,7 +14,7 @@ from scipy.stats import multinomial
 
 import sanitize as sz
 from sanitize.core.confidence import ConfidenceSet, _weighted, clopper_pearson
-from sanitize.core.confidence._weighted import WeightedRows, _near, _Shares, _stakes
+from sanitize.core.confidence._weighted import WeightedRows, _bet_grid, _Shares, _stakes
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.transformers import BestSanitizer, OptimalRandomResponse, SubsetMerging, SubsetRandomResponse, Watchdog
 
@@ -78,7 +78,7 @@ def ends_of_the_variance(rows: WeightedRows, s: int, level: float):
 
 @pytest.mark.parametrize("size", [1, 4])
 def test_ends_are_those_of_every_cluster_by_itself(size):
-    rows = WeightedRows.of(*some_rows(size, size=size))
+    rows = WeightedRows.from_weights(*some_rows(size, size=size))
     lower, upper, *_ = rows.bounds(LEVEL)
     for s in range(2):
         variance = ends_of_the_variance(rows, s, LEVEL)
@@ -94,7 +94,7 @@ def test_ends_are_those_of_every_cluster_by_itself(size):
 
 def test_many_weights_widen_the_ends_a_little_and_never_narrow_them(monkeypatch):
     s, x, _, cluster = some_rows(3, 400)
-    rows = WeightedRows.of(s, x, np.random.default_rng(3).lognormal(0, 1, 400), cluster)
+    rows = WeightedRows.from_weights(s, x, np.random.default_rng(3).lognormal(0, 1, 400), cluster)
     few = rows.bounds(LEVEL)
     monkeypatch.setattr(_weighted, "_MOST_SIZES", 1000)
     all_of_them = rows.bounds(LEVEL)
@@ -107,7 +107,7 @@ def test_clusters_are_split_so_that_their_sums_are_kept():
     rng = np.random.default_rng(0)
     cluster, x, weights = rng.integers(0, 200, 900), rng.integers(0, 5, 900), rng.lognormal(0, 1, 900)
     total = np.bincount(cluster, weights)
-    made = _Shares.of(cluster, x, weights, 5, 2)
+    made = _Shares.from_rows(cluster, x, weights, 5, 2)
     assert len(made.sizes) == 64
     assert len(made.shares) == 17
     assert_allclose(made.times.sum(axis=(1, 2)), 2 * np.count_nonzero(total))
@@ -120,7 +120,9 @@ def test_clusters_are_split_so_that_their_sums_are_kept():
 def test_the_distance_is_that_of_every_set_of_symbols():
     """Of all sets, one at a time, none whose bets do not refuse it is farther away, and one is nearly as far."""
     s, x, _, cluster = some_rows(5, 300, n_x=5)
-    rows = WeightedRows.of(s, x, np.array([1.0, 1.0, 0.6, 0.15, 0.1])[x], cluster)  # sets have rows of one weight
+    rows = WeightedRows.from_weights(
+        s, x, np.array([1.0, 1.0, 0.6, 0.15, 0.1])[x], cluster
+    )  # sets have rows of one weight
     distance = rows.bounds(LEVEL)[2]
     for s in range(2):
         needed = np.log(2**5 - 2) - np.log(LEVEL)
@@ -140,7 +142,7 @@ def test_the_distance_is_that_of_every_set_of_symbols():
 @pytest.mark.parametrize("seed", range(3))
 def test_of_one_weight_they_are_wider_than_clopper_pearson(seed):
     s, x, _, cluster = some_rows(seed, 200, n_x=5)
-    rows = WeightedRows.of(s, x, np.ones(200), cluster)
+    rows = WeightedRows.from_weights(s, x, np.ones(200), cluster)
     lower, upper, distance, *prior = rows.bounds(LEVEL)
     low, high = clopper_pearson(rows.counts, rows.counts.sum(axis=1, keepdims=True), LEVEL)
     assert (lower <= low + 1e-12).all()
@@ -197,7 +199,7 @@ def test_stakes_never_lose_all():
     p = np.array([1e-300, 1e-6, 0.3, 1 - 1e-9, 1.0])
     stakes = _stakes(p, np.array([1e-3, 1.0, 1e150]))
     assert (1 - stakes * p >= 0.1 - 1e-12).all()
-    assert (_near(10.0, np.array([[4.0], [9.0]])) > 0).all()
+    assert (_bet_grid(10.0, np.array([[4.0], [9.0]])) > 0).all()
 
 
 @pytest.mark.slow
@@ -214,7 +216,7 @@ def test_refused_ends_have_their_probability_over_all_samples():
         chance = prod(multinomial.pmf(c, k, of_one) for c, k, of_one in zip(drawn, n, cells, strict=True))
         whole += chance
         if (s == 0).any():
-            rows = WeightedRows.of(s, x, np.r_[np.repeat(weights, n), 1.0, 1.0], None)
+            rows = WeightedRows.from_weights(s, x, np.r_[np.repeat(weights, n), 1.0, 1.0], None)
             low, high = (end[0, 0] for end in rows.bounds(level)[:2])
             missed += chance * np.array([low > p, high < p])
     assert_allclose(whole, 1)
@@ -363,7 +365,7 @@ def test_merged_sets_hold_merged_distributions_and_can_be_scaled():
     s, x, w, _ = some_rows(4, 600, n_x=4)
     distributions = ConfidenceSet.weighted(frame(s, x), "s", "x", w)
     merge = sz.Channel.merge(np.array([0, 1, 1, 0]), distributions.public)
-    merged = distributions.merged(np.array([0, 1, 1, 0]), merge.outputs)
+    merged = distributions.merge(np.array([0, 1, 1, 0]), merge.outputs)
     assert merged.contains(sz.JointDistribution.from_frame(frame(s, x), "s", "x", weights=w).push(merge))
     assert (merged.scaled(2).upper < merged.upper).all()
     assert_allclose(merged.scaled(1).counts, merged.counts)

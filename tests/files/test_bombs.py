@@ -234,26 +234,26 @@ def test_a_page_that_unfolds_to_more_than_the_footer_says_is_refused_before_it_d
     content = path.read_bytes()
     at = pq.read_metadata(path).row_group(0).column(1).data_page_offset
     assert content[at : at + 3] == bytes([0x15, 0, 0x15])  # field 1, a data page; field 2, its size
-    assert list(ParquetSource.open(path)._stored(path, ["x"], 10, None))
+    assert list(ParquetSource.open(path)._file_batches(path, ["x"], 10, None))
     path.write_bytes(content[: at + 3] + varint(63) + content[at + 4 :])
     with pytest.raises(SourceError, match="is damaged: the pages of a column hold other than its footer says"):
-        list(ParquetSource.open(path)._stored(path, ["x"], 10, None))
+        list(ParquetSource.open(path)._file_batches(path, ["x"], 10, None))
 
 
 def test_rows_that_a_file_cannot_hold_are_refused_unless_the_owner_says_so(tmp_path, monkeypatch):
     path = tmp_path / "bomb.parquet"
     pq.write_table(pa.table({"x": np.zeros(1 << 18, np.int8)}), path)
     read = ParquetSource.open(path)
-    assert sum(len(batch) for batch in read._stored(path, ["x"], 1 << 18, None)) == 1 << 18
+    assert sum(len(batch) for batch in read._file_batches(path, ["x"], 1 << 18, None)) == 1 << 18
     monkeypatch.setattr(footer, "_BOMB_ROWS", 1000)
     monkeypatch.setattr(footer, "_ROWS_A_BYTE", 1)
     with pytest.raises(
         SourceError,
         match=r"promises 262144 rows out of \d+, more than 1000 rows and 1 a byte; .* made it .*SANITIZE_TRUSTED=1",
     ):
-        list(read._stored(path, ["x"], 10, None))
+        list(read._file_batches(path, ["x"], 10, None))
     monkeypatch.setenv("SANITIZE_TRUSTED", "1")
-    assert sum(len(batch) for batch in read._stored(path, ["x"], 1 << 18, None)) == 1 << 18
+    assert sum(len(batch) for batch in read._file_batches(path, ["x"], 1 << 18, None)) == 1 << 18
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_columns_that_are_bombs_together_are_refused(tmp_path, monkeypatch):
     text = pa.array(["a" * (1 << 20), "b"])
     pq.write_table(pa.table({"x": text, "y": text}), path, compression="zstd", use_dictionary=False)
     monkeypatch.setattr(footer, "_BOMB_BYTES", 3 << 19)
-    assert list(ParquetSource.open(path)._stored(path, ["x"], 10, None))
+    assert list(ParquetSource.open(path)._file_batches(path, ["x"], 10, None))
     words = r"promises \d+ bytes out of \d+, more than 1572864 bytes a row group and 1000 times .* refused as a"
     with pytest.raises(SourceError, match=words):
-        list(ParquetSource.open(path)._stored(path, ["x", "y"], 10, None))
+        list(ParquetSource.open(path)._file_batches(path, ["x", "y"], 10, None))

@@ -22,7 +22,7 @@ from sanitize.cli import main
 from sanitize.core.alphabet import Alphabet
 from sanitize.engines.parquet import TableDescription, audit_file, plan_file, release_file
 from sanitize.engines.parquet import _writers as _csv_target
-from sanitize.engines.parquet._writers import CsvWriter, formula_note, quoted
+from sanitize.engines.parquet._writers import CsvWriter, formula_note, quote_field
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError, SourceChanged, SourceError, TargetError
 from sanitize.policy import Policy
 from sanitize.tables.files.csv import CsvSource
@@ -72,7 +72,7 @@ def test_a_blank_line_of_one_column_is_a_missing_value(tmp_path):
 
 def test_a_header_may_hold_line_ends_and_span_reads(tmp_path):
     name = "a\r\n" * 40_000 + 'b"c'
-    path = write(tmp_path / "in.csv", f"{quoted(name)},s\n1,p\n")
+    path = write(tmp_path / "in.csv", f"{quote_field(name)},s\n1,p\n")
     csv_limit = csv.field_size_limit(1 << 20)
     try:
         assert CsvSource.open(path).schema.names == [name, "s"]

@@ -23,12 +23,12 @@ from sanitize._util.declared import (
     NonNegative,
     Number,
     Share,
+    field_note,
     form,
-    listed,
-    plain,
+    list_form,
     read,
     require,
-    said,
+    to_builtin,
 )
 
 SECRET = "hush"
@@ -66,7 +66,7 @@ class Outer(Declared, frozen=True, eq=False):
     flags: NDArray[np.bool_]
     values: pa.Array
     unit: Fraction
-    few: Annotated[list[Count], said("a list of at most three", max_length=3)]
+    few: Annotated[list[Count], field_note("a list of at most three", max_length=3)]
 
 
 def outer() -> dict[str, Any]:
@@ -82,8 +82,8 @@ def outer() -> dict[str, Any]:
         "inner": {"age": {"low": 1, "high": 2.5}},
         "pair": [1, 2],
         "shapes": [{"kind": "circle", "radius": 1}, {"kind": "square", "side": 2.0, "corners": 4}],
-        **{name: plain(array) for name, array in arrays.items()},
-        "values": plain(pa.array(["x", None])),
+        **{name: to_builtin(array) for name, array in arrays.items()},
+        "values": to_builtin(pa.array(["x", None])),
         "unit": "1/3",
         "few": [1, 2],
     }
@@ -100,9 +100,9 @@ def test_values_are_read_as_their_form_and_written_again():
     np.testing.assert_array_equal(made.flags, np.eye(3, dtype=bool))
     assert (made.numbers.dtype, made.flags.dtype) == (np.int32, np.bool_)
     assert made.values.equals(pa.array(["x", None]))
-    written = json.loads(json.dumps(plain(made)))
+    written = json.loads(json.dumps(to_builtin(made)))
     assert written == outer()
-    assert json.loads(json.dumps(plain(read(Outer, written)))) == written
+    assert json.loads(json.dumps(to_builtin(read(Outer, written)))) == written
     with pytest.raises(AttributeError):
         made.name = "other"
 
@@ -191,7 +191,7 @@ def test_no_kind_of_value_passes_for_another():
         for other in others:
             state = copy.deepcopy(outer()) | {key: other}
             try:
-                made = plain(getattr(read(Outer, state), key))
+                made = to_builtin(getattr(read(Outer, state), key))
             except Misfit:
                 refused += 1
                 continue
@@ -213,6 +213,6 @@ def test_deep_nesting_is_refused():
 
 def test_forms_without_rules_need_no_class():
     line = form(name=str, share=Share)
-    assert read(form(lines=listed(line)), {"lines": [{"name": "a", "share": 1}]}).lines[0].share == 1.0
+    assert read(form(lines=list_form(line)), {"lines": [{"name": "a", "share": 1}]}).lines[0].share == 1.0
     with pytest.raises(Misfit, match=r"lines\[1\]\.share is missing"):
-        read(form(lines=listed(line)), {"lines": [{"name": "a", "share": 1}, {"name": SECRET}]})
+        read(form(lines=list_form(line)), {"lines": [{"name": "a", "share": 1}, {"name": SECRET}]})

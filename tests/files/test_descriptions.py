@@ -19,7 +19,7 @@ import sanitize as sz
 from sanitize.cli import main
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError, SourceError
 from sanitize.tables.files.csv import CsvSource
-from sanitize.tables.files.open import described, open_source
+from sanitize.tables.files.open import attach_description, open_source
 
 N_ROWS = 240
 RNG = np.random.default_rng(7)
@@ -97,7 +97,7 @@ def test_every_column_is_inferred_as_its_maker_means_it(kind, tmp_path, capsys):
             "columns": {"sensitive": [names[-1]], "public": names[:-1]},
         }
     )
-    with open_source(described(raw, policy.description)) as table:
+    with open_source(attach_description(raw, policy.description)) as table:
         [batch] = table.batches(table.files[0], names)
         read = dict(zip(TABLE, batch.values(), strict=True))
     assert read["pay"].to_pylist() == [cents / 100 for cents in TABLE["pay"]]
@@ -164,12 +164,14 @@ NUMBERS = {
 def test_numbers_are_read_however_they_are_spelled(name, tmp_path):
     (tmp_path / "raw.csv").write_text("\n".join(["x,y", *(f"{text},a" for text in SPELLINGS[name])]) + "\n")
     table = CsvSource.open(tmp_path / "raw.csv")
-    said, readers = table.inferred(["x", "y"])
+    said, readers = table.infer_types(["x", "y"])
     [batch] = table.reading(readers).batches(table.files[0], ["x", "y"])
     assert batch["x"].to_pylist() == NUMBERS[name]
     assert list(readers) == ["x"]
     # What is inferred is what a description reads.
-    again = CsvSource.open(tmp_path / "raw.csv", description=said.changed(types={"x": "quantity", "y": "category"}))
+    again = CsvSource.open(
+        tmp_path / "raw.csv", description=said.with_changes(types={"x": "quantity", "y": "category"})
+    )
     [batch] = again.batches(again.files[0], ["x"])
     assert batch["x"].to_pylist() == NUMBERS[name]
 
@@ -178,7 +180,7 @@ def test_numbers_are_read_however_they_are_spelled(name, tmp_path):
 def test_what_is_no_number_leaves_a_column_as_it_stands(text, tmp_path):
     (tmp_path / "raw.csv").write_text(f'x,y\n1,a\n2,b\n"{text}",c\n')
     table = CsvSource.open(tmp_path / "raw.csv")
-    assert "x" not in table.inferred(["x"])[1]
+    assert "x" not in table.infer_types(["x"])[1]
     with pytest.raises(ColumnError, match="column 'x' must be numbers") as caught:
         CsvSource.open(tmp_path / "raw.csv", description=sz.TableDescription(types={"x": "quantity"}))
     assert text not in str(caught.value)
@@ -202,7 +204,7 @@ def test_what_is_no_number_leaves_a_column_as_it_stands(text, tmp_path):
 )
 def test_dates_are_told_by_their_form(texts, form, tmp_path):
     (tmp_path / "raw.csv").write_text("x\n" + "".join(f'"{text}"\n' for text in texts))
-    readers = CsvSource.open(tmp_path / "raw.csv").inferred(["x"])[1]
+    readers = CsvSource.open(tmp_path / "raw.csv").infer_types(["x"])[1]
     assert (readers["x"].form if "x" in readers else None) == form or (form is None and not readers["x"].form)
 
 

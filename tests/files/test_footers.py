@@ -63,7 +63,7 @@ for at in range(len(content) - 8 - length, len(content) - 8):
         try:
             source = ParquetSource.open(path)
             for name in source.schema.names:
-                for _ in source._stored(path, [name], 1 << 10, None):
+                for _ in source._file_batches(path, [name], 1 << 10, None):
                     pass
             outcomes[True] += 1
         except SourceError as error:

@@ -11,7 +11,7 @@ import pytest
 
 from sanitize._util import outputs, system
 from sanitize._util.outputs import new_file
-from sanitize._util.system import uninterrupted
+from sanitize._util.system import defer_signals
 
 # What is interrupted may leave a listing of a folder to be closed by itself.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
@@ -133,7 +133,7 @@ def test_an_interruption_is_put_off_and_not_lost():
 
 
 def interrupted_inside(done):
-    with uninterrupted():
+    with defer_signals():
         done.append("first")
         signal.raise_signal(signal.SIGINT)
         done.append("second")

@@ -120,7 +120,7 @@ def test_a_release_whose_report_fails_is_taken_back(place, raw, tmp_path, monkey
     def failing(*_):
         raise ColumnError("column 'x' holds dates that nobody can name", "x")
 
-    monkeypatch.setattr("sanitize.report._html.page_of", failing)
+    monkeypatch.setattr("sanitize.report._html.make_page", failing)
     monkeypatch.setattr("sanitize._util.outputs.json_text", failing)
     assert release(raw, "-o", tmp_path / "out.parquet", "--report", tmp_path / place) == 3
     assert len(capsys.readouterr().err.splitlines()) == 1
@@ -168,7 +168,7 @@ def test_what_a_release_with_force_replaced_comes_back_when_its_report_fails(kin
     before = {path.name: path.read_bytes() for path in (target.iterdir() if kind == "folder" else [target])}
     there = sorted(os.listdir(tmp_path))
     with monkeypatch.context() as patch:
-        patch.setattr("sanitize.report._html.page_of", failing)
+        patch.setattr("sanitize.report._html.make_page", failing)
         assert release(source, "-o", target, "--force", "--report", tmp_path / "report.html") == 3
     after = {path.name: path.read_bytes() for path in (target.iterdir() if kind == "folder" else [target])}
     assert after == before

@@ -120,9 +120,9 @@ def test_grids_beyond_a_million_symbols_are_refused_before_memory_is_taken():
     values = pa.array([1.0, 2.0, 3.0])
     for step in (1e-12, 5e-324):
         with pytest.raises(InvalidParameter, match="step of 'x' must leave at most 1048576 points"):
-            Grid.declared_on("x", (0.0, 1e3), step, 100, values)
+            Grid.from_bounds("x", (0.0, 1e3), step, 100, values)
     with pytest.raises(InvalidParameter, match="must leave at most"):
-        Grid.declared_on("x", (0.0, 1.0), None, 10**9, values)
+        Grid.from_bounds("x", (0.0, 1.0), None, 10**9, values)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 << 20  # kilobytes
 
 

@@ -89,11 +89,11 @@ def test_parts_that_differ_are_named(first, second, says, tmp_path):
 def test_a_number_in_parquet_may_be_a_code(dtype, tmp_path):
     pq.write_table(pa.table({"s": ["p", "n"], "zip": pa.array([12, 13], dtype)}), tmp_path / "raw.parquet")
     with open_source(tmp_path / "raw.parquet") as plain:
-        source = plain.described({"zip": "code", "s": "category"})
+        source = plain.with_types({"zip": "code", "s": "category"})
         [batch] = source.batches(source.files[0], ["zip"])
     assert batch["zip"].type == source.schema.field("zip").type == pa.dictionary(pa.int32(), dtype)
     for kind in ("quantity", "date", "%d.%m.%Y"):
         with pytest.raises(ColumnError, match="column 's' is stored as string, not as the type"):
-            plain.described({"s": kind})
+            plain.with_types({"s": kind})
     with pytest.raises(ColumnError, match="'town'"):
-        plain.described({"town": "code"})
+        plain.with_types({"town": "code"})

@@ -141,5 +141,5 @@ class Odd:
 
 
 def test_a_name_that_leads_out_of_its_folder_is_not_read(place):
-    with pytest.raises(SourceError, match="leads out of it"), Remote(Odd(), "bucket/odd").fetched():
+    with pytest.raises(SourceError, match="leads out of it"), Remote(Odd(), "bucket/odd").fetch():
         pass

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sanitize as sz
-from sanitize._util.sealed_text import NotStrict, seal_of, strict_json
+from sanitize._util.sealed_text import NotStrict, compute_seal, strict_json
 from sanitize.errors import SanitizeError
 from sanitize.release.saved import SavedRelease
 
@@ -79,6 +79,6 @@ def test_nothing_that_others_wrote_is_read_in_another_way():
 
 def test_a_seal_is_of_what_is_said_and_not_of_how():
     state = {"b": [1, 2.5, None], "a": {"é": True}}
-    assert seal_of(state) == seal_of({"sha256": "x", "a": {"é": True}, "b": [1, 2.5, None]})
-    assert seal_of(state) != seal_of(state | {"b": [1, 2.5]})
-    assert re.fullmatch("[0-9a-f]{64}", seal_of(state))
+    assert compute_seal(state) == compute_seal({"sha256": "x", "a": {"é": True}, "b": [1, 2.5, None]})
+    assert compute_seal(state) != compute_seal(state | {"b": [1, 2.5]})
+    assert re.fullmatch("[0-9a-f]{64}", compute_seal(state))

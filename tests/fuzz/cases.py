@@ -24,7 +24,7 @@ from sklearn.base import clone
 
 import sanitize as sz
 import sanitize.auditing.verify  # what commands import late is there before children are made
-from sanitize._util.sealed_text import seal_of
+from sanitize._util.sealed_text import compute_seal
 from sanitize.cli import _policy_skeleton, main
 from sanitize.errors import SanitizeError
 from sanitize.over_time import UnitLedger
@@ -179,7 +179,7 @@ def written(state: Any, rng: Random) -> bytes:
     """A value as JSON, mostly with a seal that fits it if it has one, sometimes with damage to its bytes."""
     if isinstance(state, dict) and "sha256" in state and rng.random() < 0.8:
         with contextlib.suppress(ValueError, TypeError):
-            state["sha256"] = seal_of(state)
+            state["sha256"] = compute_seal(state)
     content = json.dumps(state).encode()
     return damage(content, rng) if rng.random() < 0.1 else content
 
@@ -296,7 +296,7 @@ class Bomb:
         text = pa.DictionaryArray.from_arrays(pa.array([0, 1] * 100, pa.int32()), pa.array([long, "z"]))
         columns = [text, pa.array([long, "z"] * 8 + ["z"] * 184), pa.array([0.0] * 200)]
         self.whole = [
-            _written(pa.table({"illness": ill, "town": column}), compression=codec, use_dictionary=plain)
+            _design_written_classes(pa.table({"illness": ill, "town": column}), compression=codec, use_dictionary=plain)
             for codec in self.codecs
             for column in columns
             for plain in (True, False)
@@ -324,7 +324,7 @@ class Bomb:
         return Mutant(files, command(*way))
 
 
-def _written(made: pa.Table, **settings: Any) -> bytes:
+def _design_written_classes(made: pa.Table, **settings: Any) -> bytes:
     sink = io.BytesIO()
     pq.write_table(made, sink, write_statistics=False, **settings)
     return sink.getvalue()
@@ -361,7 +361,7 @@ class PolicyText:
         return Mutant({"policy.toml": content, "raw.parquet": self.raw}, command(*asked, "-p", "policy.toml"))
 
 
-def _fitted() -> SubsetMerging:
+def _classifier() -> SubsetMerging:
     settings = {"sensitive": "illness", "public": ["town", "age"], "bins": {"age": [18, 30, 45, 80]}}
     return SubsetMerging(BUDGET, **settings).fit(table())
 
@@ -370,7 +370,7 @@ class Report:
     """Reports in JSON, for both audiences."""
 
     def __init__(self) -> None:
-        report = _fitted().report_
+        report = _classifier().report_
         self.good = [json.loads(report.to_json(audience=audience)) for audience in ("internal", "public")]
 
     def draw(self, rng: Random) -> Mutant:
@@ -387,7 +387,7 @@ class LedgerText:
     def __init__(self) -> None:
         folder = Path.cwd()
         ledger = sz.Ledger(folder / "book", sz.LiftBudget(lower=9.0, upper=9.0))
-        ledger.record(table(), _fitted(), key=bytes(32))
+        ledger.record(table(), _classifier(), key=bytes(32))
         self.sanitizer = RandomizedResponse(0.5, sensitive="illness", public="town").fit(table())
         ledger.record(table(), self.sanitizer)
         self.good = json.loads((folder / "book").read_text())
@@ -396,7 +396,7 @@ class LedgerText:
         """A ledger with fields changed, into which one more release is recorded."""
         state = edit_json(self.good, rng)
         sealed = isinstance(state, dict) and rng.random() < 0.8
-        content = json.dumps(state | {"sha256": seal_of(state)} if sealed else state).encode()
+        content = json.dumps(state | {"sha256": compute_seal(state)} if sealed else state).encode()
         content = damage(content, rng) if rng.random() < 0.1 else content
         return Mutant({"book": content}, function(lambda: sz.Ledger("book").record(table(), self.sanitizer)))
 
@@ -407,7 +407,7 @@ class UnitLedgerText:
     def __init__(self) -> None:
         self.rows = table().append_column("who", pa.array(range(table().num_rows)))
         ledger = UnitLedger("units", sz.LiftBudget(lower=9.0, upper=9.0), unit="who", min_units=2)
-        ledger.release(self.rows, _fitted())
+        ledger.release(self.rows, _classifier())
         self.good = json.loads(Path("units").read_text())
 
     def draw(self, rng: Random) -> Mutant:
@@ -416,7 +416,7 @@ class UnitLedgerText:
         if isinstance(state, dict) and "SECRET" in str(state.get("unit")):
             state["unit"] = "who"  # errors name the column, and the word stands for data
         return Mutant(
-            {"units": written(state, rng)}, function(lambda: UnitLedger("units").release(self.rows, _fitted()))
+            {"units": written(state, rng)}, function(lambda: UnitLedger("units").release(self.rows, _classifier()))
         )
 
 
@@ -430,7 +430,7 @@ class Saved:
     @staticmethod
     def fitted() -> list[Any]:
         """Estimators to save."""
-        return [_fitted(), RandomizedResponse(1.0, public=["town"]).fit(table())]
+        return [_classifier(), RandomizedResponse(1.0, public=["town"]).fit(table())]
 
     def draw(self, rng: Random) -> Mutant:
         """A saved release with fields changed, through which new rows are released."""
@@ -457,7 +457,7 @@ class ChannelText:
 
     def __init__(self) -> None:
         noisy = RandomizedResponse(1.0, public=["town", "floor"]).fit(table())
-        self.good = [json.loads(one.channel_.to_json()) for one in (_fitted(), noisy)]
+        self.good = [json.loads(one.channel_.to_json()) for one in (_classifier(), noisy)]
 
     def draw(self, rng: Random) -> Mutant:
         """A channel with fields changed, which then draws, and is written again."""

@@ -42,7 +42,7 @@ def outcome_of(mutant: Mutant, disk: Path | None = None) -> tuple[str, str]:
         if disk is not None and mutant.room is not None:
             _fill(folder / ".ballast", mutant.room)
         before = _files(folder)
-        code, killed, words = _apart(mutant, folder, limited=disk is None)
+        code, killed, words = _letter_gap(mutant, folder, limited=disk is None)
         after = _files(folder)
         new = {name: content for name, content in after.items() if name not in before and not name.endswith(".lock")}
         kept = [name for name in before if name not in _WRITTEN or code]
@@ -100,7 +100,7 @@ def _is_whole(name: str, content: bytes) -> bool:
     return content.endswith((b"\n", b"</html>")) and not Path(name).name.startswith(".")
 
 
-def _apart(mutant: Mutant, folder: Path, *, limited: bool) -> tuple[int, int, str]:
+def _letter_gap(mutant: Mutant, folder: Path, *, limited: bool) -> tuple[int, int, str]:
     """Exit code and signal of a child that runs a mutant in its folder, and what it said of errors."""
     receiving, sending = os.pipe()
     child = os.fork()

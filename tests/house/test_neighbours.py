@@ -162,7 +162,7 @@ def test_metadata_of_the_source_is_found(monkeypatch, tmp_path):
 
 def test_names_of_groups_are_found(monkeypatch, tmp_path):
     """A design that is released as it is: its symbols are called by what one row may move between them."""
-    specified = recipe.Recipe._specified
+    specified = recipe.Recipe._make_specification
 
     def as_it_is(self: Any, *given: Any, **settings: Any) -> Any:
         return replace(specified(self, *given, **settings), prints=False)

@@ -165,7 +165,7 @@ def test_an_index_shows_the_readme_without_a_dead_link(wheel):
     index_links = pytest.importorskip(
         "index_links", reason="readme-renderer is not installed: pip install --group pages"
     )
-    text = index_links.page_of(wheel)
+    text = index_links.make_page(wheel)
     assert index_links.dead_links(text) == []
     assert "a walk-through (`docs/walkthrough.md`)" in text
     assert index_links.dead_links("[a](docs/a.md) ![b](b.png) [c](https://example.org/)") == ["docs/a.md", "b.png"]

@@ -74,7 +74,7 @@ def test_whoever_measured_an_older_book_measures_again(tmp_path, monkeypatch):
     df = table()
     single = respond().report_.summary["max_log_lift"]
     ledger = sz.Ledger(tmp_path / "ledger", sz.LiftBudget(lower=9.0, upper=1.5 * single))
-    together, calls = _ledger.together, []
+    together, calls = _ledger.record_entry, []
 
     def slow(*given):
         made = together(*given)
@@ -83,7 +83,7 @@ def test_whoever_measured_an_older_book_measures_again(tmp_path, monkeypatch):
             ledger.record(df, respond())
         return made
 
-    monkeypatch.setattr("sanitize.over_time._ledger.together", slow)
+    monkeypatch.setattr("sanitize.over_time._ledger.record_entry", slow)
     with pytest.raises(LedgerExceeded):
         ledger.record(df, respond())
     assert calls == [1, 1]

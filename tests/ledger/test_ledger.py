@@ -48,7 +48,7 @@ def merge(public, budget=None, **settings):
 def brute_force(df: pd.DataFrame, sanitizers) -> dict[str, float]:
     """Figures of everything together, row by row: each release draws by itself given its own columns."""
     distribution: dict[tuple, float] = {}
-    codes = [sanitizer._release.encode(Table.of(df))[0] for sanitizer in sanitizers]
+    codes = [sanitizer._release.encode(Table.from_native(df))[0] for sanitizer in sanitizers]
     rows = [sanitizer.channel_.matrix for sanitizer in sanitizers]
     for i, s in enumerate(df["s"]):
         together = {(): 1.0}
@@ -349,7 +349,7 @@ def test_releases_of_equal_noise_agree_otherwise_than_by_the_product_of_their_ch
     """Why they are refused: 600 rows, more than eight standard deviations from what independent draws give."""
     df = table()
     sanitizers = [respond(eps=eps, random_state=7) for eps in (0.5, 1.5)]
-    codes = [sanitizer._release.encode(Table.of(df))[0] for sanitizer in sanitizers]
+    codes = [sanitizer._release.encode(Table.from_native(df))[0] for sanitizer in sanitizers]
     seen = [
         sanitizer.channel_.sample(own, NoiseKey.from_seed(7)) for sanitizer, own in zip(sanitizers, codes, strict=True)
     ]
@@ -432,7 +432,9 @@ def test_what_no_theorem_bounds_is_refused(tmp_path, monkeypatch):
         ),
     ):
         ledger = sz.Ledger(tmp_path / name, budget)
-        level = _ledger_distribution._Run.of(1, _ledger_distribution.Entry.of(sanitizer._release, None)).level
+        level = _ledger_distribution._Run.from_entry(
+            1, _ledger_distribution.Entry.from_release(sanitizer._release, None)
+        ).level
         if name == "no level" and math.isfinite(level):
             monkeypatch.setattr(_ledger_distribution._Run, "level", math.inf)
         with pytest.raises(ColumnError, match="no theorem bounds it"):

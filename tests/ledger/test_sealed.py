@@ -9,7 +9,7 @@ import pytest
 from ledger_cases import KEY, WIDE, respond, table
 
 import sanitize as sz
-from sanitize._util.sealed_text import seal_of
+from sanitize._util.sealed_text import compute_seal
 from sanitize.core.binning import Bins
 from sanitize.errors import LedgerError
 from sanitize.over_time._book import Book
@@ -31,7 +31,7 @@ def book(tmp_path_factory):
 
 def seal(state):
     """The text of a ledger, with a seal that fits."""
-    return json.dumps(state | {"sha256": seal_of(state)})
+    return json.dumps(state | {"sha256": compute_seal(state)})
 
 
 def places(value, at=()):

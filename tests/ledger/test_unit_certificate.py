@@ -20,7 +20,7 @@ from sanitize.errors import InvalidBudget, InvalidParameter, LedgerError
 from sanitize.over_time import UnitLedger, _unit_rows
 from sanitize.over_time._groups import Counting
 from sanitize.over_time._unit_book import UnitBook
-from sanitize.over_time._unit_certificate import Certificate, choosing, whole_share
+from sanitize.over_time._unit_certificate import Certificate, is_design_unit, whole_share
 
 BUDGET = sz.LiftBudget(lower=1.0, upper=0.7)
 P_S = np.array([0.6, 0.4])
@@ -81,13 +81,13 @@ class Known:
     def excess(self):
         """Of the worst sequence that anybody has, and of each beginning of it."""
         lifts = np.array([state.sum(axis=1) / state.sum() / P_S for _, state in self.told.values()]).T
-        return float(BUDGET.excess_of(lifts, P_S).max())
+        return float(BUDGET.lift_excess(lifts, P_S).max())
 
 
 def released(seed, folder, monkeypatch, confidence=0.95):
     """The ledger after a year, and what was told under the distribution."""
     known = Known(distribution_of(seed))
-    of_book, split, chosen, labels = _unit_rows._blocks, Certificate.split, Certificate._chosen, []
+    of_book, split, chosen, labels = _unit_rows._blocks, Certificate.divide, Certificate._choose_blocks, []
 
     def watched_chosen(self, secret, symbol, n_symbols, share):
         known.last = chosen(self, secret, symbol, max(n_symbols, N_VALUES), share)
@@ -109,8 +109,8 @@ def released(seed, folder, monkeypatch, confidence=0.95):
 
     with monkeypatch.context() as patched:
         patched.setattr(NoiseKey, "from_system", lambda: NoiseKey.from_seed(seed))
-        patched.setattr(Certificate, "_chosen", watched_chosen)
-        patched.setattr(Certificate, "split", watched_split)
+        patched.setattr(Certificate, "_choose_blocks", watched_chosen)
+        patched.setattr(Certificate, "divide", watched_split)
         patched.setattr(_unit_rows, "_blocks", watched_blocks)
         folder.mkdir(exist_ok=True)
         ledger = UnitLedger(folder / f"u{seed}", BUDGET, unit="who", confidence=confidence)
@@ -177,7 +177,7 @@ def test_shares_are_handed_on_and_never_made(tmp_path, monkeypatch):
         totals.append(float(after.shares.sum()))
         return after
 
-    monkeypatch.setattr(_unit_rows, "_told", watched)
+    monkeypatch.setattr(_unit_rows, "_record_release", watched)
     ledger, _ = released(1, tmp_path, monkeypatch)
     assert ledger.report().n_groups > 5
     assert all(later <= before + 1e-15 for before, later in itertools.pairwise(totals))
@@ -188,7 +188,7 @@ def test_shares_are_handed_on_and_never_made(tmp_path, monkeypatch):
 def test_a_block_over_the_budget_passes_with_its_level_at_most(counts, bound):
     """By summing the binomial of a block whose share is on the edge; a level above the sum's would be passed."""
     first = np.array([60_000_000, 40_000_000])
-    certificate = Certificate.of(Counting(first, BUDGET, 1), first // 5, BUDGET, 0.95)
+    certificate = Certificate.from_counts(Counting(first, BUDGET, 1), first // 5, BUDGET, 0.95)
     least, most = certificate.proven
     n, level = sum(counts), 1e-3
     share = min(most[1], 1 - least[0]) if bound == "upper" else max(least[1], 1 - most[0])
@@ -209,15 +209,15 @@ def test_who_does_not_choose_has_no_say_in_channel_and_blocks(tmp_path, monkeypa
         wanted.append(chosen(self, *given).tolist())
         return np.array(wanted[-1])
 
-    chosen = Certificate._chosen
-    monkeypatch.setattr(Certificate, "_chosen", watched)
+    chosen = Certificate._choose_blocks
+    monkeypatch.setattr(Certificate, "_choose_blocks", watched)
     monkeypatch.setattr(NoiseKey, "from_system", lambda: NoiseKey.from_seed(5))
     channels, starts = [], []
     for shuffled in (False, True):
         ledger = UnitLedger(tmp_path / f"{shuffled}", BUDGET, unit="who", confidence=0.95)
         book, people = UnitBook.read(ledger.path), table.groupby("who").first()
-        units = _unit_rows.keyed_units(book, [f'["{who}"]' for who in people.index])
-        others = people.index[~choosing(units)]
+        units = _unit_rows.unit_digests(book, [f'["{who}"]' for who in people.index])
+        others = people.index[~is_design_unit(units)]
         if shuffled:
             here = table["who"].isin(others)
             table.loc[here, "ill"] = 1 - table.loc[here, "ill"]
@@ -255,9 +255,9 @@ def test_what_a_ledger_with_confidence_says_and_refuses(tmp_path):
         UnitLedger(tmp_path / "v", sz.core.budgets.L1LiftBudget(lower=0.2, upper=0.2), unit="who", confidence=0.9)
     few = UnitLedger(tmp_path / "w", BUDGET, unit="who", confidence=0.9)
     people = table["who"].unique()
-    units = _unit_rows.keyed_units(UnitBook.read(few.path), [f'["{who}"]' for who in people])
+    units = _unit_rows.unit_digests(UnitBook.read(few.path), [f'["{who}"]' for who in people])
     with pytest.raises(LedgerError, match="a fifth of the units choose what is told of all, and of 1 there is none"):
-        few.release(table[table["who"] == people[~choosing(units)][0]], sanitizer)
+        few.release(table[table["who"] == people[~is_design_unit(units)][0]], sanitizer)
     assert not (tmp_path / "v").exists()
 
 

@@ -16,16 +16,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._util.declared import plain
+from sanitize._util.declared import to_builtin
 from sanitize._util.sampling.noise import NoiseKey
-from sanitize._util.sealed_text import seal_of
+from sanitize._util.sealed_text import compute_seal
 from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget
 from sanitize.core.channel import ReducedChannel
 from sanitize.engines.parquet import plan_units, release_units
 from sanitize.errors import ColumnError, InvalidBudget, InvalidParameter, LedgerError, TargetExists
 from sanitize.over_time import UnitLedger, _unit_rows
 from sanitize.over_time._groups import Sources
-from sanitize.over_time._unit_book import PairWords, UnitBook, keyed_digests
+from sanitize.over_time._unit_book import PairWords, UnitBook, text_digests
 from sanitize.transformers import SecretDP
 
 LOOSE = sz.LiftBudget.symmetric(100.0)
@@ -73,13 +73,13 @@ def released(ledger, tables, monkeypatch):
     def watched(book, *told):
         after = tell(book, *told)
         place = {bytes(row): number for number, row in enumerate(book.units)}
-        digests = keyed_digests(book.key, [f'unit:["{who}"]' for who in secret])
+        digests = text_digests(book.key, [f'unit:["{who}"]' for who in secret])
         found = [place.get(bytes(row)) for row in digests]
         states.append({w: 0 if n is None else int(after.group[n]) for w, n in zip(secret, found, strict=True)})
         return after
 
     tell = _unit_rows._told
-    monkeypatch.setattr(_unit_rows, "_told", watched)
+    monkeypatch.setattr(_unit_rows, "_record_release", watched)
     made = [ledger.release(table, sanitizer_of(table)) for table in tables]
     monkeypatch.undo()
     return made, [dict.fromkeys(secret, 0), *states], secret
@@ -104,17 +104,17 @@ def sequences(ledger, tables, monkeypatch):
                 own = (group == group[place]) & (block == block[place])
                 told[who].append((len(seen), tuple(sorted(Counter(symbol[own].tolist()).items()))))
             else:
-                old[who].append((len(seen), len(told[who]), {int(y) for y in sources.again[place] if y >= 0}))
+                old[who].append((len(seen), len(told[who]), {int(y) for y in sources.earlier_symbols[place] if y >= 0}))
         seen.append(None)
         return sources
 
-    seen, blocks, of = [], _unit_rows._blocks, Sources.of
+    seen, blocks, of = [], _unit_rows._blocks, Sources.from_blocks
     monkeypatch.setattr(_unit_rows, "_blocks", watched_blocks)
-    monkeypatch.setattr(Sources, "of", watched_sources)
+    monkeypatch.setattr(Sources, "from_blocks", watched_sources)
     made = [ledger.release(table, sanitizer_of(table)) for table in tables]
     monkeypatch.undo()
     key, everybody = UnitBook.read(ledger.path).key, pd.concat(tables)["who"].unique()
-    digests = keyed_digests(key, [f'unit:["{who}"]' for who in everybody])
+    digests = text_digests(key, [f'unit:["{who}"]' for who in everybody])
     named = {bytes(row): who for row, who in zip(digests, everybody, strict=True)}
     return made, {who: told[row] for row, who in named.items()}, {who: old[row] for row, who in named.items()}
 
@@ -128,7 +128,7 @@ def worst_sequence(told, secret, reference, budget, least):
             same[tuple(path[:end])].add(who)
     assert min(map(len, same.values())) >= least
     return max(
-        budget.excess_of(np.array(lifts_of(units, secret, reference), float), prior).max() for units in same.values()
+        budget.lift_excess(np.array(lifts_of(units, secret, reference), float), prior).max() for units in same.values()
     )
 
 
@@ -156,7 +156,7 @@ def test_whoever_was_released_the_same_is_within_the_budget_by_counting(name, se
     assert len(same) > 4
     lifts = {path: lifts_of(units, secret, reference) for path, units in same.items() if len(path) > 1}
     assert min(len(same[path]) for path in lifts) >= 5
-    excess = {path: BUDGETS[name].excess_of(np.array(found, float), prior).max() for path, found in lifts.items()}
+    excess = {path: BUDGETS[name].lift_excess(np.array(found, float), prior).max() for path, found in lifts.items()}
     assert max(excess.values()) <= 1e-9
     report = ledger.report()
     assert report.ok
@@ -328,7 +328,7 @@ def test_a_unit_is_released_as_anybody_of_its_block_or_as_its_group_was():
     group, block, symbol = np.array([3, 1, 3, 3, 1, 2]), np.array([1, 0, 1, 1, 0, 0]), np.arange(10, 16)
     again = np.full((4, 3), -1)
     again[1] = [-1, 7, 8]
-    sources = Sources.of(group, block, symbol, again)
+    sources = Sources.from_blocks(group, block, symbol, again)
     ends = [sources.draw(np.full(6, word << 32, np.uint64)) for word in (0, (1 << 32) // 3 + 1, (1 << 32) - 1)]
     assert [sorted({int(drawn[place]) for drawn in ends}) for place in range(6)] == [
         [10, 12, 13],
@@ -359,7 +359,7 @@ def test_one_key_draws_other_rows_in_every_release(tmp_path):
 
 def test_words_of_a_pair_are_its_own():
     key = NoiseKey.from_seed(3)
-    units, values = keyed_digests(key, ["a", "b", "c"]), keyed_digests(key, ["x", "y"])
+    units, values = text_digests(key, ["a", "b", "c"]), text_digests(key, ["x", "y"])
     pairs = PairWords(key, units[[0, 1, 2, 0]], values, np.array([0, 0, 1, 1]))
     turned = PairWords(key, units[[2, 0]], values[::-1], np.array([0, 1]))
     assert pairs.words(2, 0, 4)[[2, 0]].tolist() == turned.words(2, 0, 2).tolist()
@@ -385,10 +385,10 @@ def test_kept_draws_have_the_distribution_of_the_channel(tmp_path):
 def test_what_an_output_was_printed_from():
     merging = sz.Channel.merge([0, 0, 1, 1, 2])
     printing = merging.reversed(np.array([0.1, 0.2, 0.3, 0.2, 0.2]))
-    assert ReducedChannel.before_printing(merging.then(printing)).tolist() == [0, 0, 1, 1, 2]
-    assert ReducedChannel.before_printing(merging).tolist() == [0, 1, 2]
+    assert ReducedChannel.source_symbols(merging.then(printing)).tolist() == [0, 0, 1, 1, 2]
+    assert ReducedChannel.source_symbols(merging).tolist() == [0, 1, 2]
     flip = sz.Channel.from_matrix([[0.75, 0.25], [0.25, 0.75]])
-    assert ReducedChannel.before_printing(flip).tolist() == [0, 1]
+    assert ReducedChannel.source_symbols(flip).tolist() == [0, 1]
 
 
 # ------------------------------------------------------------------------------------------------- files
@@ -508,7 +508,7 @@ def test_a_sealed_count_beyond_64_bits_is_refused(count, tmp_path):
     state = json.loads(ledger.path.read_text())
     for place, name in ((state, "least"), *((state["releases"][0], name) for name in ("n_rows", "n_units", "n_new"))):
         before, place[name] = place[name], count
-        ledger.path.write_text(json.dumps(state | {"sha256": seal_of(state)}))
+        ledger.path.write_text(json.dumps(state | {"sha256": compute_seal(state)}))
         with pytest.raises(LedgerError, match=r"damaged|is not a unit ledger"):
             UnitLedger(ledger.path)
         place[name] = before
@@ -524,8 +524,8 @@ def test_sealed_arrays_of_another_shape_are_refused(shape, tmp_path):
         ("secrets", "units", "secret", "group", "sizes", "chosen", "said"),
     )
     for name in (*names, "values", *(["shares"] if shape != (1,) else [])):
-        other = state | {name: plain(np.zeros(shape, np.int64))}
-        ledger.path.write_text(json.dumps(other | {"sha256": seal_of(other)}))
+        other = state | {name: to_builtin(np.zeros(shape, np.int64))}
+        ledger.path.write_text(json.dumps(other | {"sha256": compute_seal(other)}))
         with pytest.raises(LedgerError, match="it is inconsistent"):
             UnitLedger(ledger.path)
 

@@ -44,7 +44,7 @@ def best_of_grid(joint, budget, steps):
     grid = np.array([q for q in itertools.product(range(steps + 1), repeat=len(joint.p_x)) if sum(q) == steps]) / steps
     grid = np.concatenate([grid, joint.p_x[None]])
     lifts = joint.pmf / joint.p_x / joint.p_s[:, None]
-    grid = grid[budget.excess_of(lifts @ grid.T, joint.p_s) <= 0]
+    grid = grid[budget.lift_excess(lifts @ grid.T, joint.p_s) <= 0]
     found = linprog(entr(grid).sum(axis=1), A_eq=grid.T, b_eq=joint.p_x, method="highs")
     return entr(joint.p_x).sum() - found.fun
 
@@ -120,7 +120,7 @@ def test_the_release_is_within_the_budget_in_fractions(budget, order, center):
 def test_tangents_cut_nothing_off_and_what_surely_holds_does(budget):
     rng = np.random.default_rng(0)
     joint = sz.datasets.make_joint(6, 4, random_state=1)
-    within = PosteriorSet.of(joint, budget)
+    within = PosteriorSet.from_budget(joint, budget)
     corners = rng.dirichlet(np.full(6, 0.7), (400, 4))
     corners = joint.p_x + rng.random((400, 1, 1)) * (corners - joint.p_x)
     shares = rng.dirichlet(np.ones(4), (400, 50))
@@ -145,39 +145,39 @@ def test_tangents_cut_nothing_off_and_what_surely_holds_does(budget):
 @pytest.mark.parametrize("budget", [*BUDGETS[1:], AlphaLiftBudget(2, lower=FREE, upper=0.001)], ids=repr)
 def test_no_posterior_is_below_what_is_proved_and_one_is_found_where_there_is(budget):
     joint, rng = sz.datasets.make_joint(4, 3, random_state=0), np.random.default_rng(1)
-    within = PosteriorSet.of(joint, budget)
+    within = PosteriorSet.from_budget(joint, budget)
     grid = rng.dirichlet(np.full(4, 0.5), 200_000)
     grid = np.concatenate([grid, within.border(grid[:20_000])])
     grid = grid[within.contains(grid @ within.lifts.T)]
     for mu in rng.random((4, 4)):
         price = averaged.BoundedPrice(within, averaged.Loss(), mu)
-        least = price.of(grid).min()
+        least = price.evaluate(grid).min()
         proved, below = averaged.lowest(price, least - 0.05, Effort(10**8))
         assert proved == least - 0.05
         assert not len(below)
         _, below = averaged.lowest(price, least + 0.005, Effort(10**8))
         assert len(below)
-        assert (price.of(below) < least + 0.005).all()
+        assert (price.evaluate(below) < least + 0.005).all()
         assert within.contains(below @ within.lifts.T).all()
 
 
 def test_faces_of_as_many_letters_as_secrets_are_searched():
     """X is nearly S and the budget is small, so that only posteriors of all three letters are within it."""
     joint = sz.JointDistribution.from_matrix(0.25 * np.eye(3) + 0.25 / 9)
-    within = PosteriorSet.of(joint, Chi2LiftBudget(lower=FREE, upper=0.15))
+    within = PosteriorSet.from_budget(joint, Chi2LiftBudget(lower=FREE, upper=0.15))
     rng = np.random.default_rng(0)
     grid = within.border(rng.dirichlet(np.ones(3), 20_000))
     grid = grid[within.contains(grid @ within.lifts.T)]
     assert grid.min() > 0.1
     price = averaged.BoundedPrice(within, averaged.Loss(), rng.random(3))
-    _, below = averaged.lowest(price, price.of(grid).min() + 0.005, Effort(10**8))
+    _, below = averaged.lowest(price, price.evaluate(grid).min() + 0.005, Effort(10**8))
     assert len(below)
 
 
 def test_a_mixture_of_posteriors_within_an_inverse_is_not_taken_to_be_within():
     """Two posteriors have an ℓ1-lift-inverse of 5.6875, and their mean has 5.7556."""
     joint = sz.JointDistribution.from_matrix(np.diag([0.1, 0.1, 0.8]))
-    within = PosteriorSet.of(joint, L1LiftBudget(lower=math.log(6.7), upper=FREE))
+    within = PosteriorSet.from_budget(joint, L1LiftBudget(lower=math.log(6.7), upper=FREE))
     corners = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]]) @ within.lifts.T
     assert within.contains(corners).all()
     assert not within.contains(corners.mean(axis=0, keepdims=True)).any()
@@ -186,7 +186,7 @@ def test_a_mixture_of_posteriors_within_an_inverse_is_not_taken_to_be_within():
 
 def test_the_gain_cuts_are_the_l1_lift():
     joint = sz.datasets.make_joint(6, 4, random_state=1)
-    within = PosteriorSet.of(joint, L1LiftBudget(lower=FREE, upper=0.2))
+    within = PosteriorSet.from_budget(joint, L1LiftBudget(lower=FREE, upper=0.2))
     q = np.random.default_rng(0).dirichlet(np.ones(6), 500)
     used = np.abs(q @ within.lifts.T - 1) @ joint.p_s
     np.testing.assert_allclose((q @ within.gain_cuts().T).min(axis=1), (within.high - used) / 2, atol=1e-12)
@@ -247,7 +247,7 @@ def test_limits_beside_what_takes_none_are_refused():
 def test_a_search_that_finds_no_columns_has_an_honest_bound(monkeypatch):
     joint, budget = sz.datasets.make_joint(5, 3, random_state=0), Chi2LiftBudget(lower=FREE, upper=0.15)
     best = solve_optimal_random_response(joint, budget, gap=1e-4)
-    monkeypatch.setattr(averaged._Search, "_improved", lambda self, q: False)
+    monkeypatch.setattr(averaged._Search, "_improve", lambda self, q: False)
     for face in (100, math.inf):
         monkeypatch.setattr(averaged, "_FACE", face)
         made = solve_optimal_random_response(joint, budget, gap=1e-4)
@@ -261,9 +261,9 @@ def test_with_a_target_most_of_it_is_kept():
     target = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1.0]])
     aimed = solve_optimal_random_response(joint, budget, gap=1e-4, target=target)
     blind = optimal_random_response(joint, budget, gap=1e-4)
-    loss = averaged.Loss.towards(target, 6)
+    loss = averaged.Loss.for_target(target, 6)
     assert aimed.gap <= 1e-4 + 1e-9
-    assert aimed.utility >= loss.kept(joint, blind) - 1e-4
+    assert aimed.utility >= loss.information(joint, blind) - 1e-4
 
 
 def test_ends_of_the_scale():
@@ -388,14 +388,14 @@ def test_limits_beside_an_average_hold_through_the_estimator(budget):
 
 
 def without_limits(joint, budget):
-    return SOUND.of(joint, replace(budget, limits=None))
+    return SOUND.from_budget(joint, replace(budget, limits=None))
 
 
 def excess_of_the_average(self, lifts, p_s):
     return AVERAGE(replace(self, limits=None), lifts, p_s)
 
 
-AVERAGE = AveragedBudget.excess_of
+AVERAGE = AveragedBudget.lift_excess
 
 
 def test_limits_that_a_design_ignores_are_seen_by_the_report_and_where_both_do_by_the_fractions(monkeypatch):
@@ -476,7 +476,7 @@ def upper_side_alone(self, lifts):
 
 
 def a_looser_budget(joint, budget):
-    return SOUND.of(joint, type(budget)(lower=budget.lower, upper=1.05 * budget.upper))
+    return SOUND.from_budget(joint, type(budget)(lower=budget.lower, upper=1.05 * budget.upper))
 
 
 def without_edges(rest, over):
@@ -500,7 +500,7 @@ def further_chord(self, some, target):
 
 
 class SOUND:
-    of, tangents, norm = PosteriorSet.of, PosteriorSet.tangents, PosteriorSet.norm
+    of, tangents, norm = PosteriorSet.from_budget, PosteriorSet.tangents, PosteriorSet.norm
     sizes, gain_cuts = PosteriorSet.sizes, PosteriorSet.gain_cuts
 
 

@@ -17,7 +17,7 @@ from scipy.special import entr
 import sanitize as sz
 from sanitize import mechanisms
 from sanitize.core.alphabet import Alphabet
-from sanitize.core.budgets import limited, limits_for
+from sanitize.core.budgets import budget_in_nats, limits_for
 from sanitize.errors import InvalidBudget
 from sanitize.mechanisms._response_solver.polytope import LiftBounds
 from sanitize.theory.sequential import sequential_response
@@ -181,7 +181,7 @@ def test_limits_that_are_all_equal_give_the_channel_of_one_limit(mechanism) -> N
         same = design(joint, sz.LiftBudget(at_most={0: 1.6, "*": 1.6}, at_least={1: 0.4, "2": 0.4, 0: 0.4}))
         np.testing.assert_array_equal(same.matrix, plain.matrix)
         # Limits that differ by rounding alone take the other path, to a channel that keeps the same.
-        apart = limited(-math.log(0.4) * (1 + 1e-15 * np.arange(3)), math.log(1.6) * (1 + 1e-15 * np.arange(3)))
+        apart = budget_in_nats(-math.log(0.4) * (1 + 1e-15 * np.arange(3)), math.log(1.6) * (1 + 1e-15 * np.arange(3)))
         assert sz.normalized_utility(joint, design(joint, apart)) == pytest.approx(
             sz.normalized_utility(joint, plain), abs=1e-7
         )
@@ -206,7 +206,7 @@ def test_limits_follow_the_names_and_not_the_order_they_are_written_in(mechanism
     rng = np.random.default_rng(0)
     cells = rng.random((3, 8)) + 0.2
     secrets = Alphabet(("ill",), ["flu", "hiv", "none"])
-    joint = sz.JointDistribution(cells / cells.sum(), secrets, Alphabet.of_size("x", 8))
+    joint = sz.JointDistribution(cells / cells.sum(), secrets, Alphabet.from_size("x", 8))
     design = getattr(mechanisms, mechanism)
     for names in itertools.permutations(["flu", "hiv", "none"]):
         limits = {"flu": 3.0, "hiv": 1.05, "none": 3.0}
@@ -239,7 +239,7 @@ def test_with_a_confidence_each_secret_is_within_its_limits_at_worst(mechanism, 
     rng = np.random.default_rng(1)
     for n in (400, 5000):
         cells = rng.multinomial(n, rng.dirichlet(np.full(18, 4.0))).reshape(3, 6)
-        joint = sz.JointDistribution(cells / n, Alphabet.of_size("s", 3), Alphabet.of_size("x", 6), n)
+        joint = sz.JointDistribution(cells / n, Alphabet.from_size("s", 3), Alphabet.from_size("x", 6), n)
         effort = {"effort": 1e5} if mechanism in RESPONSES else {}
         channel = getattr(mechanisms, mechanism)(joint, named(*limits), confidence=0.9, **effort)
         worst = sz.core.confidence.ConfidenceSet.of(joint, 0.9).worst_case(channel)
@@ -252,7 +252,7 @@ def test_with_a_confidence_each_secret_is_within_its_limits_at_worst(mechanism, 
 def test_the_robust_response_uses_what_the_loose_secrets_leave() -> None:
     rng = np.random.default_rng(1)
     cells = rng.multinomial(20_000, rng.dirichlet(np.full(18, 4.0))).reshape(3, 6)
-    joint = sz.JointDistribution(cells / cells.sum(), Alphabet.of_size("s", 3), Alphabet.of_size("x", 6), 20_000)
+    joint = sz.JointDistribution(cells / cells.sum(), Alphabet.from_size("s", 3), Alphabet.from_size("x", 6), 20_000)
 
     def kept(budget):
         found = mechanisms.solve_optimal_random_response(joint, budget, confidence=0.9, effort=1e6)
@@ -304,7 +304,7 @@ def test_certified_classes_are_within_each_limit_under_the_true_law() -> None:
         settings = {"confidence": level, "n_classes": 5, "rule": "subset-merging", "random_state": seed}
         fitted = sz.LatentClassRelease(budget, sensitive="ill", **settings).fit(alike(rng, 4_000))
         fresh = alike(rng, 20_000)
-        classes = fitted.fitted_release().layout.partition.assign(dict(fresh.drop(columns="ill")))
+        classes = fitted.bare_release().layout.partition.assign(dict(fresh.drop(columns="ill")))
         counts = np.zeros((3, fitted.channel_.n_inputs))
         np.add.at(counts, (np.unique(fresh["ill"], return_inverse=True)[1], classes), 1)
         released = counts @ fitted.channel_.matrix / len(fresh)
@@ -341,7 +341,7 @@ def test_what_takes_one_limit_for_all_refuses_others() -> None:
         lambda: budget.upper,
         lambda: sz.theory.accounting.sequential_budget([budget]),
         lambda: sz.theory.accounting.independent_release_budget(budget, budget),
-        lambda: budget.excess_of(np.ones((2, 1)), np.full(2, 0.5)),
+        lambda: budget.lift_excess(np.ones((2, 1)), np.full(2, 0.5)),
     ):
         with pytest.raises(InvalidBudget, match="watchdog, subset merging, latent classes") as caught:
             refuse()

@@ -12,8 +12,8 @@ import sanitize as sz
 from sanitize.core.profiles import Profiles
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.mechanisms import certified_merging, certified_random_response
-from sanitize.mechanisms._certified.candidates import Agglomeration, agglomerated, best_mixture, candidates
-from sanitize.mechanisms._certified.foresight import Foresight, foreseen
+from sanitize.mechanisms._certified.candidates import Agglomeration, agglomerate, best_mixture, candidates
+from sanitize.mechanisms._certified.foresight import Foresight, expected_evidence
 
 BUDGET = sz.LiftBudget(lower=0.8, upper=0.5)
 GIVEN = np.array([0.10, 0.14, 0.2, 0.24, 0.28, 0.32, 0.4, 0.55])
@@ -57,9 +57,9 @@ def test_the_finest_partition_is_that_of_enumeration(parts) -> None:
 
 def test_blocks_are_put_together_until_all_show_enough() -> None:
     design = np.random.default_rng(0).multinomial(6000, DISTRIBUTION.ravel()).reshape(2, 8)
-    foresight = Foresight.of(design, 4.0 * design.sum(), BUDGET, 0.95)
-    made = agglomerated(PROFILES, foresight)
-    shown = foreseen(foresight, (design @ made.blocks.T).astype(float), made.blocks.sum(axis=1))
+    foresight = Foresight.from_counts(design, 4.0 * design.sum(), BUDGET, 0.95)
+    made = agglomerate(PROFILES, foresight)
+    shown = expected_evidence(foresight, (design @ made.blocks.T).astype(float), made.blocks.sum(axis=1))
     tops = np.setdiff1d(np.arange(len(made.blocks)), made.parts)
     assert (made.blocks[tops].sum(axis=0) == 1).all()
     assert (shown[tops] >= 12 * foresight.needed).all() or len(tops) == 1
@@ -80,7 +80,7 @@ def test_certified_blocks_hold_under_the_distribution_of_the_rows(rows) -> None:
         assert (BUDGET.excess(joint.push(channel)) <= 0).all()
         pushed = DISTRIBUTION @ channel.matrix
         p_s = DISTRIBUTION.sum(axis=1)
-        failed += bool((BUDGET.excess_of(pushed / p_s[:, None] / pushed.sum(axis=0), p_s) > 0).any())
+        failed += bool((BUDGET.lift_excess(pushed / p_s[:, None] / pushed.sum(axis=0), p_s) > 0).any())
         outputs.append(channel.n_outputs)
     assert failed <= stats.binom.isf(1e-9, 200, 0.05)
     assert np.mean(outputs) > (2 if rows == 2_000 else 5)
@@ -108,9 +108,9 @@ def test_coarser_profiles_keep_the_rows_and_lose_no_less_than_is_lost() -> None:
         np.testing.assert_allclose(coarse.rows, whole.rows)
         mixtures = rng.random((7, 5))
         # What merging of cells loses of a coarser column is no more (data processing), but for what is left inside.
-        own = coarse.lost(mixtures) - mixtures @ coarse.lost(np.eye(5))
-        assert (own <= whole.lost(mixtures) - mixtures @ whole.lost(np.eye(5)) + 1e-9).all()
-    np.testing.assert_allclose(whole.coarser(100).lost(mixtures), whole.lost(mixtures))
+        own = coarse.information_loss(mixtures) - mixtures @ coarse.information_loss(np.eye(5))
+        assert (own <= whole.information_loss(mixtures) - mixtures @ whole.information_loss(np.eye(5)) + 1e-9).all()
+    np.testing.assert_allclose(whole.coarser(100).information_loss(mixtures), whole.information_loss(mixtures))
 
 
 # Cells below each node of a dendrogram of the eight cells.
@@ -128,7 +128,7 @@ def test_certified_responses_hold_under_the_distribution_of_the_rows() -> None:
         channel = certified_random_response(joint, design, fresh, MEMBERS, PROFILES, budget, 0.95)
         assert (budget.excess(joint.push(channel)) <= 0).all()
         pushed = DISTRIBUTION @ channel.matrix
-        failed += bool((budget.excess_of(pushed / p_s[:, None] / pushed.sum(axis=0), p_s) > 0).any())
+        failed += bool((budget.lift_excess(pushed / p_s[:, None] / pushed.sum(axis=0), p_s) > 0).any())
         released.append(channel.n_outputs)
     assert failed <= stats.binom.ppf(0.995, 200, 0.05)
     assert np.mean(released) > 2  # the guarantee is not that of releasing nothing
@@ -136,7 +136,7 @@ def test_certified_responses_hold_under_the_distribution_of_the_rows() -> None:
 
 def test_candidates_do_not_look_at_fresh_rows_and_reach_every_cell() -> None:
     design = np.random.default_rng(4).multinomial(2000, DISTRIBUTION.ravel()).reshape(2, 8)
-    foresight = Foresight.of(design, 6000.0, sz.LiftBudget(lower=0.5, upper=0.4), 0.95)
+    foresight = Foresight.from_counts(design, 6000.0, sz.LiftBudget(lower=0.5, upper=0.4), 0.95)
     found = candidates(MEMBERS, PROFILES, foresight).toarray()
     assert found.max(axis=1).min() == found.max() == 1.0
     assert (found.sum(axis=0) > 0).all()
@@ -146,7 +146,7 @@ def test_candidates_do_not_look_at_fresh_rows_and_reach_every_cell() -> None:
 def test_the_best_mixture_keeps_each_cell_when_all_may_be_told() -> None:
     profiles = Profiles(np.array([[5.0, 0.0, 3.0], [0.0, 4.0, 2.0], [1.0, 1.0, 1.0]]), np.array([0]), np.ones(1))
     net = sparse.csr_array(np.vstack([np.ones((1, 3)), np.eye(3), [[1.0, 1.0, 0.0]]]))
-    np.testing.assert_allclose(best_mixture(net, profiles.lost(net)), [0, 1, 1, 1, 0], atol=1e-9)
+    np.testing.assert_allclose(best_mixture(net, profiles.information_loss(net)), [0, 1, 1, 1, 0], atol=1e-9)
 
 
 def test_profiles_measure_what_is_lost_by_definition() -> None:
@@ -159,7 +159,7 @@ def test_profiles_measure_what_is_lost_by_definition() -> None:
     for weight, part in zip((0.5, 2.0), (counts[:, :3], counts[:, 3:]), strict=True):
         mass = w @ part
         expected += weight * mass.sum() * stats.entropy(mass)
-    assert profiles.lost(w[None, :])[0] == pytest.approx(expected)
+    assert profiles.information_loss(w[None, :])[0] == pytest.approx(expected)
 
 
 def test_a_budget_of_another_kind_has_no_certificate() -> None:

@@ -11,11 +11,11 @@ import pytest
 from scipy import sparse, stats
 
 import sanitize as sz
-from sanitize.core.budgets import limited
+from sanitize.core.budgets import budget_in_nats
 from sanitize.core.confidence import clopper_pearson
 from sanitize.mechanisms._certified import evidence
 from sanitize.mechanisms._certified.evidence import Evidence
-from sanitize.mechanisms._certified.foresight import Foresight, foreseen, rows_needed
+from sanitize.mechanisms._certified.foresight import Foresight, expected_evidence, rows_needed
 
 ALARM = 1e-9  # of each statistical test, were its seed drawn anew
 RUNS = 2_000
@@ -117,7 +117,7 @@ def test_what_is_not_tested_follows_from_what_is(n_secrets) -> None:
     fewer = 0
     for turn in range(6_000):
         n = 1 if turn % 2 else n_secrets
-        budget = limited(rng.choice([0.0, 0.3, 1.0, 3.0, inf], n), rng.choice([0.0, 0.2, 0.7, 1.5, inf], n))
+        budget = budget_in_nats(rng.choice([0.0, 0.3, 1.0, 3.0, inf], n), rng.choice([0.0, 0.2, 0.7, 1.5, inf], n))
         p_s = rng.dirichlet(np.full(n_secrets, 0.7))
         bounds = np.stack([np.zeros(n_secrets), np.ones(n_secrets)])
         for s, sign, ratio, said_from in evidence._claims(budget, n_secrets):
@@ -186,8 +186,8 @@ def test_what_is_foreseen_is_about_what_fresh_rows_show() -> None:
     """Counts of 16 times the design: what a symbol needs so that it passes is what was foreseen of it."""
     design = np.array([[30, 120], [120, 380]])
     budget = sz.LiftBudget(lower=1.0, upper=0.5)
-    foresight = Foresight.of(design, 16.0 * design.sum(), budget, 0.95)
-    told = float(foreseen(foresight, design[:, :1].astype(float), np.ones(1))[0])
+    foresight = Foresight.from_counts(design, 16.0 * design.sum(), budget, 0.95)
+    told = float(expected_evidence(foresight, design[:, :1].astype(float), np.ones(1))[0])
     prior = tuple(2 * [design.sum(axis=1) / design.sum()])
     made = alone(sparse.csr_array([[1.0, 0.0]]), design, 16 * design, 0.05)
     for part, expected in ((0.8, True), (1.25, False)):
@@ -226,9 +226,9 @@ def test_symbols_at_the_edge_pass_together_as_rarely_as_is_said_whatever_claims_
     distribution = np.stack([posterior, 1 - posterior]) / k
     lifts = distribution * k / p_s[:, None]
     budget = sz.LiftBudget(lower=-log(0.6) - 1e-9, upper=log(1.4) - 1e-9)
-    assert (budget.excess_of(lifts, p_s) > 0).all()
+    assert (budget.lift_excess(lifts, p_s) > 0).all()
     if fault == "symbols":
-        monkeypatch.setattr(evidence, "needed", lambda _, error: -log(error))
+        monkeypatch.setattr(evidence, "evidence_threshold", lambda _, error: -log(error))
     if fault == "claims":
         shows = Evidence.shows
         monkeypatch.setattr(Evidence, "shows", lambda *given: given[2] > 0 or shows(*given))

@@ -187,12 +187,12 @@ def test_no_posterior_is_below_what_is_proved(seed):
         MutualInformationBudget(1.0),
     )
     # Letters alone cost 0.1 to 0.2.
-    mu = rate * budget.risk_of(sz.lift(joint), joint.p_s) - rng.uniform(0.1, 0.2, 5)
+    mu = rate * budget.lift_risk(sz.lift(joint), joint.p_s) - rng.uniform(0.1, 0.2, 5)
     price = Price(budget, sz.lift(joint), joint.p_s, mu, rate)
     faces = np.array([np.eye(5)[list(three)] for three in itertools.combinations(range(5), 3)])
     starts = np.concatenate([rng.dirichlet(np.ones(3), 40) @ face for face in faces])
-    found = price.descended(starts)
-    values = price.of(found)[0]
+    found = price.descend(starts)
+    values = price.evaluate(found)[0]
     least = float(values.min())
     assert np.count_nonzero(found[values.argmin()]) > 1
     for below in (1e-6, 1e-3, 0.1):
@@ -200,7 +200,7 @@ def test_no_posterior_is_below_what_is_proved(seed):
         weak, points = lowest(price, least + below, Effort(10**9))
         assert weak <= least
         assert len(points)
-        assert price.of(points)[0].max() < least + below
+        assert price.evaluate(points)[0].max() < least + below
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3])
@@ -289,7 +289,7 @@ def test_of_many_secrets_vertices_are_found_one_by_one(kind):
     joint = sz.datasets.make_joint(3, 11, random_state=0)
     budget = kind(0.3 * MEASURES[kind](joint))
     points = crossings(joint, kind)
-    told = budget.risk_of(sz.lift(joint) @ points.T, joint.p_s)
+    told = budget.lift_risk(sz.lift(joint) @ points.T, joint.p_s)
     every = linprog(entr(points).sum(axis=1), told[None], [budget.limit], points.T, joint.p_x)
     made = solve_optimal_random_response(joint, budget)
     assert made.status == "optimal"

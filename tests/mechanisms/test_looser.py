@@ -14,7 +14,7 @@ import pytest
 from awkward_distributions import KINDS, awkward_distribution
 
 import sanitize as sz
-from sanitize.mechanisms._merging.risks import evened, set_risks
+from sanitize.mechanisms._merging.risks import even_budgets, set_risks
 from sanitize.mechanisms._merging.watchdog import merging_costs, set_that_is_safe
 
 NATS = (0.0, 1e-9, 0.3, 1.5, math.inf)
@@ -88,15 +88,15 @@ def test_merging_keeps_no_less_where_one_side_becomes_free(kind, n_s, n_x, bound
 def test_budgets_that_even_out_another_are_within_it_and_shared():
     for lower, upper in itertools.product((0.0, 1e-9, 0.1, 0.37, 2.0, 40.0, math.inf), repeat=2):
         budget = sz.LiftBudget(lower=lower, upper=upper)
-        for within in evened(budget):
+        for within in even_budgets(budget):
             assert within.lower <= lower
             assert within.upper <= upper
             assert within != budget
             assert min(within.lower, within.upper) == min(lower, upper)
-            assert evened(within) == [
-                other for other in evened(budget) if other.lower < within.lower or other.upper < within.upper
+            assert even_budgets(within) == [
+                other for other in even_budgets(budget) if other.lower < within.lower or other.upper < within.upper
             ]
-    assert evened(sz.LDPBudget(1.0)) == evened(sz.LiftBudget(lower=0.3, upper=0.3)) == []
+    assert even_budgets(sz.LDPBudget(1.0)) == even_budgets(sz.LiftBudget(lower=0.3, upper=0.3)) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

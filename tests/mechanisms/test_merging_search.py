@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from scipy.special import xlogy
 
 import sanitize as sz
-from sanitize.core.confidence import distributions_of
+from sanitize.core.confidence import design_distributions
 from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidParameter
 from sanitize.mechanisms import paper_subset_merging
 from sanitize.mechanisms._merging import subset_merging as search
 from sanitize.mechanisms._merging.local_search import partition_windows
-from sanitize.mechanisms._merging.matching import _nearest, matched_groups
+from sanitize.mechanisms._merging.matching import _nearest, match_groups
 from sanitize.mechanisms._merging.risks import RiskOfSets, set_risks
 from sanitize.mechanisms._merging.subset_merging import exact_partition
 
@@ -103,7 +103,7 @@ def test_matched_groups_are_safe_whatever_is_left_to_one_by_one(seed, kind, budg
     risks = set_risks(joint, budget, None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sanitize.mechanisms._merging.matching._FEW_GROUPS", 5)
-        labels = matched_groups(risks, joint.p_x, in_pairs=in_pairs)
+        labels = match_groups(risks, joint.p_x, in_pairs=in_pairs)
     columns = np.stack([np.bincount(labels, row) for row in joint.pmf])[:, np.unique(labels)]
     assert risks.safe(columns).all()
 
@@ -172,7 +172,7 @@ def test_with_a_confidence_the_search_is_never_below_algorithm_1_either():
     budget = sz.LiftBudget.symmetric(0.7)
     channel, printed = (f(joint, budget, confidence=0.95) for f in (sz.subset_merging, paper_subset_merging))
     assert sz.core.measures.utility(joint, channel) >= sz.core.measures.utility(joint, printed) - 1e-12
-    assert distributions_of(joint, 0.95).worst_case(channel).excess(budget).max() <= 0
+    assert design_distributions(joint, 0.95).worst_case(channel).excess(budget).max() <= 0
 
 
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "1", True, 1j])

@@ -58,7 +58,7 @@ def under(distribution: np.ndarray, channel: sz.Channel, budget: sz.LiftBudget) 
     pushed = distribution @ channel.matrix
     pushed = pushed[:, pushed.any(axis=0)]
     p_s = distribution.sum(axis=1)
-    excess = budget.excess_of(pushed / p_s[:, None] / pushed.sum(axis=0), p_s)
+    excess = budget.lift_excess(pushed / p_s[:, None] / pushed.sum(axis=0), p_s)
     return bool((excess > 0).any()), pushed.shape[1]
 
 

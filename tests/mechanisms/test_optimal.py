@@ -34,7 +34,7 @@ from sanitize.mechanisms._response_solver.certificate import certify
 from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.polytope import LiftBounds
 from sanitize.mechanisms._response_solver.pricing import Pricer
-from sanitize.mechanisms._response_solver.vertices import listed
+from sanitize.mechanisms._response_solver.vertices import list_vertices
 from sanitize.report import LeakageReport
 
 MECHANISMS = [optimal_random_response, subset_random_response, paper_subset_random_response]
@@ -92,7 +92,7 @@ def test_the_certificate_alone_leads_to_the_optimum(monkeypatch):
 
 def vertices_of(joint, budget):
     lifts = sz.lift(joint)
-    return listed(LiftBounds.outer(lifts, budget).cuts(), 10**6, 10**9)
+    return list_vertices(LiftBounds.outer(lifts, budget).cuts(), 10**6, 10**9)
 
 
 def test_vertices_are_those_of_another_double_description_each_once():
@@ -109,18 +109,18 @@ def test_vertices_close_to_a_cut_are_left_to_the_other_route():
     lifts = sz.lift(joint)
     for beside, is_told in ((0.0, True), (1e-12, False), (1e-6, True)):
         cuts = np.vstack([lifts[0] - lifts[0, 1] - beside, lifts[0] - lifts[0, 1] + beside])
-        assert (listed(cuts, 100, 100) is not None) == is_told
-        assert listed(cuts, 1, 100) is None or not beside
+        assert (list_vertices(cuts, 100, 100) is not None) == is_told
+        assert list_vertices(cuts, 1, 100) is None or not beside
 
 
 def test_vertices_stop_at_their_limits():
     joint = uniform_distribution(12, 4, np.random.default_rng(15))
     lifts = sz.lift(joint)
     cuts = LiftBounds.outer(lifts, LiftBudget.symmetric(0.3)).cuts()
-    n = len(listed(cuts, 10**6, 10**9))
+    n = len(list_vertices(cuts, 10**6, 10**9))
     assert n > 100
-    assert listed(cuts, n // 2, 10**9) is None
-    assert listed(cuts, 10**6, n) is None
+    assert list_vertices(cuts, n // 2, 10**9) is None
+    assert list_vertices(cuts, 10**6, n) is None
 
 
 # --- what the vertices are like ------------------------------------------------------------------------------

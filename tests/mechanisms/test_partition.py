@@ -49,7 +49,7 @@ def safe_sets(joint, budget):
     sets = [list(c) for size in range(1, n + 1) for c in combinations(range(n), size)]
     columns = np.stack([joint.pmf[:, c].sum(axis=1) for c in sets], axis=1)
     lifts = columns / joint.p_s[:, None] / columns.sum(axis=0)
-    return {tuple(c): ok for c, ok in zip(sets, ~(budget.excess_of(lifts, joint.p_s) > 0), strict=True)}
+    return {tuple(c): ok for c, ok in zip(sets, ~(budget.lift_excess(lifts, joint.p_s) > 0), strict=True)}
 
 
 def kept_of(joint, blocks):

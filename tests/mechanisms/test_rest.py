@@ -34,7 +34,7 @@ def cut_short(joint: sz.JointDistribution, budget, distribution: np.ndarray | No
     lifts = joint.pmf / joint.p_s[:, None] / joint.p_x
     bounds = LiftBounds.inner(lifts, budget, joint.p_x)
     effort = Effort(2 * len(joint.p_x) * bounds.polytope(distribution).work)
-    return Search(bounds, bounds, joint.p_x, 1e-6, effort, Loss(distribution)).mixed([])
+    return Search(bounds, bounds, joint.p_x, 1e-6, effort, Loss(distribution)).solve([])
 
 
 def beside(joint: sz.JointDistribution, budget, v: np.ndarray) -> float:
@@ -44,7 +44,7 @@ def beside(joint: sz.JointDistribution, budget, v: np.ndarray) -> float:
     for _ in range(60):
         share = (low + high) / 2
         lifts = given @ (joint.p_x - share * v) / (1 - share)
-        low, high = (share, high) if budget.excess_of(lifts[:, None], joint.p_s)[0] < -1e-9 else (low, share)
+        low, high = (share, high) if budget.lift_excess(lifts[:, None], joint.p_s)[0] < -1e-9 else (low, share)
     return low * float(entr(v).sum()) - float((joint.p_x - low * v) @ np.log(joint.p_x))
 
 
@@ -62,7 +62,7 @@ def test_a_search_cut_short_keeps_what_any_of_its_columns_keeps_beside_a_rest(sh
     assert min(ways) < entropy - 0.05
     assert columns[:, found.mixture.chosen] @ found.mixture.weights == pytest.approx(joint.p_x, abs=1e-12)
     lifts = joint.pmf / joint.p_x / joint.p_s[:, None] @ columns[:, found.mixture.chosen]
-    assert (budget.excess_of(lifts, joint.p_s) <= 1e-10).all()
+    assert (budget.lift_excess(lifts, joint.p_s) <= 1e-10).all()
 
 
 def test_a_target_is_kept_beside_a_rest_too():

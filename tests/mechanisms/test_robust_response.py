@@ -69,7 +69,7 @@ def excess_by_enumeration(distributions: ConfidenceSet, budget, p_x: np.ndarray,
         pair = np.stack([high[0], low[1]]) if first == 0 else np.stack([low[0], high[1]])
         with np.errstate(divide="ignore", invalid="ignore"):
             lifts = np.nan_to_num(pair / (prior @ pair), nan=1.0)
-        worst = np.maximum(worst, budget.excess_of(lifts, prior))
+        worst = np.maximum(worst, budget.lift_excess(lifts, prior))
     return worst
 
 

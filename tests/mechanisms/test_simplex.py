@@ -15,7 +15,7 @@ from sanitize.mechanisms._random_response.optimal import solve_optimal_random_re
 from sanitize.mechanisms._response_solver.column_generation import Search
 from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
-from sanitize.mechanisms._response_solver.polytope import LiftBounds, Polytope, inverse_of
+from sanitize.mechanisms._response_solver.polytope import LiftBounds, Polytope, basis_inverses
 
 BUDGETS = [
     LiftBudget.symmetric(0), LiftBudget.symmetric(1e-3),
@@ -27,7 +27,7 @@ BUDGETS = [
 def half_spaces(rows):
     """Letters v >= 0 of sum 1 with rows @ v <= 0, up to rounding."""
     k, n = rows.shape
-    return Polytope.simplex(n, n).cut(rows, np.minimum(rows.min(axis=1), 0.0) - 1e-12, np.full(k, 1e-12))
+    return Polytope.simplex(n, n).add_rows(rows, np.minimum(rows.min(axis=1), 0.0) - 1e-12, np.full(k, 1e-12))
 
 
 def distributions_with_ties(n):
@@ -91,7 +91,7 @@ def test_bounds_hold_when_the_mixture_claims_to_be_worse_than_the_optimum(claime
         cells = rng.random((3, 8))
         joint = JointDistribution.from_matrix(cells / cells.sum())
         bounds = LiftBounds.outer(sz.lift(joint), budget)
-        best = Search(bounds, bounds, joint.p_x, 1e-9, Effort(10**9), Loss()).mixed([])
+        best = Search(bounds, bounds, joint.p_x, 1e-9, Effort(10**9), Loss()).solve([])
         search = Search(bounds, bounds, joint.p_x, 1e-9, Effort(10**9), Loss())
         search.mixture = replace(best.mixture, value=best.mixture.value + claimed)
         search._certify(search.mixture)
@@ -119,7 +119,7 @@ def test_a_basis_of_many_slacks_has_the_inverse_that_elimination_finds(n, k):
     basis = np.array(bases)
     for sign in (1, -1):
         signed = matrix * np.append(np.ones(n), np.full(k, sign))
-        inverses, is_regular = inverse_of(signed, basis)
+        inverses, is_regular = basis_inverses(signed, basis)
         assert is_regular.all()
         for one, found in zip(basis, inverses, strict=True):
             assert found == pytest.approx(np.linalg.inv(signed[:, one]), rel=1e-7, abs=1e-7)
@@ -132,7 +132,7 @@ def test_a_singular_basis_is_told_and_its_multipliers_still_bound():
     regular = np.append(0, np.arange(6, 46))
     twice, alike = np.append([0, 6, 6], np.arange(7, 45)), np.append([0, 0], np.arange(6, 45))
     for basis, may_hide in ((twice, False), (alike, True)):
-        inverses, is_regular = inverse_of(cuts.matrix, np.array([basis, regular]))
+        inverses, is_regular = basis_inverses(cuts.matrix, np.array([basis, regular]))
         assert is_regular[1]
         assert may_hide or not is_regular[0]
         assert np.isfinite(inverses).all()
@@ -146,4 +146,4 @@ def test_a_singular_basis_is_told_and_its_multipliers_still_bound():
 def test_a_basis_of_other_equations_is_refused_however_many_there_are(n_rows):
     matrix = half_spaces(np.random.default_rng(0).normal(size=(n_rows, 6))).matrix
     with pytest.raises(np.linalg.LinAlgError, match="square"):
-        inverse_of(matrix, np.arange(n_rows)[None])
+        basis_inverses(matrix, np.arange(n_rows)[None])

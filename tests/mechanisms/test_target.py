@@ -96,10 +96,10 @@ def test_x_itself_as_a_target_changes_nothing():
 def test_a_target_is_kept_better_than_without_and_one_that_says_nothing_leaves_nothing_to_lose():
     more = 0
     for joint, budget, distribution in targets(instances(40, 44), 45):
-        towards = solve_optimal_random_response(joint, budget, gap=1e-9, target=distribution)
+        for_target = solve_optimal_random_response(joint, budget, gap=1e-9, target=distribution)
         plain = information(joint, sz.optimal_random_response(joint, budget), distribution)
-        assert towards.utility >= plain - 1e-8
-        more += towards.utility > plain + 1e-3
+        assert for_target.utility >= plain - 1e-8
+        more += for_target.utility > plain + 1e-3
     assert more > 10
     nothing = solve_optimal_random_response(joint, budget, target=np.full((2, len(joint.p_x)), 0.5))
     assert (nothing.utility, nothing.normalized_utility) == (pytest.approx(0, abs=1e-12), 1.0)
@@ -137,7 +137,7 @@ def test_the_certificate_alone_leads_to_the_optimum_of_a_target(monkeypatch):
     monkeypatch.setattr(Pricer, "from_random", lambda *_: 0)
     monkeypatch.setattr(Pricer, "from_pool", lambda *_: 0)
     for joint, budget, distribution in targets(instances(16, 52), 53):
-        problem = _mixture.Problem(joint, budget, 1e-9, Loss.towards(distribution, len(joint.p_x)))
+        problem = _mixture.Problem(joint, budget, 1e-9, Loss.for_target(distribution, len(joint.p_x)))
         found = _mixture.Block(problem, np.arange(len(joint.p_x)), None, Effort(10**9)).found
         exact = left_open(distribution, joint.p_x) - brute_force(joint, budget, distribution)
         assert found.bound == pytest.approx(exact, abs=1e-8)
@@ -167,9 +167,9 @@ def test_with_confidence_a_target_is_kept_better_within_the_same_budget(respond)
         joint = counted(rng.multinomial(20_000, rng.dirichlet(np.full(16, 2.0))).reshape(2, 8))
         distribution = np.eye(2)[:, rng.permutation([0, 0, 0, 0, 1, 1, 1, 1])]
         budget = sz.LiftBudget(lower=1.0, upper=0.5)
-        towards = respond(joint, budget, confidence=0.95, target=distribution)
-        assert sz.core.confidence.worst_case_lift(joint, towards, 0.95).excess(budget).max() <= WITHIN
-        gained += information(joint, towards, distribution) - information(
+        for_target = respond(joint, budget, confidence=0.95, target=distribution)
+        assert sz.core.confidence.worst_case_lift(joint, for_target, 0.95).excess(budget).max() <= WITHIN
+        gained += information(joint, for_target, distribution) - information(
             joint, respond(joint, budget, confidence=0.95), distribution
         )
     assert gained > 0.01

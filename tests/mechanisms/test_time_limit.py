@@ -25,9 +25,9 @@ SEARCHES = [
     (
         MutualInformationBudget(0.005),
         {},
-        [(SOLVER + "faces", name) for name in ("Price.descended", "Simplices.halves")],
+        [(SOLVER + "faces", name) for name in ("Price.descend", "Simplices.halves")],
     ),
-    (Chi2LiftBudget(lower=math.inf, upper=0.05), {}, [(RESPONSE + "averaged", "BoundedPrice.descended")]),
+    (Chi2LiftBudget(lower=math.inf, upper=0.05), {}, [(RESPONSE + "averaged", "BoundedPrice.descend")]),
     (LiftBudget.symmetric(0.1), {"confidence": 0.9}, [(RESPONSE + "robust_cone", "RobustCone._solve")]),
 ]
 # A batch of boxes is tightened a few times, and so is the one that holds all those that were not reached.

@@ -13,11 +13,11 @@ import sanitize as sz
 import sanitize.theory.tradeoff as td
 from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, L1LiftBudget, LDPBudget, LiftBudget
 from sanitize.core.capacity import channel_capacity
-from sanitize.core.lifts import alpha_of, chi2_of, inverse, l1_of
+from sanitize.core.lifts import alpha_norm, chi2_deviation, inverse, l1_deviation
 from sanitize.mechanisms import paper_subset_merging
-from sanitize.mechanisms._merging.risks import groups_of
+from sanitize.mechanisms._merging.risks import merging_groups
 from sanitize.mechanisms._response_solver.polytope import LiftBounds
-from sanitize.mechanisms._response_solver.vertices import listed
+from sanitize.mechanisms._response_solver.vertices import list_vertices
 from sanitize.theory.individual import individual_max_information
 from sanitize.theory.notions import approximate_dp, global_dp
 
@@ -38,7 +38,7 @@ def test_zds_the_risk_of_lip_less_epsilon_is_the_excess():
 
 def vertices(joint, budget, letters=slice(None)):
     """Vertices of the polytope of posteriors over some letters."""
-    return listed(LiftBounds.outer(sz.lift(joint)[:, letters], budget).cuts(), 10**6, 10**9)
+    return list_vertices(LiftBounds.outer(sz.lift(joint)[:, letters], budget).cuts(), 10**6, 10**9)
 
 
 @pytest.mark.parametrize("budget", [LDPBudget(0.7), LiftBudget.symmetric(0.5)], ids=["LDP", "LIP"])
@@ -62,7 +62,7 @@ def test_zds_blocks_have_fewer_vertices_than_the_whole():
     joint = sz.datasets.make_joint(12, 4, random_state=3)
     for eps in (1.0, 4.0):
         budget = LiftBudget.from_ldp(eps, 0.65)
-        blocks = groups_of(paper_subset_merging(joint, budget))
+        blocks = merging_groups(paper_subset_merging(joint, budget))
         within = sum(len(vertices(joint, budget, block)) for block in blocks if len(block) > 1)
         assert within < len(vertices(joint, budget))
 
@@ -120,15 +120,17 @@ def test_zds_section_3a3_the_optimal_response_may_leak_less_than_a_merging():
 def test_zds_section_6b_these_constraints_are_convex(budget):
     rng, p_s = np.random.default_rng(0), np.array([0.1, 0.2, 0.3, 0.4])
     lifts = rng.dirichlet(8 * p_s, 2000).T / p_s[:, None]
-    within = lifts[:, budget.excess_of(lifts, p_s) <= 0]
+    within = lifts[:, budget.lift_excess(lifts, p_s) <= 0]
     pairs = rng.integers(within.shape[1], size=(2, 4000))
     share = rng.random(4000)
     mixed = share * within[:, pairs[0]] + (1 - share) * within[:, pairs[1]]
     assert 20 < within.shape[1] < 2000
-    assert (budget.excess_of(mixed, p_s) <= 0).all()
+    assert (budget.lift_excess(mixed, p_s) <= 0).all()
 
 
-@pytest.mark.parametrize(("measure", "ends", "middle"), [(l1_of, 5.6875, 5.7556), (chi2_of, 39.2766, 39.321)])
+@pytest.mark.parametrize(
+    ("measure", "ends", "middle"), [(l1_deviation, 5.6875, 5.7556), (chi2_deviation, 39.2766, 39.321)]
+)
 def test_zds_section_6b_of_l1_and_chi2_the_inverses_are_not(measure, ends, middle):
     """Two posteriors of S as far from the prior as each other, and their mean, further off."""
     p_s = np.array([0.1, 0.1, 0.8])
@@ -143,10 +145,10 @@ def test_zds_section_6_small_lift_based_measures_bound_the_min_lift_too():
     for p_s in rng.dirichlet(np.full(4, 2.0), 50):
         lifts = rng.dirichlet(4 * p_s, 40).T / p_s[:, None]
         share = p_s[:, None]
-        assert (lifts >= 1 - l1_of(lifts, p_s) / (2 * share) - 1e-12).all()
-        assert (lifts >= 1 - np.sqrt(chi2_of(lifts, p_s) * (1 - share) / share) - 1e-12).all()
+        assert (lifts >= 1 - l1_deviation(lifts, p_s) / (2 * share) - 1e-12).all()
+        assert (lifts >= 1 - np.sqrt(chi2_deviation(lifts, p_s) * (1 - share) / share) - 1e-12).all()
     p_s, ruled_out = np.array([0.2, 0.8]), np.array([[0.0], [1.25]])  # reached by two secrets
-    found = [of(ruled_out, p_s)[0] for of in (l1_of, chi2_of)] + [alpha_of(ruled_out, p_s, 2)[0] ** 2]
+    found = [of(ruled_out, p_s)[0] for of in (l1_deviation, chi2_deviation)] + [alpha_norm(ruled_out, p_s, 2)[0] ** 2]
     assert found == pytest.approx([2 * 0.2, 0.2 / 0.8, 1 / 0.8])
 
 
@@ -160,13 +162,13 @@ def test_zds_section_6b_averages_are_relaxations_where_both_limits_are_one(budge
     for x in (0.1, 0.5, 1.5):
         lifts = np.exp(rng.uniform(-x, x, (4, 3000)))
         lifts /= p_s @ lifts
-        within = lifts[:, LiftBudget.symmetric(x).excess_of(lifts, p_s) <= 0]
+        within = lifts[:, LiftBudget.symmetric(x).lift_excess(lifts, p_s) <= 0]
         assert within.shape[1] > 100
-        assert (budget(lower=x, upper=x).excess_of(within, p_s) <= 0).all()
+        assert (budget(lower=x, upper=x).lift_excess(within, p_s) <= 0).all()
     third = np.array([[1.25], [1.25], [0.5]])
     lower, upper = math.log(2), math.log(1.25)
-    assert LiftBudget(lower=lower, upper=upper).excess_of(third, np.full(3, 1 / 3)) <= 1e-12
-    is_within = budget(lower=FREE, upper=upper).excess_of(third, np.full(3, 1 / 3))[0] <= 0
+    assert LiftBudget(lower=lower, upper=upper).lift_excess(third, np.full(3, 1 / 3)) <= 1e-12
+    is_within = budget(lower=FREE, upper=upper).lift_excess(third, np.full(3, 1 / 3))[0] <= 0
     assert is_within == (budget is RELAXED[2])
 
 

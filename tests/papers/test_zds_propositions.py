@@ -58,7 +58,7 @@ def cheapest(joint, budget, high):
 
 def is_safe(joint, budget, members):
     lifts = joint.pmf[:, members].sum(axis=1) / joint.p_s / joint.p_x[members].sum()
-    return bool((budget.excess_of(lifts[:, None], joint.p_s) <= 0).all())
+    return bool((budget.lift_excess(lifts[:, None], joint.p_s) <= 0).all())
 
 
 @given(strategies.joints(max_s=4, max_x=7), st.floats(0.05, 4.0), st.floats(0.05, 0.95))

@@ -55,7 +55,7 @@ def test_csv_is_released_as_the_same_parquet_is(public, both, tmp_path):
         read = pd.read_csv if raw.suffix == ".csv" else pd.read_parquet
         released.append(read(target, **({"dtype": {"code": str}} if raw.suffix == ".csv" else {})))
         assert sz.verify_file(target, raw, made, rows="keep").ok
-    assert fits[0].fitted_release().classes.numeric == {"age", "weight"}
+    assert fits[0].bare_release().classes.numeric == {"age", "weight"}
     np.testing.assert_array_equal(*(made.channel_.matrix for made in fits))
     pd.testing.assert_frame_equal(*released, check_dtype=False)
 
@@ -90,7 +90,7 @@ def test_csv_is_released_as_the_same_parquet_is(public, both, tmp_path):
 def test_a_column_is_of_numbers_where_every_value_is_written_as_one(values, kind, order, tmp_path):
     lines = [f"{value},a" for value in values[::order]]
     (tmp_path / "in.csv").write_text("\n".join(["x,y", *lines]) + "\n")
-    source = CsvSource.open(tmp_path / "in.csv", Numbers(found=lambda name: name == "x"))
+    source = CsvSource.open(tmp_path / "in.csv", Numbers(is_inferred=lambda name: name == "x"))
     assert [str(dtype) for dtype in source.schema.types] == [kind, "string"]
     [batch] = source.batches(source.files[0], ["x"])
     assert batch["x"].null_count == sum(value in ("", "NA", "nan", '""') and kind != "string" for value in values) or (
@@ -101,7 +101,7 @@ def test_a_column_is_of_numbers_where_every_value_is_written_as_one(values, kind
 def test_every_file_of_a_folder_counts(tmp_path):
     (tmp_path / "a.csv").write_text("x\n1\n2\n")
     (tmp_path / "b.csv").write_text("x\n1\n2b\n")
-    found = Numbers(found=lambda _: True)
+    found = Numbers(is_inferred=lambda _: True)
     assert str(CsvSource.open(tmp_path, found).schema.field("x").type) == "string"
     (tmp_path / "b.csv").write_text("x\n1\n2.5\n")
     assert str(CsvSource.open(tmp_path, found).schema.field("x").type) == "double"

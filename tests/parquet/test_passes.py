@@ -26,7 +26,7 @@ from sanitize.core.budgets import LiftBudget
 from sanitize.core.channel import Channel
 from sanitize.engines.parquet import _second_pass, plan_file, release_file
 from sanitize.engines.parquet import _second_pass as _parquet_passes
-from sanitize.engines.parquet._second_pass import shuffled_blocks
+from sanitize.engines.parquet._second_pass import shuffle_blocks
 from sanitize.errors import (
     InvalidParameter,
     RowOrderLeak,
@@ -332,7 +332,7 @@ def test_shuffled_blocks_give_exact_counts_in_uniform_order(sizes):
     counts = np.array([2, 1, 1, 0])
     seen = Counter()
     for _ in range(6000):
-        blocks = list(shuffled_blocks(counts, GeneratorWords(generator), sizes))
+        blocks = list(shuffle_blocks(counts, GeneratorWords(generator), sizes))
         assert [len(block) for block in blocks] == list(sizes)
         seen[tuple(np.concatenate(blocks).tolist())] += 1
     orders = set(permutations([0, 0, 1, 2]))
@@ -347,7 +347,7 @@ def test_places_drawn_independently_are_in_uniform_order_too(deviations, monkeyp
     monkeypatch.setattr(_second_pass, "FEW_ROWS", 0)
     monkeypatch.setattr(_second_pass, "_DEVIATIONS", deviations)
     generator = np.random.default_rng(1)
-    seen = Counter(tuple(_second_pass.arranged(np.array([2, 1, 0, 2]), generator).tolist()) for _ in range(15000))
+    seen = Counter(tuple(_second_pass.arrange(np.array([2, 1, 0, 2]), generator).tolist()) for _ in range(15000))
     orders = set(permutations([0, 0, 1, 3, 3]))
     assert set(seen) == orders
     assert chisquare([seen[order] for order in orders]).pvalue > 1e-6
@@ -358,7 +358,7 @@ def test_many_rows_are_arranged_exactly_and_no_part_of_them_has_more_of_a_code(n
     """Codes in the first and second half, and beside one another: chi-square, false alarm 1e-6, seed fixed."""
     generator = np.random.default_rng(n_codes)
     counts = generator.integers(0, 2 * 60000 // n_codes + 1, n_codes)
-    rows = _second_pass.arranged(counts, generator)
+    rows = _second_pass.arrange(counts, generator)
     np.testing.assert_array_equal(np.bincount(rows, minlength=n_codes), counts)
     if 1 < n_codes < 300:
         half = np.bincount(rows[: len(rows) // 2], minlength=n_codes)
@@ -377,10 +377,10 @@ def test_rows_are_drawn_for_counts_as_for_rows_in_the_order_of_their_symbols(wor
     channel = Channel((*Channel.from_matrix(noise).stages, *Channel.from_matrix(last).stages))
     rows, words = np.array([300, 80, 0, 701, 9]), sz.NoiseKey(KEY)
     alone = channel.sample(np.repeat([0, 2, 3], rows[[0, 2, 3]]), words)
-    found = _second_pass.drawn_counts(channel, rows, words, workers)
+    found = _second_pass.draw_counts(channel, rows, words, workers)
     sure = 80 * np.eye(6, dtype=int)[3] + 9 * np.eye(6, dtype=int)[5]
     np.testing.assert_array_equal(found, np.bincount(alone, minlength=6) + sure)
-    assert not _second_pass.drawn_counts(channel, np.zeros(5, int), words, workers).any()
+    assert not _second_pass.draw_counts(channel, np.zeros(5, int), words, workers).any()
 
 
 def test_shuffled_blocks_use_up_large_counts_exactly():
@@ -388,14 +388,14 @@ def test_shuffled_blocks_use_up_large_counts_exactly():
     counts = rng.integers(0, 500, 300)
     n = int(counts.sum())
     sizes = [n // 7] * 7 + [n - 7 * (n // 7)]
-    drawn = np.concatenate(list(shuffled_blocks(counts, GeneratorWords(rng), sizes)))
+    drawn = np.concatenate(list(shuffle_blocks(counts, GeneratorWords(rng), sizes)))
     np.testing.assert_array_equal(np.bincount(drawn, minlength=300), counts)
 
 
 def test_shuffled_blocks_use_up_their_counts_beyond_the_range_of_the_sampler_too(monkeypatch):
     monkeypatch.setattr("sanitize.engines.parquet._second_pass._POPULATION", 0)
     counts = np.array([5000, 1, 0, 3, 800])
-    drawn = np.concatenate(list(shuffled_blocks(counts, GeneratorWords(np.random.default_rng(3)), [100] * 58 + [4])))
+    drawn = np.concatenate(list(shuffle_blocks(counts, GeneratorWords(np.random.default_rng(3)), [100] * 58 + [4])))
     np.testing.assert_array_equal(np.bincount(drawn, minlength=5), counts)
 
 

@@ -140,4 +140,4 @@ def test_an_order_that_is_none_is_refused_before_anything_is_read(tmp_path):
 
 def test_a_sanitizer_that_was_never_fitted_has_no_release():
     with pytest.raises(InvalidParameter, match="RandomizedResponse is not fitted yet; call fit first"):
-        RandomizedResponse(1.0, sensitive="s", public="x").fitted_release()
+        RandomizedResponse(1.0, sensitive="s", public="x").bare_release()

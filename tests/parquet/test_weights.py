@@ -10,7 +10,7 @@ import sanitize as sz
 from sanitize.cli import main
 from sanitize.engines.parquet import plan_file
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.tables.files.open import described
+from sanitize.tables.files.open import attach_description
 
 RNG = np.random.default_rng(0)
 N_ROWS = 3000
@@ -112,4 +112,4 @@ def test_weights_must_be_positive_numbers(bad, table, tmp_path):
         sz.release_file(table, tmp_path / "out.csv", made, description=SAID)
     with pytest.raises(ColumnError, match="no column 'w'"):
         sz.release_file(table, tmp_path / "out.csv", made, description=sz.TableDescription(weights="w"))
-    assert described(table, None) is table
+    assert attach_description(table, None) is table

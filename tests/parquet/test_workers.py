@@ -14,8 +14,8 @@ from parquet_cases import BUDGET, KEY, LOOSE, merging, table
 
 import sanitize.tables.files.parquet as reading_parquet
 from sanitize import SavedRelease
-from sanitize._util.progress import told
-from sanitize._util.system import in_turn
+from sanitize._util.progress import notify_rows
+from sanitize._util.system import ordered_map
 from sanitize.core.budgets import LiftBudget
 from sanitize.engines.parquet import audit_file, plan_file, release_file
 from sanitize.errors import InvalidParameter, SourceError
@@ -132,7 +132,7 @@ def test_results_come_in_turn_and_no_more_are_waiting_than_one_beyond_the_worker
         return item * item
 
     taken = 0
-    for place, result in enumerate(in_turn(work, range(50), 3)):
+    for place, result in enumerate(ordered_map(work, range(50), 3)):
         assert result == place * place
         taken += 1
         with lock:
@@ -149,12 +149,12 @@ def test_the_first_error_in_turn_is_the_one_that_is_raised():
 
     for workers in (1, 2, 7):
         with pytest.raises(SourceError, match="item 4"):
-            list(in_turn(work, range(30), workers))
+            list(ordered_map(work, range(30), workers))
 
 
 def test_results_may_be_left():
     threads = threading.active_count()
-    with closing(in_turn(str, iter(range(10**9)), 2)) as texts:
+    with closing(ordered_map(str, iter(range(10**9)), 2)) as texts:
         assert next(texts) == "0"
     assert threading.active_count() == threads
 
@@ -162,7 +162,7 @@ def test_results_may_be_left():
 def test_progress_hears_of_every_row(raw, tmp_path):
     for workers in (1, 3):
         heard: list[int] = []
-        with told(heard.append):
+        with notify_rows(heard.append):
             release_file(raw, tmp_path / "out.parquet", merging(LOOSE), force=True, workers=workers)
         assert sum(heard) == 2 * N
 

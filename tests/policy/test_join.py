@@ -31,7 +31,7 @@ N_ROWS = 12_000
 )
 def test_values_stand_under_the_name_of_their_group(values, groups, symbols):
     for column in (pa.array(values), pa.chunked_array([values, values])):
-        made, clipped = Joined.of_groups("race", groups).assign(column)
+        made, clipped = Joined.from_groups("race", groups).assign(column)
         assert made.to_pylist() == symbols * (len(column) // len(values))
         assert clipped == 0
 
@@ -39,7 +39,7 @@ def test_values_stand_under_the_name_of_their_group(values, groups, symbols):
 @pytest.mark.parametrize("groups", [{}, {"other": []}, {"other": "AB"}, {"other": ["A"], "rest": ["A"]}])
 def test_what_joins_nothing_is_refused(groups):
     with pytest.raises(InvalidParameter, match="the join of 'race' must list values"):
-        Joined.of_groups("race", groups)
+        Joined.from_groups("race", groups)
 
 
 def rare_table(kind: str) -> pd.DataFrame:

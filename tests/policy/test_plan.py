@@ -256,7 +256,7 @@ def test_edges_that_a_plan_takes_from_the_rows_stay_learned_in_the_policy(tmp_pa
     sanitizer = sz.Policy.from_toml(pasted).sanitizer()
     report = sz.release_file(tmp_path / "raw.parquet", tmp_path / "released.parquet", sanitizer)
     assert any(f"bin edges of column '{column}' were learned from the data" in note for note in report.facts.warnings)
-    assert sz.SavedRelease.of(sanitizer).bound().layout.bins[column].learned
+    assert sz.SavedRelease.of(sanitizer).to_release().layout.bins[column].learned
     sure = sz.Policy.from_toml(pasted.replace("[channel]\n", "[channel]\nconfidence = 0.9\n"))
     for call in (
         lambda: plan_file(tmp_path / "raw.parquet", sure.sanitizer()),
@@ -352,7 +352,7 @@ def test_a_mechanism_that_is_not_monotone_is_shown_as_if_it_were_and_the_policy_
     assert kept[0.25] < kept[1.0] < kept[4.0]
     drafts = Drafts(policy, reports[1.0], 9)
     for multiple, other in ((0.25, 0.25), (0.5, 4.0), (2.0, 0.25), (4.0, 1.0)):
-        drafts.found["subset-merging", multiple] = reports[other]
+        drafts.reports["subset-merging", multiple] = reports[other]
     shown = [point.normalized_utility for point in drafts.curves()[0].points]
     assert shown == [kept[0.25], kept[4.0], kept[1.0], kept[4.0], kept[4.0]]
     assert drafts.better() == ("subset-merging", 0.5)  # which the plan proposes, as two lines of the budget
@@ -361,8 +361,8 @@ def test_a_mechanism_that_is_not_monotone_is_shown_as_if_it_were_and_the_policy_
 @pytest.mark.parametrize(("unit", "n_symbols"), [("year", 2), ("month", 14), ("day", 400)])
 def test_a_calendar_cut_counts_as_its_units(unit, n_symbols):
     days = pd.date_range("2023-01-01", periods=400).to_series(index=range(400))
-    survey = ColumnSurvey.of("seen", pa.array(days))
+    survey = ColumnSurvey.from_column("seen", pa.array(days))
     assert survey.n_symbols(unit) == n_symbols
     assert (survey.n_symbols(None), survey.n_symbols([1, 2, 3])) == (400, 3)
-    town = ColumnSurvey.of("town", pa.array(list("abca")))
+    town = ColumnSurvey.from_column("town", pa.array(list("abca")))
     assert town.n_symbols("year") == 3  # refused elsewhere

@@ -186,12 +186,12 @@ def test_a_unit_of_the_certified_half_moves_the_last_look_alone():
 def test_records_of_others_do_not_change_and_neither_do_their_columns():
     """The record of a unit is a function of its own rows: the columns, what they may hold, and all other records."""
     one = tables_of()
-    recipe = units_of()._recipe.changed(public=None, sensitive=["ill"])
+    recipe = units_of()._recipe.with_changes(public=None, sensitive=["ill"])
     for place, rows in ((0, 0), (5, 1), (N // 2, 4000), (N - 1, 70)):
         records = []
         for tables in (one, another(one, place, rows)):
             root = units_of()._read(tables)
-            flat = FlatRecords.of(root, recipe)
+            flat = FlatRecords.from_units(root, recipe)
             records.append((pd.DataFrame({n: c.to_pylist() for n, c in (root.columns | flat.columns).items()}), flat))
         (before, flat), (after, other) = records
         kept = np.arange(N) != place
@@ -291,7 +291,7 @@ def raw_figures():
         whole = next(section for section in made.sections if section.name == "units")
         return made.with_section(replace(whole, words=f"{whole.words} Of {kept}.")) if kept else made
 
-    told = UnitRelease._reported
+    told = UnitRelease._make_report
     with patch.object(FlatRecords, "printed", printed), patch.object(UnitRelease, "_reported", reported):
         yield
 

@@ -16,7 +16,7 @@ from strategies import joints
 
 import sanitize as sz
 from sanitize.report import _columns as _kept
-from sanitize.report import column_distributions, kept_beyond_chance
+from sanitize.report import column_distributions, share_beyond_chance
 
 
 @given(joints())
@@ -62,9 +62,9 @@ def test_what_is_kept_beyond_chance_is_the_same_for_channels_that_mix_few_symbol
     channel = mixing.then(mixing) if seed % 2 else mixing
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(_kept, "_FEW_ENTRIES", 1000)
-        few = kept_beyond_chance(counts, channel)
+        few = share_beyond_chance(counts, channel)
         patched.setattr(_kept, "_FEW_ENTRIES", 0)
-        many = kept_beyond_chance(sparse.csr_array(counts), channel, _kept.dealt(sparse.csr_array(counts)))
+        many = share_beyond_chance(sparse.csr_array(counts), channel, _kept.deal_rows(sparse.csr_array(counts)))
     assert few == pytest.approx(many, abs=1e-11)
 
 
@@ -119,7 +119,7 @@ def test_what_is_constant_counts_in_no_mean_and_is_no_pair():
         [(("varied", "constant"), tables["varied"]), (("constant", "constant"), tables["constant"])],
         channel,
     )
-    share = kept_beyond_chance(tables["varied"], channel)
+    share = share_beyond_chance(tables["varied"], channel)
     assert 0 < share < 1
     assert {column.column: column.share for column in report.kept} == {"varied": share, "constant": 1.0}
     assert report.summary["mean_column_utility"] == report.summary["mean_pair_utility"] == share

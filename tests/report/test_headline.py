@@ -82,14 +82,14 @@ def test_one_pair_of_figures_is_of_the_file_and_one_of_the_source(confidence: fl
     report = made(1000 * EVEN, confidence=confidence)
     found = report.summary
     of_file = [math.exp(found[f"{side}_log_lift"]) for side in ("max", "min")]
-    of_source = [math.exp(found[f"worst_{side}_log_lift"]) for side in ("max", "min")]
+    population_lifts = [math.exp(found[f"worst_{side}_log_lift"]) for side in ("max", "min")]
     told = re.findall(r"at most (\S+) and at least (\S+)", report.to_dict()["verdict"]["sentence"])
     assert [tuple(map(float, pair)) for pair in told] == [
         pytest.approx(of_file, rel=0.005),
-        pytest.approx(of_source, rel=0.005),
+        pytest.approx(population_lifts, rel=0.005),
     ]
-    assert of_source[0] <= float(told[1][0])
-    assert float(told[1][1].rstrip(",")) <= of_source[1]
+    assert population_lifts[0] <= float(told[1][0])
+    assert float(told[1][1].rstrip(",")) <= population_lifts[1]
     assert report.to_dict()["verdict"]["sentence"].endswith(" for the source.")
 
 

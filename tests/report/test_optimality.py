@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sanitize as sz
-from sanitize._util.sealed_text import seal_of
+from sanitize._util.sealed_text import compute_seal
 from sanitize.core.channel import Optimality
 from sanitize.errors import InvalidParameter, SourceError
 from sanitize.mechanisms import best_subset_merging, paper_subset_merging, paper_subset_random_response
@@ -128,6 +128,6 @@ def test_a_saved_release_whose_words_contradict_its_gap_is_refused():
         ).to_json()
     )
     state["optimality"]["words"] = "optimal"
-    state["sha256"] = seal_of(state)
+    state["sha256"] = compute_seal(state)
     with pytest.raises(InvalidParameter, match=r"optimality\.words contradict the gap"):
         sz.SavedRelease.from_json(json.dumps(state))

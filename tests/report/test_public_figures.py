@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._util.formatting import rounded
+from sanitize._util.formatting import round_figure
 from sanitize.cli import main
 from sanitize.core.budgets import LiftBudget
 from sanitize.errors import BudgetExceeded
@@ -34,10 +34,10 @@ def significant(text: str) -> int:
 
 
 def test_figures_are_rounded_in_one_place():
-    assert rounded(0.123456789) == 0.1235
-    assert rounded("-inf") == "-inf"
-    assert rounded(None) is None
-    assert rounded(-1e-30 * 0) == 0.0
+    assert round_figure(0.123456789) == 0.1235
+    assert round_figure("-inf") == "-inf"
+    assert round_figure(None) is None
+    assert round_figure(-1e-30 * 0) == 0.0
 
 
 def test_the_footer_of_a_released_file_has_no_figure_and_is_verified(raw, tmp_path):

@@ -17,7 +17,7 @@ N_ROWS = 4000
 LOOSE = sz.LiftBudget(at_most=50, at_least=0)
 
 
-def table_of(town) -> pd.DataFrame:
+def town_table(town) -> pd.DataFrame:
     age = RNG.integers(0, 100, N_ROWS)
     return pd.DataFrame({"ill": RNG.choice(["yes", "no"], N_ROWS), "town": town, "age": age})
 
@@ -30,7 +30,7 @@ DAYS = pd.Timestamp("2024-01-01") + pd.to_timedelta(RARE_NUMBERS, unit="D")
 
 @pytest.mark.parametrize("town", [FEW, RARE_NUMBERS, DAYS], ids=["texts", "numbers", "dates"])
 def test_rare_values_are_counted_and_said(town, tmp_path, monkeypatch, capsys):
-    table = table_of(town)
+    table = town_table(town)
     sanitizer = sz.SubsetMerging(LOOSE, sensitive="ill", public=["town"], random_state=0)
     made = sanitizer.fit_transform(table)
     report, counts = sanitizer.report_, table["town"].value_counts()
@@ -59,7 +59,7 @@ def test_rare_values_are_counted_and_said(town, tmp_path, monkeypatch, capsys):
 def test_values_outside_the_edges_are_counted(tmp_path):
     for edges, share in (([10, 50, 90], 0.2), ([0, 50, 100], 0), ([1, 50, 98], 0.02)):
         settings = {"sensitive": "ill", "public": ["age"], "bins": {"age": edges}}
-        report = sz.SubsetMerging(LOOSE, **settings).fit(table := table_of(COMMON)).report_
+        report = sz.SubsetMerging(LOOSE, **settings).fit(table := town_table(COMMON)).report_
         [one] = report.facts.replaced
         assert one.clipped == int(((table["age"] < edges[0]) | (table["age"] > edges[-1])).sum())
         assert ("replaced" in [section["name"] for section in report.to_dict()["sections"]]) == (share > 0)
@@ -67,7 +67,7 @@ def test_values_outside_the_edges_are_counted(tmp_path):
 
 
 def test_where_every_value_can_be_written_nothing_is_said():
-    report = sz.SubsetMerging(LOOSE, sensitive="ill", public=["town"]).fit(table_of(COMMON)).report_
+    report = sz.SubsetMerging(LOOSE, sensitive="ill", public=["town"]).fit(town_table(COMMON)).report_
     assert all(one.n_rows == 0 for one in report.facts.replaced)
     assert "replaced" not in [section["name"] for section in report.to_dict()["sections"]]
     assert json.loads(report.to_json())["columns"]["replaced"] == []
@@ -93,7 +93,7 @@ CLASSES = {
 
 @pytest.mark.parametrize(("town", "settings", "kind"), CLASSES.values(), ids=CLASSES)
 def test_latent_classes_count_what_they_write_as_others(town, settings, kind):
-    table = table_of(town)
+    table = town_table(town)
     sanitizer = sz.LatentClassRelease(LOOSE, sensitive="ill", n_classes=4, random_state=0, **settings)
     made = sanitizer.fit_transform(table)
     [one] = [one for one in sanitizer.report_.facts.replaced if one.column == "town"]

@@ -208,7 +208,7 @@ def test_hidden_characters_show_and_different_names_stay_different() -> None:
 def test_every_kind_of_budget_is_put_in_words_and_in_numbers(kind: str, audience: str) -> None:
     budget = BUDGETS[kind]
     report = measured(budget=budget)
-    fields = {name: float(value) for name, value in sz.core.budgets.bounds_of(budget).items()}
+    fields = {name: float(value) for name, value in sz.core.budgets.budget_bounds(budget).items()}
     assert report.to_dict(audience=audience)["verdict"]["budget"] == {"type": type(budget).__name__, **fields}
     expected = {
         "lift": ["between -1.5 and 0.5 nats", "less than 0.223 or more than 1.65 times"],
@@ -226,7 +226,7 @@ def test_every_kind_of_budget_is_put_in_words_and_in_numbers(kind: str, audience
 
 @pytest.mark.parametrize("kind", sorted(set(BUDGETS) - {"times"}))
 def test_a_side_without_a_bound_is_left_out_of_the_words(kind: str) -> None:
-    sides = {name: math.inf for name in sz.core.budgets.bounds_of(BUDGETS[kind]) if name != "alpha"}
+    sides = {name: math.inf for name in sz.core.budgets.budget_bounds(BUDGETS[kind]) if name != "alpha"}
     assert budget_words(dataclasses.replace(BUDGETS[kind], **sides)).startswith("no limit")
     if kind != "ldp":
         for side in ("lower", "upper"):

@@ -55,12 +55,12 @@ def test_coins_come_up_as_often_as_they_should(gamma):
 
 def test_whole_numbers_are_uniform_also_beyond_a_word():
     bits = Bits(NoiseKey.from_seed(8))
-    assert stats.chisquare(np.bincount([bits.below(5) for _ in range(N)], minlength=5)).pvalue > ALARM
+    assert stats.chisquare(np.bincount([bits.uniform(5) for _ in range(N)], minlength=5)).pvalue > ALARM
     wide = 3 << 64
-    drawn = [bits.below(wide) for _ in range(N)]
+    drawn = [bits.uniform(wide) for _ in range(N)]
     assert max(drawn) < wide
     assert stats.chisquare(np.bincount([z >> 64 for z in drawn], minlength=3)).pvalue > ALARM
-    assert {bits.below(1) for _ in range(10)} == {0}
+    assert {bits.uniform(1) for _ in range(10)} == {0}
 
 
 def test_noise_is_that_of_its_key():

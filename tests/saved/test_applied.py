@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize._util.sealed_text import seal_of
+from sanitize._util.sealed_text import compute_seal
 from sanitize.core.channel import Channel
 from sanitize.transformers import SubsetMerging
 
@@ -28,7 +28,7 @@ def tampered(tmp_path):
     identity = Channel.identity(len(fitted.channel_.inputs), fitted.channel_.inputs)
     state["channel"] = json.loads(identity.to_json())
     del state["sha256"]
-    return sz.SavedRelease.from_json(json.dumps(state | {"sha256": seal_of(state)}))
+    return sz.SavedRelease.from_json(json.dumps(state | {"sha256": compute_seal(state)}))
 
 
 def test_a_release_signed_again_with_an_identity_channel_is_not_ok(tampered, tmp_path):

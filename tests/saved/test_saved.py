@@ -17,7 +17,7 @@ import pytest
 from sklearn.base import clone
 
 import sanitize as sz
-from sanitize._util.sealed_text import seal_of
+from sanitize._util.sealed_text import compute_seal
 from sanitize.core.binning import Bins
 from sanitize.core.budgets import BUDGETS, CapacityBudget, LiftBudget
 from sanitize.engines.parquet import release_file
@@ -145,7 +145,7 @@ def test_what_is_read_back_draws_what_the_fitted_one_draws(sanitizer, rows, raw,
     fitted = SavedRelease.of(sanitizer)
     loaded = SavedRelease.from_json(fitted.to_json())
     # The same rows and the same noise, printed too.
-    (own, bound), rows_in = (sanitizer._release, loaded.bound()), pq.read_table(raw).to_pandas()
+    (own, bound), rows_in = (sanitizer._release, loaded.to_release()), pq.read_table(raw).to_pandas()
     codes = own.encode(rows_in)[0]
     assert np.array_equal(bound.encode(rows_in)[0], codes)
     drawn = [one.channel.sample(codes, sz.NoiseKey(KEY), start=5) for one in (own, bound)]
@@ -270,7 +270,7 @@ def test_every_field_is_checked_when_a_saved_release_is_read(sanitizer):
             continue
         for value in OTHERS:
             other = changed(state, path, value)
-            other["sha256"] = seal_of(other)
+            other["sha256"] = compute_seal(other)
             try:
                 again = SavedRelease.from_json(json.dumps(other))
             except InvalidParameter as error:
@@ -312,7 +312,7 @@ BARE = {"format": "sanitize/release", "version": 1}
             "version must be 1, the version of this form that this library",
         ),
         ('{"format": "sanitize/release", "version": 1}', "does not fit its seal, so it was changed or damaged"),
-        (json.dumps(BARE | {"sha256": seal_of(BARE)}), "library_version is missing"),
+        (json.dumps(BARE | {"sha256": compute_seal(BARE)}), "library_version is missing"),
         ("{" * 100_000, "not JSON"),
     ],
 )

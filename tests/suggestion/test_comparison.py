@@ -20,7 +20,7 @@ from sanitize.engines.parquet import release_file
 from sanitize.errors import InvalidBudget, InvalidParameter, PolicyError
 from sanitize.policy import make_plan
 from sanitize.policy._alternatives import Drafts
-from sanitize.release.choosing import KINDS, compare, most_useful, preferred
+from sanitize.release.choosing import KINDS, choose_report, compare, most_useful
 from sanitize.release.first_pass import FirstPass
 from sanitize.tables.files.open import open_source
 from sanitize.transformers import (
@@ -105,7 +105,7 @@ def test_what_so_many_rows_do_not_tell_apart_goes_to_what_leaves_out_fewest_and_
         {"kept": one} | ({"printed_rows": all_of} if all_of < 1 else {})
         for one, all_of in zip(kept, printed, strict=True)
     ]
-    assert preferred([SimpleNamespace(n_rows=n_rows, summary=one) for one in told], "kept") == taken
+    assert choose_report([SimpleNamespace(n_rows=n_rows, summary=one) for one in told], "kept") == taken
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_a_channel_that_is_given_is_measured_at_the_level_of_its_certificate(df,
     best = BestSanitizer(LIFT, **ROLES, confidence=0.9).fit(df)
     with open_source(tmp_path / "raw.parquet") as source:
         recipe = best.recipe()
-        fitted, _ = recipe.fit(recipe.for_files(given=best.channel_), FirstPass(source, 1 << 16), "shuffle")
+        fitted, _ = recipe.fit(recipe.for_files(channel=best.channel_), FirstPass(source, 1 << 16), "shuffle")
     assert (fitted.report.confidence, fitted.spec.confidence) == (0.9, 0.95)
     assert np.array_equal(fitted.report.excess, best.report_.excess)
 
@@ -375,7 +375,7 @@ def test_of_equal_designs_a_plan_takes_the_policys_own_and_then_the_simplest():
         for name, share in shares.items():
             for multiple in (0.5, 1.0):
                 kept = {"normalized_utility": share - (multiple < 1) / 10}
-                made.found[name, multiple] = SimpleNamespace(summary=kept, n_rows=None)
+                made.reports[name, multiple] = SimpleNamespace(summary=kept, n_rows=None)
         return made
 
     assert drafts().better() == ("optimal-random-response", 1.0)

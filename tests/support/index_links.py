@@ -10,7 +10,7 @@ from pathlib import Path
 import readme_renderer.markdown
 
 
-def page_of(wheel: Path) -> str:
+def make_page(wheel: Path) -> str:
     """The page that an index shows: what follows the fields of a wheel's metadata."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
@@ -27,6 +27,6 @@ def dead_links(text: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    dead = dead_links(page_of(Path(sys.argv[1])))
+    dead = dead_links(make_page(Path(sys.argv[1])))
     print(f"links of the README that an index cannot follow: {dead}")
     sys.exit(bool(dead))

@@ -49,7 +49,7 @@ class Case:
     amount: str  # a column of numbers between 0 and 10
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def bins_of(self, name: str) -> dict[str, Any] | None:
+    def make_bins(self, name: str) -> dict[str, Any] | None:
         """Bins of one column, if it has any."""
         found = {key: edges for key, edges in self.settings.get("bins", {}).items() if key == name}
         return found or None
@@ -131,7 +131,7 @@ NEEDS: dict[str, Any] = {
     "ExponentialChannel": lambda case: {"budget": 0.5},
     "GaussianChannel": lambda case: {"budget": 0.5, "public": [case.amount], "bounds": (0, 10), "bins": None},
     "JointRelease": lambda case: {
-        "sanitizers": [(name, transformers.Watchdog(public=[name], bins=case.bins_of(name))) for name in case.public],
+        "sanitizers": [(name, transformers.Watchdog(public=[name], bins=case.make_bins(name))) for name in case.public],
     },
 }
 

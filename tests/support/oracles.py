@@ -60,15 +60,15 @@ def power(base: Decimal, exponent: Decimal) -> Decimal:
     return Decimal(0) if base == 0 else (base.ln() * exponent).exp()
 
 
-def l1_of(lifts: list[Fraction], p_s: list[Fraction]) -> Fraction:
+def l1_deviation(lifts: list[Fraction], p_s: list[Fraction]) -> Fraction:
     return sum(p * abs(ratio - 1) for p, ratio in zip(p_s, lifts, strict=True))
 
 
-def chi2_of(lifts: list[Fraction], p_s: list[Fraction]) -> Fraction:
+def chi2_deviation(lifts: list[Fraction], p_s: list[Fraction]) -> Fraction:
     return sum(p * (ratio - 1) ** 2 for p, ratio in zip(p_s, lifts, strict=True))
 
 
-def alpha_of(lifts: list[Fraction], p_s: list[Fraction], alpha: float) -> float:
+def alpha_norm(lifts: list[Fraction], p_s: list[Fraction], alpha: float) -> float:
     """(Σ P(s) l^α)^{1/α}; the largest lift at α = inf."""
     if math.isinf(alpha):
         return float(max(lifts))
@@ -78,7 +78,7 @@ def alpha_of(lifts: list[Fraction], p_s: list[Fraction], alpha: float) -> float:
         return float(power(total, 1 / a))
 
 
-def inverse_of(measure, lifts: list[Fraction], p_s: list[Fraction], *order) -> float:
+def basis_inverses(measure, lifts: list[Fraction], p_s: list[Fraction], *order) -> float:
     """A measure with 1/l in place of l; infinite beside an empty cell."""
     if 0 in lifts:
         return INFINITY
@@ -93,7 +93,7 @@ def per_symbol(measure, joint: Distribution, *order) -> list[float]:
 
 def per_symbol_inverse(measure, joint: Distribution, *order) -> list[float]:
     p_s, p_y = margins(joint)
-    return [inverse_of(measure, column(lift(joint), y), p_s, *order) for y in range(len(p_y))]
+    return [basis_inverses(measure, column(lift(joint), y), p_s, *order) for y in range(len(p_y))]
 
 
 def max_lift(joint: Distribution) -> list[Fraction]:
@@ -249,17 +249,20 @@ def over_budget(kind: str, lifts: list[Fraction], p_s: list[Fraction], **bounds:
     if kind == "lift":
         return max(minus(log(max(lifts)), upper), minus(-log(min(lifts)), lower))
     if kind == "l1":
-        return max(minus(float(l1_of(lifts, p_s)), expm1(upper)), minus(inverse_of(l1_of, lifts, p_s), expm1(lower)))
+        return max(
+            minus(float(l1_deviation(lifts, p_s)), expm1(upper)),
+            minus(basis_inverses(l1_deviation, lifts, p_s), expm1(lower)),
+        )
     if kind == "chi2":
         return max(
-            minus(float(chi2_of(lifts, p_s)), expm1(upper) ** 2),
-            minus(inverse_of(chi2_of, lifts, p_s), expm1(lower) ** 2),
+            minus(float(chi2_deviation(lifts, p_s)), expm1(upper) ** 2),
+            minus(basis_inverses(chi2_deviation, lifts, p_s), expm1(lower) ** 2),
         )
     assert kind == "alpha"
     alpha = bounds["alpha"]
     return max(
-        minus(alpha_of(lifts, p_s, alpha), expm1(upper) + 1),
-        minus(inverse_of(alpha_of, lifts, p_s, alpha), expm1(lower) + 1),
+        minus(alpha_norm(lifts, p_s, alpha), expm1(upper) + 1),
+        minus(basis_inverses(alpha_norm, lifts, p_s, alpha), expm1(lower) + 1),
     )
 
 
@@ -272,13 +275,13 @@ def risk(kind: str, lifts: list[Fraction], p_s: list[Fraction], **bounds: float)
         if math.isinf(lower):
             return log(max(lifts))
         return -log(min(lifts)) if math.isinf(upper) else log_ratio(max(lifts), min(lifts))
-    measure = {"l1": l1_of, "chi2": chi2_of, "alpha": alpha_of}[kind]
+    measure = {"l1": l1_deviation, "chi2": chi2_deviation, "alpha": alpha_norm}[kind]
     order = (bounds["alpha"],) if kind == "alpha" else ()
     total = 0.0
     if not math.isinf(upper):
         total += float(measure(lifts, p_s, *order))
     if not math.isinf(lower):
-        total += inverse_of(measure, lifts, p_s, *order)
+        total += basis_inverses(measure, lifts, p_s, *order)
     return total
 
 

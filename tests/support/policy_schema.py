@@ -57,7 +57,7 @@ def policy_schema() -> Schema:
     quiet["columns"] = {"properties": {"unit": False}}
     asked = {"type": "object", "anyOf": [{"required": [name]} for name in PROMISES]}
     noisy = {"if": _where(channel=asked), "then": {"properties": quiet}}
-    return {**head, **document, "allOf": [_several(), _kept(), _alone(), noisy], "$defs": forms}
+    return {**head, **document, "allOf": [_several(), _kept(), _part_leakage(), noisy], "$defs": forms}
 
 
 def _several() -> Schema:
@@ -96,7 +96,7 @@ def _kept() -> Schema:
     return {"if": _where(columns=_where(keep={"minItems": 1})), "then": {"properties": then}}
 
 
-def _alone() -> Schema:
+def _part_leakage() -> Schema:
     """One channel alone has a budget that its mechanism can be designed for."""
     rules = []
     for names, notions in _families():

@@ -20,18 +20,18 @@ def shown_reports(adult: pd.DataFrame | None = None) -> dict[str, Any]:
     study = sz.datasets.load_framingham()
     secret, budget = ["heart_disease"], sz.LiftBudget(lower=1.0, upper=0.7)
     reports = {
-        "columns": _fitted(sz.SubsetMerging(budget, confidence=0.95), table, ["income"], ["education", "race"]),
-        "study": _fitted(sz.OptimalRandomResponse(budget), study, secret, ["cholesterol", "blood_pressure"]),
-        "classes": _fitted(
+        "columns": _classifier(sz.SubsetMerging(budget, confidence=0.95), table, ["income"], ["education", "race"]),
+        "study": _classifier(sz.OptimalRandomResponse(budget), study, secret, ["cholesterol", "blood_pressure"]),
+        "classes": _classifier(
             sz.LatentClassRelease(budget),
             table.drop(columns="split", errors="ignore").head(10_000),
             ["income"],
             [name for name in table.columns if name not in ("income", "split")],
         ),
-        "useless": _fitted(
+        "useless": _classifier(
             sz.Watchdog(sz.LiftBudget.symmetric(0.01)), study, secret, ["cholesterol", "blood_pressure"]
         ),
-        "refused": _over(study),
+        "refused": _risk_excess(study),
     }
     return {
         name: report.with_origin(
@@ -63,7 +63,7 @@ def census(n_rows: int = 5_000) -> pd.DataFrame:
     )
 
 
-def _fitted(sanitizer: Any, table: pd.DataFrame, sensitive: list[str], public: list[str]) -> Any:
+def _classifier(sanitizer: Any, table: pd.DataFrame, sensitive: list[str], public: list[str]) -> Any:
     fitted = sanitizer.set_params(sensitive=sensitive, public=public).fit(table)
     report = fitted.report_
     if len(public) > 2:
@@ -76,7 +76,7 @@ def _fitted(sanitizer: Any, table: pd.DataFrame, sensitive: list[str], public: l
     )
 
 
-def _over(table: pd.DataFrame) -> Any:
+def _risk_excess(table: pd.DataFrame) -> Any:
     public = ["cholesterol", "blood_pressure"]
     joint = sz.JointDistribution.from_frame(table, "heart_disease", public)
     return sz.LeakageReport.measure(

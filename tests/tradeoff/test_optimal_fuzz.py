@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from sanitize.theory import tradeoff as td
-from sanitize.theory.tradeoff._linear_program import measured_max_information
+from sanitize.theory.tradeoff._linear_program import max_information_level
 
 mpmath.mp.dps = 60
 CASES = 400
@@ -211,7 +211,7 @@ def test_max_information_of_many_letters_is_measured_on_the_safe_side() -> None:
     for level in (1e-8, 1.1612745380759746e-06, 0.005645528270887391, 0.3):
         channel = rng.dirichlet(np.ones(100)) + (math.expm1(level) / 100) * np.eye(100)[rng.permutation(100)]
         channel /= channel.sum(axis=1, keepdims=True)
-        stated, p = measured_max_information(prior, channel), Fraction(0.01)
+        stated, p = max_information_level(prior, channel), Fraction(0.01)
         for column in zip(*exact(channel), strict=True):
             assert log(max(column)) - log(sum(p * v for v in column) / (100 * p)) <= mpmath.mpf(stated)
 

@@ -34,7 +34,7 @@ def hamming(m: int) -> np.ndarray:
     return 1 - np.eye(m)
 
 
-def level_of(channel: np.ndarray, delta: float = 0.0) -> float:
+def channel_level(channel: np.ndarray, delta: float = 0.0) -> float:
     """Least ε of event-wise (ε, δ)-LDP, by bisection over ε."""
 
     def over(epsilon: float) -> float:
@@ -98,7 +98,7 @@ def test_the_optimal_local_channel_has_its_level_and_distortion(prior, delta: fl
         assert channel.sum(axis=1) == pytest.approx(1)
         assert float(prior @ (channel * hamming(len(prior))).sum(axis=1)) == pytest.approx(distortion, abs=1e-12)
         if distortion > 1e-4:
-            assert level_of(channel, delta) == pytest.approx(family.privacy(distortion), abs=1e-8)
+            assert channel_level(channel, delta) == pytest.approx(family.privacy(distortion), abs=1e-8)
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.3])
@@ -210,7 +210,7 @@ def test_zb_lemma_5_2_the_uniform_mechanism_is_valid_from_a_blind_guess_on(m: in
     d = td.hamming_distances(n, m)
     uniform = np.full((m**n, m**n), float(m) ** -n)
     assert (uniform * d).sum(axis=1) == pytest.approx(n * (m - 1) / m)
-    assert level_of(uniform) == pytest.approx(0, abs=1e-9)
+    assert channel_level(uniform) == pytest.approx(0, abs=1e-9)
     for prior in np.random.default_rng(0).dirichlet(np.ones(m**n), 5):
         assert float(prior @ (uniform * d).sum(axis=1)) == pytest.approx(n * (m - 1) / m)
     assert td.UniformDP(n, m).privacy(n * (m - 1) / m) == 0

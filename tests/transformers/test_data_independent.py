@@ -119,7 +119,7 @@ def test_the_excess_of_symbols_is_a_sufficient_condition():
     budget = CapacityBudget(0.3)
     lifts = joint.pmf / joint.p_s[:, None] / joint.p_x
     by_hand = [sum(p * v * math.log(v) for p, v in zip(joint.p_s, column, strict=True)) for column in lifts.T]
-    assert budget.excess_of(lifts, joint.p_s) == pytest.approx(np.array(by_hand) - 0.3)
+    assert budget.lift_excess(lifts, joint.p_s) == pytest.approx(np.array(by_hand) - 0.3)
     assert budget.excess(joint) == pytest.approx(np.full(3, joint.p_x @ by_hand - 0.3))
     assert CapacityBudget(math.inf).excess(joint).max() == -math.inf
 

@@ -22,7 +22,7 @@ from sanitize.core.alphabet import Alphabet
 from sanitize.core.budgets import LiftBudget
 from sanitize.core.budgets._conditional import conditional_budget
 from sanitize.core.channel._tuple_channel import tuple_channel
-from sanitize.core.channel._tuples import PartStage, Tuples, parts_of
+from sanitize.core.channel._tuples import PartStage, Tuples, part_stages
 from sanitize.errors import BudgetExceeded, InvalidParameter
 from sanitize.tables import keys as _keys
 from sanitize.transformers import (
@@ -182,7 +182,7 @@ def excess_given(inner, cells: np.ndarray) -> np.ndarray:
             total = cells[:, b, x].sum()
             if total > 0:
                 lifts = (cells[:, b, x] / total / p_s)[:, None]
-                worst[x] = max(worst[x], inner.excess_of(lifts, p_s)[0])
+                worst[x] = max(worst[x], inner.lift_excess(lifts, p_s)[0])
     return worst
 
 
@@ -193,7 +193,7 @@ def test_a_budget_given_what_is_released_is_the_worst_of_the_inner_one_over_it(c
     cells = rng.random((3, 4, 5)) * (rng.random((3, 4, 5)) < 0.7)
     cells[:, :, 0] += 1e-3
     cells /= cells.sum()
-    distribution, budget = conditional_budget(cells, sz.core.alphabet.Alphabet.of_size("x", 5), inner)
+    distribution, budget = conditional_budget(cells, sz.core.alphabet.Alphabet.from_size("x", 5), inner)
     assert isinstance(budget, sz.core.budgets.Budget)
     assert budget.excess(distribution) == pytest.approx(excess_given(inner, cells), abs=1e-9)
     # Everything merged is what is released already; so is the first symbol alone, drawn again.
@@ -241,7 +241,7 @@ def test_each_part_is_drawn_like_its_own_channel_and_kept_columns_pass_through()
         assert released[name].equals(df[name])
     # The second route: every part by itself, with the words of its own lanes.
     codes = sanitizer._release.encode(df)[0]
-    tuples, _ = Tuples.split(channel.inputs, [["a", "b"], ["c"], ["k", "day"]])
+    tuples, _ = Tuples.from_alphabet(channel.inputs, [["a", "b"], ["c"], ["k", "day"]])
     for part, (name, _) in enumerate(parts):
         own = sanitizer.channels_[name]
         state = tuples.codes[codes, part]
@@ -297,8 +297,8 @@ def test_a_chain_on_tuples_is_the_product_of_its_kernels():
     kernels = [rng.dirichlet(np.ones(5), 4), rng.dirichlet(np.ones(2), 3)]
     first, second = (sz.Channel.from_matrix(kernel) for kernel in kernels)
     names = [
-        first.renamed(outputs=sz.core.alphabet.Alphabet.of_size("u", 5)),
-        second.renamed(outputs=sz.core.alphabet.Alphabet.of_size("v", 2)),
+        first.renamed(outputs=sz.core.alphabet.Alphabet.from_size("u", 5)),
+        second.renamed(outputs=sz.core.alphabet.Alphabet.from_size("v", 2)),
     ]
     channel = tuple_channel(inputs, [["x"], ["y"], ["z"]], [[names[0]], [names[1]], []])
     assert channel.outputs.columns == ("u", "v", "z")
@@ -308,12 +308,12 @@ def test_a_chain_on_tuples_is_the_product_of_its_kernels():
             assert matrix[i, j] == pytest.approx(first.matrix[x, u] * second.matrix[y, v] * (z == w), abs=1e-15)
     assert list(channel.outputs.symbols) == sorted(channel.outputs.symbols)
     # The chain can be taken apart again: each part's symbol in every input tuple, and its own stages.
-    apart = parts_of(channel.stages)
+    apart = part_stages(channel.stages)
     assert apart is not None
     for (start, kernels), own, column in zip(apart, (first, second), inputs.codes.T, strict=False):
         assert np.array_equal(start, column)
         assert kernels == own.stages
-    assert parts_of(sz.Channel.identity(3).stages) is None
+    assert part_stages(sz.Channel.identity(3).stages) is None
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 4), max_size=40))

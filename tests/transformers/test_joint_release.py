@@ -112,7 +112,7 @@ def test_a_saved_joint_release_draws_what_the_fitted_one_draws(case, source, tmp
     loaded = sz.SavedRelease.from_json(fitted.to_json(tmp_path / "saved.json"))
     assert loaded.to_json() == fitted.to_json()
     # The same rows and noise: what the fitted sanitizer wrote.
-    bound, df = loaded.bound(), table(5000)
+    bound, df = loaded.to_release(), table(5000)
     codes = bound.encode(df)[0]
     drawn = bound.channel.sample(codes, NoiseKey(KEY))
     assert np.array_equal(drawn, sanitizer.channel_.sample(codes, NoiseKey(KEY)))
@@ -134,17 +134,17 @@ def chain_of_parts(rng: np.random.Generator) -> Channel:
     groups, sizes = [("a",), ("b", "c"), ("d",)], (4, 3, 2, 3)
     rows = np.unique(np.stack([rng.integers(0, size, 40) for size in sizes], axis=1), axis=0)
     inputs = sz.core.alphabet.Alphabet(("a", "b", "c", "d"), [tuple(row) for row in rows.tolist()])
-    alphabets = Tuples.split(inputs, groups)[1]
+    alphabets = Tuples.from_alphabet(inputs, groups)[1]
     channels = []
     for name, alphabet in zip("ab", alphabets, strict=False):
         merged = Channel.merge(np.sort(np.unique(rng.integers(0, 3, len(alphabet)), return_inverse=True)[1]), alphabet)
         noise = rng.dirichlet(np.full(4, 0.5), merged.n_outputs)
-        noisy = Channel.from_matrix(noise, merged.outputs, sz.core.alphabet.Alphabet.of_size(name, 4))
+        noisy = Channel.from_matrix(noise, merged.outputs, sz.core.alphabet.Alphabet.from_size(name, 4))
         channels.append(
             [
                 merged.then(noisy),
                 Channel.from_matrix(rng.dirichlet(np.ones(5), 4)).renamed(
-                    noisy.outputs, sz.core.alphabet.Alphabet.of_size(name, 5)
+                    noisy.outputs, sz.core.alphabet.Alphabet.from_size(name, 5)
                 ),
             ]
         )

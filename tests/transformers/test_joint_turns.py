@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from strategies import budgets
 
 import sanitize as sz
-from sanitize.core.budgets import LiftBudget, scaled_budget
+from sanitize.core.budgets import LiftBudget, scale_budget
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.transformers import JointRelease, SubsetMerging, Watchdog
 
@@ -120,12 +120,12 @@ def test_what_is_within_a_share_of_a_budget_is_within_the_whole(budget, share, s
     rng = np.random.default_rng(seed)
     distribution = sz.JointDistribution.from_matrix(rng.dirichlet(np.ones(12)).reshape(3, 4))
     budget = budget[0]
-    part = scaled_budget(budget, share)
+    part = scale_budget(budget, share)
     within = part.excess(distribution) <= 0
     assert (budget.excess(distribution)[within] <= 1e-12).all()
-    assert scaled_budget(budget, 1.0) == budget
+    assert scale_budget(budget, 1.0) == budget
     constant = distribution.push(sz.Channel.merge(np.zeros(4, int)))
-    assert (scaled_budget(budget, 0.0).excess(constant) <= 0).all()
+    assert (scale_budget(budget, 0.0).excess(constant) <= 0).all()
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_release_too_large_is_refused_with_an_estimate_before_memory_is_taken(
     df, made = people(), []
     from sanitize.core.channel._tuples import Tuples
 
-    through = Tuples.through
+    through = Tuples.pass_part
 
     def watched(self, part, kernel):
         made.append(kernel.is_deterministic)
@@ -161,7 +161,7 @@ def test_a_release_too_large_is_refused_with_an_estimate_before_memory_is_taken(
     monkeypatch.setattr("sanitize.core.channel._tuple_channel._CHANNEL_BYTES", n_bytes)
     assert fitted("abcd", 0.8, df).report_.ok  # the estimate is exact for what is printed of merged symbols
     monkeypatch.setattr("sanitize.core.channel._tuple_channel._CHANNEL_BYTES", n_bytes - 1)
-    monkeypatch.setattr(Tuples, "through", watched)
+    monkeypatch.setattr(Tuples, "pass_part", watched)
     with pytest.raises(ColumnError, match=r"an estimated .* GiB.*public=\[...\].*LatentClassRelease"):
         fitted("abcd", 0.8, df)
     assert made

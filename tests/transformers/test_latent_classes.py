@@ -65,7 +65,7 @@ def raw(tmp_path):
 
 
 def partition_of(estimator) -> ClassPartition:
-    return estimator.fitted_release().layout.partition
+    return estimator.bare_release().layout.partition
 
 
 def test_every_released_class_is_within_the_limit_by_a_count_in_fractions(fitted):
@@ -131,7 +131,9 @@ def test_classes_are_drawn_as_often_as_their_membership_says(fitted):
     shares /= shares.sum(axis=1, keepdims=True)
     drawn = np.zeros(partition.n_cells)
     for seed in range(400):
-        drawn += np.bincount(partition.keyed(sz.NoiseKey.from_seed(seed)).assign(table, first=0), minlength=len(drawn))
+        drawn += np.bincount(
+            partition.with_key(sz.NoiseKey.from_seed(seed)).assign(table, first=0), minlength=len(drawn)
+        )
     spread = np.sqrt(400 * (shares * (1 - shares)).sum(axis=0)) + 1
     assert (np.abs(drawn - 400 * shares.sum(axis=0)) < 4.5 * spread).all()
 
@@ -301,7 +303,7 @@ def test_a_release_that_keeps_its_sensitive_column_is_not_for_release():
     made = sanitizer(n_classes=4, keep_sensitive=True).fit(DF)
     assert not made.report_.ok
     with pytest.raises((BudgetExceeded, InvalidParameter)):
-        made.fitted_release()
+        made.bare_release()
 
 
 # ------------------------------------------------------------------------------------------------ certificates

@@ -14,12 +14,12 @@ from sklearn.base import clone
 import sanitize as sz
 from sanitize.cli import main
 from sanitize.core.confidence import ConfidenceSet
-from sanitize.core.joint import counted
+from sanitize.core.joint import count_table
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.mechanisms import watchdog
 from sanitize.policy import Policy
 from sanitize.release.classes._repeats import count_people
-from sanitize.release.people import coded, looks_like_people
+from sanitize.release.people import encode_columns, looks_like_people
 from sanitize.release.recipes.recipe import recipe_type
 from sanitize.transformers import (
     BestSanitizer,
@@ -36,7 +36,7 @@ BUDGET = sz.LiftBudget(at_most=3, at_least=0.2)
 
 
 def reasons(df: pd.DataFrame) -> dict[str, str]:
-    columns = coded(df, df.columns)
+    columns = encode_columns(df, df.columns)
     found = {name: looks_like_people(name, columns, np.ones(len(df))) for name in df}
     return {name: reason for name, reason in found.items() if reason}
 
@@ -513,7 +513,7 @@ def violated(samples: int, *, people: bool) -> int:
     for seed in range(samples):
         df = sampled(np.random.default_rng([seed, 31]))
         weights, clusters = (np.ones(len(df)), df["who"]) if people else (None, None)
-        table = counted(df, "s", "x", weights, clusters)
+        table = count_table(df, "s", "x", weights, clusters)
         distributions = ConfidenceSet.of(table, 0.95)
         channel = watchdog(table.to_joint(), budget, confidence=distributions).renamed(inputs=joint.public)
         most, least = sz.core.lifts.max_log_lift(joint.push(channel)), sz.core.lifts.min_log_lift(joint.push(channel))
@@ -538,7 +538,7 @@ def test_certificates_of_people_with_1_to_40_rows_hold():
 def test_an_estimator_is_certified_by_the_set_that_takes_people_for_clusters():
     df, budget = sampled(np.random.default_rng(5)), sz.LiftBudget(at_most=1.25, at_least=0.8)
     sanitizer = Watchdog(budget, sensitive="s", public="x", confidence=0.95, person="who").fit(df)
-    table = counted(df, "s", "x", np.ones(len(df)), df["who"])
+    table = count_table(df, "s", "x", np.ones(len(df)), df["who"])
     distributions = ConfidenceSet.of(table, 0.95)
     alone = watchdog(table.to_joint(), budget, confidence=distributions)
     assert np.array_equal(sanitizer.channel_.stages[0].indices, alone.stages[0].indices)

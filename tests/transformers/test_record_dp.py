@@ -228,7 +228,7 @@ def test_classes_of_the_rows_themselves_show(row, monkeypatch):
     def raw_rows(_: RecordDP, layout: Any, source: Any, *rest: Any) -> dict[str, pa.Array]:
         return {name: pa.array(source[name]) for name in (*layout.sensitive, *layout.public)}
 
-    monkeypatch.setattr(RecordDP, "rows_instead", raw_rows)
+    monkeypatch.setattr(RecordDP, "model_rows", raw_rows)
     assert {"report", "saved"} & set(differing(monkeypatch, row))
 
 
@@ -322,7 +322,7 @@ def test_files_depend_on_a_secret_through_noisy_counts_alone(suffix, monkeypatch
 def test_one_class_makes_synthetic_rows_and_takes_no_budget():
     df = table()
     fitted = estimator(n_classes=1).fit(df)
-    assert fitted.fitted_release().layout.partition.n_cells == 1
+    assert fitted.bare_release().layout.partition.n_cells == 1
     words = " ".join(str(fitted.report_).split())
     assert f"at most {np.exp(4):.4g} times as likely" in words
     # Whatever the limit is, and however little of a row its symbol tells.

@@ -44,9 +44,9 @@ def estimator(**settings: Any) -> LatentClassRelease:
     )
 
 
-def classes_of(fitted: LatentClassRelease, df: pd.DataFrame) -> tuple[np.ndarray, int]:
+def layout_classes(fitted: LatentClassRelease, df: pd.DataFrame) -> tuple[np.ndarray, int]:
     """Class of each row, and how many there are."""
-    partition = fitted.fitted_release().layout.partition
+    partition = fitted.bare_release().layout.partition
     return partition.assign(df.drop(columns="s")), partition.n_cells
 
 
@@ -92,7 +92,7 @@ def under_same_noisy_counts(
 ) -> list[dict[str, Any]]:
     """What is published of two tables whose noise makes up for their difference."""
     kept: list[tuple[np.ndarray, Any]] = []
-    drawn, differ, at = SecretDP.told, [], 0
+    drawn, differ, at = SecretDP.add_noise, [], 0
 
     def again(self: SecretDP, tables: np.ndarray, key: Any) -> Any:
         nonlocal at
@@ -102,7 +102,7 @@ def under_same_noisy_counts(
         at += 1
         return kept[at - 1][1]
 
-    monkeypatch.setattr(SecretDP, "told", again)
+    monkeypatch.setattr(SecretDP, "add_noise", again)
     made = []
     for df in (one, two):
         at = 0
@@ -142,7 +142,7 @@ def told_in_passing(layout: Any, counts: Any, secret_dp: Any, key: Any) -> Any:
 @pytest.mark.parametrize("fault", [unnoised, told_in_passing])
 def test_a_planted_look_at_the_counts_shows(fault: Callable[..., Any], monkeypatch, tmp_path):
     df = table()
-    cell = classes_of(estimator().fit(df), df)[0]
+    cell = layout_classes(estimator().fit(df), df)[0]
     moved = int(np.flatnonzero((cell == 0) & (df["s"] == "no"))[0])
     other = df.assign(s=np.where(np.arange(N) == moved, "yes", df["s"].to_numpy()))
     other.loc[df["s"].isna(), "s"] = None
@@ -155,7 +155,7 @@ def test_a_planted_look_at_the_counts_shows(fault: Callable[..., Any], monkeypat
 def test_counts_hold_noise_from_then_on_and_add_up_to_the_rows_of_each_cell():
     df = table()
     noisy = estimator().fit(df)
-    cells, n_cells = classes_of(noisy, df)
+    cells, n_cells = layout_classes(noisy, df)
     secrets = np.array([VALUES.index(None if pd.isna(value) else value) for value in df["s"]])
     before = cell_counts(cells, secrets, n_cells, 3)
     after = noisy._joint.pmf * N

@@ -192,10 +192,10 @@ def of_another_size(channel, codes, draw):
     return np.where(kept, codes, rng.integers(0, n, len(codes)))
 
 
-def in_turn(channel, codes, draw):
+def ordered_map(channel, codes, draw):
     """Each group prints its symbols one after another: row order tells which was drawn."""
     released = draw()
-    inputs, _ = distribution.closed_groups(channel, np.ones(channel.n_inputs, bool))
+    inputs, _ = distribution.communicating_groups(channel, np.ones(channel.n_inputs, bool))
     for group in np.unique(inputs[codes]):
         rows = np.flatnonzero(inputs[codes] == group)
         released[rows] = np.sort(released[rows])
@@ -212,7 +212,7 @@ FAULTS = {
     "nothing drawn": lambda channel, codes, draw: codes,
     "a look at the secret": lambda channel, codes, draw: np.where(ILL & (codes == 1), 1, draw()),
     "words from the start": lambda channel, codes, draw: draw(0),
-    "in turn": in_turn,
+    "in turn": ordered_map,
 }
 
 
@@ -246,7 +246,7 @@ def test_parts_of_a_folder_with_the_same_noise_are_caught(folder, monkeypatch):
 def test_a_merged_symbol_that_moves_to_another_group_is_caught(folder):
     target = release(folder, merging(), rows="keep")
     channel = merging().fit(pq.read_table(folder / "raw.parquet")).channel_
-    inputs, outputs = distribution.closed_groups(channel, np.ones(channel.n_inputs, bool))
+    inputs, outputs = distribution.communicating_groups(channel, np.ones(channel.n_inputs, bool))
     assert len(np.unique(inputs)) > 1
     written = pq.read_table(target)
     codes = channel.outputs.encode({name: written[name] for name in written.column_names})

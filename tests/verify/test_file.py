@@ -27,13 +27,13 @@ def test_bennett_bounds_the_tail_of_a_binomial():
 def test_closed_groups_are_the_components_of_the_support():
     matrix = np.array([[0.5, 0.5, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0], [0, 0, 0, 1.0]])
     channel = Channel.from_matrix(matrix)
-    inputs, outputs = distribution.closed_groups(channel, np.ones(4, bool))
+    inputs, outputs = distribution.communicating_groups(channel, np.ones(4, bool))
     assert inputs[0] == inputs[1] == outputs[0] == outputs[1]
     assert len({inputs[0], inputs[2], inputs[3]}) == 3
-    inputs, outputs = distribution.closed_groups(channel, np.array([True, True, True, False]))
+    inputs, outputs = distribution.communicating_groups(channel, np.array([True, True, True, False]))
     assert outputs[3] == -1
     chain = channel.then(channel.reversed(np.ones(4) / 4))
-    inputs, outputs = distribution.closed_groups(chain, np.ones(4, bool))
+    inputs, outputs = distribution.communicating_groups(chain, np.ones(4, bool))
     assert [list(inputs).index(g) for g in outputs] == [0, 0, 2, 3]
 
 

@@ -15,7 +15,7 @@ from commands_cases import assert_line
 from verify_cases import failed
 
 import sanitize as sz
-from sanitize._util.sealed_text import seal_of
+from sanitize._util.sealed_text import compute_seal
 from sanitize.auditing.verify import Verification, verify_file
 from sanitize.cli import main
 from sanitize.core.budgets import LiftBudget
@@ -204,7 +204,7 @@ def test_a_channel_in_a_receipt_is_held_to_the_budget(place):
     raw = SavedRelease.of(SubsetMerging(LiftBudget.symmetric(9.0), **ROLES, min_count=0).fit(people(1)))
     for channel in (raw.channel, sz.Channel.from_json(json.dumps(state["channel"]))):
         own = state | {"channel": json.loads(channel.to_json())}
-        (place / "own" / "r").write_text(json.dumps(own | {"sha256": seal_of(own)}))
+        (place / "own" / "r").write_text(json.dumps(own | {"sha256": compute_seal(own)}))
         assert judged(place, MADE["optimal"]()).ok is (channel is not raw.channel)
 
 
@@ -224,7 +224,7 @@ def test_a_damaged_receipt_is_refused(place):
     with pytest.raises(SourceError, match="is not a receipt"):
         Receipt.read(path)
     other = state | {"made_with": state["made_with"] | {"pyarrow": "1.0"}}
-    path.write_text(json.dumps(other | {"sha256": seal_of(other)}))
+    path.write_text(json.dumps(other | {"sha256": compute_seal(other)}))
     assert judged(place, MADE["merging"]()).ok  # bytes are equal whatever it says
     row_groups(place / "out.parquet", pq.read_table(place / "out.parquet"))
     assert "made with pyarrow 1.0" in judged(place, MADE["merging"]()).to_text()

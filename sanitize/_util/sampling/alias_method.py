@@ -49,7 +49,7 @@ class Buckets:
     second: NDArray[np.int32]
 
     @classmethod
-    def of(
+    def from_rows(
         cls, indptr: NDArray[np.int64], weights: NDArray[np.int64], scale_bits: int, bits: NDArray[np.int64]
     ) -> Buckets:
         """Buckets for rows of integers that sum to 2**scale_bits each, 2**bits of them a row."""
@@ -70,13 +70,13 @@ class Buckets:
                 # Below this many rows of one size the plain loop builds buckets faster than the one in step over rows.
                 make = _alias_by_row if len(block) < 16 else _alias_in_step
                 place = offset[block, None] + np.arange(k)
-                threshold[place], one, second[place] = make(pmf, 1 << (scale_bits - int(m)))
+                threshold[place], first_outputs, second[place] = make(pmf, 1 << (scale_bits - int(m)))
                 # Padding outputs have mass 0 and are never drawn; any entry of the row may stand for them.
-                first[place] = np.minimum(one, sizes[block, None] - 1)
+                first[place] = np.minimum(first_outputs, sizes[block, None] - 1)
         return cls(bits, offset, threshold, first, second)
 
 
-def bits_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def bucket_bits(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Bits that number the buckets of rows of these sizes."""
     return np.ceil(np.log2(sizes)).astype(np.int64)
 
@@ -105,16 +105,16 @@ def _alias_by_row(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64],
         left: list[int] = pmf[row].tolist()
         small = [j for j in range(k) if left[j] < mass]
         large = [j for j in range(k) if left[j] > mass]
-        cut, other = [mass] * k, list(range(k))
+        cut, partner = [mass] * k, list(range(k))
         while small:
             j, donor = small.pop(), large[-1]
-            cut[j], other[j] = left[j], donor
+            cut[j], partner[j] = left[j], donor
             left[donor] -= mass - left[j]
             if left[donor] <= mass:
                 large.pop()
                 if left[donor] < mass:
                     small.append(donor)
-        threshold[row], second[row] = cut, other
+        threshold[row], second[row] = cut, partner
     return threshold, first, second
 
 
@@ -151,7 +151,7 @@ def _alias_in_step(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64]
     return threshold, first, second
 
 
-def suits(n_rows: int, n_outputs: int, n_entries: int) -> bool:
+def fits_dense_table(n_rows: int, n_outputs: int, n_entries: int) -> bool:
     """Whether a dense table is the fastest: every input has every output, or there are few of both.
 
     The second output of a bucket has to leave half of a word to the threshold.
@@ -196,8 +196,8 @@ class DenseTable:
             dense = np.zeros((n_rows, n_outputs), np.int64)
             dense[np.repeat(np.arange(n_rows), np.diff(indptr)), indices] = weights
             indptr, weights = np.arange(n_rows + 1) * n_outputs, dense.ravel()
-        m = int(bits_of(np.array([n_outputs]))[0])
-        buckets = Buckets.of(indptr, weights, scale_bits, np.full(n_rows, m))
+        m = int(bucket_bits(np.array([n_outputs]))[0])
+        buckets = Buckets.from_rows(indptr, weights, scale_bits, np.full(n_rows, m))
         # A full bucket names one output twice, and as the second one it needs no threshold of one past the end.
         threshold = np.where(buckets.threshold >> (scale_bits - m), 0, buckets.threshold)
         dtype = word_type(m)
@@ -212,13 +212,13 @@ class DenseTable:
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Draws of the rows from number ``start`` on; word i of the lane decides draw i."""
-        given, scratch = RowWords(source, lane, start, self.packed.dtype), Scratch()
+        row_words, scratch = RowWords(source, lane, start, self.packed.dtype), Scratch()
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
-            words = given.following(len(rows))
+            words = row_words.following(len(rows))
             outputs, ties = self._draw(rows, words, scratch)
             if len(ties):
-                outputs[ties] = self._exact(rows[ties], words[ties], given.more(ties, self._more_bits))
+                outputs[ties] = self._exact(rows[ties], words[ties], row_words.more(ties, self._more_bits))
             return outputs
 
         return draw
@@ -228,8 +228,8 @@ class DenseTable:
         size, dtype = len(rows), self.packed.dtype
         lower = dtype.type((1 << self.bits) - 1)
         bucket = scratch("bucket", dtype, size)
-        own = np.bitwise_and(words, lower, out=bucket)
-        index = bucket_numbers(rows, self.bits, own, len(self.packed), scratch)
+        low_bits = np.bitwise_and(words, lower, out=bucket)
+        index = bucket_numbers(rows, self.bits, low_bits, len(self.packed), scratch)
         # Both ways leave out checks that cannot fail; on large tables one overlaps more look-ups.
         mode: Literal["wrap", "clip"] = "wrap" if dtype == np.uint32 else "clip"
         self.packed.take(index, out=bucket, mode=mode)
@@ -246,8 +246,8 @@ class DenseTable:
     def _exact(self, rows: NDArray[Any], words: NDArray[Any], more: NDArray[np.int64]) -> NDArray[Any]:
         """Outputs by all bits: those of the word before the bucket's number, then those of another word."""
         wide = words.astype(np.int64)
-        own = wide & ((1 << self.bits) - 1)
-        place = rows.astype(np.int64) << self.bits | own
+        low_bits = wide & ((1 << self.bits) - 1)
+        place = rows.astype(np.int64) << self.bits | low_bits
         number = wide >> self.bits << self._more_bits | more
         second = self.packed[place] & self.packed.dtype.type((1 << self.bits) - 1)
-        return np.where(number < self.threshold[place], own, second)
+        return np.where(number < self.threshold[place], low_bits, second)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sanitize._util.sampling.alias_method import Buckets, bits_of
+from sanitize._util.sampling.alias_method import Buckets, bucket_bits
 from sanitize._util.sampling.noise import RandomWords, RowWords
 from sanitize._util.sampling.sampler import Drawing, Scratch, bucket_numbers, choose, where_true, word_type
 
@@ -68,12 +68,12 @@ class AliasTable:
     ) -> AliasTable:
         """Tables for the rows of a sparse matrix of integers that sum to 2**scale_bits a row."""
         sizes = np.diff(indptr)
-        bits = bits_of(sizes)
+        bits = bucket_bits(sizes)
         natural, even = int((1 << bits).sum()), len(bits) << int(bits.max())
         one_width = even <= max(_SMALL_BUCKETS, 2 * natural)
         if one_width:
             bits[:] = bits.max()
-        buckets = Buckets.of(indptr, weights, scale_bits, bits)
+        buckets = Buckets.from_rows(indptr, weights, scale_bits, bits)
         dtype = word_type(int(bits.max()))
         word_bits = 8 * dtype.itemsize
         # Thresholds as the word that a draw is compared with, and the bits that are left.
@@ -104,18 +104,18 @@ class AliasTable:
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Draws of the rows from number ``start`` on; word i of the lane decides draw i."""
-        given, scratch = RowWords(source, lane, start, self.lead.dtype), Scratch()
+        row_words, scratch = RowWords(source, lane, start, self.lead.dtype), Scratch()
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
             # Every row uses up its word, drawn or not, so that draws depend on the row's number only.
-            words = given.following(len(rows))
+            words = row_words.following(len(rows))
             if self.only is None:
-                return self._draw(rows, words, None, given, scratch)
+                return self._draw(rows, words, None, row_words, scratch)
             outputs = self.only.take(rows)
             open_ = np.flatnonzero(outputs < 0)
             if 2 * len(open_) >= len(rows):
-                return self._draw(rows, words, None, given, scratch)
-            outputs[open_] = self._draw(rows[open_], words[open_], open_, given, scratch)
+                return self._draw(rows, words, None, row_words, scratch)
+            outputs[open_] = self._draw(rows[open_], words[open_], open_, row_words, scratch)
             return outputs
 
         return draw
@@ -125,7 +125,7 @@ class AliasTable:
         rows: NDArray[Any],
         words: NDArray[Any],
         places: NDArray[np.intp] | None,
-        given: RowWords,
+        row_words: RowWords,
         scratch: Scratch,
     ) -> NDArray[Any]:
         """Outputs of some rows of a block: those at some places, or all."""
@@ -142,7 +142,7 @@ class AliasTable:
         below = np.less(words, lead, out=scratch("below", np.bool_, size))
         ties = where_true(np.equal(words, lead, out=scratch("equal", np.bool_, size)))
         if len(ties):
-            more = given.more(ties if places is None else places[ties], self.scale_bits - 8 * dtype.itemsize)
+            more = row_words.more(ties if places is None else places[ties], self.scale_bits - 8 * dtype.itemsize)
             below[ties] = more < self.tail[bucket[ties]]
         if self.pair is None:
             assert self.first is not None

@@ -151,7 +151,7 @@ class Bits:
         self._next = sequential_words(key, 0, 0, np.dtype(np.uint32))
         self._words: list[int] = []
 
-    def below(self, n: int) -> int:
+    def uniform(self, n: int) -> int:
         """Uniform whole number from 0 to n - 1, for n >= 1."""
         bits = (n - 1).bit_length()
         while True:
@@ -175,20 +175,20 @@ class Bits:
                 return False
             numerator -= denominator
         k = 1
-        while self.below(denominator * k) < numerator:
+        while self.uniform(denominator * k) < numerator:
             k += 1
         return k % 2 == 1
 
     def two_sided_geometric(self, scale: int, parts: int = 1) -> int:
         """Whole number of P(z) ∝ exp(-|z| parts/scale): one of P(x) ∝ exp(-x/scale), x >= 0, in whole parts."""
         while True:
-            rest = self.below(scale)
-            if not self.decays(rest, scale):
+            remainder = self.uniform(scale)
+            if not self.decays(remainder, scale):
                 continue
             times = 0
             while self.decays(1, 1):
                 times += 1
-            size, negative = (rest + scale * times) // parts, self.below(2) == 1
+            size, negative = (remainder + scale * times) // parts, self.uniform(2) == 1
             if size or not negative:  # zero has one sign
                 return -size if negative else size
 
@@ -208,18 +208,18 @@ def _root(n: int) -> int:
     return root if root * root <= n else root - 1
 
 
-def projected(told: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def project_counts(noisy_counts: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Whole counts >= 0 (n, k) next to noisy ones, that add up to so many rows in each column."""
-    ordered = -np.sort(-told, axis=0)
-    left = (np.cumsum(ordered, axis=0) - rows) / np.arange(1, len(told) + 1)[:, None]
-    last = len(told) - 1 - np.argmax((ordered > left)[::-1], axis=0)
-    nearest = np.maximum(told - left[last, np.arange(told.shape[1])], 0.0)
+    ordered = -np.sort(-noisy_counts, axis=0)
+    left = (np.cumsum(ordered, axis=0) - rows) / np.arange(1, len(noisy_counts) + 1)[:, None]
+    last = len(noisy_counts) - 1 - np.argmax((ordered > left)[::-1], axis=0)
+    nearest = np.maximum(noisy_counts - left[last, np.arange(noisy_counts.shape[1])], 0.0)
     nearest[:, rows == 0] = 0.0
-    found = np.floor(nearest + 1e-9).astype(np.int64)
-    rank = np.argsort(np.argsort(found - nearest, axis=0, kind="stable"), axis=0, kind="stable")
-    return found + (rank < rows - found.sum(axis=0))
+    counts = np.floor(nearest + 1e-9).astype(np.int64)
+    rank = np.argsort(np.argsort(counts - nearest, axis=0, kind="stable"), axis=0, kind="stable")
+    return counts + (rank < rows - counts.sum(axis=0))
 
 
-def whole(told: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+def whole(noisy_counts: NDArray[np.int64], n: int) -> NDArray[np.int64]:
     """Whole counts >= 0 next to noisy ones that add up to n."""
-    return projected(told.reshape(-1, 1).astype(np.float64), np.array([n])).reshape(told.shape)
+    return project_counts(noisy_counts.reshape(-1, 1).astype(np.float64), np.array([n])).reshape(noisy_counts.shape)

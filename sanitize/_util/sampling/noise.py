@@ -151,7 +151,7 @@ class NoiseKey:
         """Independent source for one file, partition or purpose."""
         return NoiseKey(hmac.new(self.key, label.encode(), hashlib.sha256).digest())
 
-    def of_release(self, about: str) -> NoiseKey:
+    def release_key(self, about: str) -> NoiseKey:
         """Key of one release, by HKDF (RFC 5869), which says nothing of this one: for a receipt."""
         return NoiseKey(HKDF(SHA256(), KEY_BYTES, salt=None, info=about.encode()).derive(self.key))
 
@@ -163,9 +163,9 @@ class NoiseKey:
         """A 64-bit word for each of some positions: half of the lane's block with that number."""
         blocks = np.empty((len(positions), 2), ">u8")
         blocks[:, 0], blocks[:, 1] = lane, positions
-        return self.words_of(blocks.view(np.uint8))
+        return self.block_words(blocks.view(np.uint8))
 
-    def words_of(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    def block_words(self, blocks: NDArray[np.uint8]) -> NDArray[np.uint64]:
         """A 64-bit word for each block of 16 bytes, shape (n, 16): a function of the key and the block alone."""
         # One block at a time is what counter mode does too, but it cannot leap.
         drawn = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor().update(blocks.tobytes())
@@ -283,9 +283,9 @@ def random_words(source: Randomness) -> RandomWords:
     )
 
 
-def derived(words: RandomWords, label: str) -> RandomWords:
+def derive_words(random_words: RandomWords, label: str) -> RandomWords:
     """Other noise of the same key; the next of a generator."""
-    return words.derive(label) if isinstance(words, NoiseKey) else words
+    return random_words.derive(label) if isinstance(random_words, NoiseKey) else random_words
 
 
 def key_from(words: RandomWords, label: str) -> NoiseKey:
@@ -295,7 +295,7 @@ def key_from(words: RandomWords, label: str) -> NoiseKey:
     return NoiseKey(words.words(0, 0, KEY_BYTES // 4).astype("<u4").tobytes())
 
 
-def key_of(source: Randomness) -> bytes | None:
+def noise_key(source: Randomness) -> bytes | None:
     """Key of the noise of one of several releases; None of the operating system's, which is never the same.
 
     Raises

@@ -101,14 +101,14 @@ def choose(
 
 
 def bucket_numbers(
-    rows: NDArray[Any], bits: int, own: NDArray[Any], n_buckets: int, scratch: Scratch
+    rows: NDArray[Any], bits: int, row_numbers: NDArray[Any], n_buckets: int, scratch: Scratch
 ) -> NDArray[np.intp]:
     """Numbers of buckets among those of all rows, from their numbers in rows of 2**bits, as look-ups want them."""
-    place = own
+    place = row_numbers
     if n_buckets > 1 << bits:
         place = scratch.copy("place", place_type(n_buckets), rows)
         place <<= place.dtype.type(bits)
-        np.bitwise_or(place, own, out=place, casting="unsafe")
+        np.bitwise_or(place, row_numbers, out=place, casting="unsafe")
     return scratch.copy("bucket_numbers", np.intp, place)
 
 
@@ -145,13 +145,13 @@ class KeepTable:
     ----------
     weight : int
         Probability of staying, in units of 2**-scale_bits.
-    other : int
+    other_output : int
         The common output.
     n_outputs, scale_bits : int
     """
 
     weight: int
-    other: int
+    other_output: int
     n_outputs: int
     scale_bits: int
 
@@ -171,21 +171,21 @@ class KeepTable:
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Draws of the rows from number ``start`` on; half-word i of the lane decides draw i."""
         word = np.dtype(np.uint16)
-        given, scratch = RowWords(source, lane, start, word), Scratch()
+        row_words, scratch = RowWords(source, lane, start, word), Scratch()
         more_bits = self.scale_bits - 8 * word.itemsize
         lead, tail = np.uint16(self.weight >> more_bits), self.weight & ((1 << more_bits) - 1)
         dtype = place_type(self.n_outputs)
-        other = dtype.type(self.other)
+        other_output = dtype.type(self.other_output)
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
             size = len(rows)
-            halves = given.following(size)
+            halves = row_words.following(size)
             codes = rows if rows.dtype == dtype else scratch.copy("codes", dtype, rows)
             stays = np.less(halves, lead, out=scratch("stays", np.bool_, size))
-            outputs = choose(stays, codes, other, scratch("outputs", dtype, size))
+            outputs = choose(stays, codes, other_output, scratch("outputs", dtype, size))
             ties = where_true(np.equal(halves, lead, out=stays))
             if len(ties):
-                outputs[ties] = np.where(given.more(ties, more_bits) < tail, codes[ties], other)
+                outputs[ties] = np.where(row_words.more(ties, more_bits) < tail, codes[ties], other_output)
             return outputs
 
         return draw
@@ -262,12 +262,12 @@ class UniformTable:
 
     def drawing(self, source: RandomWords, lane: int, start: int) -> Drawing:
         """Draws of the rows from number ``start`` on; word i of the lane decides draw i."""
-        given, scratch = RowWords(source, lane, start, np.dtype(np.uint32)), Scratch()
+        row_words, scratch = RowWords(source, lane, start, np.dtype(np.uint32)), Scratch()
         more_bits = self.scale_bits - 32
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
             size = len(rows)
-            words = given.following(size)
+            words = row_words.following(size)
             product = scratch.copy("product", np.uint64, words)
             product *= np.uint64(self.n)
             product >>= np.uint64(32)
@@ -277,7 +277,7 @@ class UniformTable:
             remainder += np.uint32(self.n - 1)
             ties = where_small(remainder, np.uint32(self.n - 1), scratch)
             if len(ties):
-                outputs[ties] = self._exact(words[ties].astype(np.int64) << more_bits | given.more(ties, more_bits))
+                outputs[ties] = self._exact(words[ties].astype(np.int64) << more_bits | row_words.more(ties, more_bits))
             return outputs
 
         return draw

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize._util.checks import Vector
-from sanitize.auditing.analyze._records import opened
+from sanitize.auditing.analyze._records import open_release
 from sanitize.core.channel import Channel, check_channel
 from sanitize.core.joint import JointDistribution
 from sanitize.core.measures import effective_share
@@ -48,15 +48,15 @@ def effective_rows(released: Any, channel: Channel | str | os.PathLike[str]) -> 
     >>> len(df), round(effective_rows(sanitizer.transform(df), sanitizer.channel_))
     (2201, 759)
     """
-    made = channel if isinstance(channel, Channel) else Channel.from_json(channel)
-    columns = check_channel(made).inputs.columns
-    table, hidden, _, _ = opened(released, made, columns, 0.95)
-    frequencies = np.bincount(hidden.codes, minlength=made.n_outputs) / len(hidden.codes)
-    p_x = _explained(made, frequencies)
-    return table.n_rows * effective_share(JointDistribution.from_matrix(p_x[None]), made)
+    checked_channel = channel if isinstance(channel, Channel) else Channel.from_json(channel)
+    columns = check_channel(checked_channel).inputs.columns
+    table, hidden, _, _ = open_release(released, checked_channel, columns, 0.95)
+    frequencies = np.bincount(hidden.codes, minlength=checked_channel.n_outputs) / len(hidden.codes)
+    p_x = _input_distribution(checked_channel, frequencies)
+    return table.n_rows * effective_share(JointDistribution.from_matrix(p_x[None]), checked_channel)
 
 
-def _explained(channel: Channel, frequencies: Vector) -> Vector:
+def _input_distribution(channel: Channel, frequencies: Vector) -> Vector:
     """Distribution of X under which released symbols have frequencies as near as can be, every symbol some of it."""
     from scipy.optimize import nnls
 

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from sanitize._util.checks import Vector
 from sanitize.auditing.analyze._means import is_numeric, numbers
-from sanitize.auditing.analyze._records import blocks, kept_codes, listed_columns, opened
+from sanitize.auditing.analyze._records import blocks, check_columns, open_release, row_codes
 from sanitize.auditing.analyze._tables import Estimates
 from sanitize.core.alphabet import Alphabet
 from sanitize.errors import InvalidParameter
@@ -79,14 +79,14 @@ def logistic(
     >>> sz.auditing.analyze.logistic(released, sanitizer.channel_, outcome="sex", predictors="class").names
     ('(intercept)', 'class=2nd', 'class=3rd', 'class=Crew')
     """
-    names = listed_columns(predictors, "predictors")
+    names = check_columns(predictors, "predictors")
     if outcome in names:
         raise InvalidParameter(f"predictors must not name the outcome {outcome!r}")
-    rows, hidden, kept, confidence = opened(released, channel, (outcome, *names), confidence)
+    rows, hidden, plain_columns, confidence = open_release(released, channel, (outcome, *names), confidence)
     hidden.require_apart(f"the regression of {outcome!r}")
     # Rows that are alike in all columns of the regression are worked on once.
-    beside = kept_codes(rows, kept).astype(np.int64)
-    _, first, counts = np.unique(beside * len(hidden.scores) + hidden.codes, return_index=True, return_counts=True)
+    plain_codes = row_codes(rows, plain_columns).astype(np.int64)
+    _, first, counts = np.unique(plain_codes * len(hidden.scores) + hidden.codes, return_index=True, return_counts=True)
     columns = _columns(rows.take(first), hidden, outcome, names)
     model = _Model(hidden.scores, hidden.codes[first], counts, columns)
     coefficients = model.solve()
@@ -118,7 +118,7 @@ class _Model:
             codes, counts = self.codes[block], self.counts[block]
             by_row = np.zeros((len(codes), p))
             for cell, score in enumerate(self.scores.T):
-                design, outcome, present = self.columns.at(cell, block)
+                design, outcome, present = self.columns.cell_values(cell, block)
                 weight = score[codes] * present
                 fitted = expit(design @ coefficients)
                 by_row += (weight * (outcome - fitted))[:, None] * design
@@ -166,7 +166,7 @@ class _Block:
     values: Vector  # (n_rows or n_cells, len(names))
     of_cells: bool
 
-    def at(self, cell: int, rows: slice) -> Vector:
+    def cell_values(self, cell: int, rows: slice) -> Vector:
         return self.values[cell][None, :] if self.of_cells else self.values[rows]
 
 
@@ -194,10 +194,10 @@ class _Columns:
         matrix[0, 1:] = -self.centre / self.scale
         return matrix
 
-    def at(self, cell: int, rows: slice) -> tuple[Vector, Vector, Vector]:
+    def cell_values(self, cell: int, rows: slice) -> tuple[Vector, Vector, Vector]:
         """Predictors, outcome and presence of rows, were their hidden columns in this cell."""
         n = rows.stop - rows.start
-        parts = [block.at(cell, rows) for block in (*self._predictors, self._outcome)]
+        parts = [block.cell_values(cell, rows) for block in (*self._predictors, self._outcome)]
         filled = np.concatenate([np.broadcast_to(part, (n, part.shape[1])) for part in parts], axis=1)
         present = np.isfinite(filled).all(axis=1)
         filled = np.where(present[:, None], filled, 0.0)
@@ -213,17 +213,17 @@ def _columns(rows: Table, hidden: Hidden, outcome: str, predictors: Sequence[str
     InvalidParameter
         If the outcome has not two values.
     """
-    made = [_predictor(rows, hidden, name) for name in predictors]
-    names = ("(intercept)", *(name for block in made for name in block.names))
-    known = [column[np.isfinite(column)] for block in made for column in block.values.T]
-    ends = np.array([(column.min(), column.max()) if len(column) else (0.0, 0.0) for column in known])
+    parts = [_predictor(rows, hidden, name) for name in predictors]
+    names = ("(intercept)", *(name for block in parts for name in block.names))
+    finite = [column[np.isfinite(column)] for block in parts for column in block.values.T]
+    ends = np.array([(column.min(), column.max()) if len(column) else (0.0, 0.0) for column in finite])
     scale = (ends[:, 1] - ends[:, 0]) / 2
     scale[scale == 0] = 1.0  # of one value, which is found to determine nothing
     level, codes = _levels(rows, hidden, outcome)
     if len(level) != 2:
         raise InvalidParameter(f"the outcome {outcome!r} must have two values, it has {len(level)}")
     two = _Block((outcome,), np.array([0.0, 1.0, np.nan])[codes][:, None], outcome in hidden.columns)
-    return _Columns(names, ends.mean(axis=1), scale, tuple(made), two)
+    return _Columns(names, ends.mean(axis=1), scale, tuple(parts), two)
 
 
 def _levels(rows: Table, hidden: Hidden, name: str) -> tuple[pa.Array, NDArray[np.int64]]:
@@ -233,8 +233,8 @@ def _levels(rows: Table, hidden: Hidden, name: str) -> tuple[pa.Array, NDArray[n
     else:
         alphabet = Alphabet.from_table(rows, (name,))
         level, codes = alphabet.levels[0], alphabet.codes[alphabet.encode(rows), 0]
-    found = codes.astype(np.int64)
-    return level, np.where(found == len(level), -1, found)
+    positions = codes.astype(np.int64)
+    return level, np.where(positions == len(level), -1, positions)
 
 
 def _predictor(rows: Table, hidden: Hidden, name: str) -> _Block:

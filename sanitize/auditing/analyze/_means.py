@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from sanitize._util.checks import Vector
-from sanitize.auditing.analyze._records import blocks, listed_columns, opened
-from sanitize.auditing.analyze._tables import Estimates, kept_cells
+from sanitize.auditing.analyze._records import blocks, check_columns, open_release
+from sanitize.auditing.analyze._tables import Estimates, plain_cells
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.tables.columns import as_arrow
 
@@ -71,26 +71,28 @@ def mean(
     >>> bool(((found.low < truth) & (truth < found.high)).all())
     True
     """
-    within = () if by is None else listed_columns(by, "by")
+    within = () if by is None else check_columns(by, "by")
     if column in within:
         raise InvalidParameter(f"by must not name the column {column!r} whose mean is asked for")
-    rows, hidden, kept, confidence = opened(released, channel, (*within, column), confidence)
-    beside, codes = kept_cells(rows, tuple(name for name in kept if name != column))
+    rows, hidden, plain_columns, confidence = open_release(released, channel, (*within, column), confidence)
+    plain_labels, codes = plain_cells(rows, tuple(name for name in plain_columns if name != column))
     labels, cells = _cells(hidden, column)
-    if len(labels) * len(beside) > 500:
-        raise InvalidParameter(f"{len(labels) * len(beside)} means are too many; name fewer columns in by")
+    if len(labels) * len(plain_labels) > 500:
+        raise InvalidParameter(f"{len(labels) * len(plain_labels)} means are too many; name fewer columns in by")
 
     values = numbers(rows, hidden, column)
-    n, n_means = rows.n_rows, len(labels) * len(beside)
+    n, n_means = rows.n_rows, len(labels) * len(plain_labels)
     sums, moments = np.zeros(2 * n_means), np.zeros((2 * n_means, 2 * n_means))
     for block in blocks(n):
         terms = _terms(hidden, block, cells, len(labels), values, of_cells=column in hidden.columns)
-        spread = np.zeros((2, len(terms[0]), len(labels), len(beside)))
+        spread = np.zeros((2, len(terms[0]), len(labels), len(plain_labels)))
         spread[:, np.arange(len(terms[0])), :, codes[block]] = np.moveaxis(terms, 0, 1)
         flat = np.concatenate([part.reshape(len(part), -1) for part in spread], axis=1)
         sums += flat.sum(axis=0)
         moments += flat.T @ flat
-    names = [" | ".join(part for part in (label, other) if part) or column for label in labels for other in beside]
+    names = [
+        " | ".join(part for part in (label, suffix) if part) or column for label in labels for suffix in plain_labels
+    ]
     above, below = sums[:n_means] / n, sums[n_means:] / n
     if (below <= 0).any():
         name = names[int(np.argmax(below <= 0))]
@@ -129,10 +131,10 @@ def _cells(hidden: Hidden, column: str) -> tuple[list[str], NDArray[np.int32]]:
     hidden.require_apart(f"the mean of {column!r}")
     place = hidden.columns.index(column)
     symbols = (symbol if isinstance(symbol, tuple) else (symbol,) for symbol in hidden.cells.symbols)
-    others = [(*symbol[:place], *symbol[place + 1 :]) for symbol in symbols]
-    order = list(dict.fromkeys(others))
+    groups = [(*symbol[:place], *symbol[place + 1 :]) for symbol in symbols]
+    order = list(dict.fromkeys(groups))
     labels = [" | ".join("(missing)" if part is None else str(part) for part in cell) for cell in order]
-    return labels, np.array([order.index(cell) for cell in others], np.int32)
+    return labels, np.array([order.index(cell) for cell in groups], np.int32)
 
 
 def _terms(
@@ -142,8 +144,8 @@ def _terms(
     into = (cells[:, None] == np.arange(n_cells)).astype(float)
     codes, seen = hidden.codes[block], values if of_cells else values[block]
     present = np.isfinite(seen)
-    both = np.where(present, seen, 0.0), present
+    parts = np.where(present, seen, 0.0), present
     if of_cells:
-        return np.stack([(hidden.scores * part @ into)[codes] for part in both])
+        return np.stack([(hidden.scores * part @ into)[codes] for part in parts])
     scores = (hidden.scores @ into)[codes]
-    return np.stack([scores * part[:, None] for part in both])
+    return np.stack([scores * part[:, None] for part in parts])

@@ -79,7 +79,7 @@ class Hidden:
             )
 
 
-def listed_columns(columns: str | Sequence[str], what: str) -> tuple[str, ...]:
+def check_columns(columns: str | Sequence[str], what: str) -> tuple[str, ...]:
     """Names of columns, each once, at least one."""
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     if not names or len(set(names)) < len(names):
@@ -87,19 +87,19 @@ def listed_columns(columns: str | Sequence[str], what: str) -> tuple[str, ...]:
     return names
 
 
-def opened(
+def open_release(
     released: Any, channel: Channel | str | os.PathLike[str], columns: Sequence[str], confidence: float
 ) -> tuple[Table, Hidden, tuple[str, ...], float]:
     """Released rows, which are more than one, `split` by a channel or one that was kept as a file or a text."""
-    table = Table.of(released)
+    table = Table.from_native(released)
     if table.n_rows < 2:
         raise InvalidParameter(f"an estimate with an error needs at least 2 released rows, got {table.n_rows}")
-    made = Channel.from_json(channel) if isinstance(channel, (str, os.PathLike)) else check_channel(channel)
+    checked_channel = Channel.from_json(channel) if isinstance(channel, (str, os.PathLike)) else check_channel(channel)
     confidence = check_confidence(confidence)
-    return table, *split(table, made, columns), confidence
+    return table, *split_columns(table, checked_channel, columns), confidence
 
 
-def split(table: Table, channel: Channel, columns: Sequence[str]) -> tuple[Hidden, tuple[str, ...]]:
+def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tuple[Hidden, tuple[str, ...]]:
     """What went through the channel among these columns, and the names of the others, which were kept as they are.
 
     Raises
@@ -117,14 +117,14 @@ def split(table: Table, channel: Channel, columns: Sequence[str]) -> tuple[Hidde
             lost[0],
         )
     hidden = tuple(name for name in columns if name in channel.inputs.columns)
-    kept = tuple(name for name in columns if name not in hidden)
-    there = [*channel.inputs.columns, *(name for name in table.names if name not in printed)]
-    for name in kept:
-        if name not in there:
-            raise ColumnError.absent([name], there)
+    plain_columns = tuple(name for name in columns if name not in hidden)
+    available = [*channel.inputs.columns, *(name for name in table.names if name not in printed)]
+    for name in plain_columns:
+        if name not in available:
+            raise ColumnError.absent([name], available)
     if not hidden:
         nothing = np.zeros(table.n_rows, np.int32)
-        return Hidden(None, np.zeros(1, np.int32), np.ones((1, 1)), nothing), kept
+        return Hidden(None, np.zeros(1, np.int32), np.ones((1, 1)), nothing), plain_columns
     codes = channel.outputs.encode(table)
     strange = int((codes < 0).sum())
     if strange:
@@ -133,13 +133,13 @@ def split(table: Table, channel: Channel, columns: Sequence[str]) -> tuple[Hidde
             "take the channel of this release, and cut numbers that were drawn inside bins into the bins it prints",
             printed[0],
         )
-    tuples, (cells,) = Tuples.split(channel.inputs, [hidden])
-    return Hidden(cells, *unbiased_scores(channel, tuples.codes[:, 0], len(cells)), codes), kept
+    tuples, (cells,) = Tuples.from_alphabet(channel.inputs, [hidden])
+    return Hidden(cells, *solve_scores(channel, tuples.codes[:, 0], len(cells)), codes), plain_columns
 
 
-def kept_codes(table: Table, kept: tuple[str, ...]) -> NDArray[np.int32]:
+def row_codes(table: Table, columns: tuple[str, ...]) -> NDArray[np.int32]:
     """Number of each row among the distinct rows of some columns; all are 0 without columns."""
-    return Alphabet.from_table(table, kept).encode(table) if kept else np.zeros(table.n_rows, np.int32)
+    return Alphabet.from_table(table, columns).encode(table) if columns else np.zeros(table.n_rows, np.int32)
 
 
 def blocks(n_rows: int) -> Iterator[slice]:
@@ -147,7 +147,7 @@ def blocks(n_rows: int) -> Iterator[slice]:
     return (slice(start, min(start + BLOCK_ROWS, n_rows)) for start in range(0, n_rows, BLOCK_ROWS))
 
 
-def unbiased_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) -> tuple[NDArray[np.int32], Vector]:
+def solve_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) -> tuple[NDArray[np.int32], Vector]:
     """Scores of least variance, were all input symbols alike frequent, for the finest cells that are told apart.
 
     Parameters
@@ -174,14 +174,14 @@ def unbiased_scores(channel: Channel, cells: NDArray[np.int32], n_cells: int) ->
     left, singular, right = np.linalg.svd(kernel / spread, full_matrices=True)
     # A direction that the channel shrinks below this, beside its largest, is lost in the rounding of doubles.
     rank = int((singular > 1e-9 * singular[0]).sum())
-    groups = _told_apart(left[:, rank:], cells, n_cells)
+    groups = _cell_groups(left[:, rank:], cells, n_cells)
     n_groups = int(groups.max()) + 1
     indicators = (groups[cells][:, None] == np.arange(n_groups)).astype(float)
     solved = right[:rank].T @ ((left[:, :rank].T @ indicators) / singular[:rank, None])
     return groups, solved / spread[:, None]
 
 
-def _told_apart(lost: Vector, cells: NDArray[np.int32], n_cells: int) -> NDArray[np.int32]:
+def _cell_groups(lost: Vector, cells: NDArray[np.int32], n_cells: int) -> NDArray[np.int32]:
     """Group of each cell, in the order of their first cells; ``lost`` spans the changes of P_X that P_Y does not show.
 
     The projector on those changes, summed within cells, falls into blocks. Every change sums to 0 in each block, so the

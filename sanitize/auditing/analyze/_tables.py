@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from sanitize._util.checks import Vector
-from sanitize.auditing.analyze._records import listed_columns, opened
+from sanitize.auditing.analyze._records import check_columns, open_release
 from sanitize.core.alphabet import Alphabet
 from sanitize.errors import InvalidParameter
 
@@ -133,10 +133,10 @@ def table(
     >>> bool((abs(shares.estimate - truth) < 3 * shares.standard_error).all())
     True
     """
-    names = listed_columns(columns, "columns")
-    rows, hidden, kept, confidence = opened(released, channel, names, confidence)
-    beside, codes = kept_cells(rows, kept)
-    n_groups, n_beside = hidden.scores.shape[1], len(beside)
+    names = check_columns(columns, "columns")
+    rows, hidden, plain_columns, confidence = open_release(released, channel, names, confidence)
+    plain_labels, codes = plain_cells(rows, plain_columns)
+    n_groups, n_beside = hidden.scores.shape[1], len(plain_labels)
     # Its covariance has the square of this.
     if n_groups * n_beside > 2000:
         raise InvalidParameter(f"a table of {n_groups * n_beside} cells is too large; name fewer columns than {names}")
@@ -150,13 +150,13 @@ def table(
         second[:, k, :, k] = (hidden.scores * counts[:, k, None]).T @ hidden.scores / n
     flat = shares.ravel()
     covariance = (second.reshape(len(flat), len(flat)) - np.outer(flat, flat)) / (n - 1)
-    names = tuple(" | ".join(filter(None, (group, other))) for group in hidden.labels() for other in beside)
+    names = tuple(" | ".join(filter(None, (group, suffix))) for group in hidden.labels() for suffix in plain_labels)
     return Estimates(names, flat, (covariance + covariance.T) / 2, n, confidence)
 
 
-def kept_cells(rows: Any, kept: tuple[str, ...]) -> tuple[list[str], NDArray[np.int32]]:
+def plain_cells(rows: Any, columns: tuple[str, ...]) -> tuple[list[str], NDArray[np.int32]]:
     """Names of the cells of columns that were kept, and the cell of each row."""
-    if not kept:
+    if not columns:
         return [""], np.zeros(rows.n_rows, np.int32)
-    alphabet = Alphabet.from_table(rows, kept)
+    alphabet = Alphabet.from_table(rows, columns)
     return [alphabet.label(code) for code in range(len(alphabet))], alphabet.encode(rows)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import entr, xlogy
 
 from sanitize._util.checks import Vector
-from sanitize._util.formatting import Told, figure, percent, plain
+from sanitize._util.formatting import Told, figure, percent, spell_infinities
 from sanitize._util.tolerances import SAME
 from sanitize.core.measures import mutual_information
 
@@ -78,7 +78,7 @@ class BayesAttack(Told):
             {"accuracy": float(a), "prior_accuracy": float(b), "information": float(c)}
             for a, b, c in zip(self.group_accuracy, self.prior_group_accuracy, self.group_information, strict=True)
         ]
-        return plain(values)
+        return spell_infinities(values)
 
 
 def bayes(joint: JointDistribution, channel: Channel | None = None) -> BayesAttack:

@@ -12,7 +12,7 @@ from sanitize._util.checks import Mask
 from sanitize.auditing.attack._compared import ComparedTables
 from sanitize.auditing.attack._scene import Rows, Scene
 from sanitize.auditing.attack._search import affordable_targets
-from sanitize.release.adversaries import released_anew
+from sanitize.release.adversaries import fit_and_release
 from sanitize.tables.frame import Table, stack_rows
 
 
@@ -26,14 +26,14 @@ class Cast:
         Rows of people, and as many rows of outsiders if there are any.
     order : ndarray of int
         Order in which both are mixed.
-    others : ndarray of int
+    non_targets : ndarray of int
         Rows of people who are no targets.
     seed : int
     """
 
     targets: list[Rows]
     order: Rows
-    others: Rows
+    non_targets: Rows
     seed: int
 
     @classmethod
@@ -56,14 +56,14 @@ class Cast:
 
     def scene(self, tables: ComparedTables, **more: Any) -> Scene:
         """A release with these targets."""
-        return Scene.deal(tables, self.targets, self.order, self.others, seed=self.seed, **more)
+        return Scene.deal(tables, self.targets, self.order, self.non_targets, seed=self.seed, **more)
 
     def releaser(
-        self, releaser: Any, source: Any, outsiders: Any, scene_of: Callable[[Any], Scene]
+        self, releaser: Any, source: Any, outsiders: Any, make_scene: Callable[[Any], Scene]
     ) -> Callable[[Mask], Scene]:
         """Function that releases some of the targets together with all people who are no targets."""
-        tables = [Table.of(source), Table.of(outsiders)]
-        make = releaser if not hasattr(releaser, "fit") else lambda table: released_anew(releaser, table)
+        tables = [Table.from_native(source), Table.from_native(outsiders)]
+        make = releaser if not hasattr(releaser, "fit") else lambda table: fit_and_release(releaser, table)
         places = np.concatenate([np.arange(len(side)) for side in self.targets])[self.order]
         rng = np.random.default_rng(self.seed)
 
@@ -72,7 +72,7 @@ class Cast:
                 side[places[is_in & (self.is_person == is_first)]]
                 for side, is_first in zip(self.targets, (True, False), strict=True)
             ]
-            parts = [(tables[0], np.concatenate([self.others, chosen[0]])), (tables[1], chosen[1])]
-            return scene_of(make(stack_rows(parts, rng)))
+            parts = [(tables[0], np.concatenate([self.non_targets, chosen[0]])), (tables[1], chosen[1])]
+            return make_scene(make(stack_rows(parts, rng)))
 
         return release

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from sanitize._util.checks import Vector
-from sanitize._util.formatting import Told, figure, percent, plain
+from sanitize._util.formatting import Told, figure, percent, spell_infinities
 from sanitize.auditing.attack._bayes import bayes
 from sanitize.auditing.attack._infer import infer
 from sanitize.core.binning import is_numeric
@@ -75,21 +75,23 @@ class Comparison(Told):
     @property
     def summary(self) -> tuple[str, ...]:
         """The result in sentences that name no symbol."""
-        found = (
+        comparison = (
             f"an adversary gains {figure(self.information)} nats a row and is right in {percent(self.accuracy)}; the "
             f"report allows {figure(self.reported_information)} nats and {percent(self.reported_accuracy)}"
         )
-        beside = f"; she also saw {', '.join(self.outside)}, which the report does not measure" if self.outside else ""
+        side_note = (
+            f"; she also saw {', '.join(self.outside)}, which the report does not measure" if self.outside else ""
+        )
         head = {
             "consistent": "The released rows are consistent with their report",
             "exceeds": "THE RELEASED ROWS LEAK MORE THAN THEIR REPORT SAYS",
             "differs": "THE RELEASED ROWS DO NOT FOLLOW THE DISTRIBUTION OF THEIR REPORT",
         }[self.verdict]
-        return (f"{head} (false alarms: at most {self.false_alarm:g}): {found}{beside}",)
+        return (f"{head} (false alarms: at most {self.false_alarm:g}): {comparison}{side_note}",)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for the owner of the table."""
-        return plain({"attack": "check", **vars(self), "ok": self.ok, "summary": list(self.summary)})
+        return spell_infinities({"attack": "check", **vars(self), "ok": self.ok, "summary": list(self.summary)})
 
 
 def check(
@@ -162,7 +164,7 @@ def check(
     """
     if not 0 < false_alarm < 1:
         raise InvalidParameter(f"false_alarm must be between 0 and 1, got {false_alarm!r}")
-    table = Table.of(released)
+    table = Table.from_native(released)
     joint = report._after
     symbols, codes = sensitive_codes(sensitive, table.n_rows)
     place = _places(symbols, joint.sensitive)
@@ -221,9 +223,9 @@ def _excess(joint: JointDistribution, table: Table, sensitive: NDArray[np.int32]
     return float(evidence.max() - np.log(2 * counts.size / false_alarm))
 
 
-def _places(symbols: Alphabet, known: Alphabet) -> NDArray[np.int32]:
+def _places(symbols: Alphabet, reference: Alphabet) -> NDArray[np.int32]:
     """Code of each symbol in another alphabet, whatever its columns are called; -1 where it is absent."""
-    place = {symbol: code for code, symbol in enumerate(known.symbols)}
+    place = {symbol: code for code, symbol in enumerate(reference.symbols)}
     return np.array([place.get(symbol, -1) for symbol in symbols.symbols], np.int32)
 
 

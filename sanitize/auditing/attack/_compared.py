@@ -84,7 +84,7 @@ class Column:
     fits: Mask | None = None
 
     @classmethod
-    def of(cls, name: str, tables: Sequence[Table | None]) -> Column | None:
+    def from_tables(cls, name: str, tables: Sequence[Table | None]) -> Column | None:
         """The column in all three tables; None where nothing that is printed can be compared with the source."""
         sides = [factorize(as_arrow([] if table is None else table[name], name), name) for table in tables]
         kind = next((texts.type for texts, _ in sides if texts.type not in ("string", "null")), None)
@@ -93,19 +93,21 @@ class Column:
                 with contextlib.suppress(ValueError, NotImplementedError):  # or intervals, sets, another kind of value
                     cast, index = factorize(texts.cast(kind), name)
                     sides[side] = cast, np.append(index, MISSING)[of_row]
-        (printed, shown), (people, held), (others, theirs) = sides
-        found = look_up(others, people)
+        (printed, shown), (people, person_codes), (non_members, non_member_codes) = sides
+        positions = look_up(non_members, people)
         # Values are numbered in their own order, so that numbers do not say who is in the data.
-        values, order = sort_values(concat_values(people, others.filter(found == UNSEEN), name))
+        values, order = sort_values(concat_values(people, non_members.filter(positions == UNSEEN), name))
         rank = np.argsort(order)
-        place, fits = _understood(printed, values, name)
-        numbers, own = numbers_of(values, name), numbers_of(printed, name)
-        comparable = own is not None and numbers is not None and is_numeric(printed.type) == is_numeric(values.type)
+        place, fits = _match_values(printed, values, name)
+        numbers, printed_numbers = numeric_values(values, name), numeric_values(printed, name)
+        comparable = (
+            printed_numbers is not None and numbers is not None and is_numeric(printed.type) == is_numeric(values.type)
+        )
         if len(place) and (place == UNSEEN).all() and fits is None and not comparable:
             return None
         n_codes = 1 + len(values) + len(place)
-        places = [_numbered(place, len(values)), rank[: len(people)], rank[_numbered(found, len(people))]]
-        rows = (shown, held, theirs)
+        places = [_number_unseen(place, len(values)), rank[: len(people)], rank[_number_unseen(positions, len(people))]]
+        rows = (shown, person_codes, non_member_codes)
         codes = [np.append(where, MISSING)[index] + 1 for where, index in zip(places, rows, strict=True)]
         if fits is not None:
             return cls(name, codes, n_codes, labels=shown, fits=fits)
@@ -113,21 +115,21 @@ class Column:
             return cls(name, codes, n_codes)
         of_code = np.full(n_codes, np.nan)
         of_code[1 : 1 + len(numbers)] = numbers
-        if own is not None and comparable:
-            of_code[1 + places[RELEASED]] = own
+        if printed_numbers is not None and comparable:
+            of_code[1 + places[RELEASED]] = printed_numbers
         return cls(name, codes, n_codes, _ranks([of_code[code] for code in codes]))
 
-    def dealt(self, targets: Sequence[Codes], order: Codes, others: Codes) -> Column:
+    def select_targets(self, targets: Sequence[Codes], order: Codes, non_targets: Codes) -> Column:
         """The same column of the release, of targets of both sides in this order, and of people who are no targets."""
 
-        def split(sides: Sequence[Codes]) -> list[Codes]:
+        def select(sides: Sequence[Codes]) -> list[Codes]:
             pooled = np.concatenate([side[rows] for side, rows in zip(sides[PEOPLE:], targets, strict=False)])
-            return [sides[RELEASED], pooled[order], sides[PEOPLE][others]]
+            return [sides[RELEASED], pooled[order], sides[PEOPLE][non_targets]]
 
-        ranks = None if self.ranks is None else [side.astype(np.int32) for side in split(self.ranks)]
-        return replace(self, codes=split(self.codes), ranks=ranks)
+        ranks = None if self.ranks is None else [side.astype(np.int32) for side in select(self.ranks)]
+        return replace(self, codes=select(self.codes), ranks=ranks)
 
-    def grouped(self, cuts: int) -> tuple[list[Codes], int]:
+    def group_levels(self, cuts: int) -> tuple[list[Codes], int]:
         """Codes of the three tables, numbers in groups of equally many released rows, and how many codes."""
         if self.ranks is None:
             return self.codes, self.n_codes
@@ -148,7 +150,7 @@ class Column:
 
     def levels(self, cuts: int) -> tuple[list[Codes], int]:
         """Few codes of the three tables: groups of numbers, the most frequent released categories, and the rest."""
-        codes, n_codes = self.grouped(cuts)
+        codes, n_codes = self.group_levels(cuts)
         if self.ranks is not None:
             return codes, n_codes
         codes = self.usual
@@ -165,7 +167,7 @@ class Column:
         return self.codes[RELEASED] >= self.fits.shape[1]
 
 
-def _understood(printed: Any, values: Any, name: str) -> tuple[Codes, Mask | None]:
+def _match_values(printed: Any, values: Any, name: str) -> tuple[Codes, Mask | None]:
     """Place of each printed value among those of the source, and what each stands for if some are intervals or sets."""
     place = look_up(printed, values).astype(np.int64)
     if printed.type != "string" or not (place == UNSEEN).any():
@@ -173,14 +175,14 @@ def _understood(printed: Any, values: Any, name: str) -> tuple[Codes, Mask | Non
     fits = meanings(printed.to_pylist(), values, name)
     if fits is None:
         return place, None
-    alone = (place == UNSEEN) & (fits.sum(axis=1) == 1)  # a label that stands for one value is that value
-    place[alone] = fits[alone].argmax(axis=1) - 1
+    is_single = (place == UNSEEN) & (fits.sum(axis=1) == 1)  # a label that stands for one value is that value
+    place[is_single] = fits[is_single].argmax(axis=1) - 1
     if not fits[place == UNSEEN].any():
         return place, None
     return place, np.vstack([fits, np.arange(fits.shape[1]) == 0])
 
 
-def _numbered(place: Codes, n_known: int) -> Codes:
+def _number_unseen(place: Codes, n_known: int) -> Codes:
     """Places, with numbers of their own from ``n_known`` on for what is unseen."""
     unseen = place == UNSEEN
     return np.where(unseen, n_known + np.cumsum(unseen) - 1, place)
@@ -191,11 +193,11 @@ def _ranks(numbers: list[Vector]) -> list[NDArray[np.int32]] | None:
     printed = np.sort(numbers[RELEASED][~np.isnan(numbers[RELEASED])])
     if not len(printed):
         return None
-    found = []
+    ranks = []
     for side in numbers:
         passed = np.searchsorted(printed, side, "left") + np.searchsorted(printed, side, "right")
-        found.append(np.where(np.isnan(side), 2 * APART, passed * APART // (2 * len(printed))).astype(np.int32))
-    return found
+        ranks.append(np.where(np.isnan(side), 2 * APART, passed * APART // (2 * len(printed))).astype(np.int32))
+    return ranks
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,32 +228,36 @@ class ComparedTables:
     n: tuple[int, int, int]
 
     @classmethod
-    def of(
+    def read(
         cls, released: Any, source: Any, outsiders: Any, sensitive: Sequence[str], public: Sequence[str] | None
     ) -> ComparedTables:
         """Read the tables; ``outsiders`` may be None."""
-        printed, people = Table.of(released), Table.of(source)
-        others = None if outsiders is None else Table.of(outsiders)
-        tables = (printed, people, others)
+        printed, people = Table.from_native(released), Table.from_native(source)
+        non_members = None if outsiders is None else Table.from_native(outsiders)
+        tables = (printed, people, non_members)
         for table, what in zip(tables, _NAMES, strict=True):
             if table is not None and not table.n_rows:
                 raise ColumnError(f"{what} has no rows, so there is nothing to judge")
         names = [name for name in printed.names if name not in sensitive] if public is None else list(public)
         shared = [name for name in names if public is not None or name in people.names]
         _check_roles(shared, sensitive, tables)
-        made = {name: Column.of(name, tables) for name in shared}
-        columns = tuple(column for column in made.values() if column is not None)
+        by_name = {name: Column.from_tables(name, tables) for name in shared}
+        columns = tuple(column for column in by_name.values() if column is not None)
         if not columns:
             raise ColumnError("no column of the release can be compared with the source; name columns that both have")
-        beside = [Column.of(name, tables) if name in printed.names else None for name in sensitive]
-        secrets = tuple(column for column in beside if column is not None and column.fits is None)
-        is_printed = len(secrets) == len(beside)
+        printed_secrets = [Column.from_tables(name, tables) if name in printed.names else None for name in sensitive]
+        secrets = tuple(column for column in printed_secrets if column is not None and column.fits is None)
+        is_printed = len(secrets) == len(printed_secrets)
         # Where the release has not all of them, the source stands in for it and is not looked at.
-        alone = secrets if is_printed else [Column.of(name, (people, people, others)) for name in sensitive]
-        secret, n_secrets = _symbols([column for column in alone if column is not None])
+        secret_columns = (
+            secrets if is_printed else [Column.from_tables(name, (people, people, non_members)) for name in sensitive]
+        )
+        secret, n_secrets = _symbols([column for column in secret_columns if column is not None])
         odd = "printed in other values than the source's, and not as intervals or sets of them"
-        left_out = {name: odd if name in made else "not in the source" for name in names if made.get(name) is None}
-        n = (printed.n_rows, people.n_rows, 0 if others is None else others.n_rows)
+        left_out = {
+            name: odd if name in by_name else "not in the source" for name in names if by_name.get(name) is None
+        }
+        n = (printed.n_rows, people.n_rows, 0 if non_members is None else non_members.n_rows)
         return cls(columns, secrets, secret, n_secrets, is_printed, left_out, n)
 
     def refuse_insiders(self) -> None:
@@ -272,9 +278,9 @@ def _check_roles(public: Sequence[str], sensitive: Sequence[str], tables: Sequen
     """Refuse roles that overlap, and columns that are absent from a table that needs them."""
     if not sensitive:
         raise InvalidParameter("sensitive must name at least one column")
-    both = next((name for name in public if name in sensitive), None)
-    if both is not None:
-        raise InvalidParameter(f"column {both!r} is both sensitive and public; choose one")
+    overlap = next((name for name in public if name in sensitive), None)
+    if overlap is not None:
+        raise InvalidParameter(f"column {overlap!r} is both sensitive and public; choose one")
     for place, table in enumerate(tables):
         if table is not None:
             require_columns(table.names, [*public, *(sensitive if place != RELEASED else ())], _NAMES[place])
@@ -303,7 +309,7 @@ def _symbols(columns: Sequence[Column]) -> tuple[list[Codes], int]:
     return [place[side] for side in sides], min(most, len(place))
 
 
-def numbers_of(values: Any, name: str) -> Vector | None:
+def numeric_values(values: Any, name: str) -> Vector | None:
     """Values that have an order, as numbers; None for categories."""
     if is_numeric(values.type):
         return as_numbers(values)
@@ -319,9 +325,9 @@ def meanings(labels: Sequence[str], values: Any, name: str) -> Mask | None:
         return None
     texts = [value_text(value, values.type) for value in python_values(values, name)]
     places = {text: place for place, text in enumerate(texts, 1)} | {"missing": 0}
-    numbers = numbers_of(values, name)
-    found = np.zeros((len(labels), 1 + len(values)), bool)
-    for row, label in zip(found, labels, strict=True):
+    numbers = numeric_values(values, name)
+    matches = np.zeros((len(labels), 1 + len(values)), bool)
+    for row, label in zip(matches, labels, strict=True):
         text = label.strip()
         if text.endswith(" or missing"):
             row[0], text = True, text.removesuffix(" or missing")
@@ -331,19 +337,19 @@ def meanings(labels: Sequence[str], values: Any, name: str) -> Mask | None:
             row[:] = True
         elif text.endswith("}"):
             head, _, inner = text.partition("{")
-            members = [places[one] for one in re.split(r",\s*", inner[:-1]) if one in places]
+            members = [places[member] for member in re.split(r",\s*", inner[:-1]) if member in places]
             row[members] = True
             if head == "all but ":
                 row[:] = ~row
         elif text.endswith("*"):
             start = text.rstrip("*")
-            row[1:] = [one.startswith(start) and len(one) == len(text) for one in texts]
+            row[1:] = [member.startswith(start) and len(member) == len(text) for member in texts]
         elif numbers is not None:
-            row[1:] |= _inside(text, numbers, values, name)
-    return found
+            row[1:] |= _is_in_interval(text, numbers, values, name)
+    return matches
 
 
-def _inside(text: str, numbers: Vector, values: Any, name: str) -> Mask:
+def _is_in_interval(text: str, numbers: Vector, values: Any, name: str) -> Mask:
     """Which numbers lie in an interval that is written in one of the usual ways, or are the one that is written."""
     for pattern, with_low, with_high in _INTERVALS:
         if (match := pattern.fullmatch(text)) is not None:

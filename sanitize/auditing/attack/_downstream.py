@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sanitize._util.checks import Vector, one_of
+from sanitize._util.checks import Vector, check_choice
 from sanitize._util.formatting import Told
 from sanitize._util.sampling.noise import NoiseKey
 from sanitize.core.confidence import check_confidence
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.release.adversaries import Score, area, boosting, classified, folds_of, released_anew
+from sanitize.release.adversaries import Score, area, assign_folds, boosting, class_probabilities, fit_and_release
 from sanitize.release.classes import LatentClassModel
 from sanitize.release.features import require_columns
 from sanitize.tables.columns import UNSEEN, as_arrow, factorize, look_up
@@ -182,14 +182,16 @@ def downstream(
     (True, True, True)
     """
     confidence = check_confidence(confidence)
-    one_of("rows", rows, "shuffle", "keep")
-    raw = Table.of(df)
+    check_choice("rows", rows, "shuffle", "keep")
+    raw = Table.from_native(df)
     require_columns(raw.names, [target], "the raw table")
     model = boosting() if estimator is None else estimator
     if hasattr(released, "fit_transform"):
-        fold = folds_of(_Answers.of(raw, target)[0].of_rows(raw), np.arange(raw.n_rows), cv, random_state)
-        apart = ((raw.take(np.flatnonzero(fold != k)), raw.take(np.flatnonzero(fold == k))) for k in np.unique(fold))
-        parts: Iterable[_Part] = ((rest, Table.of(released_anew(released, rest.native)), own) for rest, own in apart)
+        fold = assign_folds(_Answers.learn(raw, target)[0].encode(raw), np.arange(raw.n_rows), cv, random_state)
+        splits = ((raw.take(np.flatnonzero(fold != k)), raw.take(np.flatnonzero(fold == k))) for k in np.unique(fold))
+        parts: Iterable[_Part] = (
+            (train, Table.from_native(fit_and_release(released, train.native)), own_area) for train, own_area in splits
+        )
         rows = "keep"
     elif fresh is None:
         raise InvalidParameter(
@@ -197,21 +199,21 @@ def downstream(
             "fitted by fold: released rows tell of raw ones that a model is tested on"
         )
     else:
-        parts = [(raw, Table.of(released), Table.of(fresh))]
+        parts = [(raw, Table.from_native(released), Table.from_native(fresh))]
     settings = columns, model, cv, random_state
-    compared = (_compared(part, target, *settings, aligned=rows == "keep") for part in parts)
+    compared = (_compare_models(part, target, *settings, aligned=rows == "keep") for part in parts)
     questions, names, by_part, own_by_part = zip(*compared, strict=True)
-    sizes, areas = [one.shape[1] for one in by_part], np.concatenate(by_part, axis=1)
+    sizes, areas = [area.shape[1] for area in by_part], np.concatenate(by_part, axis=1)
     of_rows = np.arange(sum(sizes))
     of_parts = of_rows if len(sizes) == 1 else np.repeat(np.arange(len(sizes)), sizes)
     score = Score(np.ones(len(of_rows)), of_rows, of_parts)
-    difference, error = score.of(areas[1] - areas[0])
+    difference, error = score.mean_and_error(areas[1] - areas[0])
     reach = NormalDist().inv_cdf((1 + confidence) / 2)
-    own = own_interval = None
-    if all(one is not None for one in own_by_part):
+    own_area = own_interval = None
+    if all(area is not None for area in own_by_part):
         values = np.concatenate(own_by_part)
-        own, own_error = float(values.mean()), float(values.std() / np.sqrt(len(values)))
-        own_interval = own - reach * own_error, own + reach * own_error
+        own_area, own_error = float(values.mean()), float(values.std() / np.sqrt(len(values)))
+        own_interval = own_area - reach * own_error, own_area + reach * own_error
     return Downstream(
         target=target,
         question=questions[0],
@@ -219,7 +221,7 @@ def downstream(
         raw=score.mean(areas[0]),
         released=score.mean(areas[1]),
         ignoring=score.mean(areas[2]),
-        own=own,
+        own=own_area,
         own_interval=own_interval,
         difference=difference,
         interval=(difference - reach * error, difference + reach * error),
@@ -229,23 +231,23 @@ def downstream(
     )
 
 
-def _compared(
+def _compare_models(
     part: _Part, target: str, columns: Sequence[str] | None, model: Any, cv: int, random_state: int, *, aligned: bool
 ) -> tuple[str, tuple[str, ...], Vector, Vector | None]:
     """The question, the columns, and row by row the AUC of models on raw, released and made-up rows, and of own ones.
 
     The AUCs have the shape (3, n); those of a released row's own person are None where its place is not known.
     """
-    raw, given, apart = part
-    names = [name for name in given.names if name != target] if columns is None else list(columns)
-    require_columns(given.names, names, "the release")
+    raw, released, fresh = part
+    names = [name for name in released.names if name != target] if columns is None else list(columns)
+    require_columns(released.names, names, "the release")
     require_columns(raw.names, names, "the raw table")
-    require_columns(apart.names, [*names, target], "the table of fresh rows")
+    require_columns(fresh.names, [*names, target], "the table of fresh rows")
     if not names:
         raise ColumnError("there is no column to predict from")
-    answers, question = _Answers.of(raw, target)
-    is_printed = target in given.names
-    aligned = aligned and given.n_rows == raw.n_rows
+    answers, question = _Answers.learn(raw, target)
+    is_printed = target in released.names
+    aligned = aligned and released.n_rows == raw.n_rows
     if not is_printed and not aligned:
         raise ColumnError(
             f"the release has no column {target!r}: release the target too, or pass released rows in the order of the "
@@ -257,23 +259,27 @@ def _compared(
     table, words = {name: raw[name] for name in [*names, target]}, NoiseKey.from_seed(random_state)
     writer = LatentClassModel.fit(table, words)
     made_up = writer.decode(np.random.default_rng(random_state).permutation(writer.assign(table, words)), words)
-    x, y = _encoded(raw, encoders), answers.of_rows(raw)
-    x_given = _encoded(given, encoders, printed=True)
-    y_given = answers.of_rows(given, printed=True) if is_printed else y
+    x, y = _encode_table(raw, encoders), answers.encode(raw)
+    x_given = _encode_table(released, encoders, printed=True)
+    y_given = answers.encode(released, printed=True) if is_printed else y
     # Rows that ignore all others have no place beside somebody's target.
-    y_made = answers.of_rows(made_up) if is_printed else y
-    x_apart, y_apart = _encoded(apart, encoders), answers.of_rows(apart)
-    learned = ((x, y), (x_given, y_given), (_encoded(made_up, encoders), y_made))
-    areas = np.stack([_areas(classified(model, *one, x_apart, answers.n), y_apart) for one in learned])
-    own = None
+    y_made = answers.encode(made_up) if is_printed else y
+    x_apart, y_apart = _encode_table(fresh, encoders), answers.encode(fresh)
+    learned = ((x, y), (x_given, y_given), (_encode_table(made_up, encoders), y_made))
+    areas = np.stack(
+        [_areas(class_probabilities(model, *training, x_apart, answers.n), y_apart) for training in learned]
+    )
+    own_areas = None
     if aligned:
         if is_printed:
             x_given = np.column_stack([x_given, y_given])
-        distribution, fold = np.empty((len(y), answers.n)), folds_of(y, np.arange(len(y)), cv, random_state)
+        distribution, fold = np.empty((len(y), answers.n)), assign_folds(y, np.arange(len(y)), cv, random_state)
         for k in range(cv):
-            distribution[fold == k] = classified(model, x_given[fold != k], y[fold != k], x_given[fold == k], answers.n)
-        own = _areas(distribution, y)
-    return question, tuple(names), areas, own
+            distribution[fold == k] = class_probabilities(
+                model, x_given[fold != k], y[fold != k], x_given[fold == k], answers.n
+            )
+        own_areas = _areas(distribution, y)
+    return question, tuple(names), areas, own_areas
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,7 +335,7 @@ class _Answers:
     n: int
 
     @classmethod
-    def of(cls, table: Table, target: str) -> tuple[_Answers, str]:
+    def learn(cls, table: Table, target: str) -> tuple[_Answers, str]:
         """Answers learned from the raw table, and the question in words."""
         most = 32
         levels = _Levels.learn(table[target], target)
@@ -337,29 +343,29 @@ class _Answers:
         counts = np.bincount(codes, minlength=levels.n_levels)
         if (counts > 0).sum() < 2:
             raise InvalidParameter(f"target {target!r} has one value only, so there is nothing to predict")
-        known = counts[: levels.missing]
+        present = counts[: levels.missing]
         # Ordered targets with more values than this are asked about their median.
-        if levels.is_ordered and len(known) > 10:
-            middle = int(np.searchsorted(np.cumsum(known), known.sum() / 2))
-            return cls(levels, min(middle, len(known) - 2), 2), f"whether {target!r} is above its median"
-        if len(known) > most:
-            raise InvalidParameter(f"target {target!r} has {len(known)} values, at most {most}; group them first")
+        if levels.is_ordered and len(present) > 10:
+            middle = int(np.searchsorted(np.cumsum(present), present.sum() / 2))
+            return cls(levels, min(middle, len(present) - 2), 2), f"whether {target!r} is above its median"
+        if len(present) > most:
+            raise InvalidParameter(f"target {target!r} has {len(present)} values, at most {most}; group them first")
         return cls(levels, None, levels.n_levels), f"{target!r}"
 
-    def of_rows(self, table: Mapping[str, Any], *, printed: bool = False) -> NDArray[np.int32]:
+    def encode(self, table: Mapping[str, Any], *, printed: bool = False) -> NDArray[np.int32]:
         """Answer of each row of any table that has the column."""
-        codes = _levels_of(table, self.levels, printed=printed).astype(np.int32)
+        codes = _row_levels(table, self.levels, printed=printed).astype(np.int32)
         if self.cut is None:
             return codes
         return ((codes > self.cut) & (codes != self.levels.missing)).astype(np.int32)
 
 
-def _encoded(table: Mapping[str, Any], encoders: list[_Levels], *, printed: bool = False) -> Vector:
+def _encode_table(table: Mapping[str, Any], encoders: list[_Levels], *, printed: bool = False) -> Vector:
     """Numbers that a model can read, shape (n_rows, n_columns)."""
-    return np.stack([_levels_of(table, one, printed=printed) for one in encoders], axis=1).astype(np.float64)
+    return np.stack([_row_levels(table, encoder, printed=printed) for encoder in encoders], axis=1).astype(np.float64)
 
 
-def _levels_of(table: Mapping[str, Any], encoder: _Levels, *, printed: bool) -> NDArray[np.intp]:
+def _row_levels(table: Mapping[str, Any], encoder: _Levels, *, printed: bool) -> NDArray[np.intp]:
     """Level of each row in one column; a release whose values are labels is refused."""
     name = encoder.name
     labels = f"the release writes {name!r} in another way than the raw table has it, which no model can compare"
@@ -379,11 +385,11 @@ def _areas(distribution: Vector, y: NDArray[np.int32]) -> Vector:
     without it that the model puts below, and for a row without, the share of rows with c above.
     """
     distribution = distribution.round(12)  # so that the last digits break no tie
-    n, found, total = len(y), np.zeros(len(y)), 0.0
+    n, areas, total = len(y), np.zeros(len(y)), 0.0
     for c, n_c in enumerate(np.bincount(y, minlength=distribution.shape[1])):
         if not 0 < n_c < n:
             continue
         auc, owed = area(distribution[:, c], y == c)
-        found += n_c * (auc + n * owed)
+        areas += n_c * (auc + n * owed)
         total += n_c
-    return found / total if total else np.full(n, 0.5)
+    return areas / total if total else np.full(n, 0.5)

@@ -10,20 +10,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sanitize._util.checks import Vector, one_of
-from sanitize._util.formatting import Told, between, figure, percent, plain
+from sanitize._util.checks import Vector, check_choice
+from sanitize._util.formatting import Told, figure, interval_text, percent, spell_infinities
 from sanitize.core.confidence import check_confidence
 from sanitize.errors import InvalidParameter
 from sanitize.release.adversaries import (
     Score,
     Secrets,
+    assign_folds,
     check_estimator,
-    folds_of,
-    numbered,
+    cluster_numbers,
     predict,
     threads_for,
 )
-from sanitize.release.features import features_of, sensitive_codes
+from sanitize.release.features import sensitive_codes, table_features
 from sanitize.tables.frame import Table
 
 Interval = tuple[float, float]
@@ -110,17 +110,17 @@ def infer(
     >>> after.interval[1] < raw.interval[0]
     True
     """
-    table = Table.of(released)
+    table = Table.from_native(released)
     check_estimator(estimator)
-    one_of("rows", rows, "shuffle", "keep")
-    one_of("numeric", numeric, "symbols", "numbers")
+    check_choice("rows", rows, "shuffle", "keep")
+    check_choice("numeric", numeric, "symbols", "numbers")
     confidence = check_confidence(confidence)
     alphabet, codes = sensitive_codes(sensitive, table.n_rows)
-    given = None if weights is None else _weights(weights, table.n_rows)
-    unit = np.arange(table.n_rows) if clusters is None else numbered(clusters, table.n_rows)
-    fold = folds_of(codes, unit, cv, random_state)
-    secrets = Secrets(codes, given, len(alphabet))
-    seen = features_of(table, columns, with_position=rows == "keep", numeric=numeric)
+    row_weights = None if weights is None else _weights(weights, table.n_rows)
+    unit = np.arange(table.n_rows) if clusters is None else cluster_numbers(clusters, table.n_rows)
+    fold = assign_folds(codes, unit, cv, random_state)
+    secrets = Secrets(codes, row_weights, len(alphabet))
+    seen = table_features(table, columns, with_position=rows == "keep", numeric=numeric)
     truth = np.arange(table.n_rows)
     model, base = (np.empty((table.n_rows, len(alphabet))) for _ in range(2))
     with threads_for(estimator):
@@ -131,22 +131,22 @@ def infer(
     losses, prior_losses = -np.log(model[truth, codes]), -np.log(base[truth, codes])
     right, prior_right = ((distribution.argmax(axis=1) == codes).astype(float) for distribution in (model, base))
     score = Score(secrets.weights, unit, fold)
-    gain, error = score.of(prior_losses - losses)
+    gain, error = score.mean_and_error(prior_losses - losses)
     z = NormalDist().inv_cdf((1 + confidence) / 2)
-    better, better_error = score.of(right - prior_right)
+    better, better_error = score.mean_and_error(right - prior_right)
     z_groups = NormalDist().inv_cdf(1 - (1 - confidence) / (2 * len(alphabet)))
     groups = []
     for s in range(len(alphabet)):
-        own = Score(np.where(codes == s, secrets.weights, 0.0), unit, fold)
-        if own.total == 0:
+        group_score = Score(np.where(codes == s, secrets.weights, 0.0), unit, fold)
+        if group_score.total == 0:
             continue
-        mean, spread = own.of(prior_losses - losses)
+        mean, spread = group_score.mean_and_error(prior_losses - losses)
         groups.append(
             GroupInference(
                 symbol=alphabet.label(s),
-                share=own.total / score.total,
-                accuracy=own.mean(right),
-                prior_accuracy=own.mean(prior_right),
+                share=group_score.total / score.total,
+                accuracy=group_score.mean(right),
+                prior_accuracy=group_score.mean(prior_right),
                 information=mean,
                 interval=(mean - z_groups * spread, mean + z_groups * spread),
             )
@@ -172,10 +172,15 @@ def infer(
 
 
 def _weights(weights: ArrayLike, n_rows: int) -> Vector:
-    given = np.asarray(weights, dtype=np.float64)
-    if given.shape != (n_rows,) or not np.isfinite(given).all() or (given < 0).any() or not given.sum() > 0:
+    checked_weights = np.asarray(weights, dtype=np.float64)
+    if (
+        checked_weights.shape != (n_rows,)
+        or not np.isfinite(checked_weights).all()
+        or (checked_weights < 0).any()
+        or not checked_weights.sum() > 0
+    ):
         raise InvalidParameter("weights must be one finite, non-negative number a row, not all 0")
-    return given
+    return checked_weights
 
 
 @dataclass(frozen=True)
@@ -274,12 +279,12 @@ class InferenceAttack(Told):
         if not self.learns:
             return (
                 f"{what} learned nothing measurable about the sensitive columns: she gains {figure(self.information)} "
-                f"nats a row over guessing from their frequencies ({level} {between(self.interval)})",
+                f"nats a row over guessing from their frequencies ({level} {interval_text(self.interval)})",
             )
         return (
             f"{what} guesses the sensitive columns right in {percent(self.accuracy)} of rows she did not learn from, "
             f"against {percent(self.prior_accuracy)} without the release; she gains {figure(self.information)} nats a "
-            f"row ({level} {between(self.interval)})",
+            f"row ({level} {interval_text(self.interval)})",
         )
 
     def to_text(self) -> str:
@@ -287,7 +292,7 @@ class InferenceAttack(Told):
         groups = [
             f"  sensitive symbol {i} of {len(self.groups)}: right in {percent(group.accuracy)} of its rows "
             f"({percent(group.prior_accuracy)} without), gain {figure(group.information)} nats "
-            f"({between(group.interval)})"
+            f"({interval_text(group.interval)})"
             for i, group in enumerate(self.groups, 1)
         ]
         return "\n".join([*self.summary, *groups])
@@ -296,4 +301,4 @@ class InferenceAttack(Told):
         """Plain values, for the owner of the table."""
         values = vars(self) | {"groups": [vars(group) | {"symbol": i} for i, group in enumerate(self.groups)]}
         values |= {"attack": "infer", "information": self.information, "summary": list(self.summary)}
-        return plain(values)
+        return spell_infinities(values)

@@ -7,17 +7,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sanitize._util.checks import one_of, required, whole_number
+from sanitize._util.checks import check_choice, check_number, whole_number
 from sanitize.auditing.attack._attack import Attack
 from sanitize.auditing.attack._cast import Cast
 from sanitize.auditing.attack._compared import PEOPLE, ComparedTables
 from sanitize.auditing.attack._family import FAMILY
-from sanitize.auditing.attack._results import results_of
+from sanitize.auditing.attack._results import try_attacks
 from sanitize.auditing.attack._scene import Scene
 from sanitize.core.confidence import check_confidence, clopper_pearson
 from sanitize.errors import InvalidParameter
-from sanitize.release.adversaries import Secrets, predict, released_anew, threads_for
-from sanitize.release.features import features_of, require_columns
+from sanitize.release.adversaries import Secrets, fit_and_release, predict, threads_for
+from sanitize.release.features import require_columns, table_features
 from sanitize.report import AttackResult as AttackResult
 from sanitize.report import ClaimVerdict as ClaimVerdict
 from sanitize.report import Judgement as Judgement
@@ -129,13 +129,13 @@ def judge(
         raise InvalidParameter("sensitive is missing: name the columns that are secret")
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     confidence = check_confidence(confidence)
-    excess = required("excess", excess, "be a share of at least 0 and less than 1", lambda share: 0 <= share < 1)
-    one_of("rows", rows, "shuffle", "keep")
+    excess = check_number("excess", excess, "be a share of at least 0 and less than 1", lambda share: 0 <= share < 1)
+    check_choice("rows", rows, "shuffle", "keep")
     if at_most is not None:
-        at_most = required("at_most", at_most, "be a number of times of at least 1", lambda times: times >= 1)
+        at_most = check_number("at_most", at_most, "be a number of times of at least 1", lambda times: times >= 1)
         if rows != "keep":
             raise InvalidParameter("at_most is about rows in the order of the source; say rows='keep', or leave it out")
-    tables = ComparedTables.of(released, source, outsiders, names, public)
+    tables = ComparedTables.read(released, source, outsiders, names, public)
     if half is not None:
         compared = [column.name for column in tables.columns]
         require_columns(compared, half, "half")
@@ -151,15 +151,17 @@ def judge(
     seed = whole_number("random_state", random_state, 0)
     cast = Cast.choose(tables, seed)
 
-    def scene_of(release: Any, **more: Any) -> Scene:
-        return cast.scene(ComparedTables.of(release, source, outsiders, names, public), half=half, **more)
+    def make_scene(release: Any, **more: Any) -> Scene:
+        return cast.scene(ComparedTables.read(release, source, outsiders, names, public), half=half, **more)
 
-    before = None if earlier is None else scene_of(earlier)
-    again = None if releaser is None or not n_outsiders else cast.releaser(releaser, source, outsiders, scene_of)
-    scene = cast.scene(tables, half=half, earlier=before, release_again=again)
+    before = None if earlier is None else make_scene(earlier)
+    shadow_releaser = (
+        None if releaser is None or not n_outsiders else cast.releaser(releaser, source, outsiders, make_scene)
+    )
+    scene = cast.scene(tables, half=half, earlier=before, release_again=shadow_releaser)
     level = 1 - confidence if at_most is None else (1 - confidence) / 2
     return Judgement(
-        results=results_of(scene, cast, (*FAMILY, *attacks), level, excess),
+        results=try_attacks(scene, cast, (*FAMILY, *attacks), level, excess),
         excess=excess,
         lift=None if rows != "keep" else _lift_of_groups(released, tables, level, np.random.default_rng(seed)),
         at_most=at_most,
@@ -177,11 +179,11 @@ def judge(
 def _twin(sanitizer: Any, source: Any, outsiders: Any, seed: int) -> tuple[Any, Any, Any]:
     """Release of a sanitizer that has never seen the outsiders, the rows it was made from, and the outsiders."""
     if outsiders is None:
-        table = Table.of(source)
+        table = Table.from_native(source)
         dealt = np.random.default_rng(whole_number("random_state", seed, 0)).permutation(table.n_rows)
         n_apart = max(1, table.n_rows // 10)
         source, outsiders = (table.take(np.sort(rows)).native for rows in (dealt[n_apart:], dealt[:n_apart]))
-    return released_anew(sanitizer, source), source, outsiders
+    return fit_and_release(sanitizer, source), source, outsiders
 
 
 def _lift_of_groups(released: Any, tables: ComparedTables, level: float, rng: np.random.Generator) -> float | None:
@@ -196,7 +198,9 @@ def _lift_of_groups(released: Any, tables: ComparedTables, level: float, rng: np
         return None
     secrets = Secrets(codes.astype(np.int32), None, tables.n_secrets)
     with threads_for(None):
-        distribution = predict(None, features_of(Table.of(released), None, with_position=True), secrets, *halves)
+        distribution = predict(
+            None, table_features(Table.from_native(released), None, with_position=True), secrets, *halves
+        )
     truth = codes[halves[1]]
     sizes = sorted({max(_FEWEST, int(share * len(truth))) for share in _GROUPS})
     tests = tables.n_secrets * len(sizes)

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sanitize._util.checks import Vector
-from sanitize._util.formatting import between, figure
+from sanitize._util.formatting import figure, interval_text
 from sanitize.core.confidence import check_confidence
 from sanitize.core.measures import entropy
 from sanitize.errors import InvalidParameter
-from sanitize.release.features import features_of, sensitive_codes
+from sanitize.release.features import sensitive_codes, table_features
 from sanitize.tables.frame import Table
 
 
@@ -68,7 +68,7 @@ class LeaveOneOut:
         return (
             f"Counts beside each of {self.n_tuples} released tuples: a row left out is guessed {figure(self.gain)} "
             f"nats better than from the frequencies alone ({100 * self.confidence:.4g} % interval "
-            f"{between(self.interval)}); the rows' own frequencies tell {figure(self.plug_in)} nats"
+            f"{interval_text(self.interval)}); the rows' own frequencies tell {figure(self.plug_in)} nats"
         )
 
 
@@ -117,13 +117,13 @@ def leave_one_out(
     >>> round(raw.gain, 3), round(raw.middle, 3), round(raw.plug_in, 3)
     (0.134, 0.136, 0.138)
     """
-    table = Table.of(released)
+    table = Table.from_native(released)
     confidence = check_confidence(confidence)
     alphabet, codes = sensitive_codes(sensitive, table.n_rows)
     n, n_s = table.n_rows, len(alphabet)
     if n < 3:
         raise InvalidParameter(f"{n} rows are too few to leave one out; at least three are needed")
-    seen = features_of(table, columns, with_position=False)
+    seen = table_features(table, columns, with_position=False)
     counts = np.bincount(seen.cells * n_s + codes, minlength=seen.n_cells * n_s).reshape(seen.n_cells, n_s)
     gains = _gains(counts)
     gain = float((counts * gains).sum()) / n
@@ -148,7 +148,7 @@ def _gains(counts: NDArray[np.int64]) -> Vector:
     n, n_s = int(counts.sum()), counts.shape[1]
     constant = counts.sum(axis=0) / (n - 1 + n_s)  # one row of s is left out, and one added
     strength = n_s / 2
-    beside = counts.sum(axis=1, keepdims=True) - 1
-    guess = (np.maximum(counts - 1, 0) + strength * constant) / (beside + strength)
+    remaining = counts.sum(axis=1, keepdims=True) - 1
+    guess = (np.maximum(counts - 1, 0) + strength * constant) / (remaining + strength)
     occurs = counts > 0
     return np.log(guess / constant, out=np.zeros(counts.shape), where=occurs)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from sanitize._util.checks import Vector
-from sanitize._util.formatting import Told, percent, plain
+from sanitize._util.formatting import Told, percent, spell_infinities
 from sanitize._util.tolerances import SAME
 from sanitize.core.alphabet import Alphabet
 from sanitize.core.channel import Channel
@@ -77,7 +77,7 @@ class LinkAttack(Told):
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for the owner of the table."""
         values = vars(self) | {"before": vars(self.before), "after": vars(self.after)}
-        return plain({"attack": "link", **values, "summary": list(self.summary)})
+        return spell_infinities({"attack": "link", **values, "summary": list(self.summary)})
 
 
 def link(
@@ -132,7 +132,7 @@ def link(
     >>> round(found.before.expected * len(df), 6), found.after.expected < found.before.expected
     (14.0, True)
     """
-    raw, out = Table.of(original), Table.of(released)
+    raw, out = Table.from_native(original), Table.from_native(released)
     inputs, outputs = channel.inputs, channel.outputs
     x, y = inputs.encode(raw), outputs.encode(out)
     for codes, what in ((x, "original"), (y, "released")):
@@ -143,7 +143,7 @@ def link(
                 f"the {what} table holds symbols that the channel does not know; if columns were binned, give it "
                 "with their intervals"
             )
-    hers = raw if known is None else Table.of(known)
+    hers = raw if known is None else Table.from_native(known)
     names = tuple(on) if on is not None else tuple(name for name in inputs.columns if name in hers.names)
     if not names or not set(names) <= set(inputs.columns):
         raise ColumnError("on must name columns of the channel's inputs, and known must have one of them at least")
@@ -194,14 +194,14 @@ def _linkage(
     best = entries.data >= top[entries.row] * (1 - SAME)
     likeliest = np.bincount(entries.row[best], counts[entries.col[best]], len(top))
     sought, n = targets >= 0, len(targets)
-    known = targets[sought]
+    sought_targets = targets[sought]
     success = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
     observed = None
     if true is not None:
-        own = odds[known, rows[true[sought]]]
-        hit = (own > 0) & (own >= top[known] * (1 - SAME))
-        observed = float((hit / np.maximum(likeliest[known], 1)).sum() / n)
-    unique, expected = (possible[known] == 1).sum() / n, success[known].sum() / n
+        target_odds = odds[sought_targets, rows[true[sought]]]
+        hit = (target_odds > 0) & (target_odds >= top[sought_targets] * (1 - SAME))
+        observed = float((hit / np.maximum(likeliest[sought_targets], 1)).sum() / n)
+    unique, expected = (possible[sought_targets] == 1).sum() / n, success[sought_targets].sum() / n
     return Linkage(float(unique), float(expected), observed)
 
 

@@ -11,10 +11,10 @@ from sanitize.auditing.attack._attack import Attack
 from sanitize.auditing.attack._cast import Cast
 from sanitize.auditing.attack._scene import Scene
 from sanitize.auditing.attack._simultaneous import compare
-from sanitize.report import AttackResult, sentence_of
+from sanitize.report import AttackResult, attack_sentence
 
 
-def results_of(
+def try_attacks(
     scene: Scene, cast: Cast, attacks: Sequence[Attack], level: float, excess: float
 ) -> tuple[AttackResult, ...]:
     """Results of all attacks that can be tried, the worst first."""
@@ -35,18 +35,18 @@ def results_of(
             for attack, (_, _, values) in zip(tried, parts, strict=True)
         )
     values = np.column_stack([part[2] for part in parts])
-    found = compare(values, cast.is_person, level, np.random.default_rng(cast.seed))
-    made: dict[int, AttackResult] = {}
+    differences = compare(values, cast.is_person, level, np.random.default_rng(cast.seed))
+    by_attack: dict[int, AttackResult] = {}
     for k, (place, surest, _) in enumerate(parts):
         attack = tried[place]
-        people, outsiders = float(found.people[k]), float(found.outsiders[k])
+        people, outsiders = float(differences.people[k]), float(differences.outsiders[k])
         if attack.figure == "ranking":  # only the difference says something
             people, outsiders = 0.5 + people - outsiders, 0.5
-        interval = max(-1.0, float(found.low[k])), min(1.0, float(found.high[k]))
-        result = _result(attack, n, surest, people, outsiders, interval, float(found.chance[k]), excess)
-        if place not in made or _is_sharper(result, made[place]):
-            made[place] = result
-    return tuple(sorted(made.values(), key=_badness))
+        interval = max(-1.0, float(differences.low[k])), min(1.0, float(differences.high[k]))
+        result = _result(attack, n, surest, people, outsiders, interval, float(differences.chance[k]), excess)
+        if place not in by_attack or _is_sharper(result, by_attack[place]):
+            by_attack[place] = result
+    return tuple(sorted(by_attack.values(), key=_badness))
 
 
 def _result(
@@ -60,7 +60,7 @@ def _result(
     excess: float,
 ) -> AttackResult:
     """Result of an attack in figures and words."""
-    sentence = sentence_of(attack.figure, (attack.people, attack.outsiders), people, outsiders, surest)
+    sentence = attack_sentence(attack.figure, (attack.people, attack.outsiders), people, outsiders, surest)
     return AttackResult(
         title=attack.title,
         question=attack.question,

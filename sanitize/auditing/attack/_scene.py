@@ -69,14 +69,17 @@ class Scene:
     release_again: Callable[[Mask], Scene] | None = None
 
     @classmethod
-    def deal(cls, tables: ComparedTables, targets: Sequence[Rows], order: Rows, others: Rows, **more: Any) -> Scene:
+    def deal(
+        cls, tables: ComparedTables, targets: Sequence[Rows], order: Rows, non_targets: Rows, **more: Any
+    ) -> Scene:
         """Mix targets of both sides, whose rows are given, in the order that is given."""
         columns, secrets = (
-            tuple(column.dealt(targets, order, others) for column in own) for own in (tables.columns, tables.secrets)
+            tuple(column.select_targets(targets, order, non_targets) for column in group)
+            for group in (tables.columns, tables.secrets)
         )
         sides = [side[rows] for side, rows in zip(tables.secret[1:], targets, strict=False)]
-        secret = [tables.secret[RELEASED], np.concatenate(sides)[order], tables.secret[1][others]]
-        n = (tables.n[RELEASED], len(order), len(others))
+        secret = [tables.secret[RELEASED], np.concatenate(sides)[order], tables.secret[1][non_targets]]
+        n = (tables.n[RELEASED], len(order), len(non_targets))
         return cls(columns, secrets, secret, tables.n_secrets, tables.is_printed, n, len(targets[0]), **more)
 
     def rng(self, name: str) -> np.random.Generator:
@@ -104,7 +107,7 @@ class Scene:
         whole = np.flatnonzero(~np.any([column.is_set for column in columns], axis=0))
         parts, sizes = [], []
         for column in columns:
-            sides, size = column.grouped(cuts) if cuts else (column.codes, column.n_codes)
+            sides, size = column.group_levels(cuts) if cuts else (column.codes, column.n_codes)
             parts.append(np.concatenate([sides[RELEASED][whole], sides[TARGETS]]))
             sizes.append(size)
         numbers = distinct_rows(np.column_stack(parts).astype(np.int32), sizes)[1]
@@ -112,7 +115,7 @@ class Scene:
         n = int(numbers.max()) + 1
         return targets, np.bincount(released, minlength=n), np.bincount(targets, minlength=n)
 
-    def ranked_right(self, beliefs: Vector) -> Vector | None:
+    def ranking_chance(self, beliefs: Vector) -> Vector | None:
         """Chance that each target is ranked above a random one with another secret, by beliefs in the secrets.
 
         Parameters
@@ -128,9 +131,9 @@ class Scene:
         truth = self.secret[TARGETS]
         right = np.empty(len(truth))
         for s in np.unique(truth):
-            own = truth == s
-            if own.all():
+            has_secret = truth == s
+            if has_secret.all():
                 return None
-            ranks = rankdata(beliefs[:, s])[own] - rankdata(beliefs[own, s])
-            right[own] = ranks / (~own).sum()
+            ranks = rankdata(beliefs[:, s])[has_secret] - rankdata(beliefs[has_secret, s])
+            right[has_secret] = ranks / (~has_secret).sum()
         return right

@@ -107,58 +107,61 @@ class Search:
         self._secrets = np.zeros((len(first), n_secrets))
         if secret is not None:
             np.add.at(self._secrets, (place, secret[order]), 1)
-        self._released = [_compared_codes(column)[self._rows] for column in columns]
-        some = codes[:_MOST_ROWS].astype(np.int64)
-        by_entropy = np.argsort([-_entropy(column) for column in some.T], kind="stable").tolist()
+        self._released = [_distance_codes(column)[self._rows] for column in columns]
+        first_codes = codes[:_MOST_ROWS].astype(np.int64)
+        by_entropy = np.argsort([-_entropy(column) for column in first_codes.T], kind="stable").tolist()
         self.halves = by_entropy[::2], by_entropy[1::2]
         if half is not None:
             is_in = [column.name in half for column in columns]
             self.halves = [j for j in by_entropy if is_in[j]], [j for j in by_entropy if not is_in[j]]
-        self.known = _most_telling(some, sizes, by_entropy)
+        self.known = _most_identifying(first_codes, sizes, by_entropy)
 
     def find(self, side: int) -> Neighbours:
         """Search for all rows of one table of the columns."""
         n = len(self.columns[0].codes[side])
-        found = Neighbours.empty(n, self._secrets.shape[1])
+        neighbours = Neighbours.empty(n, self._secrets.shape[1])
         batches = [range(start, min(start + _BATCH, n)) for start in range(0, n, _BATCH)]
         with progress("attacks: searching for people", len(batches)) as step, ThreadPoolExecutor(2) as pool:
-            for _ in pool.map(lambda targets: self._search(side, targets, found), batches):
+            for _ in pool.map(lambda targets: self._search(side, targets, neighbours), batches):
                 step("")
-        return found
+        return neighbours
 
-    def _search(self, side: int, targets: range, found: Neighbours) -> None:
+    def _search(self, side: int, targets: range, neighbours: Neighbours) -> None:
         """Search for some targets and write down what is found."""
-        n_population = min(_MOST_POPULATION, len(found.nearest))
-        population = [_compared_codes(column, side)[:n_population] for column in self.columns]
-        one, first, second, known = np.empty((4, len(self._rows)), np.int32)
-        their, apart = np.empty((2, n_population), np.int32)
+        n_population = min(_MOST_POPULATION, len(neighbours.nearest))
+        population = [_distance_codes(column, side)[:n_population] for column in self.columns]
+        distances, first, second, side_sums = np.empty((4, len(self._rows)), np.int32)
+        their, separation = np.empty((2, n_population), np.int32)
         for i in targets:
-            apart.fill(0)
+            separation.fill(0)
             for j, column in enumerate(self.columns):
-                apart += _distances(column, side, i, population[j], their, is_released=False)
+                separation += _distances(column, side, i, population[j], their, is_released=False)
             if i < n_population:
-                apart[i] = np.iinfo(np.int32).max  # a target is not its own neighbour
+                separation[i] = np.iinfo(np.int32).max  # a target is not its own neighbour
             k = min(_NEIGHBOURHOOD, n_population - 1) - 1
-            radius = np.partition(apart, max(k, 0))[max(k, 0)]
-            found.population[i], found.expected[i] = apart.min(), (apart <= radius).sum() / max(n_population - 1, 1)
-            for sums in (first, second, known):
+            radius = np.partition(separation, max(k, 0))[max(k, 0)]
+            neighbours.population[i], neighbours.expected[i] = (
+                separation.min(),
+                (separation <= radius).sum() / max(n_population - 1, 1),
+            )
+            for sums in (first, second, side_sums):
                 sums.fill(0)
             for half, sums in zip(self.halves, (first, second), strict=True):
                 for j in half:
-                    sums += _distances(self.columns[j], side, i, self._released[j], one)
+                    sums += _distances(self.columns[j], side, i, self._released[j], distances)
                     if j in self.known:
-                        known += one
-            found.linked[i] = first.argmin() == second.argmin()
+                        side_sums += distances
+            neighbours.linked[i] = first.argmin() == second.argmin()
             first += second
             for sums, rows, secrets in (
-                (first, found.row, found.secrets),
-                (known, found.known_row, found.known_secrets),
+                (first, neighbours.row, neighbours.secrets),
+                (side_sums, neighbours.known_row, neighbours.known_secrets),
             ):
                 near = int(sums.argmin())
                 rows[i] = self._rows[near]
                 secrets[i] = self._secrets[sums == sums[near]].sum(axis=0)
-            found.nearest[i] = first.min()
-            found.within[i] = self._share[first <= radius].sum()
+            neighbours.nearest[i] = first.min()
+            neighbours.within[i] = self._share[first <= radius].sum()
 
 
 def _distances(
@@ -175,23 +178,23 @@ def _distances(
     return np.multiply(differs, APART, out=out, dtype=np.int32)
 
 
-def _most_telling(codes: NDArray[np.int64], sizes: Sequence[int], by_entropy: Sequence[int]) -> list[int]:
+def _most_identifying(codes: NDArray[np.int64], sizes: Sequence[int], by_entropy: Sequence[int]) -> list[int]:
     """Columns that together tell most rows apart, found one after the other."""
-    known: list[int] = []
+    identifying: list[int] = []
     together = np.zeros(len(codes), np.int64)
-    while len(known) < min(_KNOWN, max(1, len(sizes) - 1)):
+    while len(identifying) < min(_KNOWN, max(1, len(sizes) - 1)):
         joined = {
             j: np.unique(together * sizes[j] + codes[:, j], return_inverse=True)[1]
             for j in by_entropy[:_MOST_COLUMNS]
-            if j not in known
+            if j not in identifying
         }
         best = max(joined, key=lambda j: _entropy(joined[j]))
-        known.append(best)
+        identifying.append(best)
         together = joined[best]
-    return known
+    return identifying
 
 
-def _compared_codes(column: Column, side: int = RELEASED) -> NDArray[Any]:
+def _distance_codes(column: Column, side: int = RELEASED) -> NDArray[Any]:
     """Codes or ranks of one table, as distances compare them; of a released interval or set, which one it is."""
     if column.ranks is not None:
         return column.ranks[side]

@@ -58,14 +58,16 @@ def compare(values: Vector, is_person: Mask, level: float, rng: np.random.Genera
     outcomes.
     """
     n = int(is_person.sum())
-    both = np.concatenate([values, values**2], axis=1)
-    total = both.sum(axis=0)
+    powers = np.concatenate([values, values**2], axis=1)
+    total = powers.sum(axis=0)
 
-    def studentized(sums: Vector) -> tuple[Vector, Vector, Vector]:
-        means, others = sums / n, (total - sums) / n
+    def studentize(sums: Vector) -> tuple[Vector, Vector, Vector]:
+        means, other_means = sums / n, (total - sums) / n
         k = values.shape[1]
-        spread = (means[..., k:] - means[..., :k] ** 2 + others[..., k:] - others[..., :k] ** 2) / max(n - 1, 1)
-        spread, difference = np.maximum(spread, 0), means[..., :k] - others[..., :k]
+        spread = (means[..., k:] - means[..., :k] ** 2 + other_means[..., k:] - other_means[..., :k] ** 2) / max(
+            n - 1, 1
+        )
+        spread, difference = np.maximum(spread, 0), means[..., :k] - other_means[..., :k]
         # Without spread there is no difference but for rounding, or every target of one kind is hit and none of the
         # other.
         error = np.sqrt(np.maximum(spread, (values.max(axis=0, initial=0) / n) ** 2 / 4))
@@ -75,10 +77,10 @@ def compare(values: Vector, is_person: Mask, level: float, rng: np.random.Genera
     largest, smallest = np.empty(_DEALS), np.empty(_DEALS)
     for start in range(0, _DEALS, _BLOCK):
         labels = rng.permuted(np.tile(is_person, (min(_BLOCK, _DEALS - start), 1)), axis=1)
-        t = studentized(labels.astype(float) @ both)[2]
+        t = studentize(labels.astype(float) @ powers)[2]
         largest[start : start + len(t)], smallest[start : start + len(t)] = t.max(axis=1), -t.min(axis=1)
-    sums = both[is_person].sum(axis=0)
-    difference, spread, t = studentized(sums)
+    sums = powers[is_person].sum(axis=0)
+    difference, spread, t = studentize(sums)
     # The place of the critical deal: as many deals as the level allows are larger, this one included.
     place = min(_DEALS - 1, int(np.ceil((1 - level) * (_DEALS + 1))) - 1)
     # Where hardly a target is hit, deals say too little: the number of two normal differences is the least.

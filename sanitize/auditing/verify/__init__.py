@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sanitize.auditing.verify._papers import croissant_of as croissant_of
+from sanitize.auditing.verify._papers import make_croissant as make_croissant
+from sanitize.auditing.verify._papers import make_statement as make_statement
 from sanitize.auditing.verify._papers import read_json as read_json
-from sanitize.auditing.verify._papers import statement_of as statement_of
 from sanitize.auditing.verify._verification import Verification as Verification
 from sanitize.auditing.verify._verify import verify_file
 

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from sanitize._util.outputs import Outputs, outputs, temporary_place
-from sanitize._util.sealed_text import NotStrict, digest_of, strict_json
+from sanitize._util.sealed_text import NotStrict, path_digest, strict_json
 from sanitize.auditing.verify._verification import Check
 from sanitize.engines.parquet import CsvWriter, ReleaseWriter
 from sanitize.tables.files.csv import CsvSource
@@ -19,14 +19,14 @@ from sanitize.tables.files.parquet import is_text, open_parquet, read_footer
 from sanitize.tables.files.source import Source, reading
 
 
-def write_canonical(released: Source, target: Path, made: Outputs) -> list[bytes]:
+def write_canonical(released: Source, target: Path, out: Outputs) -> list[bytes]:
     """Write the rows of a release anew, and return the summaries that its files have.
 
     Metadata, unused dictionary values, statistics, odd row groups, pages and leftovers of the file that was given are
     not in the one that is written; nor is anything else that is in a folder.
     """
     if isinstance(released, CsvSource):
-        with made.file(target) as stream:
+        with out.file(target) as stream:
             texts = pa.schema([(name, pa.string()) for name in released.schema.names])
             writer = CsvWriter(stream, texts)
             for file in released.files:
@@ -34,9 +34,9 @@ def write_canonical(released: Source, target: Path, made: Outputs) -> list[bytes
                     writer.write(writer.encode(batch))
         return []
     if not released.root.is_dir():
-        with made.file(target) as stream:
+        with out.file(target) as stream:
             return [_write_parquet(released.files[0], stream)]
-    with made.folder(target) as folder:
+    with out.folder(target) as folder:
         summaries = []
         for file in released.files:
             with (folder / file.relative_to(released.root)).open("wb") as stream:
@@ -62,11 +62,11 @@ def _write_parquet(file: Path, stream: BinaryIO) -> bytes:
 def form_checks(released: Source, expected: dict[str, Any]) -> list[Check]:
     """Whether a release stands in its canonical form, and what its summary says is true."""
     with tempfile.TemporaryDirectory(dir=temporary_place()) as folder:
-        again = Path(folder) / released.root.name
-        with outputs() as made:
-            summaries = write_canonical(released, again, made)
+        rewritten = Path(folder) / released.root.name
+        with outputs() as out:
+            summaries = write_canonical(released, rewritten, out)
         fault = summary_fault(summaries, expected)
-        same = digest_of(again) == digest_of(released.root)
+        same = path_digest(rewritten) == path_digest(released.root)
     form = (
         "written again its rows give the same bytes, so the file holds nothing else"
         if same

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sanitize._util.sealed_text import NotStrict, digest_of, strict_json
+from sanitize._util.sealed_text import NotStrict, path_digest, strict_json
 from sanitize._version import __version__
 from sanitize.auditing.verify._verification import Check
 from sanitize.errors import SanitizeError, SourceError
@@ -26,8 +26,8 @@ from sanitize.policy import Policy
 from sanitize.report import LeakageReport
 from sanitize.tables.columns import value_type
 from sanitize.tables.files.csv import CsvSource
-from sanitize.tables.files.open import open_source, path_of
-from sanitize.tables.files.source import Source, bytes_of
+from sanitize.tables.files.open import open_source, to_path
+from sanitize.tables.files.source import Source, read_small_file
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:x-sanitize:release:1"
@@ -37,7 +37,7 @@ PAPERS = ("policy", "report", "channel", "croissant")
 GROWING = "croissant"
 
 
-def croissant_of(
+def make_croissant(
     released: Path, name: str, description: str, date: str | None = None, tables: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Croissant 1.1 metadata of a released file or folder: its files with their digests, its columns with types.
@@ -51,7 +51,7 @@ def croissant_of(
         with open_source(part) as table:
             if isinstance(table, CsvSource):
                 form, ending = "text/csv", "csv"
-            of_file = _name_of(part, released)
+            of_file = _file_name(part, released)
             origin = {"fileSet": {"@id": "parts"}} if part.is_dir() else {"fileObject": {"@id": of_file}}
             records.append(_records(part.stem if tables else "rows", origin, table))
     distribution = [
@@ -77,7 +77,7 @@ def _parts(released: Path, tables: Sequence[str]) -> list[Path]:
     return [released / f"{table}.parquet" for table in tables] or [released]
 
 
-def _name_of(file: Path, released: Path) -> str:
+def _file_name(file: Path, released: Path) -> str:
     return released.name if file == released else f"{released.name}/{file.relative_to(released).as_posix()}"
 
 
@@ -98,39 +98,39 @@ def _records(name: str, origin: dict[str, Any], table: Source) -> dict[str, Any]
     for field in table.schema:
         kind = value_type(field.type)
         of_file = next((of_type for holds, of_type in _TYPES if holds(kind)), "sc:Text")
-        made = {"@type": "cr:Field", "@id": f"{name}/{field.name}", "name": field.name}
-        made["dataType"] = "sc:Text" if isinstance(table, CsvSource) else of_file
-        fields.append({**made, "source": {**origin, "extract": {"column": field.name}}})
+        entry = {"@type": "cr:Field", "@id": f"{name}/{field.name}", "name": field.name}
+        entry["dataType"] = "sc:Text" if isinstance(table, CsvSource) else of_file
+        fields.append({**entry, "source": {**origin, "extract": {"column": field.name}}})
     return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
 
 
 def digests(released: Path, tables: Sequence[str] = ()) -> dict[str, str]:
     """SHA-256 of each file of a release, by its name; of a folder's by the folder's name and theirs."""
-    found: list[Path] = []
+    files: list[Path] = []
     for part in _parts(released, tables):
         with open_source(part) as table:
-            found += table.files
-    return {_name_of(file, released): _hexadecimal(file) for file in found}
+            files += table.files
+    return {_file_name(file, released): _hexadecimal(file) for file in files}
 
 
-def statement_of(
+def make_statement(
     released: Path, names: Mapping[str, str], papers: Mapping[str, Path], tables: Sequence[str] = ()
 ) -> dict[str, Any]:
     """In-toto statement of a release and of the papers that belong to it, by their names in one folder."""
-    named: dict[str, Any] = {kind: {"name": name} for kind, name in names.items()}
+    entries: dict[str, Any] = {kind: {"name": name} for kind, name in names.items()}
     for kind, path in papers.items():
         if kind != GROWING:
-            named[kind]["digest"] = {"sha256": _hexadecimal(path)}
+            entries[kind]["digest"] = {"sha256": _hexadecimal(path)}
     return {
         "_type": STATEMENT,
         "subject": [{"name": name, "digest": {"sha256": digest}} for name, digest in digests(released, tables).items()],
         "predicateType": PREDICATE,
-        "predicate": {"libraryVersion": __version__, **named},
+        "predicate": {"libraryVersion": __version__, **entries},
     }
 
 
 def _hexadecimal(file: Path) -> str:
-    return digest_of(file).removeprefix("sha256:")
+    return path_digest(file).removeprefix("sha256:")
 
 
 def read_json(path: Path, what: str) -> Any:
@@ -142,7 +142,7 @@ def read_json(path: Path, what: str) -> Any:
         If it cannot be read, is too large, or is not JSON; the message quotes nothing of it.
     """
     try:
-        return strict_json(bytes_of(path_of(path, SourceError), 1 << 26))
+        return strict_json(read_small_file(to_path(path, SourceError), 1 << 26))
     except SourceError as error:
         raise SourceError(f"{what} {error}") from None
     except NotStrict as error:
@@ -165,9 +165,9 @@ def check_papers(
     policy : Policy or None
         Under which it was designed, where it was one.
     """
-    said = read_json(statement, "the statement")
-    faults = list(_faults(said, statement.parent, released))
-    papers = _named(said, statement.parent)
+    content = read_json(statement, "the statement")
+    faults = list(_faults(content, statement.parent, released))
+    papers = _paper_paths(content, statement.parent)
     if policy is not None and "policy" in papers and not faults:
         with contextlib.suppress(SanitizeError):
             if Policy.read(papers["policy"]) == policy:
@@ -176,74 +176,81 @@ def check_papers(
     n_files = len(digests(released)) + len(papers)
     return (
         Check("statement", not faults, "; ".join(faults) or f"{n_files} files are those that it names"),
-        _judged("report", papers, lambda path: _report_faults(path, report, released), "says what the design says"),
-        _judged("croissant", papers, lambda path: _croissant_faults(path, released), "the released files and columns"),
+        _check_paper(
+            "report", papers, lambda path: _report_faults(path, report, released), "says what the design says"
+        ),
+        _check_paper(
+            "croissant", papers, lambda path: _croissant_faults(path, released), "the released files and columns"
+        ),
     )
 
 
-def _judged(kind: str, papers: Mapping[str, Path], faults_of: Any, good: str) -> Check:
+def _check_paper(kind: str, papers: Mapping[str, Path], faults_of: Any, good: str) -> Check:
     if kind not in papers:
-        return Check.failed(kind, "the statement names none")
+        return Check.failure(kind, "the statement names none")
     try:
         faults = list(faults_of(papers[kind]))
     except SanitizeError as error:
-        return Check.failed(kind, str(error))
+        return Check.failure(kind, str(error))
     return Check(kind, not faults, "; ".join(faults) or good)
 
 
-def _named(said: Any, folder: Path) -> dict[str, Path]:
+def _paper_paths(content: Any, folder: Path) -> dict[str, Path]:
     """Papers that a statement names, by their kind; names that lead out of its folder are no names."""
     papers = {}
     for kind in PAPERS:
-        name = _under(said, "predicate", kind, "name")
+        name = _value_at_path(content, "predicate", kind, "name")
         if isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name and "\0" not in name:
             papers[kind] = folder / name
     return papers
 
 
-def _faults(said: Any, folder: Path, released: Path) -> Iterator[str]:
+def _faults(content: Any, folder: Path, released: Path) -> Iterator[str]:
     """What is wrong with a statement and the files that it names."""
-    if not isinstance(said, dict) or (said.get("_type"), said.get("predicateType")) != (STATEMENT, PREDICATE):
+    if not isinstance(content, dict) or (content.get("_type"), content.get("predicateType")) != (STATEMENT, PREDICATE):
         yield "it is no statement of a release"
         return
-    subject = said.get("subject")
+    subject = content.get("subject")
     entries = subject if isinstance(subject, list) else []
-    named = {
-        entry["name"]: str(_under(entry, "digest", "sha256"))
+    file_digests = {
+        entry["name"]: str(_value_at_path(entry, "digest", "sha256"))
         for entry in entries
-        if isinstance(_under(entry, "name"), str)
+        if isinstance(_value_at_path(entry, "name"), str)
     }
     # The file may have got another name since; what it holds may not have changed.
-    if sorted(named.values()) != sorted(digests(released).values()):
+    if sorted(file_digests.values()) != sorted(digests(released).values()):
         yield "the released files are not those that it names"
-    papers = _named(said, folder)
+    papers = _paper_paths(content, folder)
     for kind in ("policy", "report", "croissant"):
         if kind not in papers:
             yield f"it names no {kind}"
     for kind, path in papers.items():
         if not path.is_file():
             yield f"the {kind} {path.name} is not in its folder"
-        elif kind != GROWING and digest_of(path) != f"sha256:{_under(said, 'predicate', kind, 'digest', 'sha256')}":
+        elif (
+            kind != GROWING
+            and path_digest(path) != f"sha256:{_value_at_path(content, 'predicate', kind, 'digest', 'sha256')}"
+        ):
             yield f"the {kind} {path.name} is not the one that it names"
 
 
-def _under(said: Any, *keys: str) -> Any:
+def _value_at_path(content: Any, *keys: str) -> Any:
     """What stands under these keys of objects within one another; None where there is nothing."""
     for key in keys:
-        said = said.get(key) if isinstance(said, dict) else None
-    return said
+        content = content.get(key) if isinstance(content, dict) else None
+    return content
 
 
 def _report_faults(path: Path, report: LeakageReport, released: Path) -> Iterator[str]:
-    saved = LeakageReport.from_json(bytes_of(path)).to_dict()
-    again = report.to_dict(audience=saved["audience"])
+    saved = LeakageReport.from_json(read_small_file(path)).to_dict()
+    expected = report.to_dict(audience=saved["audience"])
     origin = saved["origin"] or {}
-    if origin.get("digest") not in (None, digest_of(released)):
+    if origin.get("digest") not in (None, path_digest(released)):
         yield "it is of another file"
     # Words that must be those of the design; figures are compared as figures.
     words = ("ok", "state", "useless", "mechanism", "output", "confidence", "allowed", "refuted", "seeded")
-    wrong = any(saved["verdict"].get(name) != again["verdict"].get(name) for name in words)
-    if wrong or saved["columns"] != again["columns"]:
+    wrong = any(saved["verdict"].get(name) != expected["verdict"].get(name) for name in words)
+    if wrong or saved["columns"] != expected["columns"]:
         yield "its verdict or columns are not those of the release, designed again"
         return
 
@@ -251,9 +258,9 @@ def _report_faults(path: Path, report: LeakageReport, released: Path) -> Iterato
         values = (measure[side] for side in ("before", "after", "bound"))
         return [math.nan if value is None else float(value) for value in values]
 
-    known = {measure["name"]: figures(measure) for measure in saved.get("measures", ())}
-    for measure in again.get("measures", ()):
-        near = known.get(measure["name"], [])
+    saved_figures = {measure["name"]: figures(measure) for measure in saved.get("measures", ())}
+    for measure in expected.get("measures", ()):
+        near = saved_figures.get(measure["name"], [])
         # In four digits, the last of which may be another machine's.
         if not near or not np.allclose(near, figures(measure), rtol=2e-3, atol=1e-9, equal_nan=True):
             yield f"its {measure['label']} is not that of the release, designed again"
@@ -261,11 +268,11 @@ def _report_faults(path: Path, report: LeakageReport, released: Path) -> Iterato
 
 
 def _croissant_faults(path: Path, released: Path) -> Iterator[str]:
-    said = read_json(path, "the metadata")
-    if not isinstance(said, dict) or said.get("conformsTo") != CROISSANT:
+    content = read_json(path, "the metadata")
+    if not isinstance(content, dict) or content.get("conformsTo") != CROISSANT:
         yield "it is no Croissant 1.1"
         return
-    true = croissant_of(released, "", "")
+    true = make_croissant(released, "", "")
     for part, words in (("distribution", "files"), ("recordSet", "columns"), ("@context", "terms")):
-        if said.get(part) != true[part]:
+        if content.get(part) != true[part]:
             yield f"its {words} are not those of the release"

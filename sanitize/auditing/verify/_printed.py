@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from sanitize._util.sampling.noise import NoiseKey
 from sanitize.core.binning import as_numbers
-from sanitize.engines.parquet import released_schema, typed
+from sanitize.engines.parquet import output_schema, restore_type
 from sanitize.tables.columns import value_type
 
 if TYPE_CHECKING:
@@ -25,35 +25,35 @@ if TYPE_CHECKING:
     from sanitize.tables.files.source import Source
 
 
-def printed_types(schema: pa.Schema, release: Release) -> dict[str, pa.DataType]:
+def column_types(schema: pa.Schema, release: Release) -> dict[str, pa.DataType]:
     """Type of each printed column, as a file without dictionaries names it."""
     printed = release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0))
-    return {field.name: value_type(field.type) for field in released_schema(schema, printed, release)}
+    return {field.name: value_type(field.type) for field in output_schema(schema, printed, release)}
 
 
-def stored_type(dtype: pa.DataType) -> pa.DataType:
+def parquet_type(dtype: pa.DataType) -> pa.DataType:
     """Type that a Parquet file gives back for a printed one: it names no zone but UTC, no duration, no extension."""
     sink = BytesIO()
     pq.write_table(pa.schema([pa.field("column", dtype)]).empty_table(), sink, store_schema=False)
     return pq.read_schema(sink).field(0).type
 
 
-def printed_batches(source: Source, released: Source, release: Release) -> Iterator[Mapping[str, Any]]:
+def release_batches(source: Source, released: Source, release: Release) -> Iterator[Mapping[str, Any]]:
     """Printed columns of a release, batch by batch, in the types that they were printed in."""
-    types = printed_types(source.schema, release)
+    types = column_types(source.schema, release)
     for file in released.files:
         for batch in released.batches(file, list(release.output_columns)):
-            yield {name: typed(batch[name], types[name], name) for name in batch}
+            yield {name: restore_type(batch[name], types[name], name) for name in batch}
 
 
-def _moved(rows: Mapping[str, Any], bins: Mapping[str, Bins]) -> Iterator[dict[str, Any]]:
+def _neighbouring_bins(rows: Mapping[str, Any], bins: Mapping[str, Bins]) -> Iterator[dict[str, Any]]:
     """Numbers of some rows as bins, those in doubt in other bins that may have printed them, in every combination."""
     ways: dict[str, list[Any]] = {}
-    for name, own in bins.items():
-        plain = own.assign(rows[name])[0]
+    for name, column_bins in bins.items():
+        plain = column_bins.assign(rows[name])[0]
         place, missing = plain.indices.fill_null(0).to_numpy(), plain.indices.is_null().to_numpy(zero_copy_only=False)
-        sides = np.zeros((len(own.edges) - 2, len(place)), bool)
-        for edge, at in _in_doubt(own, rows[name]):
+        sides = np.zeros((len(column_bins.edges) - 2, len(place)), bool)
+        for edge, at in _doubtful_edges(column_bins, rows[name]):
             sides[edge] = at
         ways[name] = [plain]
         for step in (-1, 1):
@@ -61,17 +61,19 @@ def _moved(rows: Mapping[str, Any], bins: Mapping[str, Bins]) -> Iterator[dict[s
             # As long as there is doubt at the edge between one bin and the next.
             while True:
                 edge = np.clip(to - (step < 0), 0, max(len(sides) - 1, 0))
-                inside = (to + step >= 0) & (to + step < len(own.edges) - 1)
+                inside = (to + step >= 0) & (to + step < len(column_bins.edges) - 1)
                 behind = behind & inside & (sides[edge, np.arange(len(place))] if len(sides) else False)
                 if not np.any(behind):
                     break
                 to = np.where(behind, to + step, to)
-                ways[name].append(pa.DictionaryArray.from_arrays(pa.array(to, pa.int32(), mask=missing), own.labels))
+                ways[name].append(
+                    pa.DictionaryArray.from_arrays(pa.array(to, pa.int32(), mask=missing), column_bins.labels)
+                )
     for chosen in itertools.product(*ways.values()):
         yield dict(zip(ways, chosen, strict=True))
 
 
-def _in_doubt(bins: Bins, column: Any) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+def _doubtful_edges(bins: Bins, column: Any) -> Iterator[tuple[int, NDArray[np.bool_]]]:
     """Bins that may have printed a number of the next one, or the next one of theirs, and the rows of such numbers.
 
     Narrow types round, and a bin may hold no whole number.
@@ -106,15 +108,17 @@ class PrintedSymbols:
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:
         """Released symbol of each printed row; -1 where the release prints no such row."""
         outputs = self.release.channel.outputs
-        bins = {name: own for name, own in self.release.drawn_bins.items() if name in batch}
-        codes = outputs.encode({**batch, **{name: own.assign(batch[name])[0] for name, own in bins.items()}})
+        bins = {name: column_bins for name, column_bins in self.release.drawn_bins.items() if name in batch}
+        codes = outputs.encode(
+            {**batch, **{name: column_bins.assign(batch[name])[0] for name, column_bins in bins.items()}}
+        )
         unknown = np.flatnonzero(codes < 0)
         if len(unknown) and bins:
-            rows, found = {name: column.take(pa.array(unknown)) for name, column in batch.items()}, codes[unknown]
+            rows, retried = {name: column.take(pa.array(unknown)) for name, column in batch.items()}, codes[unknown]
             # A number at an edge may have been printed by the bin behind it.
-            for moved in _moved(rows, bins):
-                found = np.where(found < 0, outputs.encode(rows | moved), found)
-            codes[unknown] = found
-        for name, own in bins.items():
-            self.doubtful.update((name, place) for place, at in _in_doubt(own, batch[name]) if at.any())
+            for moved in _neighbouring_bins(rows, bins):
+                retried = np.where(retried < 0, outputs.encode(rows | moved), retried)
+            codes[unknown] = retried
+        for name, column_bins in bins.items():
+            self.doubtful.update((name, place) for place, at in _doubtful_edges(column_bins, batch[name]) if at.any())
         return codes

@@ -14,12 +14,12 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from sanitize._util.limits import KEPT_BYTES
-from sanitize.auditing.verify._printed import PrintedSymbols, printed_batches
+from sanitize.auditing.verify._printed import PrintedSymbols, release_batches
 from sanitize.auditing.verify._verification import Check
 from sanitize.core.channel import Channel
 from sanitize.release.random_order import log_cells
 from sanitize.release.row_order import MOST_SYMBOLS, SymbolOrder
-from sanitize.tables.keys import count, spread
+from sanitize.tables.keys import count, take_answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,21 +43,21 @@ _ROWS = 1 << 18
 class _Kinds:
     """Symbols with all but the most frequent made one."""
 
-    of: NDArray[np.uint8]
+    kinds: NDArray[np.uint8]
     n: int
 
     @classmethod
-    def among(cls, counts: NDArray[np.int64]) -> _Kinds:
+    def from_counts(cls, counts: NDArray[np.int64]) -> _Kinds:
         """From how often each symbol occurs."""
         n = len(counts)
-        of = np.full(n + 1, min(n, MOST_SYMBOLS - 1), np.uint8)  # the first serves the code -1
+        kinds = np.full(n + 1, min(n, MOST_SYMBOLS - 1), np.uint8)  # the first serves the code -1
         frequent = np.argsort(-counts, kind="stable")[: MOST_SYMBOLS - 1]
-        of[frequent + 1] = np.arange(len(frequent))
-        return cls(of, min(n, MOST_SYMBOLS - 1) + 1)
+        kinds[frequent + 1] = np.arange(len(frequent))
+        return cls(kinds, min(n, MOST_SYMBOLS - 1) + 1)
 
-    def of_rows(self, codes: Codes) -> NDArray[np.uint8]:
+    def row_kinds(self, codes: Codes) -> NDArray[np.uint8]:
         """Kind of each row."""
-        return spread(self.of, codes + 1)
+        return take_answers(self.kinds, codes + 1)
 
 
 @dataclass(eq=False)
@@ -77,7 +77,7 @@ class OrderTally:
     _row: int = 0
 
     @classmethod
-    def of(cls, n: int, y_counts: NDArray[np.int64], beside: Sequence[NDArray[np.int64]]) -> OrderTally:
+    def empty(cls, n: int, y_counts: NDArray[np.int64], source_counts: Sequence[NDArray[np.int64]]) -> OrderTally:
         """Empty tables.
 
         Parameters
@@ -86,21 +86,23 @@ class OrderTally:
             Rows of the release.
         y_counts : ndarray of int64, shape (n_y,)
             How often each symbol is printed.
-        beside : sequence of ndarray of int64
+        source_counts : sequence of ndarray of int64
             How often each symbol occurs in codes of the source's rows, which a shuffled release is independent of.
         """
-        printed, others = _Kinds.among(y_counts), [_Kinds.among(counts) for counts in beside]
-        return cls(SymbolOrder(n), printed, others, [np.zeros((other.n, printed.n), np.int64) for other in others])
+        printed, source_kinds = _Kinds.from_counts(y_counts), [_Kinds.from_counts(counts) for counts in source_counts]
+        return cls(
+            SymbolOrder(n), printed, source_kinds, [np.zeros((kinds.n, printed.n), np.int64) for kinds in source_kinds]
+        )
 
-    def add(self, y: Codes, beside: Sequence[Codes]) -> None:
+    def add(self, y: Codes, source_codes: Sequence[Codes]) -> None:
         """The next rows: printed symbols, -1 where the channel has no such symbol, and codes of the source's rows."""
         for start in range(0, len(y), _ROWS):
             piece = slice(start, start + _ROWS)
-            kinds = self._printed.of_rows(y[piece])
+            kinds = self._printed.row_kinds(y[piece])
             self.order.add(self._row, kinds, np.arange(self._printed.n))
             self._row += len(kinds)
-            for table, others, codes in zip(self._tables, self._beside, beside, strict=True):
-                cells = others.of_rows(codes[piece]).astype(np.uint16)  # kinds of both fit in 16 bits together
+            for table, source_kinds, codes in zip(self._tables, self._beside, source_codes, strict=True):
+                cells = source_kinds.row_kinds(codes[piece]).astype(np.uint16)  # kinds of both fit in 16 bits together
                 cells *= np.uint16(self._printed.n)
                 cells += kinds
                 table += count(cells, table.size).reshape(table.shape)
@@ -137,7 +139,7 @@ def check_rows(
     """
     reader, channel = PrintedSymbols(release), release.channel
 
-    blocks = read_once(lambda: map(reader.codes, printed_batches(source, released, release)), channel.n_outputs)
+    blocks = read_once(lambda: map(reader.codes, release_batches(source, released, release)), channel.n_outputs)
     y_counts, unknown = np.zeros(channel.n_outputs, np.int64), 0
     for y in blocks():
         of_code = count(y + 1, len(y_counts) + 1)  # the first is of the code -1
@@ -147,12 +149,12 @@ def check_rows(
     x_counts = np.zeros(channel.n_inputs, np.int64)
     np.add.at(x_counts, np.where(of_x < 0, release.fallback, of_x), counts.seen.sum(axis=0))
     s_counts = counts.seen.sum(axis=1)
-    groups = closed_groups(channel, x_counts > 0)
-    left, order = 0, OrderTally.of(int(y_counts.sum()) + unknown, y_counts, [s_counts, x_counts])
+    groups = communicating_groups(channel, x_counts > 0)
+    left, order = 0, OrderTally.empty(int(y_counts.sum()) + unknown, y_counts, [s_counts, x_counts])
     names = list(dict.fromkeys((*release.layout.sensitive, *release.layout.read)))
     batches = (batch for file in source.files for batch in source.batches(file, names))
     raw = ((counts.sensitive.encode(release.layout.columns(batch)), release.encode(batch)[0]) for batch in batches)
-    for s, x, y in in_step(raw, ((y,) for y in blocks())):
+    for s, x, y in align_blocks(raw, ((y,) for y in blocks())):
         left += int((groups[0][x] != groups[1][y])[y >= 0].sum()) if rows == "keep" else 0
         order.add(y, [s, x])
     if reader.doubtful:  # a printed number may be of either of two bins, so that their counts are not known
@@ -165,7 +167,7 @@ def check_rows(
         good, bad = "as frequent as draws make them", "not as frequent as the channel makes them"
         checks.append(_by_chance("counts", log_chance, f"symbols are {good}", f"symbols are {bad}", false_alarm))
     if rows == "keep":
-        return [*checks, Check.passed("order", "rows keep their order, which the design measures")]
+        return [*checks, Check.success("order", "rows keep their order, which the design measures")]
     log_chance, how = order.telling(false_alarm / _TESTS)
     return [*checks, _by_chance("order", log_chance, "of rows tells nothing", f"not shuffled: {how}", false_alarm)]
 
@@ -205,43 +207,43 @@ def _unknown(rows: int) -> str:
     return f"{rows} rows hold a symbol that the channel never prints" if rows else ""
 
 
-def in_step(*streams: Iterator[tuple[Codes, ...]]) -> Iterator[Any]:
+def align_blocks(*streams: Iterator[tuple[Codes, ...]]) -> Iterator[Any]:
     """Blocks of several streams as blocks of the same rows; it ends with the shortest."""
-    held: list[tuple[Codes, ...]] = [() for _ in streams]
+    pending: list[tuple[Codes, ...]] = [() for _ in streams]
     while True:
         for k, stream in enumerate(streams):
-            while not held[k] or not len(held[k][0]):
+            while not pending[k] or not len(pending[k][0]):
                 block = next(stream, None)
                 if block is None:
                     return
-                held[k] = block
-        n = min(len(block[0]) for block in held)
-        yield tuple(part[:n] for block in held for part in block)
-        held = [tuple(part[n:] for part in block) for block in held]
+                pending[k] = block
+        n = min(len(block[0]) for block in pending)
+        yield tuple(part[:n] for block in pending for part in block)
+        pending = [tuple(part[n:] for part in block) for block in pending]
 
 
 def read_once(read: Callable[[], Iterator[Codes]], n_codes: int) -> Callable[[], Iterator[Codes]]:
     """A way to read blocks of codes, -1 among them, that remembers them where they are few enough."""
     dtype = np.min_scalar_type(-n_codes - 1)
-    held: list[Codes] | None = None
+    cached: list[Codes] | None = None
 
     def blocks() -> Iterator[Codes]:
-        nonlocal held
-        if held is not None:
-            yield from held
+        nonlocal cached
+        if cached is not None:
+            yield from cached
             return
-        kept: list[Codes] = []
+        buffer: list[Codes] = []
         room = KEPT_BYTES
         for block in read():
             narrow = block.astype(dtype, copy=False)
             room -= narrow.nbytes
             if room >= 0:
-                kept.append(narrow)
+                buffer.append(narrow)
             else:
-                kept.clear()
+                buffer.clear()
             yield narrow
         if room >= 0:
-            held = kept
+            cached = buffer
 
     return blocks
 
@@ -254,7 +256,7 @@ def log_bennett(deviation: NDArray[Any] | float, variance: NDArray[Any] | float)
     return np.minimum(0.0, math.log(2) - v * ((1 + u) * np.log1p(u) - u))
 
 
-def closed_groups(channel: Channel, present: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def communicating_groups(channel: Channel, present: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Groups of symbols that no row can leave: the group of each input and of each output.
 
     An output that no input in use can reach has the group -1.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from sanitize._util.declared import Declared, Misfit, plain, read, said
+from sanitize._util.declared import Declared, Misfit, field_note, read, to_builtin
 from sanitize._util.outputs import json_text
 from sanitize._util.tolerances import FALSE_ALARM
 from sanitize.errors import SourceError, VerificationFailed
@@ -29,12 +29,12 @@ class Check(Declared, frozen=True):
     detail: str
 
     @classmethod
-    def passed(cls, name: str, detail: str) -> Check:
+    def success(cls, name: str, detail: str) -> Check:
         """A check that found nothing."""
         return cls(name, ok=True, detail=detail)
 
     @classmethod
-    def failed(cls, name: str, detail: str) -> Check:
+    def failure(cls, name: str, detail: str) -> Check:
         """A check that found a fault."""
         return cls(name, ok=False, detail=detail)
 
@@ -55,7 +55,7 @@ class Verification(Declared, frozen=True):
 
     Examples
     --------
-    >>> found = Verification((Check.passed("rows", "4 released, 4 in the source"), Check.failed("order", "sorted")))
+    >>> found = Verification((Check.success("rows", "4 released, 4 in the source"), Check.failure("order", "sorted")))
     >>> found.ok
     False
     >>> print(found.to_text())
@@ -64,8 +64,8 @@ class Verification(Declared, frozen=True):
     FAIL  order  sorted
     """
 
-    checks: Annotated[tuple[Check, ...], said("a list of checks, and not empty", min_length=1)]
-    false_alarm: Annotated[float, said("a chance below 1", ge=0, lt=1)] = FALSE_ALARM
+    checks: Annotated[tuple[Check, ...], field_note("a list of checks, and not empty", min_length=1)]
+    false_alarm: Annotated[float, field_note("a chance below 1", ge=0, lt=1)] = FALSE_ALARM
     state: State | None = None
     headline: str | None = None
     sentence: str | None = None
@@ -100,7 +100,7 @@ class Verification(Declared, frozen=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {**_SCHEMA, "ok": self.ok, **plain(self), "checks": [plain(check) for check in self.checks]}
+        return {**_SCHEMA, "ok": self.ok, **to_builtin(self), "checks": [to_builtin(check) for check in self.checks]}
 
     def to_json(self) -> str:
         """The same as JSON; whatever is not ASCII is escaped."""
@@ -118,12 +118,12 @@ class Verification(Declared, frozen=True):
         if not isinstance(saved, dict) or {name: saved.get(name) for name in _SCHEMA} != _SCHEMA:
             raise SourceError("this is not the JSON that sanitize verify --json printed")
         try:
-            found = read(cls, {name: value for name, value in saved.items() if name not in {*_SCHEMA, "ok"}})
+            verification = read(cls, {name: value for name, value in saved.items() if name not in {*_SCHEMA, "ok"}})
         except Misfit as error:
             raise SourceError(f"the verification is damaged, or another program's: {error}") from None
-        if saved.get("ok") is not found.ok:
+        if saved.get("ok") is not verification.ok:
             raise SourceError("the verification's verdict contradicts its checks")
-        return found
+        return verification
 
     def __str__(self) -> str:
         return self.to_text()

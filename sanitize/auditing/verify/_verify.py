@@ -15,25 +15,25 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sanitize._util.checks import required
+from sanitize._util.checks import check_number
 from sanitize._util.outputs import outputs, temporary_place
-from sanitize._util.sealed_text import digest_of
+from sanitize._util.sealed_text import path_digest
 from sanitize._util.system import n_workers
 from sanitize._util.tolerances import FALSE_ALARM
 from sanitize.auditing.verify._canonical import form_checks, write_canonical
 from sanitize.auditing.verify._papers import check_papers
-from sanitize.auditing.verify._printed import printed_batches, printed_types, stored_type
+from sanitize.auditing.verify._printed import column_types, parquet_type, release_batches
 from sanitize.auditing.verify._rows import check_rows
 from sanitize.auditing.verify._verification import Check, Verification
 from sanitize.engines.parquet import SecondPass
 from sanitize.errors import BudgetExceeded, InvalidChannel, InvalidParameter, NothingToProtect, RowOrderLeak
 from sanitize.policy import Policy, designer_of
-from sanitize.release.designer import RecipeDesigner, check_designer, footer_of, refuse_noisy
+from sanitize.release.designer import RecipeDesigner, check_designer, refuse_noisy, release_footer
 from sanitize.release.first_pass import FirstPass, check_row_order
 from sanitize.release.saved import Receipt, SavedRelease, digest_of_source
 from sanitize.tables.columns import as_arrow
 from sanitize.tables.files.csv import CsvSource
-from sanitize.tables.files.open import Target, described, open_source, open_target, written_release
+from sanitize.tables.files.open import Target, attach_description, describe_release, open_source, open_target
 
 if TYPE_CHECKING:
     import os
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
     File = str | os.PathLike[str]
 
 
-def drawn_again(
+def redraw(
     source: SourceLike,
     released: Source,
     sanitizer: Designer | Policy | SavedRelease,
     receipt: Receipt,
     rows: RowOrder,
-    others: Sequence[Receipt] = (),
+    other_receipts: Sequence[Receipt] = (),
 ) -> tuple[LeakageReport | None, list[Check]]:
     """Draw a release again by the channel and the key of its receipt, and compare the bytes.
 
@@ -64,14 +64,14 @@ def drawn_again(
     certified classes are designed again by the code that made the release. The report is that of the channel on the
     source, where its secrets are known.
     """
-    again = sanitizer if isinstance(sanitizer, SavedRelease) else _copy_for(source, sanitizer)
+    designer = sanitizer if isinstance(sanitizer, SavedRelease) else _copy_for(source, sanitizer)
     path = released.root
-    with tempfile.TemporaryDirectory(dir=temporary_place()) as folder, open_source(source, again.numbers) as table:
-        checks = [_receipt_check(receipt, table, rows, others, sanitizer)]
+    with tempfile.TemporaryDirectory(dir=temporary_place()) as folder, open_source(source, designer.numbers) as table:
+        checks = [_receipt_check(receipt, table, rows, other_receipts, sanitizer)]
         first = FirstPass(table, workers=n_workers(None), keeps=rows == "keep")
         prepared: Prepared[Any]
-        if isinstance(again, SavedRelease):
-            prepared = again.prepare(first, rows, key=receipt.key.key)
+        if isinstance(designer, SavedRelease):
+            prepared = designer.prepare(first, rows, key=receipt.key.key)
             appended = prepared.report
             report, standing = appended.held_out, "over its budget on the source"
             if appended.ok:
@@ -80,16 +80,16 @@ def drawn_again(
             check = Check("design", appended.ok, f"{appended.saved.mechanism}, as it was saved; {standing}")
         else:
             channel, classes = receipt.channel, receipt.classes
-            prepared = again.prepare(first, rows, key=receipt.key.key, channel=channel, classes=classes)
-            report, check = again.report_, design_check(again)
+            prepared = designer.prepare(first, rows, key=receipt.key.key, channel=channel, classes=classes)
+            report, check = designer.report_, design_check(designer)
         checks.append(check)
-        with outputs() as made:
+        with outputs() as out:
             place = Target(Path(folder) / path.name, as_folder=path.is_dir())
-            SecondPass(first, prepared).write(made, place, rows)
+            SecondPass(first, prepared).write(out, place, rows)
         same = f"all {table.n_rows} drawn again by the key of the receipt"
-        if digest_of(place.path) == digest_of(path):
-            return report, [*checks, Check.passed("rows", f"{same}, every byte as it is released")]
-        with open_source(written_release(place.path)) as drawn:
+        if path_digest(place.path) == path_digest(path):
+            return report, [*checks, Check.success("rows", f"{same}, every byte as it is released")]
+        with open_source(describe_release(place.path)) as drawn:
             fault = _difference(drawn, released)
         return report, [*checks, *_other_bytes(fault, same, receipt.other_versions)]
 
@@ -99,20 +99,20 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
     if isinstance(sanitizer, Policy):
         with open_source(source) as table:
             sanitizer.check(table.schema.names)
-        again = designer_of(sanitizer)
+        designer = designer_of(sanitizer)
     else:
         check_designer(sanitizer, "a release is designed again by a policy or an estimator")
-        again = RecipeDesigner(copy.deepcopy(sanitizer.recipe()))
+        designer = RecipeDesigner(copy.deepcopy(sanitizer.recipe()))
     refuse_noisy(
-        again,
+        designer,
         "what verify says of a release would tell of them, and a design again would have other noise; keep the report "
         "with the digest of the released file",
     )
-    return again
+    return designer
 
 
 def _receipt_check(
-    receipt: Receipt, table: Source, rows: RowOrder, others: Sequence[Receipt], sanitizer: object
+    receipt: Receipt, table: Source, rows: RowOrder, other_receipts: Sequence[Receipt], sanitizer: object
 ) -> Check:
     """Whether a receipt is of this source and order, its key of no other release, and its release in the ledger."""
     book = None
@@ -123,22 +123,28 @@ def _receipt_check(
     faults = [
         "" if receipt.source == digest_of_source(table) else "it is of another source, or the source was changed",
         "" if receipt.rows == rows else f"it is of rows={receipt.rows!r}",
-        "its key is that of another release" if any(receipt.key.key == other.key.key for other in others) else "",
+        "its key is that of another release"
+        if any(receipt.key.key == earlier.key.key for earlier in other_receipts)
+        else "",
         "" if book is None or book.has_receipt(receipt.digest) else "the ledger of the policy has no release of it",
     ]
     fault = "; ".join(filter(None, faults))
-    good = ["of this source", f"of no other of {len(others)}" if others else "", "in the ledger" if book else ""]
+    good = [
+        "of this source",
+        f"of no other of {len(other_receipts)}" if other_receipts else "",
+        "in the ledger" if book else "",
+    ]
     return Check("receipt", not fault, fault or ", ".join(filter(None, good)))
 
 
 def _other_bytes(fault: str, same: str, versions: str) -> list[Check]:
     """What a release in other bytes than those drawn is: other rows, or another form, as other versions may write."""
     if fault:
-        return [Check.failed("rows", f"{fault} (made with {versions})" if versions else fault)]
+        return [Check.failure("rows", f"{fault} (made with {versions})" if versions else fault)]
     detail = "the rows stand in other bytes than this library writes, which may carry what no row holds"
     if versions:
         detail += f"; it was made with {versions}: write it again with those versions, or release anew"
-    return [Check.passed("rows", same), Check.failed("form", detail)]
+    return [Check.success("rows", same), Check.failure("form", detail)]
 
 
 def _difference(drawn: Source, released: Source) -> str:
@@ -147,17 +153,21 @@ def _difference(drawn: Source, released: Source) -> str:
         return "other columns or types than the release has"
     if drawn.known_rows != released.known_rows:  # of a CSV file, which would be read for it, neither is known
         return f"{released.known_rows} rows, and the release has {drawn.known_rows}"
-    rest = [pa.table({}), pa.table({})]
+    pending = [pa.table({}), pa.table({})]
     walks = [_walk(drawn), _walk(released)]
     while True:
-        rest = [rows if len(rows) else next(walk, rows) for rows, walk in zip(rest, walks, strict=True)]
-        n_rows = min(map(len, rest))
+        pending = [rows if len(rows) else next(walk, rows) for rows, walk in zip(pending, walks, strict=True)]
+        n_rows = min(map(len, pending))
         if not n_rows:
-            return "" if not any(map(len, rest)) else f"{'fewer' if len(rest[0]) else 'more'} rows than the release has"
-        ours, theirs = (rows[:n_rows] for rows in rest)
-        if other := [name for name in ours.column_names if not ours[name].equals(theirs[name])]:
-            return f"column {', '.join(map(repr, other))} is not what the key draws"
-        rest = [rows[n_rows:] for rows in rest]
+            return (
+                ""
+                if not any(map(len, pending))
+                else f"{'fewer' if len(pending[0]) else 'more'} rows than the release has"
+            )
+        left, right = (rows[:n_rows] for rows in pending)
+        if changed := [name for name in left.column_names if not left[name].equals(right[name])]:
+            return f"column {', '.join(map(repr, changed))} is not what the key draws"
+        pending = [rows[n_rows:] for rows in pending]
 
 
 def _walk(table: Source) -> Iterator[pa.Table]:
@@ -171,19 +181,22 @@ def _walk(table: Source) -> Iterator[pa.Table]:
                 yield rows
 
 
-def design_check(again: Designer) -> Check:
+def design_check(designer: Designer) -> Check:
     """What stands behind the channel that the rows are compared with."""
-    mechanism = again.report_.facts.mechanism
-    if again.fitted_release().spec.given is not None:
-        return Check.passed("design", f"{mechanism}, as it was given, within its budget on the source")
-    cut = "; its time limit may have ended the release elsewhere, which a receipt settles" if _limits(again) else ""
-    return Check.passed("design", f"{mechanism}, designed again from the source{cut}")
+    mechanism = designer.report_.facts.mechanism
+    if designer.bare_release().spec.channel is not None:
+        return Check.success("design", f"{mechanism}, as it was given, within its budget on the source")
+    cut = "; its time limit may have ended the release elsewhere, which a receipt settles" if _limits(designer) else ""
+    return Check.success("design", f"{mechanism}, designed again from the source{cut}")
 
 
 def _limits(sanitizer: Designer) -> list[float]:
     """Time limits of a sanitizer and its parts."""
     recipe = sanitizer.recipe()
-    limits = (getattr(one, "time_limit", None) for one in (recipe, *(part for _, part in getattr(recipe, "parts", ()))))
+    limits = (
+        getattr(part_recipe, "time_limit", None)
+        for part_recipe in (recipe, *(part for _, part in getattr(recipe, "parts", ())))
+    )
     return [limit for limit in limits if limit is not None]
 
 
@@ -259,9 +272,11 @@ def verify_file(
     >>> [check.name for check in sz.verify_file(*files, sanitizer).checks]
     ['design', 'columns', 'rows', 'summary', 'form', 'possible', 'counts', 'order']
     """
-    required("false_alarm", false_alarm, "lie between 0 and 1", lambda given: 0 < given < 1)
+    check_number("false_alarm", false_alarm, "lie between 0 and 1", lambda value: 0 < value < 1)
     policy = sanitizer if isinstance(sanitizer, Policy) else None
-    named = described(source, (policy.description if policy else None) if description is None else description)
+    typed_source = attach_description(
+        source, (policy.description if policy else None) if description is None else description
+    )
     kept_order: RowOrder = (policy.rows if policy else "shuffle") if rows is None else rows
     check_row_order(kept_order)
     if isinstance(sanitizer, SavedRelease) and (receipt is None or statement is not None):
@@ -274,8 +289,8 @@ def verify_file(
         raise InvalidParameter("receipts of other releases are compared with the receipt of this one; give it, too")
     with contextlib.ExitStack() as stack:
         written, table = (
-            stack.enter_context(open_source(written_release(released))),
-            stack.enter_context(open_source(named)),
+            stack.enter_context(open_source(describe_release(released))),
+            stack.enter_context(open_source(typed_source)),
         )
         if rewrite is not None:
             place, opened = open_target(rewrite, released, force=False)
@@ -286,42 +301,42 @@ def verify_file(
             if receipt is None:
                 assert not isinstance(sanitizer, SavedRelease)
                 report: LeakageReport | None
-                report, checks = _without_drawing(written, table, sanitizer, kept_order, false_alarm)
+                report, checks = _check_without_receipt(written, table, sanitizer, kept_order, false_alarm)
             else:
-                others = [Receipt.read(other) for other in against]
-                report, checks = drawn_again(table, written, sanitizer, Receipt.read(receipt), kept_order, others)
+                other_receipts = [Receipt.read(path) for path in against]
+                report, checks = redraw(table, written, sanitizer, Receipt.read(receipt), kept_order, other_receipts)
         except (BudgetExceeded, InvalidChannel, NothingToProtect, RowOrderLeak) as error:
-            checks = [Check.failed("design", str(error))]
+            checks = [Check.failure("design", str(error))]
             words = _words(error.report) if isinstance(error, BudgetExceeded) else {}
         else:
             words = {} if report is None else _words(report)
             if statement is not None and report is not None:
                 checks += check_papers(Path(statement), written.root, report, policy)
-        return Verification(tuple(checks), chance, **words, digest=digest_of(written.root))
+        return Verification(tuple(checks), chance, **words, digest=path_digest(written.root))
 
 
-def _without_drawing(
+def _check_without_receipt(
     written: Source, source: SourceLike, sanitizer: Designer | Policy, rows: RowOrder, false_alarm: float
 ) -> tuple[LeakageReport, list[Check]]:
     """The report of the release, designed again, and the checks that need no receipt."""
-    again = _copy_for(source, sanitizer)
-    with open_source(source, again.numbers) as table:
-        recipe, first = again.recipe(), FirstPass(table, workers=n_workers(None))
+    designer = _copy_for(source, sanitizer)
+    with open_source(source, designer.numbers) as table:
+        recipe, first = designer.recipe(), FirstPass(table, workers=n_workers(None))
         release, counted = recipe.fit(recipe.for_files(is_priced=False), first, rows)
-        release.kept_by(again)
+        release.assign_to(designer)
         pa.default_memory_pool().release_unused()  # Arrow keeps what reading took
         n_rows = f"{written.n_rows} released, {table.n_rows} in the source"
         checks = [
-            design_check(again),
+            design_check(designer),
             _columns(table, written, release),
             Check("rows", ok=table.n_rows == written.n_rows, detail=n_rows),
-            *form_checks(written, json.loads(footer_of(again.report_, rows))),
+            *form_checks(written, json.loads(release_footer(designer.report_, rows))),
         ]
         if release.classes is not None:
-            with open_source(written_release(written.root), again.numbers) as typed:
+            with open_source(describe_release(written.root), designer.numbers) as typed:
                 strange = [
                     column.name
-                    for batch in printed_batches(table, typed, release)
+                    for batch in release_batches(table, typed, release)
                     for column in release.classes.columns
                     if not column.may_print(as_arrow(batch[column.name], column.name))
                 ]
@@ -331,7 +346,7 @@ def _without_drawing(
             checks.append(Check("support", not fault, fault or good))
         elif all(check.ok for check in checks if check.name in ("columns", "rows")):
             checks += check_rows(table, written, release, counted, rows, false_alarm)
-    return again.report_, checks
+    return designer.report_, checks
 
 
 def _words(report: LeakageReport) -> dict[str, Any]:
@@ -342,17 +357,19 @@ def _words(report: LeakageReport) -> dict[str, Any]:
 
 def _columns(table: Source, written: Source, release: Release) -> Check:
     """Whether the released columns are those the release prints, with their types."""
-    wanted = printed_types(table.schema, release)
+    wanted = column_types(table.schema, release)
     is_csv = isinstance(written, CsvSource)
-    there = {field.name: wanted.get(field.name) if is_csv else field.type for field in written.schema}
-    if len(there) < len(written.schema.names):
-        return Check.failed("columns", "a released column is there twice")
-    extra, absent = sorted(set(there) - set(wanted)), sorted(set(wanted) - set(there))
+    found_types = {field.name: wanted.get(field.name) if is_csv else field.type for field in written.schema}
+    if len(found_types) < len(written.schema.names):
+        return Check.failure("columns", "a released column is there twice")
+    extra, absent = sorted(set(found_types) - set(wanted)), sorted(set(wanted) - set(found_types))
     if extra or absent:
         faults = [f"{', '.join(map(repr, extra))} should not be there"] if extra else []
         faults += [f"{', '.join(map(repr, absent))} should be"] if absent else []
-        return Check.failed("columns", "; ".join(faults))
-    other = next((name for name in wanted if not is_csv and there[name] != stored_type(wanted[name])), None)
-    if other is not None:
-        return Check.failed("columns", f"{other!r} has the type {there[other]}, and {wanted[other]} was to be released")
-    return Check.passed("columns", f"{', '.join(map(repr, wanted))} and no other")
+        return Check.failure("columns", "; ".join(faults))
+    mistyped = next((name for name in wanted if not is_csv and found_types[name] != parquet_type(wanted[name])), None)
+    if mistyped is not None:
+        return Check.failure(
+            "columns", f"{mistyped!r} has the type {found_types[mistyped]}, and {wanted[mistyped]} was to be released"
+        )
+    return Check.success("columns", f"{', '.join(map(repr, wanted))} and no other")

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sanitize._util.checks import Mask, Vector, doubles, required, whole_number
+from sanitize._util.checks import Mask, Vector, check_number, doubles, whole_number
 from sanitize._util.declared import Declared, Finite, require
 from sanitize._util.limits import BLOCK_ROWS
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.tables.columns import ArrowColumn, as_arrow, masked, value_type
+from sanitize.tables.columns import ArrowColumn, as_arrow, mask_values, value_type
 from sanitize.tables.keys import edges_passed
 
 _Drawn: TypeAlias = "Callable[[NDArray[np.integer[Any]], NDArray[np.uint32]], NDArray[Any]]"
@@ -56,15 +56,15 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         require(len(self.edges) > 1 and _ascend(self.edges), "must be two numbers or more, ascending", "edges")
 
     @classmethod
-    def declared(cls, column: str, edges: Sequence[float], dtype: pa.DataType) -> Bins:
+    def from_edges(cls, column: str, edges: Sequence[float], dtype: pa.DataType) -> Bins:
         """Bins from edges that somebody chose without looking at the rows, or from `LearnedEdges`."""
         error = InvalidParameter(f"bins of {column!r} must be finite numbers in ascending order")
-        given = doubles(edges, error)
-        if given.ndim != 1 or len(given) < 1 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
+        numbers = doubles(edges, error)
+        if numbers.ndim != 1 or len(numbers) < 1 or not np.isfinite(numbers).all() or (np.diff(numbers) <= 0).any():
             raise error
         _check_numeric(column, dtype)
         is_learned = isinstance(edges, LearnedEdges)
-        return cls(column, cls.with_ends(given.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))
+        return cls(column, cls.with_ends(numbers.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))
 
     @classmethod
     def with_ends(cls, edges: Sequence[float]) -> tuple[float, ...]:
@@ -103,14 +103,14 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         """Interval of each row, missing where the value is, and how many rows were clipped."""
         _check_numeric(self.column, values.type)
         numbers = as_numbers(values)
-        return self._placed(numbers, np.isnan(numbers))
+        return self._find_intervals(numbers, np.isnan(numbers))
 
-    def _placed(self, numbers: NDArray[Any], missing: Mask) -> tuple[pa.DictionaryArray, int]:
+    def _find_intervals(self, numbers: NDArray[Any], missing: Mask) -> tuple[pa.DictionaryArray, int]:
         """Interval of each number in the type of the edges, and how many of those that are there were clipped."""
         edges = np.array(self.edges, numbers.dtype)
         is_outside = (numbers < edges[0]) | (numbers > edges[-1])
         codes = edges_passed(edges[1:-1], numbers).astype(np.int32)
-        places = pa.DictionaryArray.from_arrays(masked(codes, missing), self.labels)
+        places = pa.DictionaryArray.from_arrays(mask_values(codes, missing), self.labels)
         return places, int(np.count_nonzero(is_outside & ~missing))
 
     def draw(self, labels: pa.DictionaryArray, words: NDArray[np.uint32]) -> pa.Array:
@@ -120,11 +120,11 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         indices = labels.indices.fill_null(0).to_numpy(zero_copy_only=False)
         codes = place if len(place) else np.zeros(1, np.intp)  # of no label, where all rows are missing
         drawn = self._drawing()
-        found = [
+        blocks = [
             drawn(codes.take(indices[start : start + BLOCK_ROWS]), words[start : start + BLOCK_ROWS])
             for start in range(0, max(len(indices), 1), BLOCK_ROWS)
         ]
-        return masked(np.concatenate(found), missing)
+        return mask_values(np.concatenate(blocks), missing)
 
     def _drawing(self) -> _Drawn:
         """Numbers of intervals' codes and words, uniform inside each interval.
@@ -142,12 +142,12 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
         # Sums wrap around, so that one type serves negative numbers and those above the signed ones.
         begin = np.array([begin % (1 << 64) for begin in begins], np.uint64)
 
-        def drawn(codes: NDArray[np.integer[Any]], words: NDArray[np.uint32]) -> NDArray[Any]:
+        def draw_block(codes: NDArray[np.integer[Any]], words: NDArray[np.uint32]) -> NDArray[Any]:
             wide = words.astype(np.uint64)
             above = wide * upper.take(codes) + (wide * lower.take(codes) >> np.uint64(32))
             return (begin.take(codes) + above).view(np.uint64 if largest > _SIGNED.max else np.int64)
 
-        return drawn
+        return draw_block
 
     @property
     def whole_range(self) -> tuple[int, int]:
@@ -175,7 +175,7 @@ class Grid(Bins, frozen=True, tag="grid"):
         require(not self.learned and not (self.whole and any(x % 1 for x in self.values)))
 
     @classmethod
-    def declared_on(
+    def from_bounds(
         cls, column: str, bounds: Sequence[float], step: float | None, points: int, values: ArrowColumn
     ) -> Grid:
         """Grid of a column from its bounds and a step, or from the number of points."""
@@ -185,12 +185,12 @@ class Grid(Bins, frozen=True, tag="grid"):
             raise InvalidParameter(f"bounds of {column!r} must be a pair (low, high), got {bounds!r}") from None
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise InvalidParameter(f"bounds of {column!r} must be finite with low < high, got {bounds!r}")
-        whole = Bins.declared(column, (low, high), values.type).whole  # refuses what is not numeric
+        whole = Bins.from_edges(column, (low, high), values.type).whole  # refuses what is not numeric
         if step is None:
             step = (high - low) / (whole_number("points", points, 2) - 1)
             step = math.ceil(step - 1e-9) if whole else step
         legal = "be > 0 and at most high - low"
-        step = required(f"step of {column!r}", step, legal, lambda given: 0 < given <= high - low)
+        step = check_number(f"step of {column!r}", step, legal, lambda value: 0 < value <= high - low)
         if whole and not (low.is_integer() and step.is_integer()):
             raise InvalidParameter(
                 f"{column!r} holds integers: its lower bound and step must be whole, got {low}, {step}"

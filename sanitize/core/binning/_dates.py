@@ -65,11 +65,11 @@ class DateBins(Bins, frozen=True, tag="dates"):
         return cls(column, (), learned=False, whole=True, step=step)
 
     @classmethod
-    def declared(cls, column: str, edges: Sequence[Any], dtype: pa.DataType) -> DateBins:
+    def from_edges(cls, column: str, edges: Sequence[Any], dtype: pa.DataType) -> DateBins:
         """Bins from dates, times, or text in ISO 8601 that somebody chose without looking at the rows, or did not."""
-        found = date_edges(f"bins of {column!r}", edges)
+        seconds = date_edges(f"bins of {column!r}", edges)
         as_seconds(pa.array([], value_type(dtype)), column)
-        return cls(column, cls.with_ends(found), learned=isinstance(edges, LearnedEdges), whole=True, step=None)
+        return cls(column, cls.with_ends(seconds), learned=isinstance(edges, LearnedEdges), whole=True, step=None)
 
     def starts(self, seconds: NDArray[np.int64], least: int) -> list[int]:
         """Seconds at which the units of the step begin that hold so many of some seconds, and at which they end."""
@@ -92,7 +92,7 @@ class DateBins(Bins, frozen=True, tag="dates"):
         """Interval or calendar unit of each row, missing where the date is, and how many rows were clipped."""
         if self.step is not None:
             return by_step(values, self.step, self.column), 0
-        return self._placed(*as_seconds(values, self.column))
+        return self._find_intervals(*as_seconds(values, self.column))
 
 
 def date_edges(name: str, edges: Sequence[Any]) -> tuple[float, ...]:
@@ -103,14 +103,14 @@ def date_edges(name: str, edges: Sequence[Any]) -> tuple[float, ...]:
     InvalidParameter
         It says that ``name`` must be such edges.
     """
-    seconds = [second_of(str(edge)) for edge in edges]
-    found = tuple(float(second) for second in seconds if second is not None)
-    if len(found) < max(1, len(seconds)) or any(a >= b for a, b in pairwise(found)):
-        listed = ", ".join(map(repr, STEPS))
+    seconds = [parse_second(str(edge)) for edge in edges]
+    edge_seconds = tuple(float(second) for second in seconds if second is not None)
+    if len(edge_seconds) < max(1, len(seconds)) or any(a >= b for a, b in pairwise(edge_seconds)):
+        step_names = ", ".join(map(repr, STEPS))
         raise InvalidParameter(
-            f"{name} must be dates in ascending order, for example 1950-01-01 and 1970-01-01, or one of {listed}"
+            f"{name} must be dates in ascending order, for example 1950-01-01 and 1970-01-01, or one of {step_names}"
         )
-    return found
+    return edge_seconds
 
 
 def is_of_dates(spec: Any) -> bool:
@@ -172,18 +172,18 @@ def by_step(values: ArrowColumn, step: str, column: str) -> pa.DictionaryArray:
     seconds, missing = as_seconds(values, column)
     unit, n = _UNITS[step]
     keys = seconds.astype("M8[s]").astype(f"M8[{unit}]").astype(np.int64) // n
-    found, codes = np.unique(keys[~missing], return_inverse=True)
+    unit_keys, codes = np.unique(keys[~missing], return_inverse=True)
     indices = np.zeros(len(keys), np.int32)
     indices[~missing] = codes
-    starts = map(str, (found * n).astype(f"M8[{unit}]"))
+    starts = map(str, (unit_keys * n).astype(f"M8[{unit}]"))
     if step == "quarter":
-        names = [f"{start[:-3]}-Q{key % 4 + 1}" for start, key in zip(starts, found, strict=True)]
+        names = [f"{start[:-3]}-Q{key % 4 + 1}" for start, key in zip(starts, unit_keys, strict=True)]
     else:
         names = [f"{start}s" if step == "decade" else start for start in starts]
     return pa.DictionaryArray.from_arrays(pa.array(indices, mask=missing), pa.array(names, pa.string()))
 
 
-def second_of(text: str) -> int | None:
+def parse_second(text: str) -> int | None:
     """Seconds since 1970 of a date or time in ISO 8601; None where the text is neither."""
     try:
         return int(pa.array([text]).cast(pa.timestamp("s")).cast(pa.int64())[0].as_py())

@@ -37,7 +37,7 @@ class Joined(Bins, frozen=True, tag="joined"):
         require(bool(members) and len(set(members)) == len(members), "must name values, each once", "groups")
 
     @classmethod
-    def of_groups(cls, column: str, groups: Mapping[Any, Sequence[Any]]) -> Joined:
+    def from_groups(cls, column: str, groups: Mapping[Any, Sequence[Any]]) -> Joined:
         """Groups that somebody wrote down."""
         lists = {str(name): values for name, values in groups.items() if not isinstance(values, str)}
         members = [_text(value) for values in lists.values() for value in values]
@@ -56,9 +56,9 @@ class Joined(Bins, frozen=True, tag="joined"):
 
     def assign(self, values: ArrowColumn) -> tuple[pa.DictionaryArray, int]:
         """Name of the group, or the value as text, of each row; no row is clipped."""
-        found, codes = factorize(values, self.column)
+        levels, codes = factorize(values, self.column)
         name_of = {value: name for name, members in self.groups.items() for value in members}
-        texts = [name_of.get(_text(value), _text(value)) for value in python_values(found, self.column)]
+        texts = [name_of.get(_text(value), _text(value)) for value in python_values(levels, self.column)]
         texts.append(name_of.get(MISSING_TEXT, ""))  # the last serves missing values
         names = list(dict.fromkeys(texts))
         places = np.array([names.index(text) for text in texts], np.int32)[codes]

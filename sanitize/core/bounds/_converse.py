@@ -98,23 +98,25 @@ def max_lift_from_alpha(bound: float, share: float, alpha: float) -> Bound:
     printed, cap = bound * share ** (-1 / alpha), -math.log(share)
     if share == 1 or alpha == 1 or cap * (alpha - 1) <= alpha * math.log(bound):
         return Bound(1 / share, printed)
-    order, rest = alpha - 1, math.log1p(-share)
+    order, log_other_share = alpha - 1, math.log1p(-share)
 
-    def above(t: float) -> float:
+    def log_excess(t: float) -> float:
         # The α-lift of the two-letter distribution with lifts e**t and (1 - P e**t)/(1 - P), as a logarithm over α - 1.
-        other = math.log(-math.expm1(t - cap)) - rest if t < cap else -math.inf
-        mean = share * excess(t, alpha) + (1 - share) * excess(other, alpha)
+        other_lift = math.log(-math.expm1(t - cap)) - log_other_share if t < cap else -math.inf
+        mean = share * excess(t, alpha) + (1 - share) * excess(other_lift, alpha)
         return math.log1p(order * mean) / order - alpha / order * math.log(bound)
 
     if alpha * cap > LARGEST_EXPONENT:
 
-        def far_above(t: float) -> float:
+        def far_log_excess(t: float) -> float:
             """log(P e**(αt) + (1-P)((1 - P e**t)/(1-P))**α) beyond that of the bound, for powers beyond a double."""
-            other = alpha * (math.log(-math.expm1(t - cap)) - rest) if t < cap else -math.inf
-            return float(np.logaddexp(math.log(share) + alpha * t, rest + other)) - alpha * math.log(bound)
+            other_lift = alpha * (math.log(-math.expm1(t - cap)) - log_other_share) if t < cap else -math.inf
+            return float(np.logaddexp(math.log(share) + alpha * t, log_other_share + other_lift)) - alpha * math.log(
+                bound
+            )
 
-        return Bound(math.exp(_root(far_above, cap)), printed)
-    return Bound(math.exp(_root(above, cap)), printed)
+        return Bound(math.exp(_root(far_log_excess, cap)), printed)
+    return Bound(math.exp(_root(log_excess, cap)), printed)
 
 
 def min_lift_from_l1_inverse(bound: float, share: float) -> Bound:
@@ -188,23 +190,23 @@ def min_lift_from_alpha_inverse(bound: float, share: float, alpha: float) -> Bou
     printed = share ** (1 / alpha) / bound
     if share == 1 or bound == 1 or math.isinf(bound):
         return Bound(1.0 if share == 1 or bound == 1 else 0.0, printed, "lower")
-    target, log_share, rest = alpha * math.log(bound), math.log(share), math.log1p(-share)
+    target, log_share, log_other_share = alpha * math.log(bound), math.log(share), math.log1p(-share)
 
-    def above(t: float) -> float:
-        other = math.log(-math.expm1(log_share - t)) - rest
-        return float(np.logaddexp(log_share + alpha * t, rest - alpha * other)) - target
+    def log_excess(t: float) -> float:
+        other_lift = math.log(-math.expm1(log_share - t)) - log_other_share
+        return float(np.logaddexp(log_share + alpha * t, log_other_share - alpha * other_lift)) - target
 
-    return Bound(math.exp(-_root(above, math.log(bound) - log_share / alpha)), printed, "lower")
+    return Bound(math.exp(-_root(log_excess, math.log(bound) - log_share / alpha)), printed, "lower")
 
 
-def _root(above: Callable[[float], float], high: float) -> float:
+def _root(log_excess: Callable[[float], float], high: float) -> float:
     """Where an increasing function crosses 0 between 0 and ``high``."""
     from scipy.optimize import brentq
 
-    if above(high) <= 0:
+    if log_excess(high) <= 0:
         return high
     # The roots are logarithms of lifts: absolute precision is what counts.
-    return float(brentq(above, 0.0, high, xtol=1e-18, rtol=ROOT, maxiter=1000)) if above(0.0) < 0 else 0.0
+    return float(brentq(log_excess, 0.0, high, xtol=1e-18, rtol=ROOT, maxiter=1000)) if log_excess(0.0) < 0 else 0.0
 
 
 def _share(share: float) -> float:

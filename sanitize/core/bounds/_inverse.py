@@ -104,7 +104,7 @@ def alpha_lift_inverse_bound(lower: float, upper: float, alpha: float) -> Bound:
         return Bound(1.0, exp(lower))
     if a == 0 or math.isinf(alpha):
         return Bound(exp(lower), exp(lower))
-    distribution = TwoPoint.of(lower, upper)
+    distribution = TwoPoint.from_bounds(lower, upper)
     high = math.log(distribution.p) - alpha * upper if distribution.p else -math.inf
     return Bound(exp(float(np.logaddexp(high, math.log(distribution.q) + alpha * lower)) / alpha), exp(lower))
 

@@ -59,7 +59,7 @@ class TwoPoint:
     qa: float
 
     @classmethod
-    def of(cls, lower: float, upper: float) -> TwoPoint:
+    def from_bounds(cls, lower: float, upper: float) -> TwoPoint:
         """From bounds that are not both 0; scaled by 1/b, so that nothing overflows or cancels."""
         width = -math.expm1(-(lower + upper))
         pb = -math.expm1(-lower) / width
@@ -256,7 +256,7 @@ def _deviation(lower: float, upper: float) -> float:
     """Half of the largest E|l - 1|: p(b - 1)."""
     if min(lower, upper) == 0:
         return 0.0
-    return TwoPoint.of(lower, upper).pb * -math.expm1(-upper)
+    return TwoPoint.from_bounds(lower, upper).pb * -math.expm1(-upper)
 
 
 def _information(lower: float, upper: float, alpha: float) -> float:
@@ -265,7 +265,7 @@ def _information(lower: float, upper: float, alpha: float) -> float:
         return 0.0
     if math.isinf(alpha) or math.isinf(upper):
         return upper
-    distribution, order = TwoPoint.of(lower, upper), alpha - 1
+    distribution, order = TwoPoint.from_bounds(lower, upper), alpha - 1
     if alpha * upper <= LARGEST_EXPONENT:
         mean = distribution.p * excess(upper, alpha) + distribution.q * excess(-lower, alpha)
     elif order * upper <= LARGEST_EXPONENT:

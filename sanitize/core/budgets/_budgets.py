@@ -18,8 +18,8 @@ import numpy as np
 from sanitize._util.checks import exp, is_whole, non_negative, number, probability
 from sanitize._util.formatting import box, figure, percent
 from sanitize._util.tolerances import BUDGET
-from sanitize.core.alphabet import MISSING_TEXT, place_of
-from sanitize.core.lifts import alpha_of, chi2_of, inverse, l1_of, lift, logs
+from sanitize.core.alphabet import MISSING_TEXT, symbol_place
+from sanitize.core.lifts import alpha_norm, chi2_deviation, inverse, l1_deviation, lift, logs
 from sanitize.errors import InvalidBudget, InvalidParameter
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ class Budget(Protocol):
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
         """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
 
-    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
 
-    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Risk ω of each column of lifts, shape (k,): the order in which mechanisms treat symbols."""
 
 
@@ -70,10 +70,10 @@ class OfLifts(ABC):
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
         """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
         lifts = lift(released)  # refuses what is no distribution
-        return limits_for(self, released.sensitive).excess_of(lifts, released.p_s)
+        return limits_for(self, released.sensitive).lift_excess(lifts, released.p_s)
 
     @abstractmethod
-    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
 
 
@@ -99,12 +99,12 @@ def checking(owner: str) -> Iterator[None]:
         raise InvalidBudget(f"{owner}: {error}") from None
 
 
-def _in_times(name: str, value: object, low: float, high: float) -> _Times:
+def _check_limits(name: str, value: object, low: float, high: float) -> _Times:
     """One limit, or one for each sensitive value that is named, by its text."""
 
-    def checked(given: object) -> float:
-        limit = number(name, given, low, high)
-        return int(limit) if is_whole(given) else limit
+    def check_limit(limit_value: object) -> float:
+        limit = number(name, limit_value, low, high)
+        return int(limit) if is_whole(limit_value) else limit
 
     if isinstance(value, Mapping):
         texts = {MISSING_TEXT if key is None else str(key): limit for key, limit in value.items()}
@@ -112,16 +112,16 @@ def _in_times(name: str, value: object, low: float, high: float) -> _Times:
             raise InvalidBudget(f'LiftBudget: {name} must name sensitive values, each once, or "*", all others')
         value = texts
     with checking("LiftBudget"):
-        limits: _Times = per_value(checked, value)
+        limits: _Times = per_value(check_limit, value)
     return limits
 
 
-def forgiven(over: NDArray[np.float64]) -> NDArray[np.float64]:
+def clear_rounding(over: NDArray[np.float64]) -> NDArray[np.float64]:
     """Leakage above a budget, without what is rounding: that is no excess."""
     return np.where(over <= BUDGET, np.minimum(over, 0.0), over)
 
 
-def above(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
+def excess_over(value: NDArray[np.float64], bound: float) -> NDArray[np.float64]:
     """How far values lie above a bound, where an infinite bound is never exceeded, not even by an infinite value."""
     return np.full_like(value, -np.inf) if math.isinf(bound) else value - bound
 
@@ -191,9 +191,9 @@ class LiftBudget(_LiftBased):
     @overload
     def __init__(self, *, lower: float, upper: float) -> None: ...
 
-    def __init__(self, *given: object, **bounds: Any) -> None:
+    def __init__(self, *positional: object, **bounds: Any) -> None:
         in_times = set(bounds) == {"at_most", "at_least"}
-        if given or not (in_times or set(bounds) == {"lower", "upper"}):
+        if positional or not (in_times or set(bounds) == {"lower", "upper"}):
             raise InvalidBudget(
                 "LiftBudget takes both of its bounds by name, in times as likely, as in LiftBudget(at_most=1.65, "
                 "at_least=0.37), or in nats, as in LiftBudget(lower=1.0, upper=0.5); at_least=0 or lower=inf leaves "
@@ -202,7 +202,7 @@ class LiftBudget(_LiftBased):
         times = None
         if in_times:
             most, least = bounds["at_most"], bounds["at_least"]
-            times = _in_times("at_most", most, 1, math.inf), _in_times("at_least", least, 0, 1)
+            times = _check_limits("at_most", most, 1, math.inf), _check_limits("at_least", least, 0, 1)
             if isinstance(times[0], dict) or isinstance(times[1], dict):
                 vars(self)["_times"] = times
                 return
@@ -254,9 +254,9 @@ class LiftBudget(_LiftBased):
         # Without names of sensitive values: it stands in errors, notes of files and public reports.
         def words(side: Any) -> str:
             if isinstance(side, dict):
-                return f"{ends_of(side)} by value"
+                return f"{range_text(side)} by value"
             # 0 and 0.0 alike: the notes of two files of one budget are the same bytes.
-            return ends_of(side) if by_value(self) else repr(side)
+            return range_text(side) if by_value(self) else repr(side)
 
         return f"LiftBudget({', '.join(f'{name}={words(side)}' for name, side in self.bounds.items())})"
 
@@ -299,17 +299,19 @@ class LiftBudget(_LiftBased):
             return cls(lower=eps, upper=eps)
         return cls(lower=min_share * eps, upper=(1 - min_share) * eps)
 
-    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
-        top, bottom = furthest(self, lifts, lifts)
-        return forgiven(np.maximum(above(top, tightest(self.upper)), above(-bottom, tightest(self.lower))))
+        top, bottom = extreme_log_lifts(self, lifts, lifts)
+        return clear_rounding(
+            np.maximum(excess_over(top, tightest_limit(self.upper)), excess_over(-bottom, tightest_limit(self.lower)))
+        )
 
-    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log Λ - log Ψ, without the side that has no bound."""
-        top, bottom = furthest(self, lifts, lifts)
-        if math.isinf(tightest(self.lower)):
+        top, bottom = extreme_log_lifts(self, lifts, lifts)
+        if math.isinf(tightest_limit(self.lower)):
             return top
-        return -bottom if math.isinf(tightest(self.upper)) else top - bottom
+        return -bottom if math.isinf(tightest_limit(self.upper)) else top - bottom
 
 
 def lift_limits(budget: object) -> LiftBudget | None:
@@ -344,10 +346,10 @@ def limits_for(budget: _B, sensitive: Alphabet) -> _B:
         raise InvalidBudget(f"limits by value are of one sensitive column, not of {names}; make one column of them")
     column, n = sensitive.columns[0], len(sensitive)
 
-    def in_order(name: str, side: _Times) -> list[float]:
+    def order_limits(name: str, side: _Times) -> list[float]:
         if not isinstance(side, dict):
             return [side] * n
-        places = {place_of(sensitive, text): text for text in side if text != OTHERS}
+        places = {symbol_place(sensitive, text): text for text in side if text != OTHERS}
         if -1 in places or len(places) < len(side) - (OTHERS in side):
             which = f"names {places[-1]!r}, which is no" if -1 in places else "names twice one"
             raise InvalidBudget(f"{name} {which} value of the sensitive column {column!r}; write each as there, once")
@@ -359,40 +361,40 @@ def limits_for(budget: _B, sensitive: Alphabet) -> _B:
             )
         return found
 
-    most, least = (in_order(*side) for side in limits.bounds.items())
-    ordered = limited(np.array([*map(_nats_below, least)]), np.array([*map(math.log, most)]))
+    most, least = (order_limits(*side) for side in limits.bounds.items())
+    ordered = budget_in_nats(np.array([*map(_nats_below, least)]), np.array([*map(math.log, most)]))
     return _with_limits(budget, ordered)
 
 
-def limits_seen(budget: _B, sensitive: Alphabet) -> _B:
+def present_limits(budget: _B, sensitive: Alphabet) -> _B:
     """The budget for a part of a table, as new rows are, without the names of values that it lacks."""
     limits = lift_limits(budget)
     if limits is None or not by_value(limits):
         return budget
     sides = {name: side for name, side in limits.bounds.items() if isinstance(side, dict)}
     for name, side in sides.items():
-        found = [text for text in side if text == OTHERS or place_of(sensitive, text) >= 0]
-        sides[name] = {text: side[text] for text in found} or side
+        present = [text for text in side if text == OTHERS or symbol_place(sensitive, text) >= 0]
+        sides[name] = {text: side[text] for text in present} or side
     return _with_limits(budget, LiftBudget(**limits.bounds | sides))
 
 
-def limited(lower: _Limits, upper: _Limits) -> LiftBudget:
+def budget_in_nats(lower: _Limits, upper: _Limits) -> LiftBudget:
     """Budget of limits in nats, one for all or an array of one for each sensitive symbol; where equal, one for all."""
     sides = {"lower": np.ravel(lower), "upper": np.ravel(upper)}
-    one = {name: float(side[0]) for name, side in sides.items() if (side == side[0]).all()}
-    if len(one) == len(sides):
-        return LiftBudget(**one)
-    made = object.__new__(LiftBudget)
-    vars(made).update(sides | one)
-    return made
+    equal_sides = {name: float(side[0]) for name, side in sides.items() if (side == side[0]).all()}
+    if len(equal_sides) == len(sides):
+        return LiftBudget(**equal_sides)
+    budget = object.__new__(LiftBudget)
+    vars(budget).update(sides | equal_sides)
+    return budget
 
 
-def tightest(limits: _Limits) -> float:
+def tightest_limit(limits: _Limits) -> float:
     """The least of limits in nats."""
     return limits.min() if isinstance(limits, np.ndarray) else limits
 
 
-def furthest(budget: LiftBudget, least: Any, most: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def extreme_log_lifts(budget: LiftBudget, least: Any, most: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Log of the largest and of the smallest lift of each column, of lifts between ``least`` and ``most`` (n_s, k).
 
     Where limits differ, a lift counts as if it were as far from the tightest of them as it is from its own.
@@ -413,7 +415,7 @@ def ends(side: Any) -> tuple[float, float]:
     return min(values), max(values)
 
 
-def ends_of(side: Any) -> str:
+def range_text(side: Any) -> str:
     """The same in words."""
     return " to ".join(f"{end:.15g}" for end in dict.fromkeys(ends(side)))
 
@@ -427,17 +429,17 @@ def loosest(budget: _B) -> _B:
     return _with_limits(budget, loose)
 
 
-def per_value(of: Callable[[Any], Any], side: Any) -> Any:
+def per_value(function: Callable[[Any], Any], side: Any) -> Any:
     """A function of a limit, or of each of limits by value."""
-    return {text: of(limit) for text, limit in side.items()} if isinstance(side, dict) else of(side)
+    return {text: function(limit) for text, limit in side.items()} if isinstance(side, dict) else function(side)
 
 
 def limit_rows(budget: object) -> tuple[tuple[str, str, float], ...]:
     """Names of limits by value, the side that each is of, and the limit in times."""
     limits = lift_limits(budget)
     bounds = {} if limits is None else limits.bounds
-    named = {name.replace("_", " "): side for name, side in bounds.items() if isinstance(side, dict)}
-    return tuple((text, name, limit) for name, side in named.items() for text, limit in side.items())
+    sides = {name.replace("_", " "): side for name, side in bounds.items() if isinstance(side, dict)}
+    return tuple((text, name, limit) for name, side in sides.items() for text, limit in side.items())
 
 
 def _nats_below(times: float) -> float:
@@ -458,11 +460,11 @@ class LDPBudget(_LiftBased):
 
     eps: float
 
-    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
-        return forgiven(above(self.risk_of(lifts, p_s), self.eps))
+        return clear_rounding(excess_over(self.lift_risk(lifts, p_s), self.eps))
 
-    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log Λ - log Ψ."""
         return logs(lifts.max(axis=0)) - logs(lifts.min(axis=0))
 
@@ -497,17 +499,17 @@ class AveragedBudget(_LiftBased):
     def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Average that the budget bounds, of each column of lifts."""
 
-    def excess_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
         upper, lower = self._bounds()
-        over = above(self._measure(lifts, p_s), upper)
+        over = excess_over(self._measure(lifts, p_s), upper)
         if not math.isinf(lower):
             over = np.maximum(over, self._measure(inverse(lifts), p_s) - lower)
-        return forgiven(over if self.limits is None else np.maximum(over, self.limits.excess_of(lifts, p_s)))
+        return clear_rounding(over if self.limits is None else np.maximum(over, self.limits.lift_excess(lifts, p_s)))
 
-    def risk_of(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum of the measures of the lift and its inverse, without a side that has no bound, and the limits' risk."""
-        risk = np.zeros(lifts.shape[1]) if self.limits is None else self.limits.risk_of(lifts, p_s)
+        risk = np.zeros(lifts.shape[1]) if self.limits is None else self.limits.lift_risk(lifts, p_s)
         if not math.isinf(self.upper):
             risk = risk + self._measure(lifts, p_s)
         if not math.isinf(self.lower):
@@ -536,7 +538,7 @@ class L1LiftBudget(AveragedBudget):
     limits: LiftBudget | None = None
 
     def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        return l1_of(lifts, p_s)
+        return l1_deviation(lifts, p_s)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -559,7 +561,7 @@ class Chi2LiftBudget(AveragedBudget):
         return _expm1(self.upper) ** 2, _expm1(self.lower) ** 2
 
     def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        return chi2_of(lifts, p_s)
+        return chi2_deviation(lifts, p_s)
 
 
 @dataclass(frozen=True, repr=False)
@@ -589,4 +591,4 @@ class AlphaLiftBudget(AveragedBudget):
         return 1 + _expm1(self.upper), 1 + _expm1(self.lower)
 
     def _measure(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        return alpha_of(lifts, p_s, self.alpha)
+        return alpha_norm(lifts, p_s, self.alpha)

@@ -12,10 +12,10 @@ from scipy.special import xlogy
 
 from sanitize._util.checks import Vector, exp, nats, non_negative, number
 from sanitize._util.tolerances import BUDGET, SMALLEST_POSITIVE
-from sanitize.core.budgets._budgets import OfLifts, above, checking, forgiven
+from sanitize.core.budgets._budgets import OfLifts, checking, clear_rounding, excess_over
 from sanitize.core.capacity import channel_capacity
 from sanitize.core.channel import Channel
-from sanitize.core.lifts import envelope_of, lift, logs
+from sanitize.core.lifts import lift, lift_envelope, logs
 from sanitize.core.measures import Measure
 
 if TYPE_CHECKING:
@@ -53,20 +53,20 @@ class CapacityBudget:
     def measure_channel(self, channel: Channel) -> Measure:
         """Capacity of the channel (certified from above) as a line of a report, with what is allowed."""
         # Gap asked of the certificate: far below the 1e-9 nats that a verdict tolerates.
-        found = channel_capacity(channel, 1e-11)
+        bracket = channel_capacity(channel, 1e-11)
         label, most = "capacity of the channel X to Y", math.log(channel.n_inputs)
-        return Measure("channel_capacity", label, "nats", "bound", most, found.upper, float(self.nats))
+        return Measure("channel_capacity", label, "nats", "bound", most, bracket.upper, float(self.nats))
 
     def excess(self, released: JointDistribution) -> Vector:
         """I(S;Y) above the budget, shape (n_y,): one figure for the whole release, the same for each symbol."""
-        information = float(self.risk_of(lift(released), released.p_s) @ released.p_x)
+        information = float(self.lift_risk(lift(released), released.p_s) @ released.p_x)
         return np.full(len(released.public), information - self.nats)
 
-    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
+    def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
         """KL(P_S|y || P_S) above the budget, shape (k,): where no symbol has any, I(S;Y) is within it."""
-        return self.risk_of(lifts, p_s) - self.nats
+        return self.lift_risk(lifts, p_s) - self.nats
 
-    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
+    def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
         """KL(P_S|y || P_S) of each column of lifts, shape (k,), in nats: what one symbol tells."""
         return p_s @ xlogy(lifts, lifts)
 
@@ -123,7 +123,9 @@ class CVaRLiftBudget:
 
     def excess_of_release(self, lifts: Vector, p_y: Vector) -> float:
         """The same from all lifts (n_s, n_y) of a release and the masses of its symbols."""
-        return float(forgiven(above(logs(tail_means(lifts, p_y, self.delta)).max(keepdims=True), self.upper))[0])
+        return float(
+            clear_rounding(excess_over(logs(tail_means(lifts, p_y, self.delta)).max(keepdims=True), self.upper))[0]
+        )
 
     def is_met(self, lifts: Vector, p_y: Vector) -> bool:
         """Whether a release is within the budget, without its excess where that is quicker."""
@@ -133,22 +135,22 @@ class CVaRLiftBudget:
         """Excess of a release, or a bound on it from thresholds that a release nearby has, where that is quicker."""
         return self.excess_of_release(lifts, p_y)
 
-    def thresholds_of(self, lifts: Vector, p_y: Vector) -> Vector:
+    def lift_thresholds(self, lifts: Vector, p_y: Vector) -> Vector:
         """Of each s the t that the mean of a release is attained at, shape (n_s,)."""
         return worst_threshold(lifts.T, p_y, self.delta)
 
-    def beyond(self, lifts: Vector, thresholds: Vector, bound: float) -> tuple[Vector, Vector]:
+    def tail_constraints(self, lifts: Vector, thresholds: Vector, bound: float) -> tuple[Vector, Vector]:
         """What lifts (k, n_s) are beyond thresholds, shape (k, m), and the most that its means may be, shape (m,).
 
         A release whose means are within that, for any thresholds, is within the budget, where the bound is e**upper.
         """
         return np.maximum(lifts - thresholds, 0.0), self.delta * (bound - thresholds)
 
-    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
+    def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
         """Max-log-lift above the budget, shape (k,): where no symbol has any, the release is within it."""
-        return forgiven(above(self.risk_of(lifts, p_s), self.upper))
+        return clear_rounding(excess_over(self.lift_risk(lifts, p_s), self.upper))
 
-    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
+    def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
         """Max-log-lift of each column, shape (k,)."""
         return logs(lifts.max(axis=0))
 
@@ -187,7 +189,7 @@ class PMLEnvelopeBudget(CVaRLiftBudget):
 
     def excess_of_release(self, lifts: Vector, p_y: Vector) -> float:
         """The mass beyond δ, from all lifts (n_s, n_y) of a release and the masses of its symbols."""
-        return float(forgiven(np.array(envelope_of(lifts, p_y, self.bound)[0] - self.delta)))
+        return float(clear_rounding(np.array(lift_envelope(lifts, p_y, self.bound)[0] - self.delta)))
 
     def is_met(self, lifts: Vector, p_y: Vector) -> bool:
         """Whether a release is within the budget; never, where its own symbols beyond the bound have more mass."""
@@ -196,14 +198,14 @@ class PMLEnvelopeBudget(CVaRLiftBudget):
 
     def excess_at(self, lifts: Vector, p_y: Vector, thresholds: Vector) -> float:
         """A bound on the mass beyond δ: any thresholds give one."""
-        over, most = self.beyond(lifts.T, np.minimum(thresholds, exp(self.upper)), self.bound)
+        over, most = self.tail_constraints(lifts.T, np.minimum(thresholds, exp(self.upper)), self.bound)
         return float((np.minimum(over, 1 / SMALLEST_POSITIVE).T @ p_y - most).max())
 
-    def thresholds_of(self, lifts: Vector, p_y: Vector) -> Vector:
+    def lift_thresholds(self, lifts: Vector, p_y: Vector) -> Vector:
         """Of each s the t that the mass of a release is attained at, shape (n_s,)."""
-        return envelope_of(lifts, p_y, self.bound)[1]
+        return lift_envelope(lifts, p_y, self.bound)[1]
 
-    def beyond(self, lifts: Vector, thresholds: Vector, bound: float) -> tuple[Vector, Vector]:
+    def tail_constraints(self, lifts: Vector, thresholds: Vector, bound: float) -> tuple[Vector, Vector]:
         """What lifts (k, n_s) are beyond thresholds, of the secret of which it is most, and δ.
 
         A threshold may be the bound itself, since a lift on the bound is within it.
@@ -243,19 +245,19 @@ class MeanBudget(OfLifts):
 
     def excess(self, released: JointDistribution) -> Vector:
         """The mean above the budget, shape (n_y,): one figure for the whole release, the same for each symbol."""
-        mean = self.risk_of(lift(released), released.p_s) @ released.p_x
-        return self._over(np.full(len(released.public), mean))
+        mean = self.lift_risk(lift(released), released.p_s) @ released.p_x
+        return self._risk_excess(np.full(len(released.public), mean))
 
-    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
+    def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
         """What each symbol tells above the budget, shape (k,): where none has any, the release is within it."""
-        return self._over(self.risk_of(lifts, p_s))
+        return self._risk_excess(self.lift_risk(lifts, p_s))
 
-    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
+    def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
         """The function of each column of lifts, shape (k,): what one symbol tells."""
         return np.asarray((lifts * self.slope(lifts, p_s)).sum(axis=0))
 
-    def _over(self, told: Vector) -> Vector:
-        return forgiven(above(told, self.upper))
+    def _risk_excess(self, risk: Vector) -> Vector:
+        return clear_rounding(excess_over(risk, self.upper))
 
 
 class MutualInformationBudget(MeanBudget):
@@ -333,8 +335,8 @@ class MaximalLeakageBudget(MeanBudget):
         """1 at the largest lift."""
         return np.eye(len(lifts))[:, lifts.argmax(axis=0)]
 
-    def _over(self, told: Vector) -> Vector:
-        return forgiven(above(logs(told), self.upper))
+    def _risk_excess(self, risk: Vector) -> Vector:
+        return clear_rounding(excess_over(logs(risk), self.upper))
 
 
 MEAN_BUDGETS = MutualInformationBudget, TotalVariationBudget, MaximalLeakageBudget

@@ -41,15 +41,15 @@ class ConditionalBudget(OfLifts):
     cells: Codes = field(repr=False)
     shape: tuple[int, int]
 
-    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
+    def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
         """Inner excess of the riskiest b at each column of lifts of the pairs (n_pairs, k), by their prior."""
-        return self._worst(self.inner.excess_of, lifts, p_s)
+        return self._worst(self.inner.lift_excess, lifts, p_s)
 
-    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
+    def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
         """Inner risk of the riskiest b at each column of lifts, shape (k,)."""
-        return self._worst(self.inner.risk_of, lifts, p_s)
+        return self._worst(self.inner.lift_risk, lifts, p_s)
 
-    def _worst(self, of: Callable[[Vector, Vector], Vector], lifts: Vector, p_pairs: Vector) -> Vector:
+    def _worst(self, inner_figure: Callable[[Vector, Vector], Vector], lifts: Vector, p_pairs: Vector) -> Vector:
         n_s, n_b = self.shape
         prior: Vector = np.bincount(self.cells // n_b, p_pairs, n_s).astype(np.float64)
         step = max(1, CHANNEL_CELLS // (n_s * n_b))
@@ -61,9 +61,9 @@ class ConditionalBudget(OfLifts):
             by_s = distribution.reshape(n_s, -1)
             together = by_s.sum(axis=0)  # P(b | y)
             occurs = together > 0
-            found = np.full(len(occurs), -np.inf)
-            found[occurs] = of(by_s[:, occurs] / together[occurs] / prior[:, None], prior)
-            worst[columns] = found.reshape(n_b, -1).max(axis=0)
+            figures = np.full(len(occurs), -np.inf)
+            figures[occurs] = inner_figure(by_s[:, occurs] / together[occurs] / prior[:, None], prior)
+            worst[columns] = figures.reshape(n_b, -1).max(axis=0)
         return worst
 
 
@@ -72,7 +72,9 @@ def conditional_budget(cells: Vector, public: Alphabet, budget: Budget) -> tuple
     n_s, n_b, n_x = cells.shape
     rows = cells.reshape(-1, n_x)
     occur = np.flatnonzero(rows.any(axis=1))
-    distribution = JointDistribution(rows[occur], Alphabet.of_size("sensitive and released before", len(occur)), public)
+    distribution = JointDistribution(
+        rows[occur], Alphabet.from_size("sensitive and released before", len(occur)), public
+    )
     return distribution, ConditionalBudget(budget, occur, (n_s, n_b))
 
 
@@ -96,15 +98,15 @@ class ReferredBudget(OfLifts):
     prior: Vector = field(repr=False)
     present: Codes = field(repr=False)
 
-    def excess_of(self, lifts: Vector, p_s: Vector) -> Vector:
+    def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
         """Inner excess from lifts in the group, shape (n_present, k), and its shares of secrets, shape (n_present,)."""
-        return self.inner.excess_of(self._referred(lifts, p_s), self.prior)
+        return self.inner.lift_excess(self._reference_lifts(lifts, p_s), self.prior)
 
-    def risk_of(self, lifts: Vector, p_s: Vector) -> Vector:
+    def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:
         """Inner risk of each column of such lifts."""
-        return self.inner.risk_of(self._referred(lifts, p_s), self.prior)
+        return self.inner.lift_risk(self._reference_lifts(lifts, p_s), self.prior)
 
-    def _referred(self, lifts: Vector, p_s: Vector) -> Vector:
+    def _reference_lifts(self, lifts: Vector, p_s: Vector) -> Vector:
         whole = np.zeros((len(self.prior), lifts.shape[1]))
         whole[self.present] = lifts * (p_s / self.prior[self.present])[:, None]
         return whole

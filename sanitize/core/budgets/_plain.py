@@ -23,14 +23,14 @@ from sanitize.core.budgets._budgets import (
     L1LiftBudget,
     LDPBudget,
     LiftBudget,
+    budget_in_nats,
     by_value,
     ends,
-    ends_of,
     lift_limits,
-    limited,
     limits_for,
     loosest,
     per_value,
+    range_text,
 )
 from sanitize.core.budgets._capacity import (
     MEAN_BUDGETS,
@@ -59,7 +59,7 @@ BudgetForm = dict[str, Finite | str | _Sides]
 
 def budget_to_dict(budget: object) -> dict[str, Any]:
     """Type and numeric fields; a budget of somebody else's making may hold anything, which stays here."""
-    values, limits = bounds_of(budget), lift_limits(budget)
+    values, limits = budget_bounds(budget), lift_limits(budget)
     sides = values if isinstance(budget, LiftBudget) else {k: side for k, side in values.items() if is_number(side)}
     beside = {} if limits in (None, budget) else {"limits": budget_to_dict(limits)}
     return {"type": type(budget).__name__, **{name: per_value(exact, side) for name, side in sides.items()}, **beside}
@@ -76,12 +76,12 @@ def nameless(state: dict[str, Any]) -> dict[str, Any]:
     return {name: without_names(name, side) for name, side in state.items()}
 
 
-def bounds_of(budget: object) -> dict[str, Any]:
+def budget_bounds(budget: object) -> dict[str, Any]:
     """What a budget was made with, by name; nothing for a number, or a class that is no dataclass."""
     if isinstance(budget, LiftBudget):
         return budget.bounds
-    own = fields(budget) if is_dataclass(budget) else ()
-    given = {field.name: getattr(budget, field.name) for field in own if field.init}
+    budget_fields = fields(budget) if is_dataclass(budget) else ()
+    given = {field.name: getattr(budget, field.name) for field in budget_fields if field.init}
     return {name: bound for name, bound in given.items() if bound is not None}
 
 
@@ -96,31 +96,31 @@ def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = 
     name = state.get("type")
     if not isinstance(name, str) or name not in kinds:
         raise InvalidBudget(f"a budget must be one of {', '.join(kinds)}")
-    own = [field.name for field in fields(kinds[name]) if field.init]
-    if "limits" in own:
-        own.remove("limits")
+    names = [field.name for field in fields(kinds[name]) if field.init]
+    if "limits" in names:
+        names.remove("limits")
         if isinstance(beside := state.get("limits"), Mapping):
             alone = {bound: side for bound, side in state.items() if bound != "limits"}
             limits = budget_from_dict(beside, {LiftBudget.__name__: LiftBudget})
             return budget_from_dict(alone, kinds).with_limits(limits)  # type: ignore[attr-defined]
-    bounds = ["at_most", "at_least"] if kinds[name] is LiftBudget and "at_most" in state else own
+    bounds = ["at_most", "at_least"] if kinds[name] is LiftBudget and "at_most" in state else names
     if set(state) != {"type", *bounds}:
         raise InvalidBudget(f"{name} must have the bounds {', '.join(bounds)} and no others")
     try:
-        given = read(dict[str, Number | dict[str, Number]], {bound: state[bound] for bound in bounds})
+        sides = read(dict[str, Number | dict[str, Number]], {bound: state[bound] for bound in bounds})
     except Misfit:
         raise InvalidBudget(f"the bounds of {name} must be numbers, or 'inf'") from None
-    return kinds[name](**{bound: per_value(float, side) for bound, side in given.items()})
+    return kinds[name](**{bound: per_value(float, side) for bound, side in sides.items()})
 
 
 def as_capacity_budget(budget: object, owner: str) -> CapacityBudget:
     """Budget of a mechanism that is calibrated to a capacity: a number of nats, or a `CapacityBudget`."""
     if is_number(budget):
-        return CapacityBudget(nats_of(budget))
+        return CapacityBudget(budget_nats(budget))
     if not isinstance(budget, CapacityBudget):
-        given = "none" if budget is None else type(budget).__name__
+        kind = "none" if budget is None else type(budget).__name__
         raise InvalidBudget(
-            f"{owner} needs the capacity its channel may have, in nats: a number or CapacityBudget(nats), got {given}"
+            f"{owner} needs the capacity its channel may have, in nats: a number or CapacityBudget(nats), got {kind}"
         )
     return budget
 
@@ -146,14 +146,14 @@ def as_budget(budget: Budget | float | None, joint: JointDistribution | None = N
             "a symmetric lift budget"
         )
     if is_number(budget):
-        return LiftBudget.symmetric(nats_of(budget))
+        return LiftBudget.symmetric(budget_nats(budget))
     # The kinds of this library first: to hold a value against a protocol takes ten times as long.
     if not isinstance(budget, (LiftBudget, LDPBudget, Budget)):
         raise InvalidBudget(f"budget must be a Budget or a number of nats, got {type(budget).__name__}")
     return budget if joint is None else limits_for(budget, check_distribution(joint).sensitive)
 
 
-def nats_of(budget: float) -> float:
+def budget_nats(budget: float) -> float:
     """A budget that is a number, as a float."""
     try:
         return nats("budget", budget)
@@ -176,7 +176,7 @@ def check_kind(budget: Budget, owner: str = "random response") -> LiftBudget | L
     return budget
 
 
-def scaled_budget(budget: Budget, share: float) -> Budget:
+def scale_budget(budget: Budget, share: float) -> Budget:
     """The same kind of budget with its levels, in nats, times a share from 0 to 1; what is free stays free.
 
     Whatever is within it is within the whole, since every budget bounds leakages that its levels bound from above.
@@ -184,11 +184,11 @@ def scaled_budget(budget: Budget, share: float) -> Budget:
     """
     if isinstance(budget, LiftBudget):
         sides = (np.asarray(side, np.float64) for side in (budget.lower, budget.upper))
-        return limited(*(np.multiply(side, share, out=side.copy(), where=side < math.inf) for side in sides))
+        return budget_in_nats(*(np.multiply(side, share, out=side.copy(), where=side < math.inf) for side in sides))
     if not is_dataclass(budget) or isinstance(budget, type):
         return budget
     if isinstance(budget, AveragedBudget) and budget.limits is not None:
-        budget = budget.with_limits(scaled_budget(budget.limits, share))
+        budget = budget.with_limits(scale_budget(budget.limits, share))
     levels = {
         field.name: getattr(budget, field.name) for field in fields(budget) if field.name in ("lower", "upper", "eps")
     }
@@ -220,11 +220,11 @@ def budget_words(budget: Budget | None) -> str:
         case AveragedBudget(limits=LiftBudget() as limits):
             return f"{budget_words(budget.with_limits(None))}; and {budget_words(limits)}"
         case L1LiftBudget(lower=lower, upper=upper):
-            return _averaged_words("l1-lift", lower, upper, math.expm1)
+            return _average_words("l1-lift", lower, upper, math.expm1)
         case Chi2LiftBudget(lower=lower, upper=upper):
-            return _averaged_words("chi2-lift", lower, upper, lambda bound: math.expm1(bound) ** 2)
+            return _average_words("chi2-lift", lower, upper, lambda bound: math.expm1(bound) ** 2)
         case AlphaLiftBudget(alpha=alpha, lower=lower, upper=upper):
-            return _averaged_words(f"alpha-lift of order {alpha:.4g}", lower, upper, math.exp)
+            return _average_words(f"alpha-lift of order {alpha:.4g}", lower, upper, math.exp)
         case CVaRLiftBudget(upper=upper, delta=delta):
             if math.isinf(upper):
                 return "no limit (budget on the mean lift with an infinite bound)"
@@ -245,10 +245,10 @@ def budget_words(budget: Budget | None) -> str:
 
 def _lift_words(budget: LiftBudget) -> str:
     if by_value(budget):
-        told = [f"less than {ends_of(budget.at_least)}"] * (ends(budget.at_least)[1] > 0)
-        told += [f"more than {ends_of(budget.at_most)}"] * (ends(budget.at_most)[0] < math.inf)
-        if told:
-            return f"no released value makes a sensitive value {' or '.join(told)} times as likely, by value"
+        clauses = [f"less than {range_text(budget.at_least)}"] * (ends(budget.at_least)[1] > 0)
+        clauses += [f"more than {range_text(budget.at_most)}"] * (ends(budget.at_most)[0] < math.inf)
+        if clauses:
+            return f"no released value makes a sensitive value {' or '.join(clauses)} times as likely, by value"
         budget = loosest(budget)
     lower, upper = budget.lower, budget.upper
     if math.isinf(lower) and math.isinf(upper):
@@ -266,9 +266,9 @@ def _lift_words(budget: LiftBudget) -> str:
     return f"no released value makes a sensitive value {either} times as likely (log-lift {limit} nats)"
 
 
-def _averaged_words(name: str, lower: float, upper: float, of: Callable[[float], float]) -> str:
+def _average_words(name: str, lower: float, upper: float, convert: Callable[[float], float]) -> str:
     sides = [(f"{name} at most", upper), (f"{name} of the inverse at most", lower)]
-    limits = [f"{words} {or_infinity(of, bound):.4g}" for words, bound in sides if not math.isinf(bound)]
+    limits = [f"{words} {or_infinity(convert, bound):.4g}" for words, bound in sides if not math.isinf(bound)]
     if not limits:
         return f"no limit ({name} budget with both bounds infinite)"
     return f"{', '.join(limits)}: limits what a released value changes about the sensitive values on average"

@@ -25,8 +25,8 @@ from sanitize.core.capacity._half_line import (
     AmplitudeCapacity,
     HalfLine,
     density_at,
-    folded,
-    refined,
+    fold_input,
+    refine_input,
     starts_from_shape,
 )
 from sanitize.errors import InvalidParameter
@@ -110,45 +110,49 @@ def awgn_capacity(power: float, noise_variance: float = 1.0) -> float:
     return math.log1p(p / n) / 2
 
 
-def capacity_near(amplitude: float, known: AmplitudeCapacity | None, tol: float = 1e-9) -> AmplitudeCapacity:
+def capacity_near(amplitude: float, neighbour: AmplitudeCapacity | None, tol: float = 1e-9) -> AmplitudeCapacity:
     """`amplitude_capacity`, begun from the best input of an amplitude close by, if that is known."""
     if amplitude == 0:
         return AmplitudeCapacity(0.0, 0.0, np.zeros(1), np.ones(1))
-    line = HalfLine.of(amplitude)
-    starts = chain(() if known is None else _moved(line, known), _guessed(line), _beside(line))
+    line = HalfLine.from_amplitude(amplitude)
+    starts = chain(
+        () if neighbour is None else _shift_neighbour(line, neighbour), _first_brackets(line), _nearby_brackets(line)
+    )
     enough = max(tol, _WITHIN) if amplitude > _FAR_ENDS else tol
     best = next(starts)
-    while best.gap > enough and (one := next(starts, None)) is not None:
-        best = min(best, one, key=lambda bracket: bracket.gap)
+    while best.gap > enough and (candidate := next(starts, None)) is not None:
+        best = min(best, candidate, key=lambda bracket: bracket.gap)
     return best
 
 
-def _guessed(line: HalfLine) -> Iterator[AmplitudeCapacity]:
+def _first_brackets(line: HalfLine) -> Iterator[AmplitudeCapacity]:
     """Brackets from the two ends, which are best where they are near, and from the known shape."""
     yield line.certify(np.array([line.amplitude]), np.ones(1))
     for start in starts_from_shape(line.amplitude):
         yield from _settling(line, *start, _BLUNT)
 
 
-def _moved(line: HalfLine, known: AmplitudeCapacity) -> Iterator[AmplitudeCapacity]:
+def _shift_neighbour(line: HalfLine, neighbour: AmplitudeCapacity) -> Iterator[AmplitudeCapacity]:
     """Brackets from the best input of an amplitude nearby."""
-    u, w = folded(known)
+    u, w = fold_input(neighbour)
     yield from _settling(line, np.append(u[:-1] * (line.amplitude / u[-1]), line.amplitude), w, _BLUNT[1:])
 
 
-def _beside(line: HalfLine) -> Iterator[AmplitudeCapacity]:
+def _nearby_brackets(line: HalfLine) -> Iterator[AmplitudeCapacity]:
     """Brackets from what is found for amplitudes around this one."""
     for share in _BESIDE:
-        known = min(_guessed(HalfLine.of(share * line.amplitude)), key=lambda bracket: bracket.gap)
-        yield from _moved(line, known)
+        neighbour = min(
+            _first_brackets(HalfLine.from_amplitude(share * line.amplitude)), key=lambda bracket: bracket.gap
+        )
+        yield from _shift_neighbour(line, neighbour)
 
 
 def _settling(line: HalfLine, u: Vector, w: Vector, blunts: tuple[float | None, ...]) -> Iterator[AmplitudeCapacity]:
     """Brackets on the way from a start to where Newton's steps end."""
     for blunt in blunts:
-        bracket = refined(line, u, w, blunt)
+        bracket = refine_input(line, u, w, blunt)
         yield bracket
-        u, w = folded(bracket)
+        u, w = fold_input(bracket)
 
 
 def known_values_capacity(points: ArrayLike, tol: float = 1e-9) -> AmplitudeCapacity:

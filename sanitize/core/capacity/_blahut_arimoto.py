@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from sanitize._util.checks import Codes, Vector
-from sanitize.core.channel import product_of
+from sanitize.core.channel import stage_product
 
 if TYPE_CHECKING:
     from sanitize.core.channel import ReducedChannel
@@ -79,7 +79,7 @@ class ChainKernel:
 
     def rows(self, inputs: Codes) -> Vector:
         """Dense rows of some inputs."""
-        return product_of((self.stages[0].take(inputs), *self.stages[1:])).toarray()
+        return stage_product((self.stages[0].take(inputs), *self.stages[1:])).toarray()
 
 
 # What the solver needs of a channel: divergences, inf where p reaches too few outputs, and dense rows of a few inputs.
@@ -235,11 +235,11 @@ def _stretch(v: Vector, step: Vector) -> float:
     return min(1.0, float((-v[shrinking] / step[shrinking]).min())) if shrinking.any() else 1.0
 
 
-def _divergences(own: Vector, q: Vector, rows: Vector | ChainKernel) -> Vector:
+def _divergences(own_terms: Vector, q: Vector, rows: Vector | ChainKernel) -> Vector:
     """Own term minus the mean log q of each row, inf where a row reaches an output that q does not."""
     missing = q == 0
     if not missing.any():
-        return own - rows @ np.log(q)
-    d = own - rows @ np.log(np.where(missing, 1.0, q))
+        return own_terms - rows @ np.log(q)
+    d = own_terms - rows @ np.log(np.where(missing, 1.0, q))
     d[rows @ missing.astype(np.float64) > 0] = np.inf
     return d

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
 
-from sanitize._util.checks import Vector, non_negative, required
+from sanitize._util.checks import Vector, check_number, non_negative
 from sanitize.core.capacity._blahut_arimoto import ChainKernel, DenseKernel, Kernel, solve
 from sanitize.core.channel import Channel, ReducedChannel, channel_matrix
 
@@ -28,9 +28,9 @@ class Bracketed(float):
 
     def __new__(cls, lower: float, upper: float) -> Self:
         """Bracket with these ends."""
-        made = super().__new__(cls, upper)
-        made.lower, made.upper = float(lower), float(upper)
-        return made
+        instance = super().__new__(cls, upper)
+        instance.lower, instance.upper = float(lower), float(upper)
+        return instance
 
     @property
     def gap(self) -> float:
@@ -61,9 +61,9 @@ class Capacity(Bracketed):
 
     def __new__(cls, lower: float, upper: float, input_distribution: Vector, iterations: int) -> Self:
         """Bracket with its certificate."""
-        made = super().__new__(cls, lower, upper)
-        made.input_distribution, made.iterations = input_distribution, iterations
-        return made
+        instance = super().__new__(cls, lower, upper)
+        instance.input_distribution, instance.iterations = input_distribution, iterations
+        return instance
 
 
 def channel_capacity(channel: Channel | ArrayLike | Any, tol: float = 1e-9) -> Capacity:
@@ -103,9 +103,9 @@ def channel_capacity(channel: Channel | ArrayLike | Any, tol: float = 1e-9) -> C
     tol = check_tol(tol)
     channel = getattr(channel, "channel_", channel)
     if not isinstance(channel, Channel):
-        found = solve(DenseKernel(channel_matrix(channel)), tol)
-        return Capacity(found.lower, found.upper, found.distribution, found.steps)
-    reduced = ReducedChannel.of(channel)
+        solution = solve(DenseKernel(channel_matrix(channel)), tol)
+        return Capacity(solution.lower, solution.upper, solution.distribution, solution.steps)
+    reduced = ReducedChannel.from_channel(channel)
     sizes = np.bincount(reduced.states)
     if not reduced.stages:  # Y determines the state: noiseless
         value = math.log(reduced.n_states)
@@ -114,9 +114,9 @@ def channel_capacity(channel: Channel | ArrayLike | Any, tol: float = 1e-9) -> C
     # Chains whose product has more cells stay chains.
     if kernel.n_inputs * kernel.n_outputs <= 1 << 22:
         kernel = DenseKernel(kernel.rows(np.arange(kernel.n_inputs)))
-    found = solve(kernel, tol)
+    solution = solve(kernel, tol)
     # Inputs that are told apart by nothing share their state's mass equally.
-    return Capacity(found.lower, found.upper, (found.distribution / sizes)[reduced.states], found.steps)
+    return Capacity(solution.lower, solution.upper, (solution.distribution / sizes)[reduced.states], solution.steps)
 
 
 def dp_information_bound(eps: float) -> float:
@@ -164,4 +164,4 @@ def dp_information_bound(eps: float) -> float:
 
 def check_tol(tol: float) -> float:
     """Wanted gap of a bracket, checked to be a finite number > 0."""
-    return required("tol", tol, "be a finite number > 0", lambda given: 0 < given < math.inf)
+    return check_number("tol", tol, "be a finite number > 0", lambda value: 0 < value < math.inf)

@@ -80,7 +80,7 @@ class HalfLine:
     masses: Vector
 
     @classmethod
-    def of(cls, amplitude: float) -> HalfLine:
+    def from_amplitude(cls, amplitude: float) -> HalfLine:
         nodes = (np.arange(math.ceil((amplitude + TAIL) / _STEP) + 1) * _STEP).astype(np.float64)
         masses: Vector = np.full(len(nodes), 2 * _STEP)
         masses[0] = _STEP
@@ -115,23 +115,23 @@ class HalfLine:
 
     def divergences(self, x: Vector, log_s: Vector, densities: list[Vector]) -> list[Vector]:
         """D(x) and as many of its derivatives as there are of the densities at x."""
-        own = x**2 / 2, x, np.ones_like(x)
+        own_terms = x**2 / 2, x, np.ones_like(x)
         weighted = self.masses * log_s
-        return [part - density @ weighted for part, density in zip(own, densities, strict=False)]
+        return [part - density @ weighted for part, density in zip(own_terms, densities, strict=False)]
 
     def peaks(self, log_s: Vector) -> tuple[Vector, Vector]:
         """Local maxima of D on [0, A] and their heights."""
         x = np.linspace(0, self.amplitude, max(3, math.ceil(self.amplitude / _STEP) + 1))
         d = np.concatenate([[-np.inf], self.divergence(x, log_s), [-np.inf]])
-        found = np.flatnonzero((d[1:-1] >= d[:-2]) & (d[1:-1] > d[2:]))
-        places = x[found]
-        left, right = x[np.maximum(found - 1, 0)], x[np.minimum(found + 1, len(x) - 1)]
+        indices = np.flatnonzero((d[1:-1] >= d[:-2]) & (d[1:-1] > d[2:]))
+        places = x[indices]
+        left, right = x[np.maximum(indices - 1, 0)], x[np.minimum(indices + 1, len(x) - 1)]
         for _ in range(4):  # the maximum lies within a step of its node, where Newton converges at once
             _, first, second = self.divergences(places, log_s, self.densities(places, 2))
             inner = (second < 0) & (places < self.amplitude)
             moved = places - np.divide(first, second, out=np.zeros_like(first), where=inner)
             places = np.clip(moved, left, right)
-        heights = np.maximum(self.divergence(places, log_s), d[1:-1][found])
+        heights = np.maximum(self.divergence(places, log_s), d[1:-1][indices])
         return places, heights
 
     def certify(self, u: Vector, w: Vector) -> AmplitudeCapacity:
@@ -147,7 +147,7 @@ class HalfLine:
         return AmplitudeCapacity(value, upper, points, weights)
 
 
-def refined(line: HalfLine, u: Vector, w: Vector, blunt: float | None) -> AmplitudeCapacity:
+def refine_input(line: HalfLine, u: Vector, w: Vector, blunt: float | None) -> AmplitudeCapacity:
     """Newton on D(u_k) = C for all points, D'(u_k) = 0 for those that may move, and weights that sum to 1.
 
     Directions along which the conditions change by less than the share ``blunt`` of the steepest are left alone.
@@ -187,7 +187,7 @@ def refined(line: HalfLine, u: Vector, w: Vector, blunt: float | None) -> Amplit
     return line.certify(u, w)
 
 
-def folded(bracket: AmplitudeCapacity) -> tuple[Vector, Vector]:
+def fold_input(bracket: AmplitudeCapacity) -> tuple[Vector, Vector]:
     """Points u >= 0 of a symmetric distribution, each optimality for +-u, and their masses."""
     u = bracket.points[bracket.points >= 0]
     return u, bracket.weights[-len(u) :] * np.where(u > 0, 2, 1)
@@ -210,11 +210,11 @@ def starts_from_shape(amplitude: float) -> Iterator[tuple[Vector, Vector]]:
     ends = np.concatenate([depths[1:], depths[1:] + np.diff(depths) / 2])
     for nearest in np.abs(ends - amplitude).argsort()[: 2 if amplitude > _NEAR_ENDS else 0]:  # counts that are tried
         last = int(nearest) % len(spacings) + 1
-        own, end = depths[: last + 1], float(ends[nearest])
+        inner_depths, end = depths[: last + 1], float(ends[nearest])
         # The shape with its middle, where it ends, moved to that of the interval.
-        moved = own + (amplitude - end) * (own / own[-1]) ** 2
-        mass = np.array(masses[: last + 1]) * np.gradient(moved) / np.gradient(own)
+        moved = inner_depths + (amplitude - end) * (inner_depths / inner_depths[-1]) ** 2
+        mass = np.array(masses[: last + 1]) * np.gradient(moved) / np.gradient(inner_depths)
         u = (amplitude - moved)[::-1].copy()
-        if end == own[-1]:
+        if end == inner_depths[-1]:
             u[0], mass[-1] = 0.0, mass[-1] / 2
         yield u, mass[::-1] / mass.sum()

@@ -75,13 +75,13 @@ def best_selection(rows: Vector, offers: list[Codes], tol: float, max_nodes: int
         else:
             # The sets with one symbol's split into the distributions nearer to one distribution and those nearer to
             # another.
-            symbol, distribution, other = node.split
+            symbol, distribution, rival = node.split
             allowed, roots = node.offers[symbol], np.sqrt(rows)
             to_distribution, to_other = (
-                np.square(roots[allowed] - roots[one]).sum(axis=1) for one in (distribution, other)
+                np.square(roots[allowed] - roots[center]).sum(axis=1) for center in (distribution, rival)
             )
             near = to_distribution < to_other
-            near[allowed == distribution], near[allowed == other] = True, False
+            near[allowed == distribution], near[allowed == rival] = True, False
             halves, before, after = (allowed[near], allowed[~near]), node.offers[:symbol], node.offers[symbol + 1 :]
             waiting = [(*before, half, *after) for half in halves]
     return Selection(best.lower, max(best.lower, upper), best.distributions, best.weights)
@@ -100,12 +100,12 @@ def _examine(rows: Vector, offers: Offers, tol: float) -> _Node:
         weights = np.array([weight[supplied[a]] if a in supplied else 0.0 for a in range(len(offers))])
         return _Node(offers, relaxed.upper, Selection(relaxed.lower, relaxed.upper, taken, weights), None)
     distinct, first = np.unique(taken, return_index=True)
-    found = solve(DenseKernel(rows[distinct]), tol)
+    solution = solve(DenseKernel(rows[distinct]), tol)
     weights = np.zeros(len(offers))
-    weights[first] = found.distribution
+    weights[first] = solution.distribution
     able = [symbol for symbol, allowed in enumerate(offers) if missing in allowed]
     symbol = max(able, key=lambda a: weight[supplied[a]])
-    choice = Selection(found.lower, found.upper, taken, weights)
+    choice = Selection(solution.lower, solution.upper, taken, weights)
     return _Node(offers, relaxed.upper, choice, (symbol, supplied[symbol], missing))
 
 

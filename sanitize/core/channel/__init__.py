@@ -14,7 +14,7 @@ from sanitize.core.channel._matrix import channel_matrix as channel_matrix
 from sanitize.core.channel._stage import SCALE as SCALE
 from sanitize.core.channel._stage import SCALE_BITS as SCALE_BITS
 from sanitize.core.channel._stage import Stage as Stage
-from sanitize.core.channel._stage import product_of as product_of
+from sanitize.core.channel._stage import stage_product as stage_product
 from sanitize.core.channel._tuple_channel import tuple_channel as tuple_channel
 from sanitize.core.channel._tuples import Tuples as Tuples
 

@@ -11,15 +11,15 @@ import numpy as np
 from scipy import sparse
 
 from sanitize._util.checks import Vector, doubles, whole_number
-from sanitize._util.declared import Declared, Misfit, Version1, plain, read
+from sanitize._util.declared import Declared, Misfit, Version1, read, to_builtin
 from sanitize._util.limits import DENSE_CELLS
-from sanitize._util.outputs import written
+from sanitize._util.outputs import write_text
 from sanitize._util.sampling.noise import Randomness, random_words
 from sanitize._util.sampling.sampler import draw_all, receiving
 from sanitize._util.sealed_text import NotStrict, strict_json
 from sanitize.core.alphabet import Alphabet, AlphabetForm
-from sanitize.core.channel._json import StageForm, stages_from, stages_to, text_of
-from sanitize.core.channel._stage import SCALE_BITS, Stage, product_of
+from sanitize.core.channel._json import StageForm, read_text, stages_from, stages_to
+from sanitize.core.channel._stage import SCALE_BITS, Stage, stage_product
 from sanitize.errors import InvalidChannel, InvalidParameter, SanitizeError
 
 if TYPE_CHECKING:
@@ -117,8 +117,8 @@ class Channel:
         for a, b in pairwise(stages):
             if a.n_outputs != b.n_inputs:
                 raise InvalidChannel(f"a stage with {a.n_outputs} outputs cannot feed one with {b.n_inputs} inputs")
-        inputs = Alphabet.of_size("x", stages[0].n_inputs) if inputs is None else inputs
-        outputs = Alphabet.of_size("y", stages[-1].n_outputs) if outputs is None else outputs
+        inputs = Alphabet.from_size("x", stages[0].n_inputs) if inputs is None else inputs
+        outputs = Alphabet.from_size("y", stages[-1].n_outputs) if outputs is None else outputs
         if len(inputs) != stages[0].n_inputs or len(outputs) != stages[-1].n_outputs:
             raise InvalidChannel(
                 f"alphabets of {len(inputs)} and {len(outputs)} symbols do not fit a channel from "
@@ -192,7 +192,7 @@ class Channel:
 
     def sparse_matrix(self) -> sparse.csr_array:
         """P(y|x) as one sparse matrix: the product of the stages."""
-        return product_of(self.stages)
+        return stage_product(self.stages)
 
     def push(self, pmf: Vector) -> Vector:
         """Distribution of (anything, Y) from the distribution of (anything, X), shape (..., n_x) to (..., n_y)."""
@@ -200,11 +200,11 @@ class Channel:
             pmf = stage.push(pmf)
         return pmf
 
-    def then(self, other: Channel) -> Channel:
+    def then(self, following: Channel) -> Channel:
         """Pass Y on through another channel: X to Y to Z."""
-        if other.n_inputs != self.n_outputs:
-            raise InvalidChannel(f"{self.n_outputs} released symbols cannot enter a channel of {other.n_inputs}")
-        return Channel(self.stages + other.stages, self.inputs, other.outputs)
+        if following.n_inputs != self.n_outputs:
+            raise InvalidChannel(f"{self.n_outputs} released symbols cannot enter a channel of {following.n_inputs}")
+        return Channel(self.stages + following.stages, self.inputs, following.outputs)
 
     def renamed(self, inputs: Alphabet | None = None, outputs: Alphabet | None = None) -> Channel:
         """Same kernel with other symbols."""
@@ -212,9 +212,9 @@ class Channel:
 
     def with_optimality(self, optimality: Optimality | None) -> Channel:
         """Same kernel and symbols, with what its designer proved of it."""
-        made = Channel(self.stages, self.inputs, self.outputs)
-        object.__setattr__(made, "optimality", optimality)
-        return made
+        new_channel = Channel(self.stages, self.inputs, self.outputs)
+        object.__setattr__(new_channel, "optimality", optimality)
+        return new_channel
 
     def reversed(self, p_x: Vector) -> Channel:
         """Channel P_{X|Y} by Bayes' rule, from released to public symbols.
@@ -282,8 +282,8 @@ class Channel:
         resampling tells P_X, and merged or noised symbols tell which were risky. Budgets hold against who knows it:
         they are promised for an adversary who knows P_SX and the channel.
         """
-        text = json.dumps(plain(self.form()))
-        written(text + "\n", path)
+        text = json.dumps(to_builtin(self.form()))
+        write_text(text + "\n", path)
         return text
 
     @classmethod
@@ -298,7 +298,7 @@ class Channel:
             If the file cannot be read.
         """
         try:
-            return read(ChannelForm, strict_json(text_of(text_or_path))).channel()
+            return read(ChannelForm, strict_json(read_text(text_or_path))).channel()
         except (NotStrict, Misfit) as error:
             raise InvalidChannel(f"this is not a channel that can be read here: {error}") from None
 

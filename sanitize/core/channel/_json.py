@@ -14,11 +14,11 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sanitize._util.declared import Count, Declared, require, said
+from sanitize._util.declared import Count, Declared, field_note, require
 from sanitize.core.channel._stage import Stage
 from sanitize.core.channel._tuples import PartStage, Tuples
 from sanitize.errors import ColumnError, InvalidChannel
-from sanitize.tables.files.source import bytes_of
+from sanitize.tables.files.source import read_small_file
 
 _LARGEST_SIZE = 1 << 31
 
@@ -27,7 +27,7 @@ class TuplesForm(Declared, frozen=True):
     """Tuples of codes of parts, in order, and how many symbols each part has."""
 
     codes: list[list[Count]]
-    sizes: tuple[Annotated[int, said("a number of symbols", ge=1, le=_LARGEST_SIZE)], ...]
+    sizes: tuple[Annotated[int, field_note("a number of symbols", ge=1, le=_LARGEST_SIZE)], ...]
 
     def __post_init__(self) -> None:
         require(self.codes and all(len(row) == len(self.sizes) for row in self.codes))
@@ -45,12 +45,12 @@ class StageForm(Declared, frozen=True, omit_defaults=True):
     indptr: list[Count]
     indices: list[Count]
     weights: list[Count]
-    n_outputs: Annotated[int, said("a number of symbols", ge=1, le=_LARGEST_SIZE)]
+    n_outputs: Annotated[int, field_note("a number of symbols", ge=1, le=_LARGEST_SIZE)]
     part: Count | None = None
     tuples: TuplesForm | None = None
 
     @classmethod
-    def of(cls, stage: Stage, **part: Any) -> StageForm:
+    def from_stage(cls, stage: Stage, **part: Any) -> StageForm:
         """Form of the rows of a stage."""
         return cls(stage.indptr.tolist(), stage.indices.tolist(), stage.weights.tolist(), stage.n_outputs, **part)
 
@@ -63,17 +63,17 @@ def stages_to(stages: Sequence[Stage]) -> list[StageForm]:
         after = None
         # What a stage draws and the tuples after it are derived again from its kernel; rows taken from one cannot be.
         if isinstance(stage, PartStage) and _ascending(stage.tuples.codes):
-            again, tuples_after = stage.tuples.through(stage.part, stage.kernel)
-            same = again.n_outputs == stage.n_outputs and np.array_equal(again.indices, stage.indices)
+            next_stage, tuples_after = stage.tuples.pass_part(stage.part, stage.kernel)
+            same = next_stage.n_outputs == stage.n_outputs and np.array_equal(next_stage.indices, stage.indices)
             after = tuples_after if same else None
         if after is None or not isinstance(stage, PartStage):
-            written.append(StageForm.of(stage))
+            written.append(StageForm.from_stage(stage))
             left = None
             continue
         codes, sizes = stage.tuples.codes, stage.tuples.sizes
-        known = left is not None and left.sizes == sizes and np.array_equal(left.codes, codes)
-        tuples = None if known else TuplesForm(codes.tolist(), sizes)
-        written.append(StageForm.of(stage.kernel, part=stage.part, tuples=tuples))
+        is_derivable = left is not None and left.sizes == sizes and np.array_equal(left.codes, codes)
+        tuples = None if is_derivable else TuplesForm(codes.tolist(), sizes)
+        written.append(StageForm.from_stage(stage.kernel, part=stage.part, tuples=tuples))
         left = after
     return written
 
@@ -86,12 +86,12 @@ def stages_from(forms: Sequence[StageForm]) -> tuple[Stage, ...]:
     InvalidChannel
         If they are no stages.
     """
-    made: list[Stage] = []
+    stages: list[Stage] = []
     left: Tuples | None = None
     for form in forms:
         rows = Stage(np.array(form.indptr), np.array(form.indices), np.array(form.weights), form.n_outputs)
         if form.part is None:
-            made.append(rows)
+            stages.append(rows)
             left = None
             continue
         tuples = left if form.tuples is None else form.tuples.tuples()
@@ -99,21 +99,21 @@ def stages_from(forms: Sequence[StageForm]) -> tuple[Stage, ...]:
         if tuples is None or not fits:
             raise InvalidChannel("a stage of this channel draws a part that its tuples do not have")
         try:
-            stage, left = tuples.through(form.part, rows)
+            stage, left = tuples.pass_part(form.part, rows)
         except ColumnError as error:
             raise InvalidChannel(str(error)) from None
-        made.append(stage)
-    return tuple(made)
+        stages.append(stage)
+    return tuple(stages)
 
 
-def text_of(text_or_path: str | os.PathLike[str]) -> str:
+def read_text(text_or_path: str | os.PathLike[str]) -> str:
     """The text itself, or the content of the file of this name."""
     is_path = hasattr(text_or_path, "__fspath__") or (
         isinstance(text_or_path, str) and text_or_path.endswith(".json") and "{" not in text_or_path
     )
     if not is_path:
         return text_or_path  # type: ignore[return-value]  # what is no text at all is refused as no JSON
-    return bytes_of(Path(text_or_path)).decode("utf-8", errors="replace")
+    return read_small_file(Path(text_or_path)).decode("utf-8", errors="replace")
 
 
 def _ascending(codes: NDArray[Any]) -> bool:

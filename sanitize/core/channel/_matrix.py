@@ -19,8 +19,8 @@ from sanitize._util.checks import Codes, Vector, doubles
 from sanitize._util.limits import CHANNEL_CELLS
 from sanitize._util.tolerances import PROBABILITY_SUM
 from sanitize.core.channel._channel import Channel
-from sanitize.core.channel._stage import Stage, product_of
-from sanitize.core.channel._tuples import parts_of
+from sanitize.core.channel._stage import Stage, stage_product
+from sanitize.core.channel._tuples import part_stages
 from sanitize.errors import InvalidChannel, InvalidParameter
 
 
@@ -72,7 +72,7 @@ class ReducedChannel:
     stages: tuple[Stage, ...]
 
     @classmethod
-    def of(cls, channel: Channel) -> ReducedChannel:
+    def from_channel(cls, channel: Channel) -> ReducedChannel:
         """Reduce a channel."""
         stages = list(channel.stages)
         states: Codes = np.arange(channel.n_inputs)
@@ -87,7 +87,7 @@ class ReducedChannel:
         return cls(states, tuple(stages))
 
     @staticmethod
-    def before_printing(channel: Channel) -> Codes:
+    def source_symbols(channel: Channel) -> Codes:
         """Number of what each output symbol was printed from, wherever the output determines it, shape (n_y,)."""
         source: Codes = np.arange(channel.n_outputs)
         for stage in reversed(channel.stages):
@@ -124,21 +124,23 @@ class ReducedChannel:
         if not self.stages:
             return np.zeros(self.n_states)
         if self._is_small:
-            matrix = product_of(self.stages)
+            matrix = stage_product(self.stages)
             return -np.add.reduceat(xlogy(matrix.data, matrix.data), matrix.indptr[:-1])
-        if (apart := parts_of(self.stages)) is not None:
+        if (parts := part_stages(self.stages)) is not None:
             # Parts are drawn independently given the state, so their entropies add up.
-            rows_of = [ReducedChannel(np.arange(kernels[0].n_inputs), kernels).entropies() for _, kernels in apart]
-            return np.sum([rows[start] for rows, (start, _) in zip(rows_of, apart, strict=True)], axis=0)
+            part_entropies = [
+                ReducedChannel(np.arange(kernels[0].n_inputs), kernels).entropies() for _, kernels in parts
+            ]
+            return np.sum([rows[start] for rows, (start, _) in zip(part_entropies, parts, strict=True)], axis=0)
         # Entropy of short[x] + weight[x] * rows[long_row[x]]: the long part whole, corrected where they meet.
-        short, weight, long_row, long_rows = self._split()
+        short, weight, long_row, long_rows = self._decompose()
         n, p = short.shape[0], short.data
         owner = np.repeat(np.arange(n), np.diff(short.indptr))
-        here = np.asarray(long_rows[long_row[owner], short.indices]).ravel()
-        both = p + weight[owner] * here
-        met = np.bincount(owner, weights=here, minlength=n)
-        met_log = np.bincount(owner, weights=xlogy(here, here), minlength=n)
-        exact = np.bincount(owner, weights=xlogy(both, both), minlength=n)
+        long_entries = np.asarray(long_rows[long_row[owner], short.indices]).ravel()
+        sums = p + weight[owner] * long_entries
+        met = np.bincount(owner, weights=long_entries, minlength=n)
+        met_log = np.bincount(owner, weights=xlogy(long_entries, long_entries), minlength=n)
+        exact = np.bincount(owner, weights=xlogy(sums, sums), minlength=n)
         whole_log = np.add.reduceat(xlogy(long_rows.data, long_rows.data), long_rows.indptr[:-1])[long_row]
         return -(exact + (xlogy(weight, weight) * (1 - met) + weight * (whole_log - met_log)))
 
@@ -150,11 +152,11 @@ class ReducedChannel:
             return np.inf
         base: Vector | float = 0.0
         if self._is_small:
-            matrix = product_of(self.stages)
+            matrix = stage_product(self.stages)
             if len(matrix.indices) < self.n_states * len(np.unique(matrix.indices)):
                 return np.inf
         else:
-            split = self._split() if parts_of(self.stages) is None else None
+            split = self._decompose() if part_stages(self.stages) is None else None
             if split is None or len(np.unique(split[1])) > 1 or len(np.unique(split[2])) > 1:
                 raise InvalidParameter("the log-ratio of this channel needs a dense matrix that would be too large")
             matrix, weight, long_row, rows = split
@@ -163,9 +165,9 @@ class ReducedChannel:
         with np.errstate(divide="ignore"):
             return float(np.log(top[top > 0] / bottom[top > 0]).max())
 
-    def _split(self) -> tuple[sparse.csr_array, Vector, Codes, sparse.csr_array]:
+    def _decompose(self) -> tuple[sparse.csr_array, Vector, Codes, sparse.csr_array]:
         """Rows as a sparse part plus a weight times one row of the last stage."""
-        head, last = self.stages[0].probabilities, product_of(self.stages[1:])
+        head, last = self.stages[0].probabilities, stage_product(self.stages[1:])
         is_long = np.diff(last.indptr) > 64
         links = head[:, np.flatnonzero(is_long)].tocsr()
         if (np.diff(links.indptr) > 1).any():

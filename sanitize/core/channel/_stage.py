@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sanitize._util.checks import Vector
-from sanitize._util.sampling.alias_method import DenseTable, suits
+from sanitize._util.sampling.alias_method import DenseTable, fits_dense_table
 from sanitize._util.sampling.alias_table import AliasTable
 from sanitize._util.sampling.sampler import KeepTable, RedrawTable, Sampler, UniformTable
 from sanitize._util.tolerances import PROBABILITY_SUM
@@ -152,7 +152,7 @@ class Stage:
             return KeepTable(int(self.weights[0]), int(self.indices[1]), self.n_outputs, SCALE_BITS)
         if RedrawTable.fits(self.indptr, self.indices):
             return RedrawTable(self.take(np.array([n - 1])).sampler, n - 1, self.n_outputs)
-        if suits(n, self.n_outputs, len(self.indices)):
+        if fits_dense_table(n, self.n_outputs, len(self.indices)):
             return DenseTable.build(*self.form, SCALE_BITS)
         return AliasTable.build(*form, SCALE_BITS)
 
@@ -164,6 +164,6 @@ class Stage:
         return Stage(indptr, self.indices[entries], self.weights[entries], self.n_outputs)
 
 
-def product_of(stages: Sequence[Stage]) -> sparse.csr_array:
+def stage_product(stages: Sequence[Stage]) -> sparse.csr_array:
     """P(y|x) of some stages, one after another, as one sparse matrix."""
     return reduce(operator.matmul, (stage.probabilities for stage in stages))

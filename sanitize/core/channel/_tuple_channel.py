@@ -40,14 +40,17 @@ def tuple_channel(inputs: Alphabet, groups: Sequence[Sequence[str]], channels: S
     ColumnError
         If the tuples would be too many, with an estimate and before their memory is taken.
     """
-    tuples, alphabets = Tuples.split(inputs, groups)
-    ends = [given[-1].outputs if given else alphabet for given, alphabet in zip(channels, alphabets, strict=True)]
+    tuples, alphabets = Tuples.from_alphabet(inputs, groups)
+    ends = [
+        part_channels[-1].outputs if part_channels else alphabet
+        for part_channels, alphabet in zip(channels, alphabets, strict=True)
+    ]
     stages: list[Stage] = []
     merging, drawing = _steps(channels)
     for number, (part, kernel) in enumerate(merging + drawing):
         if number == len(merging):
             check_memory(tuples, drawing)
-        stage, tuples = tuples.through(part, kernel)
+        stage, tuples = tuples.pass_part(part, kernel)
         stages.append(stage)
     if not stages:
         stages = [Stage.deterministic(np.arange(len(inputs)), len(inputs))]
@@ -57,14 +60,14 @@ def tuple_channel(inputs: Alphabet, groups: Sequence[Sequence[str]], channels: S
 def _steps(channels: Sequence[Sequence[Channel]]) -> tuple[list[tuple[int, Stage]], list[tuple[int, Stage]]]:
     """Stages of all parts that merge, and the others: the first channel of each part, then the second, and so on."""
     merging: list[tuple[int, Stage]] = []
-    others: list[tuple[int, Stage]] = []
-    for turn in range(max((len(given) for given in channels), default=0)):
-        for part, given in enumerate(channels):
+    drawing: list[tuple[int, Stage]] = []
+    for turn in range(max((len(part_channels) for part_channels in channels), default=0)):
+        for part, part_channels in enumerate(channels):
             drawn = turn > 0
-            for stage in given[turn].stages if turn < len(given) else ():
+            for stage in part_channels[turn].stages if turn < len(part_channels) else ():
                 drawn = drawn or not stage.is_deterministic
-                (others if drawn else merging).append((part, stage))
-    return merging, others
+                (drawing if drawn else merging).append((part, stage))
+    return merging, drawing
 
 
 def check_memory(tuples: Tuples, steps: Sequence[tuple[int, Stage]]) -> None:
@@ -91,11 +94,11 @@ def check_memory(tuples: Tuples, steps: Sequence[tuple[int, Stage]]) -> None:
     entries, bound = 0.0, float(len(tuples))
     for part, stage in steps:
         lengths = np.diff(stage.indptr)
-        own: Vector | float = float(lengths.max(initial=0))
+        row_ways: Vector | float = float(lengths.max(initial=0))
         if part not in seen:
-            own = lengths[tuples.codes[:, part]]
+            row_ways = lengths[tuples.codes[:, part]]
             seen.add(part)
-        ways = ways * own
+        ways = ways * row_ways
         entries += min(float(ways.sum()), bound * float(lengths.max(initial=0)))
         sizes[part] = float(stage.n_outputs)
         bound = min(float(ways.sum()), math.prod(sizes))

@@ -88,28 +88,28 @@ class _PartSampler:
         draw_part = self.kernel.sampler.drawing(source, lane, start)
 
         def draw(rows: NDArray[Any]) -> NDArray[Any]:
-            own = self.component.take(rows)
-            key = own * np.int64(self.kernel.n_outputs)
-            key += draw_part(own)
-            place = self._entries.of(key)
+            part_codes = self.component.take(rows)
+            key = part_codes * np.int64(self.kernel.n_outputs)
+            key += draw_part(part_codes)
+            place = self._entries.find(key)
             place += self._shift.take(rows)
             return self.indices.take(place)
 
         return draw
 
 
-def parts_of(stages: Sequence[Stage]) -> list[tuple[NDArray[np.int32], tuple[Stage, ...]]] | None:
+def part_stages(stages: Sequence[Stage]) -> list[tuple[NDArray[np.int32], tuple[Stage, ...]]] | None:
     """For each part that a chain draws: its symbol in each input tuple, and its own stages; None for other chains."""
     place: NDArray[Any] = np.arange(stages[0].n_inputs)
-    found: dict[int, tuple[NDArray[np.int32], tuple[Stage, ...]]] = {}
+    parts: dict[int, tuple[NDArray[np.int32], tuple[Stage, ...]]] = {}
     for stage in stages:
         if not isinstance(stage, PartStage):
             return None
         # Stages of other parts leave this one alone, so that any way through them leads to its symbol.
-        start, kernels = found.get(stage.part, (stage.component[place], ()))
-        found[stage.part] = (start, (*kernels, stage.kernel))
+        start, kernels = parts.get(stage.part, (stage.component[place], ()))
+        parts[stage.part] = (start, (*kernels, stage.kernel))
         place = stage.indices[stage.indptr[place]]
-    return list(found.values())
+    return list(parts.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,17 +127,19 @@ class Tuples:
     sizes: tuple[int, ...]
 
     @classmethod
-    def split(cls, alphabet: Alphabet, groups: Sequence[Sequence[str]]) -> tuple[Tuples, tuple[Alphabet, ...]]:
+    def from_alphabet(cls, alphabet: Alphabet, groups: Sequence[Sequence[str]]) -> tuple[Tuples, tuple[Alphabet, ...]]:
         """Tuples of an alphabet whose columns fall into groups, in order, and the alphabet of each group."""
         columns: list[NDArray[np.int32]] = []
         alphabets: list[Alphabet] = []
         for group in groups:
             places = [alphabet.columns.index(name) for name in group]
-            own, codes = Alphabet._of_rows(group, [alphabet.levels[at] for at in places], alphabet.codes[:, places])
+            part_alphabet, codes = Alphabet._from_rows(
+                group, [alphabet.levels[at] for at in places], alphabet.codes[:, places]
+            )
             columns.append(codes)
-            alphabets.append(own)
+            alphabets.append(part_alphabet)
         rows = np.stack(columns, axis=1) if columns else np.zeros((len(alphabet), 0), np.int32)
-        return cls(rows, tuple(len(found) for found in alphabets)), tuple(alphabets)
+        return cls(rows, tuple(len(symbols) for symbols in alphabets)), tuple(alphabets)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -149,7 +151,7 @@ class Tuples:
         if twice is not None:
             raise ColumnError(f"two columns of the release would be called {twice!r}; rename one", twice)
         codes = np.concatenate([part.codes[self.codes[:, i]] for i, part in enumerate(parts)], axis=1)
-        return Alphabet._of(columns, tuple(level for part in parts for level in part.levels), codes)
+        return Alphabet._from_parts(columns, tuple(level for part in parts for level in part.levels), codes)
 
     def select(self, parts: Sequence[int]) -> tuple[Tuples, NDArray[np.int32]]:
         """Distinct tuples of some of the parts, and where each tuple is among them."""
@@ -159,7 +161,7 @@ class Tuples:
         rows, places = distinct_rows(self.codes[:, list(parts)], sizes)
         return Tuples(rows, sizes), places
 
-    def through(self, part: int, kernel: Stage) -> tuple[PartStage, Tuples]:
+    def pass_part(self, part: int, kernel: Stage) -> tuple[PartStage, Tuples]:
         """Stage that passes one part through a kernel, and the tuples that can come out.
 
         Raises
@@ -174,15 +176,15 @@ class Tuples:
                 f"{len(self)} combinations of symbols with {n_entries} transitions are too many to release together; "
                 "keep fewer columns, or bin and pool values first"
             )
-        own = kernel.take(component)
-        others = [other for other in range(len(self.sizes)) if other != part]
-        rest, place = self.select(others)
-        keys = np.repeat(place.astype(np.int64), lengths) * kernel.n_outputs + own.indices
-        found, number = distinct(keys)
-        rows = np.empty((len(found), len(self.sizes)), np.int32)
-        rows[:, others] = rest.codes[found // kernel.n_outputs]
-        rows[:, part] = found % kernel.n_outputs
+        part_rows = kernel.take(component)
+        other_parts = [index for index in range(len(self.sizes)) if index != part]
+        remainder, place = self.select(other_parts)
+        keys = np.repeat(place.astype(np.int64), lengths) * kernel.n_outputs + part_rows.indices
+        distinct_keys, number = distinct(keys)
+        rows = np.empty((len(distinct_keys), len(self.sizes)), np.int32)
+        rows[:, other_parts] = remainder.codes[distinct_keys // kernel.n_outputs]
+        rows[:, part] = distinct_keys % kernel.n_outputs
         sizes = tuple(kernel.n_outputs if i == part else size for i, size in enumerate(self.sizes))
         ordered, rank = distinct_rows(rows, sizes)
-        stage = PartStage(own.indptr, rank[number], own.weights, len(ordered), kernel, part, self)
+        stage = PartStage(part_rows.indptr, rank[number], part_rows.weights, len(ordered), kernel, part, self)
         return stage, Tuples(ordered, sizes)

@@ -15,10 +15,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betainc, betaincc, betaincinv, betaln, ndtri
 
-from sanitize._util.checks import Mask, Vector, required
+from sanitize._util.checks import Mask, Vector, check_number
 from sanitize._util.limits import BLOCK_CELLS
 from sanitize._util.tolerances import SMALLEST_POSITIVE
-from sanitize.core.budgets import LDPBudget, above, check_kind, forgiven, furthest, logs, tightest
+from sanitize.core.budgets import (
+    LDPBudget,
+    check_kind,
+    clear_rounding,
+    excess_over,
+    extreme_log_lifts,
+    logs,
+    tightest_limit,
+)
 from sanitize.core.joint import ContingencyTable, JointDistribution
 from sanitize.errors import InvalidDistribution, InvalidParameter
 
@@ -61,24 +69,24 @@ def clopper_pearson(counts: ArrayLike, n: ArrayLike, level: float) -> tuple[Vect
     """
     k, n = np.broadcast_arrays(np.asarray(counts, np.float64), np.asarray(n, np.float64))
     low, high = np.zeros(k.shape), np.ones(k.shape)
-    some, rest = k > 0, k < n
-    low[some] = _quantile(k[some], (n - k + 1)[some], level / 2, above=False)
-    high[rest] = _quantile((k + 1)[rest], (n - k)[rest], level / 2, above=True)
+    is_positive, is_partial = k > 0, k < n
+    low[is_positive] = _quantile(k[is_positive], (n - k + 1)[is_positive], level / 2, above=False)
+    high[is_partial] = _quantile((k + 1)[is_partial], (n - k)[is_partial], level / 2, above=True)
     return low, high
 
 
 def _quantile(a: Vector, b: Vector, tail: float, *, above: bool) -> Vector:
     """Where the beta distribution with these parameters has a tail of this chance below, or above."""
-    found, left = np.empty(a.shape), np.ones(a.shape, bool)
+    quantiles, left = np.empty(a.shape), np.ones(a.shape, bool)
     # A share near 1 is that of the others near 0.
-    for few, many, other in ((a, b, False), (b, a, True)):
-        quick = left & (few >= _FEWEST) & (few <= _LARGEST_SHARE * (a + b)) & (tail <= _LARGEST_TAIL)
+    for first, second, is_mirrored in ((a, b, False), (b, a, True)):
+        quick = left & (first >= _FEWEST) & (first <= _LARGEST_SHARE * (a + b)) & (tail <= _LARGEST_TAIL)
         if quick.any():
-            share, rests = _by_newton(few[quick], many[quick], tail, above=above is not other)
-            found[quick] = 1 - share if other else share
+            share, rests = _by_newton(first[quick], second[quick], tail, above=above is not is_mirrored)
+            quantiles[quick] = 1 - share if is_mirrored else share
             left[quick] = ~rests
-    found[left] = betaincinv(a[left], b[left], 1 - tail if above else tail)
-    return found
+    quantiles[left] = betaincinv(a[left], b[left], 1 - tail if above else tail)
+    return quantiles
 
 
 def _by_newton(a: Vector, b: Vector, tail: float, *, above: bool) -> tuple[Vector, Mask]:
@@ -157,7 +165,7 @@ def total_variation_radius(k: int, n: ArrayLike, level: float) -> Vector:
 
 def check_confidence(confidence: float) -> float:
     """Level of confidence, checked to lie strictly between 0 and 1."""
-    return required("confidence", confidence, "lie between 0 and 1, such as 0.95", lambda level: 0 < level < 1)
+    return check_number("confidence", confidence, "lie between 0 and 1, such as 0.95", lambda level: 0 < level < 1)
 
 
 def whole_counts(counts: ContingencyTable | JointDistribution) -> tuple[NDArray[np.int64], JointDistribution]:
@@ -201,7 +209,7 @@ def least_distribution(values: Vector, lower: Vector, upper: Vector) -> Vector:
     return lower[:, None] + extra
 
 
-def released_bounds(
+def release_bounds(
     center: Vector, up: Vector, down: Vector, distance: Vector, matrix: sparse.csc_array
 ) -> tuple[Vector, Vector]:
     """Smallest and largest p(y|s) over the distributions P(.|s) near a center, shapes (n_s, n_y).
@@ -239,28 +247,28 @@ def released_bounds(
         parts = []
         for capacity, total in zip((up, down), totals, strict=True):
             stored_there = capacity[:, letters] * (values > 0)  # then that of all letters without an entry
-            rest = np.maximum(total - stored_there.sum(axis=1, keepdims=True), 0.0)
-            parts.append(np.concatenate([stored_there, rest], axis=1))
+            remainder = np.maximum(total - stored_there.sum(axis=1, keepdims=True), 0.0)
+            parts.append(np.concatenate([stored_there, remainder], axis=1))
         grow, shrink = parts
         values = np.concatenate([values, np.zeros((1, len(columns)))])
-        high[:, columns] = mean + _moved(values, grow, shrink, distance)
-        low[:, columns] = mean + _moved(values[::-1], grow[:, ::-1], shrink[:, ::-1], distance)
+        high[:, columns] = mean + _mean_change(values, grow, shrink, distance)
+        low[:, columns] = mean + _mean_change(values[::-1], grow[:, ::-1], shrink[:, ::-1], distance)
     return low, high
 
 
 def least_near(values: Vector, center: Vector, up: Vector, down: Vector, distance: float) -> float:
-    """Smallest mean of values, shape (k,), over the distributions near one center; see `released_bounds`."""
+    """Smallest mean of values, shape (k,), over the distributions near one center; see `release_bounds`."""
     order = np.argsort(values, kind="stable")
-    change = _moved(values[order, None], up[None, order, None], down[None, order, None], np.array([distance]))
+    change = _mean_change(values[order, None], up[None, order, None], down[None, order, None], np.array([distance]))
     return float(center @ values + change[0, 0])
 
 
-def _moved(values: Vector, grow: Vector, shrink: Vector, distance: Vector) -> Vector:
+def _mean_change(values: Vector, grow: Vector, shrink: Vector, distance: Vector) -> Vector:
     """Change of the mean, shape (n_s, m), when all that may move goes from the last values (k, m) to the first."""
-    return np.asarray((moved(grow, shrink, distance) * values).sum(axis=1))
+    return np.asarray((shift_mass(grow, shrink, distance) * values).sum(axis=1))
 
 
-def moved(grow: Vector, shrink: Vector, distance: Vector) -> Vector:
+def shift_mass(grow: Vector, shrink: Vector, distance: Vector) -> Vector:
     """Change of each distribution, shape (n_s, k, m), when all that may move goes from its last entries to its first.
 
     Entries may grow and shrink by so much, and distributions move by at most ``distance``, shape (n_s,), in total
@@ -301,17 +309,19 @@ def ratio_bounds(low: Vector, high: Vector) -> Vector:
         return np.ones(low.shape[1])
     smallest = np.argmin(low, axis=0)
     ordered = np.partition(low, 1, axis=0)
-    other = np.where(np.arange(len(low))[:, None] == smallest, ordered[1], ordered[0])
+    rival = np.where(np.arange(len(low))[:, None] == smallest, ordered[1], ordered[0])
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(high > 0, high / other, 0.0).max(axis=0))
+        return np.asarray(np.where(high > 0, high / rival, 0.0).max(axis=0))
 
 
-def excess_of(least: Vector, most: Vector, ratio: Vector, budget: Budget) -> Vector:
+def lift_excess(least: Vector, most: Vector, ratio: Vector, budget: Budget) -> Vector:
     """Excess of symbols whose lifts reach from least to most, shapes (n_s, k), and whose ratio reaches (k,)."""
-    known = check_kind(budget, "confidence=")
-    if isinstance(known, LDPBudget):
-        over = above(logs(ratio), known.eps)
+    limits = check_kind(budget, "confidence=")
+    if isinstance(limits, LDPBudget):
+        over = excess_over(logs(ratio), limits.eps)
     else:
-        top, bottom = furthest(known, least, most)
-        over = np.maximum(above(top, tightest(known.upper)), above(-bottom, tightest(known.lower)))
-    return forgiven(over)
+        top, bottom = extreme_log_lifts(limits, least, most)
+        over = np.maximum(
+            excess_over(top, tightest_limit(limits.upper)), excess_over(-bottom, tightest_limit(limits.lower))
+        )
+    return clear_rounding(over)

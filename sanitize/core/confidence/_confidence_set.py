@@ -17,19 +17,19 @@ from scipy import sparse
 from sanitize._util.checks import Vector
 from sanitize._util.tolerances import BUDGET
 from sanitize.core.budgets import logs
-from sanitize.core.channel import product_of
+from sanitize.core.channel import stage_product
 from sanitize.core.confidence._boxes import (
     check_confidence,
     clopper_pearson,
-    excess_of,
     lift_bounds,
+    lift_excess,
     ratio_bounds,
-    released_bounds,
+    release_bounds,
     total_variation_radius,
     whole_counts,
 )
 from sanitize.core.confidence._weighted import WeightedRows
-from sanitize.core.joint import ContingencyTable, counted
+from sanitize.core.joint import ContingencyTable, count_table
 from sanitize.errors import InvalidChannel, InvalidDistribution, InvalidParameter, ReleaseWarning
 
 if TYPE_CHECKING:
@@ -126,10 +126,10 @@ class ConfidenceSet:
         """
         confidence = check_confidence(confidence)
         if isinstance(counts, ContingencyTable) and counts.rows is not None:
-            joint, rows = counts.to_joint(), WeightedRows.of(*counts.rows)
-            return cls._of_counts(rows.counts, confidence, joint.sensitive, joint.public, rows)
+            joint, rows = counts.to_joint(), WeightedRows.from_weights(*counts.rows)
+            return cls._from_counts(rows.counts, confidence, joint.sensitive, joint.public, rows)
         cells, joint = whole_counts(counts)
-        return cls._of_counts(cells, confidence, joint.sensitive, joint.public)
+        return cls._from_counts(cells, confidence, joint.sensitive, joint.public)
 
     @classmethod
     def weighted(
@@ -194,13 +194,13 @@ class ConfidenceSet:
         >>> population.center[0].round(3), population.upper[0].round(3)
         (array([0.106, 0.145, 0.458, 0.292]), array([0.142, 0.185, 0.507, 0.333]))
         """
-        counts = counted(df, sensitive, public, weights, clusters, largest_total)
-        for sentence in assumptions_of(counts)[1:]:
+        counts = count_table(df, sensitive, public, weights, clusters, largest_total)
+        for sentence in design_assumptions(counts)[1:]:
             warnings.warn(sentence, ReleaseWarning, stacklevel=2)
         return cls.of(counts, confidence)
 
     @classmethod
-    def _of_counts(
+    def _from_counts(
         cls, cells: Any, confidence: float, sensitive: Alphabet, public: Alphabet, weighted: WeightedRows | None = None
     ) -> ConfidenceSet:
         n_s, n_x = cells.shape
@@ -209,8 +209,11 @@ class ConfidenceSet:
             bounds = weighted.bounds(level_of_each(n_s, n_x + 2, confidence))
         else:
             level = level_of_each(n_s, n_x, confidence)
-            given, distance = clopper_pearson(cells, rows[:, None], level), total_variation_radius(n_x, rows, level)
-            bounds = (*given, distance, *clopper_pearson(rows, rows.sum(), level))
+            cell_bounds, distance = (
+                clopper_pearson(cells, rows[:, None], level),
+                total_variation_radius(n_x, rows, level),
+            )
+            bounds = (*cell_bounds, distance, *clopper_pearson(rows, rows.sum(), level))
         arrays = (cells / rows[:, None], *bounds, cells)
         for array in arrays:
             array.flags.writeable = False
@@ -219,7 +222,7 @@ class ConfidenceSet:
     def scaled(self, factor: int) -> ConfidenceSet:
         """Set that ``factor`` times as many rows of the same frequencies would give: an extrapolation."""
         rows = self._rows and replace(self._rows, repeats=self._rows.repeats * factor)
-        return self._of_counts(self.counts * factor, self.confidence, self.sensitive, self.public, rows)
+        return self._from_counts(self.counts * factor, self.confidence, self.sensitive, self.public, rows)
 
     @property
     def n(self) -> int:
@@ -230,13 +233,13 @@ class ConfidenceSet:
         """Whether a distribution on the same symbols is in the set, up to rounding."""
         if joint.pmf.shape != self.lower.shape:
             raise InvalidDistribution(f"the set is of distributions of shape {self.lower.shape}, got {joint.pmf.shape}")
-        given = joint.pmf / joint.p_s[:, None]
-        cells = (given >= self.lower - BUDGET) & (given <= self.upper + BUDGET)
-        far = np.abs(given - self.center).sum(axis=1) / 2 <= self.distance + BUDGET
+        conditional = joint.pmf / joint.p_s[:, None]
+        cells = (conditional >= self.lower - BUDGET) & (conditional <= self.upper + BUDGET)
+        far = np.abs(conditional - self.center).sum(axis=1) / 2 <= self.distance + BUDGET
         prior = (joint.p_s >= self.prior_lower - BUDGET) & (joint.p_s <= self.prior_upper + BUDGET)
         return bool(cells.all() and far.all() and prior.all())
 
-    def merged(self, labels: NDArray[np.integer], public: Alphabet) -> ConfidenceSet:
+    def merge(self, labels: NDArray[np.integer], public: Alphabet) -> ConfidenceSet:
         """Set of the distributions of (S, group of X), exactly, whoever chose them: bounds of a group are sums."""
         first = np.eye(len(public))[np.asarray(labels)]
         whole = (self.counts @ first).astype(self.counts.dtype)
@@ -256,15 +259,15 @@ class ConfidenceSet:
                 "compute; pool rare symbols (min_count) or release fewer columns"
             )
         stages = list(channel.stages)
-        parts = around(self)
+        parts = deviation_bounds(self)
         if stages[0].is_deterministic:  # merges the set itself; what follows is small
             first = stages.pop(0)
             merge = sparse.csr_array(first.probabilities)
             parts = tuple(np.asarray(part @ merge) for part in parts)
-        matrix = sparse.csc_array(product_of(stages) if stages else sparse.eye_array(channel.n_outputs))
+        matrix = sparse.csc_array(stage_product(stages) if stages else sparse.eye_array(channel.n_outputs))
         matrix.eliminate_zeros()
         center, up, down = parts
-        return released_bounds(center, up, down, self.distance, matrix)
+        return release_bounds(center, up, down, self.distance, matrix)
 
     def work(self, channel: Channel) -> int:
         """Numbers that the worst case of a channel sorts, at most: entries of P(y|x) times sensitive symbols."""
@@ -278,35 +281,35 @@ class ConfidenceSet:
     def worst_case(self, channel: Channel) -> WorstCase:
         """Exact extremes of the lift of each released symbol over the set."""
         pushed = channel.push(self.counts / self.n)
-        kept = np.flatnonzero(pushed.sum(axis=0) > 0)
-        low, high = (bound[:, kept] for bound in self.released(channel))
+        present = np.flatnonzero(pushed.sum(axis=0) > 0)
+        low, high = (bound[:, present] for bound in self.released(channel))
         least, most = lift_bounds(low, high, self.prior_lower, self.prior_upper)
         ratio = ratio_bounds(low, high)
         for array in (low, high, least, most, ratio):
             array.flags.writeable = False
-        without_rows = replace(self, _rows=None)  # a report keeps this, and nothing of single rows
-        return WorstCase(least, most, ratio, low, high, without_rows, channel.outputs.take(kept))
+        bare_set = replace(self, _rows=None)  # a report keeps this, and nothing of single rows
+        return WorstCase(least, most, ratio, low, high, bare_set, channel.outputs.take(present))
 
 
-def assumptions_of(counts: ContingencyTable, *, of_people: bool = False) -> list[str]:
+def design_assumptions(counts: ContingencyTable, *, of_people: bool = False) -> list[str]:
     """What a set of weighted rows, or of people with several, takes as known of the design, as sentences."""
     if counts.rows is None:
         return []
-    rows, largest = WeightedRows.of(*counts.rows), counts.rows[-1]
-    said = "the largest in the sample" if largest is None else f"{largest:g}"
-    found = [
+    rows, largest = WeightedRows.from_weights(*counts.rows), counts.rows[-1]
+    limit = "the largest in the sample" if largest is None else f"{largest:g}"
+    sentences = [
         "people are counted, who have several rows: figures of this file are of its rows, and its source is the "
         "population of such rows, from which people were drawn independently with all of theirs, none of them with "
-        f"more rows than {said}"
+        f"more rows than {limit}"
         if of_people
         else "rows are weighted: figures of this file are of weighted rows, and its source is the population that they "
         "stand for, from which rows (or groups) were drawn independently, or at random within strata, none of them of "
-        f"a larger total weight than {said}"
+        f"a larger total weight than {limit}"
     ]
-    return [*found, f"totals of groups differ: {LARGEST_UNKNOWN}"] if rows.is_largest_unknown else found
+    return [*sentences, f"totals of groups differ: {LARGEST_UNKNOWN}"] if rows.is_largest_unknown else sentences
 
 
-def around(distributions: ConfidenceSet) -> tuple[Vector, ...]:
+def deviation_bounds(distributions: ConfidenceSet) -> tuple[Vector, ...]:
     """Centre, and how far each P(x|s) may lie above and below it: three arrays of shape (n_s, n_x)."""
     center = distributions.center
     return center, distributions.upper - center, center - distributions.lower
@@ -354,7 +357,7 @@ class WorstCase:
 
     def excess(self, budget: Budget) -> Vector:
         """Nats above a lift or LDP budget of each released symbol under the worst distribution, shape (n_y,)."""
-        return excess_of(self.least_lift, self.most_lift, self.ldp_ratio, budget)
+        return lift_excess(self.least_lift, self.most_lift, self.ldp_ratio, budget)
 
 
 def level_of_each(n_s: int, n_x: int, confidence: float) -> float:
@@ -406,7 +409,7 @@ def worst_case_lift(
     return distributions.worst_case(channel)
 
 
-def distributions_of(joint: JointDistribution, confidence: float | ConfidenceSet) -> ConfidenceSet:
+def design_distributions(joint: JointDistribution, confidence: float | ConfidenceSet) -> ConfidenceSet:
     """Distributions that a mechanism designs for: those given, or all that frequencies of ``joint.n`` rows allow."""
     if not isinstance(confidence, ConfidenceSet):
         return ConfidenceSet.of(joint, confidence)

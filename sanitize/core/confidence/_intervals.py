@@ -16,7 +16,7 @@ from scipy.special import entr, xlogy
 from sanitize._util.checks import Vector
 from sanitize.core.budgets import logs
 from sanitize.core.confidence._boxes import least_mean, least_near, most_mean, ratio_bounds
-from sanitize.core.confidence._confidence_set import around
+from sanitize.core.confidence._confidence_set import deviation_bounds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,8 +95,8 @@ def _least_information(worst: WorstCase, channel: Channel) -> float:
     distributions = worst.distributions
     joint = channel.push(distributions.counts / distributions.n)
     guess = joint + 1 / distributions.n  # no guess of 0, which a distribution of the set might prove wrong
-    told = np.asarray(channel.sparse_matrix() @ np.log(guess / guess.sum(axis=0)).T)
-    parts = zip(told.T, *around(distributions), distributions.distance, strict=True)
+    log_guesses = np.asarray(channel.sparse_matrix() @ np.log(guess / guess.sum(axis=0)).T)
+    parts = zip(log_guesses.T, *deviation_bounds(distributions), distributions.distance, strict=True)
     gain = np.array([least_near(*of_secret) for of_secret in parts])
     low, high = distributions.prior_lower, distributions.prior_upper
     slope = _slope(entr(low), entr(high), low, high)
@@ -145,17 +145,17 @@ def repeats_too_often(counts: NDArray[np.int64]) -> bool:
     >>> repeats_too_often(counts), repeats_too_often(2 * counts)
     (False, True)
     """
-    times, found = np.unique(counts[counts > 0], return_counts=True)
-    rows_of = dict(zip(times.tolist(), found.tolist(), strict=True))
-    n = max(int(times @ found), 1)
+    times, n_cells = np.unique(counts[counts > 0], return_counts=True)
+    cells_by_times = dict(zip(times.tolist(), n_cells.tolist(), strict=True))
+    n = max(int(times @ n_cells), 1)
     needed = np.log((_BETS.size**2 + _BETS.size) / _ALARM) + 1 + np.log(n) / 2
     # A whole table may be there up to 32 times.
     for k in np.union1d(times[times > 1], np.arange(2, 33)).tolist():
-        before, here, after = (rows_of.get(number, 0) for number in (k - 1, k, k + 1))
+        before, current, after = (cells_by_times.get(number, 0) for number in (k - 1, k, k + 1))
         u = 2 * np.sqrt(np.outer(_BETS, _BETS) * k / (k + 1))
-        shown = here * np.log1p(u) + before * np.log1p(-_BETS)[:, None] + after * np.log1p(-_BETS)
-        multiples = found[times % k == 0].sum()
-        together = multiples * np.log1p(_BETS) + (found.sum() - multiples) * np.log1p(-_BETS)
+        shown = current * np.log1p(u) + before * np.log1p(-_BETS)[:, None] + after * np.log1p(-_BETS)
+        multiples = n_cells[times % k == 0].sum()
+        together = multiples * np.log1p(_BETS) + (n_cells.sum() - multiples) * np.log1p(-_BETS)
         # 1 / (k (k + 1)) adds up to 1/2.
         if max(float(shown.max()), float(together.max())) >= needed + np.log(k * (k + 1)):
             return True

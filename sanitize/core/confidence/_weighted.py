@@ -53,7 +53,7 @@ class WeightedRows:
     is_largest_unknown: bool = False
 
     @classmethod
-    def of(
+    def from_weights(
         cls,
         s: Codes,
         x: Codes,
@@ -68,17 +68,17 @@ class WeightedRows:
         InvalidParameter
             If a cluster has a larger total than the largest.
         """
-        some = weights > 0
+        has_weight = weights > 0
         parts = s, x, np.arange(len(s)) if clusters is None else clusters
-        s, x, cluster = (np.unique(part[some], return_inverse=True)[1] for part in parts)
-        totals = np.bincount(cluster, weights[some])
+        s, x, cluster = (np.unique(part[has_weight], return_inverse=True)[1] for part in parts)
+        totals = np.bincount(cluster, weights[has_weight])
         least, most = float(totals.min()), float(totals.max())
         unknown = largest is None and clusters is not None and most > least * (1 + SAME_TOTAL)
         if largest is not None and most > positive("largest_total", largest) * (1 + SAME_TOTAL):
             raise InvalidParameter(
                 f"largest_total must be at least the largest total of weights in the sample, {most:g}, got {largest:g}"
             )
-        return cls(s, x, weights[some] / max(most, largest or 0.0), cluster, is_largest_unknown=unknown)
+        return cls(s, x, weights[has_weight] / max(most, largest or 0.0), cluster, is_largest_unknown=unknown)
 
     @property
     def counts(self) -> Vector:
@@ -91,13 +91,13 @@ class WeightedRows:
         """Ends of P(x|s), radius of P(.|s) in total variation, and ends of P(s), each but for this probability."""
         n = self.repeats * (int(self.cluster.max()) + 1)
         secrets = [
-            _Shares.of(self.cluster[rows], self.x[rows], self.weights[rows], self.x.max() + 1, self.repeats)
+            _Shares.from_rows(self.cluster[rows], self.x[rows], self.weights[rows], self.x.max() + 1, self.repeats)
             for rows in self.s == np.arange(self.s.max() + 1)[:, None]
         ]
-        whole = _Shares.of(self.cluster, self.s, self.weights, len(secrets), self.repeats)
-        found = [(shares, shares.variance(level, n)) for shares in secrets]
-        lower, upper = np.moveaxis(np.array([shares.ends(level, variance) for shares, variance in found]), 1, 0)
-        distance = np.array([shares.radius(level, variance) for shares, variance in found])
+        whole = _Shares.from_rows(self.cluster, self.s, self.weights, len(secrets), self.repeats)
+        variances = [(shares, shares.variance(level, n)) for shares in secrets]
+        lower, upper = np.moveaxis(np.array([shares.ends(level, variance) for shares, variance in variances]), 1, 0)
+        distance = np.array([shares.radius(level, variance) for shares, variance in variances])
         return lower, upper, distance, *whole.ends(level, whole.variance(level, n))
 
 
@@ -154,7 +154,7 @@ class _Shares:
     center: Vector
 
     @classmethod
-    def of(cls, cluster: Codes, x: Codes, weights: Vector, n_x: int, repeats: int) -> _Shares:
+    def from_rows(cls, cluster: Codes, x: Codes, weights: Vector, n_x: int, repeats: int) -> _Shares:
         """What rows of one s come to."""
         cluster = np.unique(cluster, return_inverse=True)[1]
         total = np.asarray(np.bincount(cluster, weights), np.float64)
@@ -163,10 +163,12 @@ class _Shares:
         share = np.minimum(np.bincount(place, weights) / total[cluster], 1.0)
         shares = np.append(0.0, _nodes(share, _MOST_SHARES))
         sizes = _nodes(total, min(_MOST_SIZES, max(2, BLOCK_CELLS // (4 * n_x * len(shares)))))
-        squares = np.sum([np.bincount(at, part, len(sizes)) for at, part in _split(total**2, sizes**2)], axis=0)
-        of_size = _split(total, sizes)
+        squares = np.sum(
+            [np.bincount(at, part, len(sizes)) for at, part in _bracket_values(total**2, sizes**2)], axis=0
+        )
+        of_size = _bracket_values(total, sizes)
         times = np.zeros((n_x, len(shares), len(sizes)))
-        for row, share_part in _split(share, shares):
+        for row, share_part in _bracket_values(share, shares):
             for column, size_part in of_size:
                 np.add.at(times, (cell, row, column[cluster]), share_part * size_part[cluster])
         everywhere = np.sum([np.bincount(at, part, len(sizes)) for at, part in of_size], axis=0)
@@ -185,7 +187,7 @@ class _Shares:
         """Lower and upper ends of P(x|s), or of P(s)."""
         cell, row, column = np.nonzero(self.times)
         bets = _Bets(cell, self.shares[row], self.sizes[column], self.times[cell, row, column], self.center)
-        return bets.ends(level, _near(np.log(2 / level), variance), _NEAR[1])
+        return bets.ends(level, _bet_grid(np.log(2 / level), variance), _NEAR[1])
 
     def radius(self, level: float, variance: Vector) -> float:
         """Total variation from the center, by bets on every set A of cells at once.
@@ -199,7 +201,7 @@ class _Shares:
         needed = n_x * np.log(2) + np.log1p(-(2.0 ** (1 - n_x))) - np.log(level)  # of 2^n_x - 2 sets
         farthest, steps = 0.0, min(_STEPS, max(64, BLOCK_CELLS // n_x))
         for p in np.array_split(np.arange(1, steps + 1) / steps, 1 + 8 * steps * n_x // BLOCK_CELLS):
-            stakes = _stakes(p, _near(needed, variance))[..., None] * self.sizes
+            stakes = _stakes(p, _bet_grid(needed, variance))[..., None] * self.sizes
             lost = np.log1p(-stakes * p[:, None])
             won = (np.log1p(stakes * (1 - p[:, None])) - lost) @ (self.shares @ self.times).T
             left = (needed - np.log(_NEAR[1]))[:, None] - lost @ self.times[0].sum(axis=0)
@@ -218,7 +220,7 @@ def _stakes(p: Vector, kappa: Vector) -> Vector:
         return np.minimum(kappa[..., None] / np.sqrt(p * (1 - p)), _MOST_LOST / p)
 
 
-def _near(needed: float, variance: Vector) -> Vector:
+def _bet_grid(needed: float, variance: Vector) -> Vector:
     """κ around the best ones at both ends of v, for bets that must win so much."""
     return np.sqrt(2 * (needed - np.log(_NEAR[1].max())) / variance) * _NEAR[0]
 
@@ -231,7 +233,7 @@ def _nodes(values: Vector, most: int) -> Vector:
     return nodes
 
 
-def _split(values: Vector, nodes: Vector) -> list[tuple[Codes, Vector]]:
+def _bracket_values(values: Vector, nodes: Vector) -> list[tuple[Codes, Vector]]:
     """The two nodes around each value, and the parts of it that they stand for as it is their mean."""
     above = np.searchsorted(nodes, values)
     below = np.maximum(above - 1, 0)

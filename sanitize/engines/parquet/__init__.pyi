@@ -3,7 +3,7 @@ from ._engine import (
     Item as Item,
     Outcome as Outcome,
     TASK_ROWS as TASK_ROWS,
-    keyed as keyed,
+    shared_noise_key as shared_noise_key,
     partition_words as partition_words,
     release_by_tasks as release_by_tasks,
     release_frame as release_frame,
@@ -11,8 +11,8 @@ from ._engine import (
 from ._writers import (
     CsvWriter as CsvWriter,
     ReleaseWriter as ReleaseWriter,
-    released_schema as released_schema,
-    typed as typed,
+    output_schema as output_schema,
+    restore_type as restore_type,
 )
 from ._privatize import (
     TableDescription as TableDescription,

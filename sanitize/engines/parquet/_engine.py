@@ -16,16 +16,16 @@ import numpy as np
 from sanitize._util.checks import whole_number
 from sanitize._util.outputs import outputs
 from sanitize._util.sampling.noise import NoiseKey, hidden, random_words
-from sanitize.engines.parquet._second_pass import check_same_rows, drawn_counts, part_of
+from sanitize.engines.parquet._second_pass import check_same_rows, draw_counts, part_path
 from sanitize.engines.parquet._tasks import (
     CountReleases,
     CountRows,
     RewriteRows,
     Task,
     WriteShuffled,
-    shuffled_parts,
-    tasks_of,
-    without_files,
+    list_tasks,
+    make_parts,
+    worker_source,
 )
 from sanitize.errors import InvalidParameter, TargetError
 from sanitize.over_time import CountedElsewhere, as_ledger
@@ -54,7 +54,7 @@ TASK_ROWS = 1 << 23
 class Mergeable(Protocol):
     """What a task returns."""
 
-    def merged(self, other: Any, /) -> Any:
+    def merge(self, outcome: Any, /) -> Any:
         """Both results as one; neither is changed."""
 
 
@@ -86,11 +86,11 @@ def release_by_tasks(
     check_row_order(rows)
     whole_number("task_rows", task_rows, 1)
     check_designer(sanitizer, "a release by many workers is designed by an estimator")
-    keyed(sanitizer, key)  # refused before anything is read
+    shared_noise_key(sanitizer, key)  # refused before anything is read
     table = ParquetSource.open(Path(source).absolute())
     place = _folder(Path(target).absolute(), table.root, force=force)
     book = None if ledger is None else as_ledger(ledger)
-    tasks = tasks_of(table, task_rows)
+    tasks = list_tasks(table, task_rows)
     first = _FirstPassByTasks(table, engine=engine, tasks=tasks)
     prepared = sanitizer.prepare(first, rows, key=key)
     together = None
@@ -100,18 +100,18 @@ def release_by_tasks(
             together = stack.enter_context(spending)
         # Workers get the key, and neither the report nor counts.
         words, bare = _shared_key(prepared.words).for_workers(), prepared.release
-        shared = without_files(table), Prepared(bare, np.zeros(0, np.int64), words, None, prepared.footer)
+        shared = worker_source(table), Prepared(bare, np.zeros(0, np.int64), words, None, prepared.footer)
         if rows == "keep":  # each task draws its rows and writes them
             with _parts(place, len(tasks)) as folder:
                 written = engine.run(RewriteRows(*shared, folder), tasks, "rewrite")
                 check_same_rows(table, written.rows, prepared.expected)
         else:  # what is drawn is known here, and tasks write it in its new order
-            released = drawn_counts(prepared.release.channel, prepared.expected, words.derive("drawn"))
-            parts = shuffled_parts(released, words, len(table.files), task_rows)
+            released = draw_counts(prepared.release.channel, prepared.expected, words.derive("drawn"))
+            parts = make_parts(released, words, len(table.files), task_rows)
             with _parts(place, len(parts)) as folder:
                 engine.run(WriteShuffled(*shared, folder), parts, "write")
-                table.unchanged()
-    return prepared.report if together is None else prepared.report.recorded_in(together)
+                table.check_unchanged()
+    return prepared.report if together is None else prepared.report.with_ledger_count(together)
 
 
 @dataclass(frozen=True)
@@ -131,21 +131,21 @@ class _FirstPassByTasks(FirstPass):
     def count(self, layout: Layout, order: RowOrder) -> Counted:
         """Count all rows; where they keep their order, also by position."""
         self.source.check(list(dict.fromkeys((*layout.sensitive, *layout.read))))
-        audited = self.audit_of(layout, order) is not None
-        return self._run(CountRows(without_files(self.source), layout, audited), "count")
+        audited = self.order_audit(layout, order) is not None
+        return self._run(CountRows(worker_source(self.source), layout, audited), "count")
 
     def tally(self, entries: tuple[Entry, ...]) -> Tally:
         """Count the rows for a ledger."""
         self.source.check(list(dict.fromkeys(n for e in entries for n in (*e.layout.sensitive, *e.layout.read))))
-        return self._run(CountReleases(without_files(self.source), entries), "ledger")
+        return self._run(CountReleases(worker_source(self.source), entries), "ledger")
 
     def _run(self, work: Callable[[Task], Outcome], name: str) -> Outcome:
         counted = self.engine.run(work, self.tasks, name)
-        self.source.unchanged()
+        self.source.check_unchanged()
         return counted
 
 
-def keyed(sanitizer: Sanitizer, key: bytes | None) -> NoiseKey:
+def shared_noise_key(sanitizer: Sanitizer, key: bytes | None) -> NoiseKey:
     """The noise of a release by many workers: any of them must be able to draw any row's again."""
     key = hidden(key)
     return _shared_key(random_words(sanitizer.recipe().random_state if key is None else key)).for_workers()
@@ -172,15 +172,15 @@ def _folder(target: Path, source: Path, *, force: bool) -> Target:
 def _parts(place: Target, n_parts: int) -> Iterator[Path]:
     """Folder that workers write parts to; it takes its name when all are there, and goes away otherwise."""
     place.clear_stale()
-    with outputs() as made, made.folder(place.path, replaces=place.replaces) as folder:
+    with outputs() as out, out.folder(place.path, replaces=place.replaces) as folder:
         yield folder
-        paths, found = {part_of(folder, number) for number in range(n_parts)}, set(folder.iterdir())
-        if missing := len(paths - found):
+        paths, files = {part_path(folder, number) for number in range(n_parts)}, set(folder.iterdir())
+        if missing := len(paths - files):
             raise TargetError(
                 f"{missing} of {n_parts} parts are not in {folder.parent}: the target must lie where this machine "
                 "and all workers write to the same storage; nothing was released"
             )
-        for stray in found - paths:  # what killed workers left of theirs
+        for stray in files - paths:  # what killed workers left of theirs
             stray.unlink()
 
 
@@ -194,6 +194,6 @@ def partition_words(words: NoiseKey, number: int) -> NoiseKey:
 
 def release_frame(release: Release, frame: Any, words: NoiseKey, start: int = 0) -> Any:
     """Released columns of the next rows of a partition, as the same kind of frame."""
-    table = Table.of(frame)
+    table = Table.from_native(frame)
     columns, _ = release.apply(table, words, start)
     return table.rebuild(columns, wide=release.wide(table.whole_types))

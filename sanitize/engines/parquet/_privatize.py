@@ -19,7 +19,7 @@ from sanitize.release.designer import Designer, Releases, Report, refuse_noisy
 from sanitize.release.first_pass import FirstPass, check_row_order
 from sanitize.release.layout import Layout
 from sanitize.tables.files.description import TableDescription as TableDescription
-from sanitize.tables.files.open import Target, described, open_source, open_target
+from sanitize.tables.files.open import Target, attach_description, open_source, open_target
 from sanitize.tables.files.source import BATCH_ROWS
 
 if TYPE_CHECKING:
@@ -132,13 +132,13 @@ def release_file(
     LeakageReport(subset merging, holds for these rows only)
     """
     key = hidden(key)
-    asked = _Asked.of(by, rows, workers, description)
-    sanitizer, rows, threads = asked.sanitizer, asked.rows, asked.threads
-    ledger, receipt = asked.of_policy("ledger", ledger), asked.of_policy("receipt", receipt)
+    settings = _Settings.from_arguments(by, rows, workers, description)
+    sanitizer, rows, threads = settings.sanitizer, settings.rows, settings.threads
+    ledger, receipt = settings.policy_default("ledger", ledger), settings.policy_default("receipt", receipt)
     whole_number("batch_rows", batch_rows, 1)
     place, opened = open_target(target, source, force=force)
     spending = None if ledger is None else _spending(ledger, sanitizer)
-    with opened as outputs, asked.opened(source) as table:
+    with opened as outputs, settings.open_table(source) as table:
         written = place.path if isinstance(place, Target) else None
         if spending is not None and table.weights is not None:
             raise InvalidParameter("a ledger adds up rows without weights; leave out weights or the ledger")
@@ -154,18 +154,18 @@ def release_file(
         prepared = sanitizer.prepare(first, rows, key=key)
         if not allow_useless and isinstance(sanitizer, Designer):
             prepared.report.require_use()
-        told = None if begun is None else begun.to_json(prepared.release)
-        digest = None if told is None else hashlib.sha256(told.encode()).hexdigest()
+        receipt_text = None if begun is None else begun.to_json(prepared.release)
+        digest = None if receipt_text is None else hashlib.sha256(receipt_text.encode()).hexdigest()
         together = None
         if spending is not None:
             recording = spending(table, key=key, target=written, receipt=digest)
             together = outputs.during.enter_context(recording)
         SecondPass(first, prepared).write(outputs, place, rows)
-        if receipt is not None and told is not None:
-            outputs.text(Path(receipt), told, replaces=force)
+        if receipt is not None and receipt_text is not None:
+            outputs.text(Path(receipt), receipt_text, replaces=force)
     report: Any = prepared.report
     if together is not None:
-        report = report.recorded_in(together)
+        report = report.with_ledger_count(together)
     if isinstance(place, Target) and not place.is_csv:
         return report
     return report.with_notes(formula_note(prepared.release.printed_levels))
@@ -184,7 +184,7 @@ def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Cal
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Settings:
     """What designs, and how rows are read, of a call or else of its policy.
 
     A policy, other than what designs for one, also says how its source is read, and lists the columns.
@@ -198,7 +198,9 @@ class _Asked:
     is_listed: bool
 
     @classmethod
-    def of(cls, by: Any, rows: RowOrder | None, workers: int | None, description: TableDescription | None) -> Self:
+    def from_arguments(
+        cls, by: Any, rows: RowOrder | None, workers: int | None, description: TableDescription | None
+    ) -> Self:
         """Settings that hold; arguments in another order are refused."""
         if not hasattr(by, "_releaser"):
             raise InvalidParameter(
@@ -219,16 +221,16 @@ class _Asked:
         check_row_order(rows)
         return cls(releaser, policy, rows, n_workers(workers), description, is_listed)
 
-    def of_policy(self, name: str, given: Any) -> Any:
+    def policy_default(self, name: str, value: Any) -> Any:
         """A place of the policy, where none was given; levels of differential privacy are booked by themselves."""
-        if given is not None or self.policy is None or (name == "ledger" and self.policy.is_noisy):
-            return given
+        if value is not None or self.policy is None or (name == "ledger" and self.policy.is_noisy):
+            return value
         return getattr(self.policy, name)
 
     @contextlib.contextmanager
-    def opened(self, source: SourceLike) -> Iterator[Source]:
+    def open_table(self, source: SourceLike) -> Iterator[Source]:
         """The table, whose columns are all in the policy."""
-        with open_source(described(source, self.description), self.sanitizer.numbers) as table:
+        with open_source(attach_description(source, self.description), self.sanitizer.numbers) as table:
             if self.is_listed:
                 self.policy.check(table.schema.names)
             yield table
@@ -278,11 +280,11 @@ def plan_file(
     >>> plan_file(file, Watchdog(sz.LiftBudget.symmetric(1.0), sensitive="survived", public=["class", "sex"]))
     LeakageReport(watchdog, holds for these rows only)
     """
-    asked = _Asked.of(by, rows, workers, description)
-    refuse_noisy(asked.sanitizer, "a plan would be a fit of its own; release, and read the report, or plan without")
-    with asked.opened(source) as table:
-        report: LeakageReport = asked.sanitizer.prepare(
-            FirstPass(table, batch_rows, workers=asked.threads), asked.rows
+    settings = _Settings.from_arguments(by, rows, workers, description)
+    refuse_noisy(settings.sanitizer, "a plan would be a fit of its own; release, and read the report, or plan without")
+    with settings.open_table(source) as table:
+        report: LeakageReport = settings.sanitizer.prepare(
+            FirstPass(table, batch_rows, workers=settings.threads), settings.rows
         ).report
     return report
 
@@ -323,7 +325,7 @@ def audit_file(
     >>> round(audit_file(file, ["survived"], ["class", "sex"]).summary["max_log_lift"], 3)
     1.102
     """
-    with open_source(described(source, description)) as table:
+    with open_source(attach_description(source, description)) as table:
         layout = Layout(tuple(sensitive), tuple(public))
         counted = FirstPass(table, batch_rows, workers=n_workers(workers)).count(layout, "shuffle")
     return layout.audit(counted.table)

@@ -15,12 +15,12 @@ import numpy as np
 from sanitize._util.limits import FEW_ROWS
 from sanitize._util.outputs import STREAM, Outputs, new_file, writing
 from sanitize._util.progress import advance, begin
-from sanitize._util.sampling.noise import GeneratorWords, NoiseKey, RandomWords, derived
-from sanitize._util.system import in_turn
-from sanitize.engines.parquet._writers import ROW_GROUP_ROWS, CsvWriter, ReleaseWriter, released_schema
+from sanitize._util.sampling.noise import GeneratorWords, NoiseKey, RandomWords, derive_words
+from sanitize._util.system import ordered_map
+from sanitize.engines.parquet._writers import ROW_GROUP_ROWS, CsvWriter, ReleaseWriter, output_schema
 from sanitize.errors import SourceChanged
 from sanitize.tables.files.open import Target
-from sanitize.tables.keys import count, spread
+from sanitize.tables.keys import count, take_answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,7 +46,7 @@ _DRAWN_ROWS = 1 << 20
 _DEVIATIONS = 4
 
 
-def drawn_counts(channel: Channel, rows: Counts, words: RandomWords, workers: int = 1) -> Counts:
+def draw_counts(channel: Channel, rows: Counts, words: RandomWords, workers: int = 1) -> Counts:
     """How often each output is drawn, for so many rows of each input, shape (n_y,).
 
     Nothing is drawn for inputs that have one output only.
@@ -62,19 +62,19 @@ def drawn_counts(channel: Channel, rows: Counts, words: RandomWords, workers: in
     n_rows = int(sizes.sum())
     dtype = np.min_scalar_type(channel.n_outputs)
 
-    def counted(bounds: tuple[int, int]) -> Counts:
+    def count_block(bounds: tuple[int, int]) -> Counts:
         codes = np.repeat(inputs, np.clip(ends, *bounds) - np.clip(ends - sizes, *bounds))
         drawn = channel.sample(codes, words, start=bounds[0], out=np.empty(len(codes), dtype))
         return count(drawn, channel.n_outputs)
 
     total = np.zeros(channel.n_outputs, np.int64)
     np.add.at(total, output[is_sure], rows[is_sure])
-    for found in in_turn(counted, pairwise([*range(0, n_rows, _DRAWN_ROWS), n_rows]), workers):
-        total += found
+    for part in ordered_map(count_block, pairwise([*range(0, n_rows, _DRAWN_ROWS), n_rows]), workers):
+        total += part
     return total
 
 
-def shuffled_blocks(counts: Counts, words: RandomWords, sizes: Iterable[int]) -> Iterator[NDArray[Any]]:
+def shuffle_blocks(counts: Counts, words: RandomWords, sizes: Iterable[int]) -> Iterator[NDArray[Any]]:
     """Codes with these counts in random order, in blocks of the sizes given.
 
     Memory is one block, whatever the number of rows.
@@ -87,18 +87,18 @@ def shuffled_blocks(counts: Counts, words: RandomWords, sizes: Iterable[int]) ->
     sizes : iterable of int
         Rows of each block; they sum to the counts.
     """
-    for number, left in enumerate(compositions(counts, generator_of(words), sizes)):
-        yield arranged(left, block_generator(words, number))
+    for number, left in enumerate(compositions(counts, size_generator(words), sizes)):
+        yield arrange(left, block_generator(words, number))
 
 
-def generator_of(words: RandomWords) -> np.random.Generator:
+def size_generator(words: RandomWords) -> np.random.Generator:
     """What decides how many of each code are in each block."""
     return words.generator() if isinstance(words, NoiseKey) else cast("GeneratorWords", words).generator
 
 
 def block_generator(words: RandomWords, number: int) -> np.random.Generator:
     """What decides the order of one block: another generator for each, so that anybody can draw any of them."""
-    return generator_of(words.derive(f"order of block {number}") if isinstance(words, NoiseKey) else words)
+    return size_generator(words.derive(f"order of block {number}") if isinstance(words, NoiseKey) else words)
 
 
 def compositions(counts: Counts, generator: np.random.Generator, sizes: Iterable[int]) -> Iterator[Counts]:
@@ -110,7 +110,7 @@ def compositions(counts: Counts, generator: np.random.Generator, sizes: Iterable
         yield taken
 
 
-def arranged(counts: NDArray[np.integer[Any]], generator: np.random.Generator) -> NDArray[Any]:
+def arrange(counts: NDArray[np.integer[Any]], generator: np.random.Generator) -> NDArray[Any]:
     """Codes with these counts in random order, each order as likely as any other.
 
     Independent draws of one distribution come in any order alike, whatever the distribution, and so they do when it is
@@ -130,9 +130,9 @@ def arranged(counts: NDArray[np.integer[Any]], generator: np.random.Generator) -
     left = np.array([-1])
     while left.min() < 0:
         quarters = generator.integers(0, 1 << 64, -(-n_rows // 4), dtype=np.uint64)
-        rows = spread(table, quarters.astype("<u8", copy=False).view("<u2")[:n_rows])
+        rows = take_answers(table, quarters.astype("<u8", copy=False).view("<u2")[:n_rows])
         left = counts - count(rows, n_codes + 1)[:-1]
-    rows[np.flatnonzero(rows == n_codes)] = arranged(left, generator)
+    rows[np.flatnonzero(rows == n_codes)] = arrange(left, generator)
     return rows
 
 
@@ -147,8 +147,8 @@ def _composition(left: Counts, size: int, generator: np.random.Generator) -> Cou
     # what is left, is the same to one part in a thousand.
     taken = np.minimum(generator.multinomial(size, left / total), left)
     while short := size - int(taken.sum()):
-        rest = left - taken
-        taken = np.minimum(taken + generator.multinomial(short, rest / rest.sum()), left)
+        remaining = left - taken
+        taken = np.minimum(taken + generator.multinomial(short, remaining / remaining.sum()), left)
     return taken
 
 
@@ -195,15 +195,15 @@ class SecondPass:
         if rows == "keep":
             yield from map(self.blocks, files)
             return
-        totals = drawn_counts(self.prepared.release.channel, expected, derived(words, "drawn"), self.workers)
+        totals = draw_counts(self.prepared.release.channel, expected, derive_words(words, "drawn"), self.workers)
         n_parts, n_rows = len(files), int(totals.sum())
-        blocks = shuffled_blocks(totals, words, block_sizes(n_rows, n_parts))
-        yield from self._even_parts(blocks, n_rows, derived(words, "shuffled"))
+        blocks = shuffle_blocks(totals, words, block_sizes(n_rows, n_parts))
+        yield from self._even_parts(blocks, n_rows, derive_words(words, "shuffled"))
 
     def _even_parts(self, blocks: Iterator[NDArray[Any]], n_rows: int, words: RandomWords) -> Iterator[Iterator[Block]]:
         """Codes that come in blocks of `block_sizes`, one part a file of the source, all of about the same size."""
 
-        def between(start: int, end: int) -> Iterator[Block]:
+        def part_blocks(start: int, end: int) -> Iterator[Block]:
             while start < end:
                 codes = next(blocks)
                 advance(len(codes))
@@ -212,32 +212,32 @@ class SecondPass:
 
         n_parts = len(self.first.source.files)
         for part in range(n_parts):
-            yield between(n_rows * part // n_parts, n_rows * (part + 1) // n_parts)
+            yield part_blocks(n_rows * part // n_parts, n_rows * (part + 1) // n_parts)
 
     def blocks(self, file: Path, first: int = 0) -> Iterator[Block]:
         """Released codes of one file in source order; they depend on the key and the row number only.
 
         ``first`` is the number in its file of the first row that the source reads.
         """
-        held: list[NDArray[Any]] = []
+        pending: list[NDArray[Any]] = []
         n_held, start = 0, first
-        for released in self._drawn(file, first):
+        for released in self._draw_file(file, first):
             while n_held + len(released) >= ROW_GROUP_ROWS:
                 cut = ROW_GROUP_ROWS - n_held
-                yield Block(np.concatenate([*held, released[:cut]]), self._words_of(file), start)
-                held, n_held, released, start = [], 0, released[cut:], start + ROW_GROUP_ROWS
-            held.append(released)
+                yield Block(np.concatenate([*pending, released[:cut]]), self._file_words(file), start)
+                pending, n_held, released, start = [], 0, released[cut:], start + ROW_GROUP_ROWS
+            pending.append(released)
             n_held += len(released)
         if n_held:
-            yield Block(np.concatenate(held), self._words_of(file), start)
+            yield Block(np.concatenate(pending), self._file_words(file), start)
 
-    def _words_of(self, file: Path) -> RandomWords:
+    def _file_words(self, file: Path) -> RandomWords:
         label = self.first.source.label(file)
-        return derived(self.prepared.words, label) if label else self.prepared.words
+        return derive_words(self.prepared.words, label) if label else self.prepared.words
 
-    def _drawn(self, file: Path, first: int) -> Iterator[NDArray[Any]]:
+    def _draw_file(self, file: Path, first: int) -> Iterator[NDArray[Any]]:
         """Released codes of each load of a file, one after another."""
-        words, release = self._words_of(file), self.prepared.release
+        words, release = self._file_words(file), self.prepared.release
         channel = release.channel
         dtype = np.min_scalar_type(max(channel.n_outputs - 1, 0))
         before = self.before
@@ -254,7 +254,9 @@ class SecondPass:
                 row += len(codes)
             return seen, np.concatenate(drawn or [np.empty(0, dtype)])
 
-        for seen, released in in_turn(draw, self.first.loads([file], list(release.layout.read), first), self.workers):
+        for seen, released in ordered_map(
+            draw, self.first.loads([file], list(release.layout.read), first), self.workers
+        ):
             self.seen += seen
             self.before += len(released)
             yield released
@@ -279,7 +281,7 @@ class SecondPass:
         if place.as_folder:
             with outputs.folder(place.path, replaces=place.replaces) as folder:
                 for number, codes in enumerate(parts):
-                    path = part_of(folder, number)
+                    path = part_path(folder, number)
                     with new_file(path) as stream:
                         self.print(stream, path, codes)
                 self._check(rows)
@@ -292,21 +294,21 @@ class SecondPass:
         if rows == "keep":
             check_same_rows(self.first.source, self.seen, self.prepared.expected)
         else:
-            self.first.source.unchanged()
+            self.first.source.check_unchanged()
 
     def print(self, stream: BinaryIO, path: Path, blocks: Iterator[Block], *, as_csv: bool = False) -> None:
         """Print blocks into a new file: Parquet, or CSV."""
         release = self.prepared.release
         printed = release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0), 0)
-        schema = released_schema(self.first.source.schema, printed, release)
+        schema = output_schema(self.first.source.schema, printed, release)
         with writing(path):
             writer: Any = CsvWriter(stream, schema) if as_csv else ReleaseWriter(stream, schema, self.prepared.footer)
 
-        def made(block: Block) -> Any:
+        def encode_block(block: Block) -> Any:
             return writer.encode(release.decode(block.codes, block.words, block.start))
 
         # Lines of CSV are made when they are written: more than the next rows would only wait.
-        for encoded in in_turn(made, blocks, min(self.workers, 2) if as_csv else self.workers):
+        for encoded in ordered_map(encode_block, blocks, min(self.workers, 2) if as_csv else self.workers):
             with writing(path):
                 writer.write(encoded)
         with writing(path):
@@ -315,12 +317,12 @@ class SecondPass:
 
 def check_same_rows(source: Source, seen: NDArray[np.int64], expected: NDArray[np.int64]) -> None:
     """Refuse the release when the second pass did not see the rows of the first."""
-    source.unchanged()
+    source.check_unchanged()
     if not np.array_equal(seen, expected):
         raise SourceChanged("the source changed while it was being read; nothing was released. Run again")
 
 
-def part_of(folder: Path, number: int) -> Path:
+def part_path(folder: Path, number: int) -> Path:
     """File of a part; names sort like the numbers."""
     return folder / f"part-{number:05d}.parquet"
 

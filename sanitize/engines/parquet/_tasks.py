@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sanitize._util.outputs import new_file
-from sanitize._util.sampling.noise import derived
+from sanitize._util.sampling.noise import derive_words
 from sanitize.engines.parquet._second_pass import (
     Block,
     SecondPass,
-    arranged,
+    arrange,
     block_generator,
     block_sizes,
     compositions,
-    generator_of,
-    part_of,
+    part_path,
+    size_generator,
 )
 from sanitize.engines.parquet._writers import ROW_GROUP_ROWS
 from sanitize.errors import SourceChanged
@@ -76,13 +76,13 @@ class Task:
             )
 
 
-def tasks_of(source: ParquetSource, task_rows: int) -> list[Task]:
+def list_tasks(source: ParquetSource, task_rows: int) -> list[Task]:
     """Tasks of up to ``task_rows`` rows, at least one row group and at least one task a file."""
     tasks: list[Task] = []
     before = 0
     for file in source.files:
         first = 0
-        for groups, n_rows in consecutive([rows for _, rows in source.row_groups_of(file)], task_rows):
+        for groups, n_rows in consecutive([rows for _, rows in source.list_row_groups(file)], task_rows):
             tasks.append(Task(file, groups, first, before, n_rows, len(tasks)))
             first += n_rows
             before += n_rows
@@ -96,12 +96,12 @@ class _Slice(ParquetSource):
     row_groups: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, source: ParquetSource, task: Task) -> _Slice:
+    def from_task(cls, source: ParquetSource, task: Task) -> _Slice:
         of_task = source.root, (task.file,), source.schema, (), source.partitions, task.row_groups
         return cls(*of_task, n_rows=source.n_rows)
 
-    def row_groups_of(self, file: Path) -> Sequence[tuple[int, int]]:
-        return [group for group in super().row_groups_of(file) if group[0] in self.row_groups]
+    def list_row_groups(self, file: Path) -> Sequence[tuple[int, int]]:
+        return [group for group in super().list_row_groups(file) if group[0] in self.row_groups]
 
     def batches(
         self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS, row_groups: Sequence[int] | None = None
@@ -109,7 +109,7 @@ class _Slice(ParquetSource):
         return super().batches(file, columns, batch_rows, self.row_groups if row_groups is None else row_groups)
 
 
-def without_files(source: ParquetSource) -> ParquetSource:
+def worker_source(source: ParquetSource) -> ParquetSource:
     """A source for workers: what all tasks share."""
     return replace(source, files=(), _stamps=())
 
@@ -120,9 +120,9 @@ class Written:
 
     rows: NDArray[np.int64]
 
-    def merged(self, other: Written) -> Written:
+    def merge(self, outcome: Written) -> Written:
         """Sums of both."""
-        return Written(self.rows + other.rows)
+        return Written(self.rows + outcome.rows)
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,8 @@ class CountRows:
         """Contingency table of the rows of a task."""
         order = None
         if self.audits_order:
-            order = OrderAudit.of(self.layout.sensitive, self.source.n_rows, self.layout.public)
-        counted = FirstPass(_Slice.of(self.source, task)).counted(self.layout, order, task.before)
+            order = OrderAudit.empty(self.layout.sensitive, self.source.n_rows, self.layout.public)
+        counted = FirstPass(_Slice.from_task(self.source, task)).count_files(self.layout, order, task.before)
         task.check(counted.table.n)
         return counted
 
@@ -152,7 +152,7 @@ class CountReleases:
 
     def __call__(self, task: Task) -> Tally:
         """Counts of the rows of a task."""
-        tally = Tally.of(self.entries, _Slice.of(self.source, task), task.before)
+        tally = Tally.from_rows(self.entries, _Slice.from_task(self.source, task), task.before)
         task.check(tally.singles[0].n)
         return tally
 
@@ -171,8 +171,8 @@ class RewriteRows(_WritesParts):
 
     def __call__(self, task: Task) -> Written:
         """Rows of each input symbol that were read; a part that is there already is replaced."""
-        passed = SecondPass(FirstPass(_Slice.of(self.source, task)), self.prepared, before=task.before)
-        path = part_of(self.folder, task.number)
+        passed = SecondPass(FirstPass(_Slice.from_task(self.source, task)), self.prepared, before=task.before)
+        path = part_path(self.folder, task.number)
         with new_file(path) as stream:
             passed.print(stream, path, passed.blocks(task.file, task.first))
             task.check(int(passed.seen.sum()))
@@ -198,7 +198,7 @@ class ShuffledPart:
     blocks: tuple[NDArray[np.int32], ...]
 
 
-def shuffled_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, most: int) -> list[ShuffledPart]:
+def make_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, most: int) -> list[ShuffledPart]:
     """Parts that, one after another, hold the very rows of the single-machine release of ``n_files`` parts.
 
     What is in each block comes from one generator, so it is drawn here; the order within blocks, which takes most of
@@ -209,12 +209,12 @@ def shuffled_parts(released: NDArray[np.int64], words: NoiseKey, n_files: int, m
     bounds = [n_rows * file // n_files for file in range(n_files + 1)]
     of_files = [[next(blocks) for _ in range(-(-(end - start) // ROW_GROUP_ROWS))] for start, end in pairwise(bounds)]
     runs = [([sizes[i] for i in run], total) for sizes in of_files for run, total in consecutive(sizes, most)]
-    drawn = compositions(released, generator_of(words), [size for sizes, _ in runs for size in sizes])
+    drawn = compositions(released, size_generator(words), [size for sizes, _ in runs for size in sizes])
     parts: list[ShuffledPart] = []
     first = start = 0
     for sizes, total in runs:
-        made = tuple(counts.astype(np.int32) for counts in islice(drawn, len(sizes)))
-        parts.append(ShuffledPart(len(parts), first, start, made))
+        part_counts = tuple(counts.astype(np.int32) for counts in islice(drawn, len(sizes)))
+        parts.append(ShuffledPart(len(parts), first, start, part_counts))
         first, start = first + len(sizes), start + total
     return parts
 
@@ -225,7 +225,7 @@ class WriteShuffled(_WritesParts):
     def __call__(self, part: ShuffledPart) -> Written:
         """How many rows were written; a part that is there already is replaced."""
         passed = SecondPass(FirstPass(self.source), self.prepared)
-        path = part_of(self.folder, part.number)
+        path = part_path(self.folder, part.number)
         with new_file(path) as stream:
             passed.print(stream, path, self._blocks(part))
         return Written(np.sum(part.blocks, axis=0, dtype=np.int64))
@@ -233,6 +233,6 @@ class WriteShuffled(_WritesParts):
     def _blocks(self, part: ShuffledPart) -> Iterator[Block]:
         words, start = self.prepared.words, part.start
         for number, counts in enumerate(part.blocks, part.first):
-            codes = arranged(counts, block_generator(words, number))
-            yield Block(codes, derived(words, "shuffled"), start)
+            codes = arrange(counts, block_generator(words, number))
+            yield Block(codes, derive_words(words, "shuffled"), start)
             start += len(codes)

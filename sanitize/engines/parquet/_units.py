@@ -14,7 +14,7 @@ from sanitize.engines.parquet._second_pass import Block, SecondPass, block_sizes
 from sanitize.release.designer import Prepared
 from sanitize.release.first_pass import FirstPass, check_row_order
 from sanitize.report import release_note
-from sanitize.tables.files.open import Target, described, open_source, open_target
+from sanitize.tables.files.open import Target, attach_description, open_source, open_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +91,7 @@ def release_units(
     check_row_order(rows)
     threads = n_workers(workers)
     place, opened = open_target(target, source, force=force)
-    with opened as outputs, open_source(described(source, description), sanitizer.numbers) as table:
+    with opened as outputs, open_source(attach_description(source, description), sanitizer.numbers) as table:
         columns = _columns(table, sanitizer, ledger, rows, threads)
         written = place.path if isinstance(place, Target) else None
         spending = ledger.spending(columns, sanitizer, target=written)
@@ -145,7 +145,7 @@ def plan_units(
     0
     """
     check_row_order(rows)
-    with open_source(described(source, description), sanitizer.numbers) as table:
+    with open_source(attach_description(source, description), sanitizer.numbers) as table:
         return ledger.check(_columns(table, sanitizer, ledger, rows, n_workers(workers)), sanitizer)
 
 
@@ -154,7 +154,7 @@ def _columns(table: Source, sanitizer: Designer, ledger: UnitLedger, rows: RowOr
     table.check([ledger.unit])
     first = FirstPass(table, workers=workers)
     sanitizer.draft(first, rows)
-    layout = sanitizer.fitted_release().layout
+    layout = sanitizer.bare_release().layout
     return dict(first.sample((*layout.read, *layout.sensitive, ledger.unit), table.n_rows))
 
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sanitize.errors import ColumnError
-from sanitize.tables.columns import in_type, value_type
+from sanitize.tables.columns import cast_values, value_type
 from sanitize.tables.files.csv import BLOCK_BYTES
 from sanitize.tables.files.csv_stream import HEADER_BYTES
 from sanitize.tables.files.parquet import is_text
@@ -32,7 +32,7 @@ ROW_GROUP_ROWS = 1 << 20
 _PAGES = {"max_rows_per_page": ROW_GROUP_ROWS} if "max_rows_per_page" in signature(pq.ParquetWriter).parameters else {}
 
 
-def released_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release: Release) -> pa.Schema:
+def output_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release: Release) -> pa.Schema:
     """Schema of the output: no metadata of the source, every column nullable.
 
     Text is written from dictionaries; the file itself names the plain type only. Numbers and dates keep their
@@ -55,7 +55,7 @@ def released_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release:
 def as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
     """Array of the type that its column is written with."""
     if pa.types.is_dictionary(dtype) or not isinstance(array, pa.DictionaryArray):
-        return in_type(array, dtype)
+        return cast_values(array, dtype)
     storage = dtype.storage_type if isinstance(dtype, pa.ExtensionType) else dtype
     values = array.dictionary.cast(storage).take(array.indices)
     return dtype.wrap_array(values) if isinstance(dtype, pa.ExtensionType) else values
@@ -73,7 +73,7 @@ def with_sorted_dictionary(array: pa.Array) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(rank).take(array.indices), array.dictionary.take(pa.array(order)))
 
 
-def typed(column: Any, dtype: pa.DataType, name: str) -> Any:
+def restore_type(column: Any, dtype: pa.DataType, name: str) -> Any:
     """A column of a file in the type that it was written from: the inverse of `as_type`, and of values as text."""
     plain = value_type(column.type)
     if plain == dtype:
@@ -140,7 +140,7 @@ class CsvWriter:
         self._stream = stream
         self._schema = schema
         # A reader tells the dialect by semicolons and tabs that are not quoted.
-        names = (_in_quotes(name) if re.search("[;\t]", name) else quoted(name) for name in schema.names)
+        names = (_add_quotes(name) if re.search("[;\t]", name) else quote_field(name) for name in schema.names)
         header = (",".join(names) + "\n").encode()
         if len(header) > HEADER_BYTES:
             raise _too_long(f"the names of the columns take more than {HEADER_BYTES >> 20} MiB")
@@ -156,7 +156,9 @@ class CsvWriter:
         for number, field in enumerate(self._schema):
             end = "\n" if number == len(self._schema) - 1 else ","
             values, indices = _texts(as_type(columns[field.name], field.type), field.name)
-            lines = pa.array([("" if text is None else quoted(text)) + end for text in [*values, None]], pa.string())
+            lines = pa.array(
+                [("" if text is None else quote_field(text)) + end for text in [*values, None]], pa.string()
+            )
             longest += pc.max(pc.binary_length(lines)).as_py()
             texts.append((lines, indices.fill_null(len(values))))
         n_rows = len(texts[0][1])
@@ -180,12 +182,12 @@ def _too_long(what: str) -> ColumnError:
     return ColumnError(f"{what} as text, more than CSV is read with; release to a .parquet file")
 
 
-def quoted(text: str) -> str:
+def quote_field(text: str) -> str:
     """Field of a CSV line; the empty text is quoted, because an empty field is missing."""
-    return _in_quotes(text) if _SPECIAL.search(text) else text
+    return _add_quotes(text) if _SPECIAL.search(text) else text
 
 
-def _in_quotes(text: str) -> str:
+def _add_quotes(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
@@ -198,7 +200,7 @@ def _texts(array: pa.Array, name: str) -> tuple[list[str | None], pa.Array]:
             if pa.types.is_binary(values.type) or pa.types.is_fixed_size_binary(values.type):
                 raise pa.ArrowInvalid("bytes are not text")
             text = values.cast(pa.string())
-            if pa.types.is_temporal(values.type) and not typed(text, values.type, name).equals(values):
+            if pa.types.is_temporal(values.type) and not restore_type(text, values.type, name).equals(values):
                 raise pa.ArrowInvalid("some are too far from 1970 to be read again")
         except (pa.ArrowException, ColumnError):
             raise ColumnError(
@@ -225,14 +227,14 @@ def _plain(array: pa.Array) -> pa.Array:
 
 def formula_note(levels: Mapping[str, pa.Array]) -> tuple[str, ...]:
     """What the report says when released texts, or names of columns, look like formulas to a spreadsheet."""
-    found = []
+    columns = []
     for name, level in levels.items():
         texts = [name, *(level.to_pylist() if pa.types.is_string(level.type) else ())]
         if any(_FORMULA.match(text) and not _NUMBER.fullmatch(text) for text in texts):
-            found.append(name)
-    if not found:
+            columns.append(name)
+    if not columns:
         return ()
-    names = ", ".join(map(repr, found))
+    names = ", ".join(map(repr, columns))
     return (
         f"texts or names of {names} start with a sign that spreadsheets take for a formula; they are written as they "
         "are, so import the file as text",

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sanitize._util.checks import one_of
+from sanitize._util.checks import check_choice
 from sanitize._util.limits import SQL_LINES
-from sanitize._util.sampling.alias_method import Buckets, bits_of
+from sanitize._util.sampling.alias_method import Buckets, bucket_bits
 from sanitize._util.sampling.noise import HiddenText, NoiseKey, hidden
 from sanitize.core.binning import DateBins, Joined, is_numeric, is_of_dates
 from sanitize.core.channel import SCALE_BITS
@@ -23,7 +23,7 @@ from sanitize.release.designer import Designer
 from sanitize.release.first_pass import Counted, FirstPass
 from sanitize.release.people import ROW
 from sanitize.release.saved import SavedRelease
-from sanitize.report import rendered
+from sanitize.report import render_template
 from sanitize.tables.columns import as_arrow, value_type
 from sanitize.tables.files.open import open_source
 from sanitize.tables.files.source import Numbers
@@ -96,7 +96,7 @@ class Database:
     row_id: str | None = None
 
     def __post_init__(self) -> None:
-        one_of("dialect", self.dialect, *get_args(Dialect))
+        check_choice("dialect", self.dialect, *get_args(Dialect))
         if len(names := self.table.split(".")) > 3 or not all(names):
             raise InvalidParameter("table must be a name, perhaps with its schema and catalog before dots")
 
@@ -112,7 +112,7 @@ class Database:
         """
         coder, shown, groups = Coder(self.dialect), [], []
         bins = {name: edges for channel in policy.channels for name, edges in channel.bins.items()}
-        for name in counted_columns(policy):
+        for name in policy_columns(policy):
             column = group = coder.column(name)
             if name in bins:
                 refuse_type(name, is_fit=not is_of_dates(bins[name]))
@@ -144,16 +144,16 @@ class Database:
         ColumnError
             If it is no such result.
         """
-        names, designer = counted_columns(policy), policy.sanitizer()
-        with open_source(counts, Numbers((*designer.numbers.named, COUNT))) as files:
+        names, designer = policy_columns(policy), policy.sanitizer()
+        with open_source(counts, Numbers((*designer.numbers.columns, COUNT))) as files:
             columns = FirstPass(files).sample((*names, COUNT), files.n_rows)
         number = columns.pop(COUNT)
         if not pa.types.is_integer(number.type) or number.null_count or pc.min(number).as_py() < 1:
             raise ColumnError(f"column {COUNT!r} must hold numbers of rows, as the statement counts them", COUNT)
-        layout, source = designer.recipe().layout(Table.of(pa.table(columns)))
-        counted = Counted.of(layout, source, np.asarray(number).astype(np.int64))
+        layout, source = designer.recipe().layout(Table.from_native(pa.table(columns)))
+        counted = Counted.from_table(layout, source, np.asarray(number).astype(np.int64))
         counted = replace(counted, clipped=Counter())  # in groups and not in rows, which is no figure of the table
-        designer.recipe().design(designer.recipe().specification(), layout, counted).kept_by(designer)
+        designer.recipe().design(designer.recipe().specification(), layout, counted).assign_to(designer)
         return designer
 
     def release(self, saved: SavedRelease | Designer) -> str:
@@ -170,42 +170,45 @@ class Database:
         """
         if self.row_id is None:
             raise InvalidParameter("a release needs row_id: a column that is different in each row")
-        own = self._prefix
-        bound, coder = bound_of(saved, self.row_id), Coder(self.dialect, own)
+        prefix = self._prefix
+        bound, coder = sql_release(saved, self.row_id), Coder(self.dialect, prefix)
         coded = [code.as_(f"k{k}") for k, code in enumerate(coder.codes(bound))]
-        symbol, codes = symbol_of(bound)
-        coder.tables[f"{own}inputs"] = "symbol, state", codes
-        steps, last = steps_of(bound.channel)
+        symbol, codes = symbol_expression(bound)
+        coder.tables[f"{prefix}inputs"] = "symbol, state", codes
+        steps, last = sampling_steps(bound.channel)
         for i, (states, buckets) in enumerate(steps):
-            coder.tables[f"{own}stage_{i}"] = "state, place, shift", numbered(states)
-            coder.tables[f"{own}bucket_{i}"] = "place, cut, one, other", numbered(buckets)
-        columns = {name: column.take(last) for name, column in printed_columns(bound).items()}
+            coder.tables[f"{prefix}stage_{i}"] = "state, place, shift", number_lines(states)
+            coder.tables[f"{prefix}bucket_{i}"] = "place, cut, one, other", number_lines(buckets)
+        columns = {name: column.take(last) for name, column in decode_outputs(bound).items()}
         heads = [f"c{k}" for k in range(len(columns))]
-        coder.tables[f"{own}outputs"] = ", ".join(["state", *heads]), numbered([*columns.values()])
+        coder.tables[f"{prefix}outputs"] = ", ".join(["state", *heads]), number_lines([*columns.values()])
         if sum(len(lines) for _, lines in coder.tables.values()) > SQL_LINES:
             raise InvalidParameter(
                 f"its look-up tables take more than {SQL_LINES} lines; release fewer columns at once"
             )
         key = exp.Placeholder() if self.dialect == "sqlite" else exp.Parameter(this=literal(1))
-        queries: dict[str, Any] = {name: coder.table(*named) for name, named in coder.tables.items()}
-        queries[f"{own}secret"] = exp.select(exp.Lower(this=exp.cast(key, "text")).as_("hex"))
+        queries: dict[str, Any] = {name: coder.table(*entry) for name, entry in coder.tables.items()}
+        queries[f"{prefix}secret"] = exp.select(exp.Lower(this=exp.cast(key, "text")).as_("hex"))
         coded_rows = exp.select(coder.column(self.row_id).as_("id"), *coded).from_(self._source)
         for level, on in coder.joins.items():
             coded_rows = coded_rows.join(level, on=on, join_type="left")
-        queries[f"{own}coded"] = coded_rows
-        queries[f"{own}given"] = f"SELECT id, {symbol} AS symbol FROM {own}coded"
-        queries |= drawing(self.dialect, len(steps), own)
-        rows, outputs = f"{own}rows_{len(steps)}", f"{own}outputs"
+        queries[f"{prefix}coded"] = coded_rows
+        queries[f"{prefix}given"] = f"SELECT id, {symbol} AS symbol FROM {prefix}coded"
+        queries |= drawing(self.dialect, len(steps), prefix)
+        rows, outputs = f"{prefix}rows_{len(steps)}", f"{prefix}outputs"
         shown = [exp.column(head, outputs).as_(name, quoted=True) for head, name in zip(heads, columns, strict=True)]
         query = exp.select(*shown).from_(rows).join(outputs, on=f"{outputs}.state = {rows}.state")
-        for name, made in queries.items():  # each once: a hash that is part of a join would be computed for every line
-            query = query.with_(name, as_=made, materialized=True, dialect=self.dialect, copy=False)
+        for (
+            name,
+            subquery,
+        ) in queries.items():  # each once: a hash that is part of a join would be computed for every line
+            query = query.with_(name, as_=subquery, materialized=True, dialect=self.dialect, copy=False)
         return query.order_by(f"{rows}.a", f"{rows}.b", copy=False).sql(self.dialect, copy=False)
 
     @staticmethod
     def register(connection: sqlite3.Connection) -> None:
         """Give a connection of SQLite the function that its statements need, since SQLite has no SHA-256."""
-        connection.create_function("sanitize_word", 2, lambda text, part: int(words_of([text])[0, part]))
+        connection.create_function("sanitize_word", 2, lambda text, part: int(hash_words([text])[0, part]))
 
     @property
     def _prefix(self) -> str:
@@ -248,21 +251,21 @@ def release(df: Frame, saved: SavedRelease | Designer, *, key: bytes | NoiseKey,
         If a row holds a public value that was not there at fit.
     """
     key = hidden(key)
-    table, bound = Table.of(df), bound_of(saved, row_id)
+    table, bound = Table.from_native(df), sql_release(saved, row_id)
     secret = HiddenText((key if isinstance(key, NoiseKey) else NoiseKey(key)).key.hex())
-    ids = texts_of(as_arrow(table[row_id], row_id), row_id)
+    ids = id_texts(as_arrow(table[row_id], row_id), row_id)
     state: NDArray[Any] = bound.encode(table)[0]
-    steps, last = steps_of(bound.channel)
-    words, placed = (words_of([HiddenText(f"{secret}{mark}|{text}") for text in ids]) for mark in ("", "order"))
-    for word, ((place, shift), (cut, one, other)) in zip(words.T, steps, strict=False):
+    steps, last = sampling_steps(bound.channel)
+    words, placed = (hash_words([HiddenText(f"{secret}{mark}|{text}") for text in ids]) for mark in ("", "order"))
+    for word, ((place, shift), (cut, primary, alias)) in zip(words.T, steps, strict=False):
         bucket = place[state] + (word >> shift[state])
-        state = np.where(word < cut[bucket], one[bucket], other[bucket])
+        state = np.where(word < cut[bucket], primary[bucket], alias[bucket])
     rows = pa.array(last[state[np.lexsort((placed[:, 1], placed[:, 0]))]])
-    made = table.rebuild({name: column.take(rows) for name, column in printed_columns(bound).items()})
-    return made.reset_index(drop=True) if table.kind == "pandas" else made
+    result = table.rebuild({name: column.take(rows) for name, column in decode_outputs(bound).items()})
+    return result.reset_index(drop=True) if table.kind == "pandas" else result
 
 
-def steps_of(channel: Channel) -> tuple[list[tuple[Arrays, Arrays]], NDArray[Any]]:
+def sampling_steps(channel: Channel) -> tuple[list[tuple[Arrays, Arrays]], NDArray[Any]]:
     """Stages that draw, as Walker's tables, and the released symbol of each state after the last one.
 
     The first table has of each state its first bucket, and how many bits of a word are left beside the number of the
@@ -279,12 +282,12 @@ def steps_of(channel: Channel) -> tuple[list[tuple[Arrays, Arrays]], NDArray[Any
         if stage.is_deterministic:
             state = stage.indices[state]
             continue
-        bits = bits_of(np.diff(stage.indptr))
-        buckets, shift = Buckets.of(stage.indptr, stage.weights, SCALE_BITS, bits), SCALE_BITS - bits
+        bits = bucket_bits(np.diff(stage.indptr))
+        buckets, shift = Buckets.from_rows(stage.indptr, stage.weights, SCALE_BITS, bits), SCALE_BITS - bits
         row = np.repeat(np.arange(stage.n_inputs), 1 << bits)
         cut = (np.arange(len(row)) - buckets.offset[row] << shift[row]) + buckets.threshold
-        one, other = (stage.indices[stage.indptr[row] + place] for place in (buckets.first, buckets.second))
-        steps.append(((buckets.offset[state], shift[state]), (cut, one, other)))
+        primary, alias = (stage.indices[stage.indptr[row] + place] for place in (buckets.first, buckets.second))
+        steps.append(((buckets.offset[state], shift[state]), (cut, primary, alias)))
         state = np.arange(stage.n_outputs, dtype=np.int32)
     if len(steps) > _WORDS:
         raise InvalidParameter(
@@ -293,18 +296,18 @@ def steps_of(channel: Channel) -> tuple[list[tuple[Arrays, Arrays]], NDArray[Any
     return steps, state
 
 
-def numbered(columns: Sequence[Any]) -> list[tuple[Any, ...]]:
+def number_lines(columns: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Lines of a look-up table, with their numbers."""
     return [(i, *map(literal, line)) for i, line in enumerate(zip(*(c.tolist() for c in columns), strict=True))]
 
 
-def words_of(messages: Sequence[str]) -> NDArray[np.int64]:
+def hash_words(messages: Sequence[str]) -> NDArray[np.int64]:
     """The four words of 62 bits of the SHA-256 of each message, shape (n, 4)."""
     digests = b"".join(hashlib.sha256(message.encode()).digest() for message in messages)
     return (np.frombuffer(digests, ">u8").reshape(-1, _WORDS) >> np.uint64(_TIED_BITS)).astype(np.int64)
 
 
-def texts_of(ids: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
+def id_texts(ids: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
     """Ids as the texts that are hashed.
 
     Raises
@@ -321,7 +324,7 @@ def texts_of(ids: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
     return texts
 
 
-def bound_of(saved: SavedRelease | Designer, row_id: str) -> Release:
+def sql_release(saved: SavedRelease | Designer, row_id: str) -> Release:
     """What draws, if it can be said in SQL; symbols that the fit has not seen are refused.
 
     Raises
@@ -330,7 +333,7 @@ def bound_of(saved: SavedRelease | Designer, row_id: str) -> Release:
         If it cannot.
     """
     whole = saved if isinstance(saved, SavedRelease) else SavedRelease.of(saved)
-    bound = replace(whole.bound(), handle_unknown="error")
+    bound = replace(whole.to_release(), handle_unknown="error")
     if row_id in {*bound.layout.sensitive, *bound.layout.read, *bound.output_columns}:
         raise InvalidParameter(f"the row id {row_id!r} is sensitive or released; ids stay where they are")
     if bound.classes is not None:
@@ -351,12 +354,12 @@ def refuse_type(name: str, *, is_fit: bool) -> None:
         )
 
 
-def printed_columns(bound: Release) -> dict[str, pa.Array]:
+def decode_outputs(bound: Release) -> dict[str, pa.Array]:
     """What each released symbol is printed as; numbers cut into bins are printed as labels."""
     return dict(bound.channel.outputs.decode(np.arange(bound.channel.n_outputs, dtype=np.int32)))
 
 
-def counted_columns(policy: Policy) -> tuple[str, ...]:
+def policy_columns(policy: Policy) -> tuple[str, ...]:
     """Columns whose combinations are counted for a policy.
 
     Raises
@@ -389,15 +392,15 @@ class Coder:
     """
 
     dialect: str
-    own: str = ""
+    prefix: str = ""
     tables: dict[str, tuple[str, list[tuple[Any, ...]]]] = field(default_factory=dict)
     joins: dict[str, exp.Expression] = field(default_factory=dict)
 
     def table(self, names: str, lines: list[tuple[Any, ...]]) -> exp.Expression:
         """A look-up table; the databases name columns of VALUES alike but for DuckDB."""
-        given = (f"col{k}" if self.dialect == "duckdb" else f"column{k + 1}" for k in range(len(lines[0])))
-        named = (exp.column(own).as_(name) for own, name in zip(given, names.split(", "), strict=True))
-        return exp.select(*named).from_(exp.values(lines, alias="listed"))
+        heads = (f"col{k}" if self.dialect == "duckdb" else f"column{k + 1}" for k in range(len(lines[0])))
+        columns = (exp.column(head).as_(name) for head, name in zip(heads, names.split(", "), strict=True))
+        return exp.select(*columns).from_(exp.values(lines, alias="listed"))
 
     def codes(self, bound: Release) -> list[exp.Expression]:
         """Code of each column of a row; NULL for a value that was not seen."""
@@ -405,7 +408,7 @@ class Coder:
         return [
             self.interval(name, layout.bins[name].edges[1:-1], len(level))
             if name in layout.bins
-            else self.looked_up(name, level.to_pylist(), level.type, range(len(level)), len(level))
+            else self.look_up_code(name, level.to_pylist(), level.type, range(len(level)), len(level))
             for name, level in zip(inputs.columns, inputs.levels, strict=True)
         ]
 
@@ -422,11 +425,11 @@ class Coder:
             case = case.when(exp.LT(this=value.copy(), expression=literal(start)), literal(code))
         return case.else_(literal(len(starts)))
 
-    def looked_up(
+    def look_up_code(
         self, name: str, values: Sequence[Any], dtype: pa.DataType, codes: Sequence[int], missing: int
     ) -> exp.Expression:
         """Code of a value by a look-up table; NULL where it is not there."""
-        is_text, value, table = pa.types.is_string(dtype), self.column(name), f"{self.own}level_{len(self.joins)}"
+        is_text, value, table = pa.types.is_string(dtype), self.column(name), f"{self.prefix}level_{len(self.joins)}"
         refuse_type(name, is_fit=is_text or is_numeric(dtype) or pa.types.is_boolean(dtype) or pa.types.is_null(dtype))
         lines = zip(map(literal, values), codes, strict=True)
         self.tables[table] = "value, code", [*lines] or [(None, None)]
@@ -443,7 +446,7 @@ class Coder:
         return exp.Case().when(none, literal(code))
 
 
-def symbol_of(bound: Release) -> tuple[str, list[tuple[Any, int]]]:
+def symbol_expression(bound: Release) -> tuple[str, list[tuple[Any, int]]]:
     """Number of a row's public symbol from its codes k0, k1, ..., and what code of the channel each number is."""
     inputs = bound.channel.inputs
     symbol, numbers = "CAST(0 AS BIGINT)", np.zeros(len(inputs), object)  # beyond 64 bits it is refused, not wrapped
@@ -468,15 +471,19 @@ def literal(value: Any) -> exp.Expression:
     if isinstance(value, int):
         return exp.convert(value)
     numerator, denominator = value.as_integer_ratio()
-    found: exp.Expression = exp.cast(exp.convert(numerator), "double")
+    expression: exp.Expression = exp.cast(exp.convert(numerator), "double")
     while denominator > 1:
         power = min(denominator, 1 << 60)
-        found = exp.Div(this=found, expression=exp.cast(exp.convert(power), "double"))
+        expression = exp.Div(this=expression, expression=exp.cast(exp.convert(power), "double"))
         denominator //= power
-    return found
+    return expression
 
 
-def drawing(dialect: str, n_steps: int, own: str) -> dict[str, str]:
+def drawing(dialect: str, n_steps: int, prefix: str) -> dict[str, str]:
     """Queries from symbols and keys to released states; they hold internal names alone."""
-    queries = rendered("engines/sql/drawing.sql.jinja", dialect=dialect, n_steps=n_steps, own=own).strip().split("\n\n")
+    queries = (
+        render_template("engines/sql/drawing.sql.jinja", dialect=dialect, n_steps=n_steps, own=prefix)
+        .strip()
+        .split("\n\n")
+    )
     return dict(query.split(":\n", 1) for query in queries)

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from sanitize._util.checks import Codes, Mask, Vector
 from sanitize.errors import SanitizeError
-from sanitize.mechanisms._certified.foresight import foreseen
+from sanitize.mechanisms._certified.foresight import expected_evidence
 
 if TYPE_CHECKING:
     from sanitize.core.profiles import Profiles
@@ -28,7 +28,7 @@ _MARGINS = (1.0, 1.3, 1.7, 2.2, 3.0, 4.0, 6.0, 8.0)
 LOSS_STEPS = 32  # of each column, by which losses are compared
 
 
-def candidates(members: Mask, profiles: Profiles, foresight: Foresight) -> sparse.csr_array:
+def candidates(members: Mask, profiles: Profiles, power: Foresight) -> sparse.csr_array:
     """P(y|cell) up to a factor of each symbol to test, shape (k, n_cells), the largest entry 1.
 
     For each degree of caution, the symbols that would make the best channel if all passed that show so much on the
@@ -41,82 +41,82 @@ def candidates(members: Mask, profiles: Profiles, foresight: Foresight) -> spars
         Cells below each node of a dendrogram.
     profiles : Profiles
         What is to be kept.
-    foresight : Foresight
+    power : Foresight
         What the rows of the design let expect.
     """
     profiles = profiles.coarser(LOSS_STEPS)
     nodes = np.unique(members, axis=0)
     nodes = nodes[~nodes.all(axis=1)]
-    singles = np.unique(np.concatenate([nodes, agglomerated(profiles, foresight).blocks]), axis=0)
+    singles = np.unique(np.concatenate([nodes, agglomerate(profiles, power).blocks]), axis=0)
     singles = singles[~singles.all(axis=1)]
-    alone = foreseen(foresight, foresight.design @ singles.T, singles.sum(axis=1))
+    node_evidence = expected_evidence(power, power.design @ singles.T, singles.sum(axis=1))
     everything = np.ones((1, members.shape[1]), bool)
     sets = np.concatenate([nodes, everything])
-    pairs = _diluted(sets, foresight)
+    pairs = _dilutions(sets, power)
     distinct, place = np.unique(np.concatenate(pairs), axis=0, return_inverse=True)
     alike = sparse.csr_array(np.concatenate([everything, singles]).astype(np.float64))
-    net = sparse.csr_array(sparse.vstack([alike, _symbols(sets, distinct)]))
-    lost = profiles.lost(net)
+    symbols = sparse.csr_array(sparse.vstack([alike, _symbols(sets, distinct)]))
+    lost = profiles.information_loss(symbols)
     ends = np.cumsum([len(pair) for pair in pairs])
-    tested = np.zeros(net.shape[0], bool)
+    tested = np.zeros(symbols.shape[0], bool)
     tested[1 : 1 + len(singles)] = True
     before = np.zeros(0, np.intp)
-    for sure, own in zip(_MARGINS, np.split(place.ravel(), ends[:-1]), strict=True):
-        likely = np.zeros(net.shape[0], bool)
+    for margin, pair_places in zip(_MARGINS, np.split(place.ravel(), ends[:-1]), strict=True):
+        likely = np.zeros(symbols.shape[0], bool)
         likely[0] = True
-        likely[1 : 1 + len(singles)] = alone >= sure * foresight.needed
-        likely[1 + len(singles) + own] = True
+        likely[1 : 1 + len(singles)] = node_evidence >= margin * power.needed
+        likely[1 + len(singles) + pair_places] = True
         chosen = np.flatnonzero(likely)
         if len(chosen) > 1 and not np.array_equal(chosen, before):
-            tested[chosen[best_mixture(net[chosen], lost[chosen]) > 1e-9]] = True
+            tested[chosen[best_mixture(symbols[chosen], lost[chosen]) > 1e-9]] = True
         before = chosen
     tested[0] = False
-    return net[np.flatnonzero(tested)]
+    return symbols[np.flatnonzero(tested)]
 
 
-def _diluted(sets: Mask, foresight: Foresight) -> list[Codes]:
+def _dilutions(sets: Mask, power: Foresight) -> list[Codes]:
     """For each degree of caution (node, set, ratio) of the least dilutions that are enough; the last set is all."""
     sizes = sets.sum(axis=1)
-    inside = foresight.design @ sets.T
-    alone = foreseen(foresight, inside[:, :-1], sizes[:-1])
+    inside = power.design @ sets.T
+    node_evidence = expected_evidence(power, inside[:, :-1], sizes[:-1])
     common = sets[:-1].astype(np.int64) @ sets.T
-    around = (common == sizes[:-1, None]) & (sizes > sizes[:-1, None])
-    one, another = np.nonzero(around | (common == 0))
-    encloses = around[one, another]
-    own, rest = inside[:, one], inside[:, another] - encloses * inside[:, one]
-    n_own, n_rest = sizes[one], sizes[another] - encloses * sizes[one]
-    least = np.full((len(_MARGINS), len(one)), -1)
+    encloses_node = (common == sizes[:-1, None]) & (sizes > sizes[:-1, None])
+    node, outer = np.nonzero(encloses_node | (common == 0))
+    is_inside = encloses_node[node, outer]
+    node_rows, set_rows = inside[:, node], inside[:, outer] - is_inside * inside[:, node]
+    n_own, n_rest = sizes[node], sizes[outer] - is_inside * sizes[node]
+    least = np.full((len(_MARGINS), len(node)), -1)
     for place in range(len(_RATIOS))[::-1]:
         first, second = _PARTS[:, place]
-        shown = foreseen(foresight, first * own + second * rest, first**2 * n_own + second**2 * n_rest)
-        shown[encloses & (first < 1)] = 0.0
-        for least_here, sure in zip(least, _MARGINS, strict=True):
-            least_here[shown >= sure * foresight.needed] = place
+        shown = expected_evidence(power, first * node_rows + second * set_rows, first**2 * n_own + second**2 * n_rest)
+        shown[is_inside & (first < 1)] = 0.0
+        for least_here, margin in zip(least, _MARGINS, strict=True):
+            least_here[shown >= margin * power.needed] = place
     # The sets of each node from the nearest one on, which has the smallest set around both.
     around_both = np.full((len(sets), len(sets)), sets.shape[1])
-    within = sets.astype(np.int64) @ sets.T == sizes[:, None]  # [i, j]: set i is within set j
+    is_subset = sets.astype(np.int64) @ sets.T == sizes[:, None]  # [i, j]: set i is within set j
     for j in np.argsort(-sizes, kind="stable"):
-        here = np.flatnonzero(within[:, j])
-        around_both[np.ix_(here, here)] = sizes[j]
-    order = np.lexsort((another, around_both[one, another], one))
-    found = []
-    for least_here, sure in zip(least, _MARGINS, strict=True):
-        enough = (least_here >= 0) & (alone[one] < sure * foresight.needed)
-        kept = order[enough[order]]
-        begin = np.searchsorted(one[kept], one[kept])
+        inner_sets = np.flatnonzero(is_subset[:, j])
+        around_both[np.ix_(inner_sets, inner_sets)] = sizes[j]
+    order = np.lexsort((outer, around_both[node, outer], node))
+    dilutions = []
+    for least_here, margin in zip(least, _MARGINS, strict=True):
+        enough = (least_here >= 0) & (node_evidence[node] < margin * power.needed)
+        pairs = order[enough[order]]
+        begin = np.searchsorted(node[pairs], node[pairs])
         # Of the sets that are enough, each node is diluted with the nearest 32.
-        kept = kept[np.arange(len(kept)) - begin < 32]
-        found.append(np.stack([one[kept], another[kept], least_here[kept]], axis=1))
-    return found
+        pairs = pairs[np.arange(len(pairs)) - begin < 32]
+        dilutions.append(np.stack([node[pairs], outer[pairs], least_here[pairs]], axis=1))
+    return dilutions
 
 
 def _symbols(cells: Mask, pairs: Codes) -> sparse.csr_array:
     """1 on a node and the ratio on the rest of a set, divided by the larger one."""
     sets = sparse.csr_array(cells.astype(np.float64))
     first, second = _PARTS[:, pairs[:, 2], None]
-    made = sparse.csr_array(sets[pairs[:, 0]].multiply(first) + sets[pairs[:, 1]].multiply(second))
-    made.data = np.minimum(made.data, 1.0)  # a set around a node has the node's cells too
-    return made
+    symbols = sparse.csr_array(sets[pairs[:, 0]].multiply(first) + sets[pairs[:, 1]].multiply(second))
+    symbols.data = np.minimum(symbols.data, 1.0)  # a set around a node has the node's cells too
+    return symbols
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,18 +136,18 @@ class Agglomeration:
     def finest(self, passed: Mask) -> Codes:
         """Block of each cell, of the finest partition into blocks that passed; one block if there is none."""
         n_blocks, n_cells = self.blocks.shape
-        found: list[list[int]] = [[i] if passed[i] else [] for i in range(n_cells)]
-        for own, pair in enumerate(self.parts, n_cells):
-            sides = [found[part] for part in pair]
-            found.append(sides[0] + sides[1] if all(sides) else [own] if passed[own] else [])
+        part_blocks: list[list[int]] = [[i] if passed[i] else [] for i in range(n_cells)]
+        for number, pair in enumerate(self.parts, n_cells):
+            sides = [part_blocks[part] for part in pair]
+            part_blocks.append(sides[0] + sides[1] if all(sides) else [number] if passed[number] else [])
         tops = np.setdiff1d(np.arange(n_blocks), self.parts)
-        if not all(found[top] for top in tops):
+        if not all(part_blocks[top] for top in tops):
             return np.zeros(n_cells, np.intp)
-        chosen = self.blocks[[block for top in tops for block in found[top]]]
+        chosen = self.blocks[[block for top in tops for block in part_blocks[top]]]
         return chosen[np.argsort(chosen.argmax(axis=1))].argmax(axis=0)  # blocks are numbered by their first cell
 
 
-def agglomerated(profiles: Profiles, foresight: Foresight) -> Agglomeration:
+def agglomerate(profiles: Profiles, power: Foresight) -> Agglomeration:
     """Put the block that shows least to another one until all show enough, and then again until they show more.
 
     The other one is that with which it shows enough and loses least; where there is none, of those with which it shows
@@ -157,38 +157,40 @@ def agglomerated(profiles: Profiles, foresight: Foresight) -> Agglomeration:
     ----------
     profiles : Profiles
         What is to be kept.
-    foresight : Foresight
+    power : Foresight
         What the rows of the design let expect.
     """
-    counts = list(foresight.design.T.astype(np.float64))
+    counts = list(power.design.T.astype(np.float64))
     blocks = list(np.eye(len(counts), dtype=bool))
-    lost = list(profiles.lost(np.eye(len(counts))))
+    lost = list(profiles.information_loss(np.eye(len(counts))))
     sizes = [1.0] * len(counts)
-    shown = list(foreseen(foresight, foresight.design, np.ones(len(counts))))
+    shown = list(expected_evidence(power, power.design, np.ones(len(counts))))
     alive, parts = list(range(len(counts))), []
     # Times what is asked that blocks must show on the rows of the design: the mildest ones may fail on fresh rows.
-    for sure in (1.0, 1.5, 2.2, 3.3, 5.0, 8.0, 12.0):
-        enough = sure * foresight.needed
+    for margin in (1.0, 1.5, 2.2, 3.3, 5.0, 8.0, 12.0):
+        enough = margin * power.needed
         while len(alive) > 1:
             worst = min(alive, key=lambda block: (shown[block], block))
             if shown[worst] >= enough:
                 break
-            others = [block for block in alive if block != worst]
-            joined = counts[worst][:, None] + np.array([counts[block] for block in others]).T
-            told = foreseen(foresight, joined, sizes[worst] + np.array([sizes[block] for block in others]))
-            may = np.flatnonzero(told >= enough)
+            partners = [block for block in alive if block != worst]
+            joined = counts[worst][:, None] + np.array([counts[block] for block in partners]).T
+            evidence = expected_evidence(power, joined, sizes[worst] + np.array([sizes[block] for block in partners]))
+            may = np.flatnonzero(evidence >= enough)
             if not len(may):
-                may = np.argsort(-told, kind="stable")[:8]
-            together = profiles.lost(np.array([blocks[worst] | blocks[others[i]] for i in may], np.float64))
-            best = int(np.argmin(np.round(together - np.array([lost[others[i]] for i in may]), 6)))
-            other = others[may[best]]
-            parts.append((worst, other))
-            blocks.append(blocks[worst] | blocks[other])
+                may = np.argsort(-evidence, kind="stable")[:8]
+            together = profiles.information_loss(
+                np.array([blocks[worst] | blocks[partners[i]] for i in may], np.float64)
+            )
+            best = int(np.argmin(np.round(together - np.array([lost[partners[i]] for i in may]), 6)))
+            partner = partners[may[best]]
+            parts.append((worst, partner))
+            blocks.append(blocks[worst] | blocks[partner])
             counts.append(joined[:, may[best]])
-            sizes.append(sizes[worst] + sizes[other])
-            shown.append(float(told[may[best]]))
+            sizes.append(sizes[worst] + sizes[partner])
+            shown.append(float(evidence[may[best]]))
             lost.append(float(together[best]))
-            alive = [*(block for block in others if block != other), len(blocks) - 1]
+            alive = [*(block for block in partners if block != partner), len(blocks) - 1]
     return Agglomeration(np.array(blocks), np.array(parts, np.intp).reshape(-1, 2))
 
 

@@ -17,8 +17,8 @@ from sanitize.core.channel import HEURISTIC, Channel
 from sanitize.core.confidence import check_confidence, clopper_pearson
 from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.mechanisms._certified.candidates import LOSS_STEPS, agglomerated, best_mixture, candidates
-from sanitize.mechanisms._certified.evidence import Evidence, rows_of, shares_within
+from sanitize.mechanisms._certified.candidates import LOSS_STEPS, agglomerate, best_mixture, candidates
+from sanitize.mechanisms._certified.evidence import Evidence, row_total, shares_within
 from sanitize.mechanisms._certified.foresight import Foresight
 from sanitize.mechanisms._response_solver.repair import response_channel
 
@@ -101,21 +101,21 @@ def certified_random_response(
     if members.shape[1] != k:
         raise InvalidParameter(f"members must be of the {k} cells of the distribution, got {members.shape}")
     variance = noise.variance if noise else 0.0
-    foresight = Foresight.of(design, rows_of(fresh, noise), lift_budget, confidence, variance)
-    net = candidates(members, profiles, foresight)
-    passed = proven(net, joint, design, fresh, lift_budget, confidence, noise)
-    net = sparse.csr_array(sparse.vstack([sparse.csr_array(np.ones((1, k))), net[np.flatnonzero(passed)]]))
-    amount = best_mixture(net, profiles.lost(net))
+    power = Foresight.from_counts(design, row_total(fresh, noise), lift_budget, confidence, variance)
+    symbols = candidates(members, profiles, power)
+    passed = certified_symbols(symbols, joint, design, fresh, lift_budget, confidence, noise)
+    symbols = sparse.csr_array(sparse.vstack([sparse.csr_array(np.ones((1, k))), symbols[np.flatnonzero(passed)]]))
+    amount = best_mixture(symbols, profiles.information_loss(symbols))
     used = np.flatnonzero(amount > 1e-9)
-    mass = sparse.csr_array(net[used].multiply(joint.p_x[None, :])).T
+    mass = sparse.csr_array(symbols[used].multiply(joint.p_x[None, :])).T
     total = np.asarray(mass.sum(axis=0)).ravel()
     posteriors = sparse.csc_array(mass.multiply(1 / total[None, :]))
     posteriors.sort_indices()
     return response_channel(joint, lift_budget, posteriors, total * amount[used]).with_optimality(HEURISTIC)
 
 
-def proven(
-    net: sparse.csr_array,
+def certified_symbols(
+    symbols: sparse.csr_array,
     joint: JointDistribution,
     design: NDArray[np.int64],
     fresh: NDArray[np.int64],
@@ -128,13 +128,13 @@ def proven(
     error = 1 - check_confidence(confidence)
     share = error * for_prior / len(design)
     if noise is not None:
-        prior = shares_within(fresh.sum(axis=1), rows_of(fresh, noise), noise, fresh.shape[1], share)
+        prior = shares_within(fresh.sum(axis=1), row_total(fresh, noise), noise, fresh.shape[1], share)
     else:
         prior = clopper_pearson(fresh.sum(axis=1) + design.sum(axis=1), fresh.sum() + design.sum(), share)
-    passed = Evidence(net, design, fresh, error * (1 - for_prior), noise).proves(budget, prior)
+    passed = Evidence(symbols, design, fresh, error * (1 - for_prior), noise).proves(budget, prior)
     # Under the frequencies of all rows a little room is left for rounding.
-    mass = np.asarray((net @ joint.pmf.T).T)
-    return passed & ~(budget.excess_of(mass / joint.p_s[:, None] / mass.sum(axis=0), joint.p_s) > -1e-9)
+    mass = np.asarray((symbols @ joint.pmf.T).T)
+    return passed & ~(budget.lift_excess(mass / joint.p_s[:, None] / mass.sum(axis=0), joint.p_s) > -1e-9)
 
 
 def check_counts(
@@ -221,9 +221,9 @@ def certified_merging(
     lift_budget = as_lift_budget(as_budget(budget, joint))
     check_counts(joint, design, fresh, MOST_MERGED)
     variance = noise.variance if noise else 0.0
-    foresight = Foresight.of(design, rows_of(fresh, noise), lift_budget, confidence, variance)
-    made = agglomerated(profiles.coarser(LOSS_STEPS), foresight)
-    net = sparse.csr_array(made.blocks.astype(np.float64))
-    passed = proven(net, joint, design, fresh, lift_budget, confidence, noise)
-    labels = made.finest(passed)
+    power = Foresight.from_counts(design, row_total(fresh, noise), lift_budget, confidence, variance)
+    agglomeration = agglomerate(profiles.coarser(LOSS_STEPS), power)
+    symbols = sparse.csr_array(agglomeration.blocks.astype(np.float64))
+    passed = certified_symbols(symbols, joint, design, fresh, lift_budget, confidence, noise)
+    labels = agglomeration.finest(passed)
     return Channel.merge(labels, joint.public, group_alphabet(joint.public, labels)).with_optimality(HEURISTIC)

@@ -93,16 +93,22 @@ class Evidence:
         That on each count of fresh rows, independent over cells.
     """
 
-    def __init__(self, net: sparse.csr_array, design: Counts, fresh: Counts, error: float, noise: Noise | None) -> None:
-        self.k, self.n_cells = net.shape
-        self.row, self.cell, self.w = np.repeat(np.arange(self.k), np.diff(net.indptr)), net.indices, net.data
+    def __init__(
+        self, symbols: sparse.csr_array, design: Counts, fresh: Counts, error: float, noise: Noise | None
+    ) -> None:
+        self.k, self.n_cells = symbols.shape
+        self.row, self.cell, self.w = (
+            np.repeat(np.arange(self.k), np.diff(symbols.indptr)),
+            symbols.indices,
+            symbols.data,
+        )
         self.design, self.fresh, self.noise = design, fresh, noise
-        self.rows, self.n = fresh.sum(axis=0), rows_of(fresh, noise)
+        self.rows, self.n = fresh.sum(axis=0), row_total(fresh, noise)
         self.others = 0 if noise is None or noise.of_rows is None else len(fresh) - 1  # of a cell, with noise
-        self.p_s, self.n_outside = shares_of(design), self.n_cells - np.bincount(self.row, minlength=self.k)
+        self.p_s, self.n_outside = secret_shares(design), self.n_cells - np.bincount(self.row, minlength=self.k)
         self.p_cell = design.sum(axis=0) / max(float(design.sum()), 1.0)
         self.mean = np.maximum(self._sum(self.w * self.p_cell[self.cell]), _LEAST)
-        self.needed = needed(self.k, error) * (1 + 1e-9)
+        self.needed = evidence_threshold(self.k, error) * (1 + 1e-9)
         level, total = error * _FOR_MEANS / max(self.k, 1), self._sum(self.w * self.rows[self.cell])
         if noise is None or not self.others:
             self.means = _means(total, self.n, -np.log(level / 2))
@@ -117,9 +123,9 @@ class Evidence:
 
     def _least(self, values: Vector) -> Vector:
         """Least over the cells of each symbol, or 0 where it has none below."""
-        found: Vector = np.zeros(self.k)
-        np.minimum.at(found, self.row, values)
-        return found
+        least_values: Vector = np.zeros(self.k)
+        np.minimum.at(least_values, self.row, values)
+        return least_values
 
     def proves(self, budget: LiftBudget, prior: Bounds) -> Mask:
         """Whether fresh rows prove that the lifts of each symbol are within the budget, for P(s) within some bounds."""
@@ -141,22 +147,24 @@ class Evidence:
         depth = np.maximum(-np.minimum.reduce([off, off_else, self._least(on), self._least(on_else)]), _LEAST)
         size = self._tilt(b, self.p_s[s], (off, off_else, on, on_else), (1 + room) * depth)
         # λ must not know e, which the fresh rows give: one that is larger than foreseen proves nothing.
-        known = e <= room * depth
-        e = np.where(known, e, 0.0)
-        each = size[self.row]
+        is_usable = e <= room * depth
+        e = np.where(is_usable, e, 0.0)
+        row_size = size[self.row]
         log_off, log_off_else = np.log1p(size * (off - e)), np.log1p(size * (off_else - e))
-        log_on, log_on_else = np.log1p(each * (on - e[self.row])), np.log1p(each * (on_else - e[self.row]))
-        told = self.fresh[s]
-        n_told = float(told.sum())
-        here, others = told[self.cell], (self.rows - told)[self.cell]
-        shown = n_told * log_off + (self.n - n_told) * log_off_else
-        shown += self._sum(here * (log_on - log_off[self.row]) + others * (log_on_else - log_off_else[self.row]))
+        log_on, log_on_else = np.log1p(row_size * (on - e[self.row])), np.log1p(row_size * (on_else - e[self.row]))
+        secret_rows = self.fresh[s]
+        n_secret = float(secret_rows.sum())
+        secret_counts, rest_counts = secret_rows[self.cell], (self.rows - secret_rows)[self.cell]
+        shown = n_secret * log_off + (self.n - n_secret) * log_off_else
+        shown += self._sum(
+            secret_counts * (log_on - log_off[self.row]) + rest_counts * (log_on_else - log_off_else[self.row])
+        )
         if self.noise is not None:
             shown -= self.n_outside * self.noise.log_mgf(log_off - log_off_else)
-            beside = log_off_else[self.row] if self.others else log_on_else
-            shown -= self._sum(self.noise.log_mgf(log_on - beside))
-            shown -= self.others * self._sum(self.noise.log_mgf(log_on_else - beside))
-        return np.asarray(known & (shown >= self.needed))
+            log_base = log_off_else[self.row] if self.others else log_on_else
+            shown -= self._sum(self.noise.log_mgf(log_on - log_base))
+            shown -= self.others * self._sum(self.noise.log_mgf(log_on_else - log_base))
+        return np.asarray(is_usable & (shown >= self.needed))
 
     def _tilt(self, b: float, p: float, values: tuple[Vector, ...], depth: Vector) -> Vector:
         """λ of each symbol that is about best where it would just pass, from the rows of the design; λ depth < 1.
@@ -169,8 +177,8 @@ class Evidence:
         variance = self._sum(p_cell * (b * on**2 + (1 - b) * on_else**2))
         variance += outside * (p * off**2 + (1 - p) * off_else**2)
         if self.noise is not None:
-            beside = off_else[self.row] if self.others else on_else
-            spread = self._sum((on - beside) ** 2 + self.others * (on_else - beside) ** 2)
+            base = off_else[self.row] if self.others else on_else
+            spread = self._sum((on - base) ** 2 + self.others * (on_else - base) ** 2)
             spread += self.n_outside * (off - off_else) ** 2
             variance = variance + self.noise.variance * spread / self.n
         mean = np.sqrt(2 * self.needed * variance / self.n)
@@ -178,7 +186,7 @@ class Evidence:
         size = np.minimum(size, _WITHIN / depth)
         if self.noise is not None and np.isfinite(self.noise.reach):
             reach = _WITHIN * self.noise.reach
-            widest = np.maximum(np.abs(on - beside), np.abs(on_else - beside))
+            widest = np.maximum(np.abs(on - base), np.abs(on_else - base))
             widest = np.maximum(np.abs(off - off_else), -self._least(-widest))
             # log of a quotient of 1 + λ (f - e) and 1 + λ (f' - e) is at most λ |f - f'| / (1 - λ depth).
             size = np.minimum(size, reach / (widest + reach * depth))
@@ -191,16 +199,16 @@ def _means(total: Vector, n: float, needed: float) -> Bounds:
     A mean m of n values in [0, 1] is at most x < m, or at least x > m, with probability at most exp(-n KL(x, m))
     [HOEF]; KL(x, m) >= (x - m)² / (2 max(x, m)).
     """
-    found, unit = total / n, needed / n
-    return np.maximum(found - np.sqrt(2 * found * unit), 0.0), found + unit + np.sqrt(2 * found * unit + unit**2)
+    mean, unit = total / n, needed / n
+    return np.maximum(mean - np.sqrt(2 * mean * unit), 0.0), mean + unit + np.sqrt(2 * mean * unit + unit**2)
 
 
-def shares_of(design: NDArray[np.int64]) -> Vector:
+def secret_shares(design: NDArray[np.int64]) -> Vector:
     """About P(s) from counts of (s, cell), none of it 0."""
     return np.asarray((design.sum(axis=1) + 1) / (design.sum() + len(design)))
 
 
-def needed(n_symbols: int, error: float) -> float:
+def evidence_threshold(n_symbols: int, error: float) -> float:
     """What each test of so many symbols has to show, in nats."""
     return float(-np.log(error * (1 - _FOR_MEANS) / max(n_symbols, 1)))
 
@@ -210,23 +218,23 @@ def divergence(q: Vector, bound: Vector | float) -> Vector:
     return np.asarray(q * np.log(q / bound) + (1 - q) * np.log((1 - q) / (1 - bound)))
 
 
-def rows_of(fresh: NDArray[Any], noise: Noise | None) -> float:
+def row_total(fresh: NDArray[Any], noise: Noise | None) -> float:
     """Rows that counts are of, which no noise may tell."""
     return float(fresh.sum() if noise is None or noise.of_rows is None else noise.of_rows)
 
 
-def shares_within(told: Vector, n: float, noise: Noise, draws: float, level: float) -> tuple[Vector, Vector]:
+def shares_within(noisy_counts: Vector, n: float, noise: Noise, draws: float, level: float) -> tuple[Vector, Vector]:
     """Bounds of shares of n rows from counts, in each of which so many independent draws of noise are added up."""
     tilt = np.geomspace(1e-7, min(40.0, 0.999 * noise.reach), 4096)
-    return noisy_shares(told, n, tilt, draws * noise.log_mgf(tilt)[:, None], level)
+    return noisy_shares(noisy_counts, n, tilt, draws * noise.log_mgf(tilt)[:, None], level)
 
 
-def noisy_shares(told: Vector, n: float, tilt: Vector, taken: Vector, level: float) -> tuple[Vector, Vector]:
+def noisy_shares(noisy_counts: Vector, n: float, tilt: Vector, taken: Vector, level: float) -> tuple[Vector, Vector]:
     """Lower and upper bounds of means of n numbers between 0 and 1; each fails with at most ``level / 2``.
 
     Parameters
     ----------
-    told : ndarray of shape (k,)
+    noisy_counts : ndarray of shape (k,)
         Their sums with noise, of which k may be below 0 or above n.
     n : float
         Rows, at least 1.
@@ -238,5 +246,7 @@ def noisy_shares(told: Vector, n: float, tilt: Vector, taken: Vector, level: flo
     """
     # A hair more than is needed, for rounding.
     needed, tilt = -np.log(level / 2) * (1 + 1e-9), tilt[:, None]
-    least, most = (np.expm1((sign * tilt * told - needed - taken) / n) / np.expm1(sign * tilt) for sign in (1, -1))
+    least, most = (
+        np.expm1((sign * tilt * noisy_counts - needed - taken) / n) / np.expm1(sign * tilt) for sign in (1, -1)
+    )
     return np.clip(least.max(axis=0), 0.0, 1.0), np.clip(most.min(axis=0), 0.0, 1.0)

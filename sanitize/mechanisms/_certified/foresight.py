@@ -10,7 +10,7 @@ import numpy as np
 from sanitize._util.checks import Vector
 from sanitize._util.limits import LOOSEST
 from sanitize.core.confidence import check_confidence
-from sanitize.mechanisms._certified.evidence import divergence, needed, shares_of
+from sanitize.mechanisms._certified.evidence import divergence, evidence_threshold, secret_shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,32 +43,32 @@ class Foresight:
     variance: float = 0.0
 
     @classmethod
-    def of(
+    def from_counts(
         cls, design: NDArray[np.int64], n_fresh: float, budget: LiftBudget, confidence: float, variance: float = 0.0
     ) -> Foresight:
         """From counts of the design; of the fresh rows nothing is looked at but their number."""
-        p_s = shares_of(design)
+        p_s = secret_shares(design)
         low = np.where(np.less(budget.lower, LOOSEST), np.exp(np.negative(budget.lower)), 0.0) * p_s
         high = np.minimum(np.exp(np.minimum(budget.upper, LOOSEST)) * p_s, 1.0)
         scale = n_fresh / max(float(design.sum()), 1.0)
-        return cls(design, low, high, scale, _needed(design.shape[1], confidence), variance)
+        return cls(design, low, high, scale, _evidence_threshold(design.shape[1], confidence), variance)
 
 
-def foreseen(foresight: Foresight, counts: NDArray[Any], draws: NDArray[Any]) -> Vector:
+def expected_evidence(power: Foresight, counts: NDArray[Any], draws: NDArray[Any]) -> Vector:
     """Least divergence of posteriors from the bounds, times the fresh rows that will tell, in nats; 0 outside of them.
 
     Parameters
     ----------
-    foresight : Foresight
+    power : Foresight
     counts : ndarray of shape (n_s, k)
         Rows of the design in each symbol.
     draws : ndarray of shape (k,)
         Σ_cells w², by which the noise on what a symbol tells grows. It makes that smaller about as the two variances
         are to each other.
     """
-    rows, noise = counts.sum(axis=0), foresight.variance * draws if foresight.variance else None
+    rows, noise = counts.sum(axis=0), power.variance * draws if power.variance else None
     q = np.clip((counts + 0.5) / (rows + 1), 1e-9, 1 - 1e-9)
-    return least_shown(q, foresight.low, foresight.high, rows * foresight.scale, noise)
+    return least_shown(q, power.low, power.high, rows * power.scale, noise)
 
 
 def least_shown(q: Vector, low: Vector, high: Vector, rows: Vector, noise: Vector | None = None) -> Vector:
@@ -76,16 +76,16 @@ def least_shown(q: Vector, low: Vector, high: Vector, rows: Vector, noise: Vecto
 
     It is 0 outside of the bounds, and smaller beside noise of some variance, shape (k,).
     """
-    found = np.full(len(rows), np.inf)
-    for own, *bounds in zip(q, low, high, strict=True):
-        for bound, inside in zip(bounds, (own > bounds[0], own < bounds[1]), strict=True):
+    least = np.full(len(rows), np.inf)
+    for shares, *bounds in zip(q, low, high, strict=True):
+        for bound, inside in zip(bounds, (shares > bounds[0], shares < bounds[1]), strict=True):
             if 0 < bound < 1:
-                told = rows * divergence(own, bound)
+                evidence = rows * divergence(shares, bound)
                 if noise is not None:
-                    own_spread = rows * (own * (1 - own) + bound * (1 - bound)) / 2
-                    told *= own_spread / np.maximum(own_spread + noise, 1e-12)
-                found = np.minimum(found, np.where(inside, told, 0.0))
-    return found
+                    own_spread = rows * (shares * (1 - shares) + bound * (1 - bound)) / 2
+                    evidence *= own_spread / np.maximum(own_spread + noise, 1e-12)
+                least = np.minimum(least, np.where(inside, evidence, 0.0))
+    return least
 
 
 def rows_needed(budget: LiftBudget, p_s: Vector, n_cells: float, confidence: float) -> Vector:
@@ -96,9 +96,9 @@ def rows_needed(budget: LiftBudget, p_s: Vector, n_cells: float, confidence: flo
         tested = (bound > 0) & (bound < 1) & (p_s < 1)
         least[tested] = np.minimum(least[tested], divergence(p_s[tested], bound[tested]))
     # 1 where there is nothing to test.
-    return np.asarray(np.maximum(_needed(n_cells, confidence) / np.maximum(least, 1e-12), 1.0))
+    return np.asarray(np.maximum(_evidence_threshold(n_cells, confidence) / np.maximum(least, 1e-12), 1.0))
 
 
-def _needed(n_cells: float, confidence: float) -> float:
+def _evidence_threshold(n_cells: float, confidence: float) -> float:
     # About four symbols are tested for each cell.
-    return needed(max(int(4 * n_cells), 1), 1 - check_confidence(confidence))
+    return evidence_threshold(max(int(4 * n_cells), 1), 1 - check_confidence(confidence))

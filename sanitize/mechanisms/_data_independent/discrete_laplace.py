@@ -89,9 +89,9 @@ def _weights(n: int, rate: Decimal, lift: int) -> np.ndarray[tuple[int, ...], np
     powers = [ratio**d for d in range(n)]
     inner = np.array([math.ceil(unit * (1 - ratio) * power) for power in powers], np.int64)
     ends = np.array([math.ceil(unit * power) for power in powers], np.int64)
-    apart = np.abs(np.arange(n)[:, None] - np.arange(n))
-    weights: np.ndarray[tuple[int, ...], np.dtype[np.int64]] = inner[apart] + lift
-    weights[:, [0, -1]] = ends[apart[:, [0, -1]]] + lift
+    distances = np.abs(np.arange(n)[:, None] - np.arange(n))
+    weights: np.ndarray[tuple[int, ...], np.dtype[np.int64]] = inner[distances] + lift
+    weights[:, [0, -1]] = ends[distances[:, [0, -1]]] + lift
     np.fill_diagonal(weights, 0)
     np.fill_diagonal(weights, SCALE - weights.sum(axis=1))
     return weights

@@ -150,8 +150,8 @@ def exponential_channel(
     with decimal.localcontext(decimal.Context(prec=60)):
         powers = list(accumulate(repeat((-Decimal(rate)).exp(), k - 1), operator.mul, initial=Decimal(1)))
         unit = SCALE / sum(powers, Decimal(0))
-        others = [max(1, math.ceil(unit * power)) for power in powers[1:]]
-    ladder = np.array([max(0, SCALE - sum(others)), *others], np.int64)
+        tail_weights = [max(1, math.ceil(unit * power)) for power in powers[1:]]
+    ladder = np.array([max(0, SCALE - sum(tail_weights)), *tail_weights], np.int64)
     if ladder[0] <= ladder[1]:  # flat to within rounding: one distribution for all inputs, which tells nothing
         return Channel(uniform_distribution(n_symbols, k))
     return Channel((Stage.dense(ladder[ranks]),))
@@ -162,26 +162,28 @@ def _ranks(n_symbols: int, distance: Distance | ArrayLike) -> Codes:
     if isinstance(distance, str):
         if distance not in ("line", "circle"):
             raise InvalidParameter(f"distance must be 'line', 'circle' or a matrix (n, k), got {distance!r}")
-        given, k = None, n_symbols
+        distances, k = None, n_symbols
     else:
-        given = doubles(distance, InvalidParameter("distance must be 'line', 'circle' or a matrix of numbers (n, k)"))
-        if given.ndim != 2 or len(given) != n_symbols or given.shape[1] < 1:
-            raise InvalidParameter(f"distance must have shape ({n_symbols}, k) with k >= 1, got {given.shape}")
-        if not np.isfinite(given).all() or (given < 0).any():
+        distances = doubles(
+            distance, InvalidParameter("distance must be 'line', 'circle' or a matrix of numbers (n, k)")
+        )
+        if distances.ndim != 2 or len(distances) != n_symbols or distances.shape[1] < 1:
+            raise InvalidParameter(f"distance must have shape ({n_symbols}, k) with k >= 1, got {distances.shape}")
+        if not np.isfinite(distances).all() or (distances < 0).any():
             raise InvalidParameter("distance must be finite numbers >= 0")
-        k = given.shape[1]
+        k = distances.shape[1]
     if n_symbols * k > CHANNEL_CELLS:
         raise InvalidParameter(
             f"an exponential channel from {n_symbols} to {k} symbols is a dense matrix of more than 2^24 cells; "
             "merge or bin symbols first"
         )
-    if given is None:
+    if distances is None:
         ahead = np.arange(n_symbols) - np.arange(n_symbols)[:, None]
         if distance == "circle":
             ahead %= n_symbols
             return np.where(2 * ahead <= n_symbols, np.maximum(2 * ahead - 1, 0), 2 * (n_symbols - ahead))
-        given = np.abs(ahead)
-    return np.argsort(np.argsort(given, axis=1, kind="stable"), axis=1, kind="stable")
+        distances = np.abs(ahead)
+    return np.argsort(np.argsort(distances, axis=1, kind="stable"), axis=1, kind="stable")
 
 
 def _deficit(k: int, rate: float) -> float:

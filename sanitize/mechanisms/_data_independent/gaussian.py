@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from sanitize._util.checks import Vector, doubles, nats, one_of, required
+from sanitize._util.checks import Vector, check_choice, check_number, doubles, nats
 from sanitize._util.limits import CHANNEL_CELLS
 from sanitize.core.alphabet import Alphabet
 from sanitize.core.capacity import LARGEST_AMPLITUDE, amplitude_capacity, capacity_near, known_values_capacity
@@ -66,18 +66,18 @@ def gaussian_noise_variance(
     0.068818
     """
     epsilon = nats("capacity", capacity)
-    t = required("half_range", half_range, "be a finite number >= 0", lambda given: 0 <= given < math.inf)
-    one_of("method", method, "exact", "closed_form")
-    known = None if values is None else _known(values, t)
+    t = check_number("half_range", half_range, "be a finite number >= 0", lambda value: 0 <= value < math.inf)
+    check_choice("method", method, "exact", "closed_form")
+    levels = None if values is None else _distinct_levels(values, t)
     if t == 0 or math.isinf(epsilon):
         return 0.0
     if epsilon < NOTHING:
         return math.inf
     if method == "closed_form":
         return _variance(t, math.sqrt(math.expm1(2 * epsilon)) if epsilon < 350 else math.exp(350))
-    if known is not None and epsilon >= math.log(len(known)):
+    if levels is not None and epsilon >= math.log(len(levels)):
         return 0.0
-    amplitude = _interval_amplitude(epsilon) if known is None else _known_amplitude(known / t, epsilon)
+    amplitude = _interval_amplitude(epsilon) if levels is None else _levels_amplitude(levels / t, epsilon)
     return _variance(t, amplitude)
 
 
@@ -127,15 +127,15 @@ def gaussian_channel(
     epsilon = nats("capacity", capacity)
     if epsilon < NOTHING:
         raise InvalidParameter("capacity must be > 0: at 0 no finite noise suffices, so release nothing")
-    step = required("step", step, "be a finite number > 0", lambda given: 0 < given < math.inf)
-    reach = required("reach", reach, "be a finite number >= 0", lambda given: 0 <= given < math.inf)
+    step = check_number("step", step, "be a finite number > 0", lambda value: 0 < value < math.inf)
+    reach = check_number("reach", reach, "be a finite number >= 0", lambda value: 0 <= value < math.inf)
     # Beyond this many known values the whole interval is used: it needs barely more noise.
-    known = x if len(x) <= 32 else None
+    levels = x if len(x) <= 32 else None
     half_range = float(x[-1] - x[0]) / 2
     if epsilon >= math.log(len(x)) and method == "exact":
         deviation = 0.0
     else:
-        deviation = math.sqrt(gaussian_noise_variance(half_range, epsilon, method, values=known))
+        deviation = math.sqrt(gaussian_noise_variance(half_range, epsilon, method, values=levels))
     spans = reach * deviation / step, (x[-1] - x[0]) / step - 1e-9
     beyond, between = (math.ceil(min(span, CHANNEL_CELLS)) for span in spans)
     n_points = 2 * beyond + between + 1
@@ -190,39 +190,39 @@ def _interval_amplitude(eps: float) -> float:
     last = None
 
     @cache
-    def off(log_amplitude: float) -> float:
+    def log_ratio(log_amplitude: float) -> float:
         nonlocal last
         last = capacity_near(math.exp(log_amplitude), last)
         return math.log(last.upper / eps)
 
     # Once ε is no longer small, the amplitude exceeds its lower bound by less than this.
     near = low + 0.08  # a guess, so it is tried
-    if near < high and off(math.log(near)) > 0:
+    if near < high and log_ratio(math.log(near)) > 0:
         high = near
     rounding = _ROUNDING if eps < _LARGE else _WIDE
-    return math.exp(root(off, math.log(low * (1 - 1e-9)), math.log(high), rounding))
+    return math.exp(root(log_ratio, math.log(low * (1 - 1e-9)), math.log(high), rounding))
 
 
-def _known_amplitude(units: Vector, eps: float) -> float:
+def _levels_amplitude(units: Vector, eps: float) -> float:
     """Largest A at which the values A u, |u| <= 1, have capacity at most ε < log k."""
     # Up to about this amplitude the best input on [-A, A] is one of the two ends.
     if eps <= amplitude_capacity(1.665).value:  # the two outer values alone are best on the interval
         return _interval_amplitude(eps) / float(units[-1])
 
-    def off(log_amplitude: float) -> float:
+    def log_ratio(log_amplitude: float) -> float:
         return math.log(known_values_capacity(math.exp(log_amplitude) * units, 1e-11).upper / eps)
 
     low = math.log(math.expm1(2 * eps)) / 2 - 1e-6
     high = low + 1
-    while off(high) < -_ROUNDING:
+    while log_ratio(high) < -_ROUNDING:
         high += 1
         # Values this many standard deviations apart are never confused, in doubles.
         if math.exp(high) * np.diff(units).min() > 40.0:
             return math.exp(high - 1)
-    return math.exp(root(off, low, high, _ROUNDING))
+    return math.exp(root(log_ratio, low, high, _ROUNDING))
 
 
-def _known(values: ArrayLike, half_range: float) -> Vector:
+def _distinct_levels(values: ArrayLike, half_range: float) -> Vector:
     """Distinct known values, centred."""
     x = np.unique(_numbers(values))
     middle = (x[0] + x[-1]) / 2

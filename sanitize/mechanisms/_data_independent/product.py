@@ -66,8 +66,8 @@ def product_channel(
     stages = []
     for stage, before, after in plan:
         # A stage acts on the middle coordinate of (before, middle, after): identity x stage x identity.
-        own = sparse.csr_array((stage.weights, stage.indices, stage.indptr), (stage.n_inputs, stage.n_outputs))
+        matrix = sparse.csr_array((stage.weights, stage.indices, stage.indptr), (stage.n_inputs, stage.n_outputs))
         ends = [sparse.eye_array(size, dtype=np.int64) for size in (before, after)]
-        whole = sparse.kron(sparse.kron(ends[0], own, "csr"), ends[1], "csr")
+        whole = sparse.kron(sparse.kron(ends[0], matrix, "csr"), ends[1], "csr")
         stages.append(Stage(whole.indptr, whole.indices, whole.data, whole.shape[1]))
     return Channel(tuple(stages), inputs, outputs)

@@ -69,12 +69,12 @@ def randomized_response(n_symbols: int, eps: float) -> Channel:
         return _two_stages(n_symbols, eps)
     # Every other symbol gets w = ceil(2^62 / (e^ε + n - 1)), so keeping has at most e^ε w.
     with decimal.localcontext(decimal.Context(prec=60)):
-        other = math.ceil(Decimal(SCALE) / (Decimal(min(eps, LARGEST_LEVEL)).exp() + (n_symbols - 1)))
+        other_weight = math.ceil(Decimal(SCALE) / (Decimal(min(eps, LARGEST_LEVEL)).exp() + (n_symbols - 1)))
     # Uniform: the units left over by rounding cannot be spread evenly, the symbol kept must not gain them.
-    keep = SCALE - (n_symbols - 1) * other
-    if keep < other:
+    keep = SCALE - (n_symbols - 1) * other_weight
+    if keep < other_weight:
         return Channel(uniform_distribution(n_symbols, n_symbols))
-    weights = np.full((n_symbols, n_symbols), other, np.int64)
+    weights = np.full((n_symbols, n_symbols), other_weight, np.int64)
     np.fill_diagonal(weights, keep)
     return Channel((Stage.dense(weights),))
 
@@ -114,8 +114,8 @@ def randomized_response_capacity(n_symbols: int, eps: float) -> float:
     if eps > 1:
         return math.log(n_symbols) - _response_entropy(n_symbols, eps)
     # Deviations of n P from 1; sum (1 + d) log(1 + d) - d over n cells has no first-order term to cancel.
-    other = -math.expm1(eps) / (math.exp(eps) + n_symbols - 1)
-    return (_information(-(n_symbols - 1) * other) + (n_symbols - 1) * _information(other)) / n_symbols
+    deviation = -math.expm1(eps) / (math.exp(eps) + n_symbols - 1)
+    return (_information(-(n_symbols - 1) * deviation) + (n_symbols - 1) * _information(deviation)) / n_symbols
 
 
 def calibrate_randomized_response(n_symbols: int, capacity: float) -> float:
@@ -149,8 +149,10 @@ def calibrate_randomized_response(n_symbols: int, capacity: float) -> float:
     """
     n_symbols = whole_number("n_symbols", n_symbols, 1)
     capacity = nats("capacity", capacity)
-    left, kept = partial(_response_entropy, n_symbols), partial(randomized_response_capacity, n_symbols)
-    return level_of_capacity(n_symbols, capacity, 1.0, left, kept, 1 / 8)  # C <= ε²/8 for every ε-LDP channel
+    entropy_at, capacity_at = partial(_response_entropy, n_symbols), partial(randomized_response_capacity, n_symbols)
+    return level_of_capacity(
+        n_symbols, capacity, 1.0, entropy_at, capacity_at, 1 / 8
+    )  # C <= ε²/8 for every ε-LDP channel
 
 
 def level_of_capacity(
@@ -167,17 +169,17 @@ def level_of_capacity(
         return 0.0
     entropy = math.nextafter(math.log(n_symbols), math.inf) - capacity  # the logarithm may be rounded down
 
-    def off(log_level: float) -> float:
+    def log_ratio(log_level: float) -> float:
         level = math.exp(log_level)
         if level >= turn and entropy < capacity:
             return math.log(entropy / entropy_of(level))
         return math.log(capacity_of(level) / capacity)
 
     # Beyond the upper end H(Z) < 1e-25.
-    return math.exp(root(off, math.log(capacity / steepest) / 2 - 1e-9, math.log(64 + math.log(n_symbols))))
+    return math.exp(root(log_ratio, math.log(capacity / steepest) / 2 - 1e-9, math.log(64 + math.log(n_symbols))))
 
 
-def root(off: _Figure, low: float, high: float, rounding: float = ROUNDING) -> float:
+def root(log_ratio: _Figure, low: float, high: float, rounding: float = ROUNDING) -> float:
     """Parameter, as a logarithm, at which log(figure / budget) is at most -rounding: checked, not only solved for.
 
     A root is found to the last digits of the parameter only, and a figure that rounding or an early stop makes
@@ -185,13 +187,15 @@ def root(off: _Figure, low: float, high: float, rounding: float = ROUNDING) -> f
     """
     from scipy.optimize import brentq
 
-    off = cache(off)
-    found: float = brentq(lambda parameter: off(parameter) + rounding, low, high, xtol=rounding / 8, rtol=1e-15)
+    log_ratio = cache(log_ratio)
+    log_level: float = brentq(
+        lambda parameter: log_ratio(parameter) + rounding, low, high, xtol=rounding / 8, rtol=1e-15
+    )
     step = rounding / 8
-    while off(found) > -rounding:
-        found -= step
+    while log_ratio(log_level) > -rounding:
+        log_level -= step
         step *= 2
-    return found
+    return log_level
 
 
 def _two_stages(n_symbols: int, eps: float) -> Channel:

@@ -32,7 +32,7 @@ _DEEP, _DEEP_AMONG_FEW, _FEW = 4, 2, 40
 _BLURRED_ROUNDS, _BLUR, _BLURRED_ATOMS = 80, 0.03, 10
 
 
-def _blurred(scale: float, rng: np.random.Generator, mass: Vector) -> Vector:
+def _random_costs(scale: float, rng: np.random.Generator, mass: Vector) -> Vector:
     """Random costs of the sets of each window, (n_sets, W), uniform, in nats a unit of the probability of the last."""
     return scale * mass[-1] * (rng.random(mass.shape) - 0.5)
 
@@ -58,26 +58,26 @@ class LocalSearch:
     effort: Effort
     show: Callable[[str], None]
 
-    def loosened(self, labels: Codes) -> Codes:
-        """Labels of the best partition met on a walk over good ones, for `improved` to begin with.
+    def walk(self, labels: Codes) -> Codes:
+        """Labels of the best partition met on a walk over good ones, for `improve` to begin with.
 
         Windows are solved for costs that are blurred less and less, and what comes out is taken even where it keeps a
         little less: so the walk leaves partitions that no single window can improve.
         """
         rng = np.random.default_rng(0)
-        best, least = labels, lost(labels, self.p_x)
+        best, least = labels, partition_loss(labels, self.p_x)
         for turn in range(_BLURRED_ROUNDS):
             dealt = _deal(labels, min(self.size, _BLURRED_ATOMS), turn, _DEEP_AMONG_FEW, rng)
             if dealt is None or not self.effort.left:
                 break
-            noise = partial(_blurred, _BLUR * (1 - turn / _BLURRED_ROUNDS) ** 2, rng)
+            noise = partial(_random_costs, _BLUR * (1 - turn / _BLURRED_ROUNDS) ** 2, rng)
             labels, _ = self._round(labels, *dealt, rng, noise)
-            if (now := lost(labels, self.p_x)) < least - SAME:
-                best, least = labels, now
+            if (loss := partition_loss(labels, self.p_x)) < least - SAME:
+                best, least = labels, loss
                 self.show(f"{int(labels.max()) + 1} groups")
         return best
 
-    def improved(self, labels: Codes) -> Codes:
+    def improve(self, labels: Codes) -> Codes:
         """Labels of a partition that keeps at least as much, found within the effort; groups are numbered from 0.
 
         A round deals the groups to windows at random, takes them apart into atoms, and solves every window exactly; a
@@ -129,7 +129,7 @@ class LocalSearch:
         return np.unique(labels, return_inverse=True)[1], is_better
 
 
-def lost(labels: Codes, p_x: Vector) -> float:
+def partition_loss(labels: Codes, p_x: Vector) -> float:
     """H(X|Y) up to a constant of the distribution, in nats and but for rounding: Σ P(G) log P(G)."""
     mass = np.bincount(labels, p_x)
     return round(float(xlogy(mass, mass).sum()), 12)
@@ -145,8 +145,8 @@ def _deal(labels: Codes, size: int, turn: int, deep: int, rng: np.random.Generat
     if not len(several):
         return None
     # Groups of one that take part in a round, for each larger group.
-    alone = rng.permutation(np.flatnonzero(members == 1))[: 2 * len(several)]
-    order = rng.permutation(np.concatenate([several, alone]))
+    singles = rng.permutation(np.flatnonzero(members == 1))[: 2 * len(several)]
+    order = rng.permutation(np.concatenate([several, singles]))
     quota = np.minimum(members, size if len(members) == 1 else size // 2 if turn % deep else size - 2)
     window = np.full(len(quota), -1, np.intp)
     atoms = quota[order]

@@ -17,7 +17,7 @@ _FLAT, _PART = 6, 2000
 _STUCK, _DRAWN = 32, 4
 
 
-def matched_groups(risks: SetRisks, p_x: Vector, *, in_pairs: bool) -> Codes:
+def match_groups(risks: SetRisks, p_x: Vector, *, in_pairs: bool) -> Codes:
     """Label of a safe group for each symbol, shape (n,); safe symbols stay alone unless they are needed.
 
     The best mate of a group is what cancels it: among the unsafe groups nearest to its mirror image, the one that
@@ -54,51 +54,51 @@ class _Groups:
 
     def match(self, *, in_pairs: bool) -> bool:
         """Merge unsafe groups with mates, once; False where nobody found one."""
-        here = self.unsafe
-        order = np.argsort(-self.risks.risk(self.columns[:, here]), kind="stable")
+        unsafe = self.unsafe
+        order = np.argsort(-self.risks.risk(self.columns[:, unsafe]), kind="stable")
         rank = np.argsort(order)
-        seekers, pool = order[: len(here) // 2], np.arange(len(here))
+        seekers, pool = order[: len(unsafe) // 2], np.arange(len(unsafe))
         if not in_pairs:
             # More of the riskiest symbols grow, until an eighth of the unsafe groups do.
-            riskiest = here[order]
+            riskiest = unsafe[order]
             wanted = len(riskiest) // 8 - int(self.grows[riskiest].sum())
             self.grows[riskiest[~self.grows[riskiest]][: max(wanted, 1)]] = True
-            grows = self.grows[here]
-            if grows.sum() < 3 * len(here) // 4:
+            grows = self.grows[unsafe]
+            if grows.sum() < 3 * len(unsafe) // 4:
                 seekers, pool = np.flatnonzero(grows), np.flatnonzero(~grows)
-        mates = _settle(seekers, self._wishes(here, seekers, pool), rank)
-        found = np.flatnonzero(mates >= 0)
-        self.is_stuck = len(found) < len(here) // _STUCK
-        self.merge(here[found], here[mates[found]])
-        return len(found) > 0
+        mates = _settle(seekers, self._wishes(unsafe, seekers, pool), rank)
+        pairs = np.flatnonzero(mates >= 0)
+        self.is_stuck = len(pairs) < len(unsafe) // _STUCK
+        self.merge(unsafe[pairs], unsafe[mates[pairs]])
+        return len(pairs) > 0
 
-    def _wishes(self, here: Codes, seekers: Codes, pool: Codes) -> Codes:
+    def _wishes(self, unsafe: Codes, seekers: Codes, pool: Codes) -> Codes:
         """Positions of mates for each seeker, the best first, shape (len(seekers), k); a seeker itself is none."""
-        columns, total = self.columns[:, here], self.total[:, None]
+        columns, total = self.columns[:, unsafe], self.total[:, None]
         share = columns[: len(total)]
-        away = np.divide(share, total, out=np.zeros_like(share), where=total > 0) - self.mass[here]
-        told = np.argsort(-np.square(away).sum(axis=1), kind="stable")[:_DIMENSIONS]
+        away = np.divide(share, total, out=np.zeros_like(share), where=total > 0) - self.mass[unsafe]
+        dimensions = np.argsort(-np.square(away).sum(axis=1), kind="stable")[:_DIMENSIONS]
         # Symbols that are alike would all want the same few mates, and only those would find one.
-        noise = np.random.default_rng(len(here)).random((len(here), len(told)))
+        noise = np.random.default_rng(len(unsafe)).random((len(unsafe), len(dimensions)))
         # These coordinates only say who is compared with whom.
-        points = away[np.sort(told)].T * (1 + 1e-6 * noise)
+        points = away[np.sort(dimensions)].T * (1 + 1e-6 * noise)
         k = min(_MATES, len(pool))
         near = pool[_nearest(points[pool], -points[seekers], k)]
         if self.is_stuck:
             # Where nearly all lean to one side, all mirror images are the same few: some mates are drawn instead.
-            drawn = np.random.default_rng(len(here)).integers(0, len(pool), (len(seekers), _DRAWN))
+            drawn = np.random.default_rng(len(unsafe)).integers(0, len(pool), (len(seekers), _DRAWN))
             near = np.concatenate([near, pool[drawn]], axis=1)
         union = columns[:, seekers][:, :, None] + columns[:, near]
         risk = self.risks.risk(union.reshape(len(union), -1)).reshape(near.shape)
         risk[near == seekers[:, None]] = np.inf
         return np.take_along_axis(near, np.argsort(risk, axis=1, kind="stable"), 1)
 
-    def merge(self, kept: Codes, gone: Codes) -> None:
+    def merge(self, target: Codes, source: Codes) -> None:
         """Merge pairs of groups, each group in one pair at most."""
-        self.columns[:, kept] += self.columns[:, gone]
-        self.mass[kept] += self.mass[gone]
-        self._label(kept, gone)
-        left = np.setdiff1d(self.unsafe, gone)
+        self.columns[:, target] += self.columns[:, source]
+        self.mass[target] += self.mass[source]
+        self._label(target, source)
+        left = np.setdiff1d(self.unsafe, source)
         self.unsafe = left[~self.risks.safe(self.columns[:, left])]
 
     def finish(self) -> None:
@@ -123,9 +123,9 @@ class _Groups:
         is_done = self.risks.is_safe(column) or not (self.labels != group).any()
         self.unsafe = left[left != group] if is_done else left
 
-    def _label(self, kept: Codes | int, gone: Codes) -> None:
+    def _label(self, target: Codes | int, source: Codes) -> None:
         to = np.arange(len(self.mass))
-        to[gone] = kept
+        to[source] = target
         self.labels = to[self.labels]
 
 
@@ -140,8 +140,10 @@ def _nearest(points: Vector, mirrored: Vector, k: int) -> Codes:
     dealt, asking = rng.permutation(len(points)), rng.permutation(len(mirrored))
     near = np.empty((len(mirrored), k), np.intp)
     for part in range(n_parts):
-        some, those = dealt[part::n_parts], asking[part::n_parts]
-        near[those] = some[cKDTree(points[some]).query(mirrored[those], k=k)[1].reshape(-1, k)]
+        part_places, query_places = dealt[part::n_parts], asking[part::n_parts]
+        near[query_places] = part_places[
+            cKDTree(points[part_places]).query(mirrored[query_places], k=k)[1].reshape(-1, k)
+        ]
     return near
 
 
@@ -149,19 +151,19 @@ def _settle(seekers: Codes, wishes: Codes, rank: Codes) -> Codes:
     """Mate of each group, -1 without one: each seeker asks in the order of its wishes, the lowest rank is heard."""
     n, k = len(rank), wishes.shape[1]
     mates, taken = np.full(n, -1, np.intp), np.zeros(n, np.bool_)
-    asked, left = np.zeros(len(seekers), np.intp), np.arange(len(seekers))
+    n_asked, left = np.zeros(len(seekers), np.intp), np.arange(len(seekers))
     for _ in range(2 * k):
-        left = left[~taken[seekers[left]] & (asked[left] < k)]
+        left = left[~taken[seekers[left]] & (n_asked[left] < k)]
         if not len(left):
             break
-        wish = wishes[left, asked[left]]
+        wish = wishes[left, n_asked[left]]
         gone = taken[wish] | (wish == seekers[left])
-        asked[left[gone]] += 1
-        one, other = seekers[left[~gone]], wish[~gone]
+        n_asked[left[gone]] += 1
+        seeker, mate = seekers[left[~gone]], wish[~gone]
         first = np.full(n, n)
-        np.minimum.at(first, one, rank[one])
-        np.minimum.at(first, other, rank[one])
-        heard = (first[one] == rank[one]) & (first[other] == rank[one])
-        mates[one[heard]] = other[heard]
-        taken[one[heard]] = taken[other[heard]] = True
+        np.minimum.at(first, seeker, rank[seeker])
+        np.minimum.at(first, mate, rank[seeker])
+        heard = (first[seeker] == rank[seeker]) & (first[mate] == rank[seeker])
+        mates[seeker[heard]] = mate[heard]
+        taken[seeker[heard]] = taken[mate[heard]] = True
     return mates

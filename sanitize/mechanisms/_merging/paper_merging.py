@@ -88,8 +88,8 @@ def paper_groups(risks: SetRisks) -> list[list[int]]:
         columns.append(column)
         left = np.delete(left, taken)
     if groups and not risks.is_safe(columns[-1]):
-        others = np.array(columns[:-1]).reshape(-1, len(risks.columns)).T
-        last, taken = absorb(risks, columns[-1], others)
+        group_columns = np.array(columns[:-1]).reshape(-1, len(risks.columns)).T
+        last, taken = absorb(risks, columns[-1], group_columns)
         merged = [*groups[-1], *(x for i in taken for x in groups[i])]
         groups = [group for i, group in enumerate(groups[:-1]) if i not in set(taken)]
         low_risk = np.flatnonzero(low)

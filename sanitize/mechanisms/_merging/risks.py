@@ -11,9 +11,17 @@ import numpy as np
 
 from sanitize._util.checks import Codes, Mask, Vector
 from sanitize.core.alphabet import group_alphabet
-from sanitize.core.budgets import LDPBudget, LiftBudget, check_kind, furthest, limited, logs, tightest
+from sanitize.core.budgets import (
+    LDPBudget,
+    LiftBudget,
+    budget_in_nats,
+    check_kind,
+    extreme_log_lifts,
+    logs,
+    tightest_limit,
+)
 from sanitize.core.channel import BEST, HEURISTIC, Channel
-from sanitize.core.confidence import around, distributions_of, excess_of, lift_bounds, ratio_bounds
+from sanitize.core.confidence import design_distributions, deviation_bounds, lift_bounds, lift_excess, ratio_bounds
 from sanitize.core.joint import JointDistribution, check_distribution
 
 if TYPE_CHECKING:
@@ -67,8 +75,8 @@ def set_risks(joint: JointDistribution, budget: Budget, confidence: float | Conf
     """Risks under one distribution, or, with a confidence, at worst over all distributions that its counts allow."""
     if confidence is None:
         return RiskOfSets(check_distribution(joint).pmf, joint.p_s, budget)
-    distributions = distributions_of(joint, confidence)
-    columns = np.concatenate(around(distributions))
+    distributions = design_distributions(joint, confidence)
+    columns = np.concatenate(deviation_bounds(distributions))
     return RobustRiskOfSets(columns, columns.sum(axis=1), distributions, check_kind(budget, "confidence="))
 
 
@@ -84,11 +92,11 @@ class RiskOfSets(SetRisks):
 
     def safe(self, columns: Vector) -> Mask:
         """Whether each column P(s, set), shape (n_s, k), is within the budget."""
-        return ~(self.budget.excess_of(self._lifts(columns), self.p_s) > 0)
+        return ~(self.budget.lift_excess(self._lifts(columns), self.p_s) > 0)
 
     def risk(self, columns: Vector) -> Vector:
         """Risk ω of each column."""
-        return self.budget.risk_of(self._lifts(columns), self.p_s)
+        return self.budget.lift_risk(self._lifts(columns), self.p_s)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +115,7 @@ class RobustRiskOfSets(SetRisks):
     def safe(self, columns: Vector) -> Mask:
         """Whether each set is within the budget under every distribution."""
         low, high = self._bounds(columns)
-        return np.asarray(~(excess_of(*self._lifts(low, high), ratio_bounds(low, high), self.budget) > 0))
+        return np.asarray(~(lift_excess(*self._lifts(low, high), ratio_bounds(low, high), self.budget) > 0))
 
     def risk(self, columns: Vector) -> Vector:
         """Log of the largest over the smallest lift of any distribution, without a side that has no bound."""
@@ -119,11 +127,11 @@ class RobustRiskOfSets(SetRisks):
             risk = logs(ratio_bounds(low, high))
             return np.where(np.isinf(risk), ruled_out + high.max(axis=0), risk)
         least, most = self._lifts(low, high)
-        top, bottom = furthest(self.budget, least, most)
+        top, bottom = extreme_log_lifts(self.budget, least, most)
         bottom = np.where(np.isinf(bottom), -ruled_out, bottom)
-        if np.isinf(tightest(self.budget.lower)):
+        if np.isinf(tightest_limit(self.budget.lower)):
             return top
-        return -bottom if np.isinf(tightest(self.budget.upper)) else top - bottom
+        return -bottom if np.isinf(tightest_limit(self.budget.upper)) else top - bottom
 
     def _bounds(self, columns: Vector) -> tuple[Vector, Vector]:
         center, up, down = np.split(columns, 3)
@@ -152,7 +160,7 @@ class OrderedRisks(SetRisks):
         return self.order.risk(columns[len(self.judge.columns) :])
 
 
-def evened(budget: Budget) -> list[Budget]:
+def even_budgets(budget: Budget) -> list[Budget]:
     """Budgets within this one whose sides are nearer to each other, from equal sides on; many budgets share them.
 
     Where a side hardly binds, a search that only asks what is safe goes astray, and may end with less than what it
@@ -160,27 +168,29 @@ def evened(budget: Budget) -> list[Budget]:
     """
     if not isinstance(budget, LiftBudget):
         return []
-    least, most = min(map(tightest, sides := (budget.lower, budget.upper))), max(map(np.max, sides))
+    least, most = min(map(tightest_limit, sides := (budget.lower, budget.upper))), max(map(np.max, sides))
     # A side is far looser than the other where it allows so many times as much.
     near = min((nats for nats in _LADDER if nats >= 4.0 * least), default=math.inf)
-    return [_cut(budget, nats) for nats in (least, near) if nats < most]
+    return [_cap_budget(budget, nats) for nats in (least, near) if nats < most]
 
 
 def tighter_risks(
     joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None
 ) -> Iterator[SetRisks]:
     """Risks under budgets within this one, from near to far; what is safe under one of them is safe under it."""
-    within: list[Budget] = []
+    budgets: list[Budget] = []
     if isinstance(budget, LDPBudget):
-        within = [LDPBudget(nats) for nats in _LADDER if nats < budget.eps]
+        budgets = [LDPBudget(nats) for nats in _LADDER if nats < budget.eps]
     elif isinstance(budget, LiftBudget):
-        within = [_cut(budget, nats) for nats in _LADDER if nats < max(np.max(budget.lower), np.max(budget.upper))]
-    return (set_risks(joint, other, confidence) for other in within)
+        budgets = [
+            _cap_budget(budget, nats) for nats in _LADDER if nats < max(np.max(budget.lower), np.max(budget.upper))
+        ]
+    return (set_risks(joint, tight_budget, confidence) for tight_budget in budgets)
 
 
-def _cut(budget: LiftBudget, nats: float) -> LiftBudget:
+def _cap_budget(budget: LiftBudget, nats: float) -> LiftBudget:
     """The budget with both sides at most so much."""
-    return limited(np.minimum(budget.lower, nats), np.minimum(budget.upper, nats))
+    return budget_in_nats(np.minimum(budget.lower, nats), np.minimum(budget.upper, nats))
 
 
 def absorb(risks: SetRisks, column: Vector, pool: Vector, share: float = math.inf) -> tuple[Vector, list[int]]:
@@ -223,10 +233,10 @@ def merge_channel(joint: JointDistribution, groups: Sequence[Sequence[int] | Cod
     Merging, and resampling inside the group, leak the same [ZDS Prop. 1]. Released symbols come in the order
     of their first member.
     """
-    return merged_by_labels(joint, labels_of(groups, len(joint.public)), HEURISTIC)
+    return merge_by_labels(joint, group_labels(groups, len(joint.public)), HEURISTIC)
 
 
-def labels_of(groups: Sequence[Sequence[int] | Codes], n: int) -> Codes:
+def group_labels(groups: Sequence[Sequence[int] | Codes], n: int) -> Codes:
     """Least member of the group of each of n symbols; those in no group stay alone."""
     labels = np.arange(n)
     for group in groups:
@@ -234,15 +244,15 @@ def labels_of(groups: Sequence[Sequence[int] | Codes], n: int) -> Codes:
     return labels
 
 
-def merged_by_labels(joint: JointDistribution, labels: Codes, optimality: Optimality) -> Channel:
+def merge_by_labels(joint: JointDistribution, labels: Codes, optimality: Optimality) -> Channel:
     """Channel that releases, of each symbol, the group it is labelled with; nothing keeps more than merging nothing."""
     _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
     labels = np.argsort(np.argsort(first))[labels]
-    made = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels))
-    return made.with_optimality(BEST if len(first) == len(labels) else optimality)
+    channel = Channel.merge(labels, joint.public, group_alphabet(joint.public, labels))
+    return channel.with_optimality(BEST if len(first) == len(labels) else optimality)
 
 
-def groups_of(merging: Channel) -> list[Codes]:
+def merging_groups(merging: Channel) -> list[Codes]:
     """Symbols of each group of a merging, in ascending order; low-risk symbols are groups of one."""
     labels = merging.stages[0].indices
     order = np.argsort(labels, kind="stable")

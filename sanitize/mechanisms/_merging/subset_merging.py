@@ -17,15 +17,15 @@ from sanitize._util.progress import progress
 from sanitize.core.budgets import CapacityBudget, CVaRLiftBudget, MeanBudget, as_budget
 from sanitize.core.channel import HEURISTIC, Optimality
 from sanitize.core.joint import check_distribution
-from sanitize.mechanisms._effort import effort_of
-from sanitize.mechanisms._merging.local_search import TIE, LocalSearch, lost, partition_windows
-from sanitize.mechanisms._merging.matching import matched_groups
+from sanitize.mechanisms._effort import effort_account
+from sanitize.mechanisms._merging.local_search import TIE, LocalSearch, partition_loss, partition_windows
+from sanitize.mechanisms._merging.matching import match_groups
 from sanitize.mechanisms._merging.paper_merging import paper_groups
 from sanitize.mechanisms._merging.risks import (
-    evened,
-    groups_of,
-    labels_of,
-    merged_by_labels,
+    even_budgets,
+    group_labels,
+    merge_by_labels,
+    merging_groups,
     set_risks,
     set_sums,
     tighter_risks,
@@ -119,8 +119,8 @@ def subset_merging(
     """
     budget = as_budget(budget, joint)
     account = _account(check_distribution(joint), effort)
-    labels = found_partition(joint, budget, confidence, account)
-    return merged_by_labels(joint, labels, _optimality(joint, budget, account))
+    labels = find_partition(joint, budget, confidence, account)
+    return merge_by_labels(joint, labels, _optimality(joint, budget, account))
 
 
 def best_subset_merging(
@@ -180,39 +180,39 @@ def best_subset_merging(
     0.6823
     """
     budget = as_budget(budget, joint)
-    account = effort_of(effort, _LONG_EFFORT, time_limit)
-    labels = found_partition(joint, budget, confidence, _account(check_distribution(joint)))
+    account = effort_account(effort, _LONG_EFFORT, time_limit)
+    labels = find_partition(joint, budget, confidence, _account(check_distribution(joint)))
     if len(joint.p_x) > EXACT:
         with progress("subset merging") as show:
             search = LocalSearch(set_risks(joint, budget, confidence), joint.p_x, _WINDOW, account, show)
-            labels = search.improved(labels)
-    return merged_by_labels(joint, labels, _optimality(joint, budget, account))
+            labels = search.improve(labels)
+    return merge_by_labels(joint, labels, _optimality(joint, budget, account))
 
 
 def seed_groups(joint: JointDistribution, budget: Budget, seconds: float) -> list[Codes]:
     """Groups of `subset_merging`, whose searches end after so many seconds."""
     account = replace(_account(joint), seconds=seconds)
-    return groups_of(merged_by_labels(joint, found_partition(joint, budget, None, account), HEURISTIC))
+    return merging_groups(merge_by_labels(joint, find_partition(joint, budget, None, account), HEURISTIC))
 
 
-def found_partition(
+def find_partition(
     joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None, account: Effort
 ) -> Codes:
     """Label of a safe group for each symbol, from the search under this budget and under those that even it out."""
-    known: list[Codes] = []
+    starts: list[Codes] = []
     is_evened = EXACT < len(joint.p_x) <= _EVENED
-    for within in [*(evened(budget) if is_evened else ()), budget]:
+    for even_budget in [*(even_budgets(budget) if is_evened else ()), budget]:
         part = account.part(1 / _SEARCHES if is_evened else 1.0)
-        risks, tighter = set_risks(joint, within, confidence), tighter_risks(joint, within, confidence)
-        known = [search_partition(risks, joint.p_x, part, tighter, known)]
+        risks, tighter = set_risks(joint, even_budget, confidence), tighter_risks(joint, even_budget, confidence)
+        starts = [search_partition(risks, joint.p_x, part, tighter, starts)]
         account.spend(part.spent)
-    return known[0]
+    return starts[0]
 
 
 def _account(joint: JointDistribution, effort: float | None = None) -> Effort:
     """Sets that may be judged; by default more where there are more symbols."""
     n = len(joint.p_x)
-    return effort_of(effort, max(_EFFORT * (_SEARCHES if n <= _EVENED else 1), _EFFORT_PER_SYMBOL * n))
+    return effort_account(effort, max(_EFFORT * (_SEARCHES if n <= _EVENED else 1), _EFFORT_PER_SYMBOL * n))
 
 
 def _optimality(joint: JointDistribution, budget: Budget, account: Effort) -> Optimality:
@@ -229,7 +229,7 @@ def _optimality(joint: JointDistribution, budget: Budget, account: Effort) -> Op
 
 
 def search_partition(
-    risks: SetRisks, p_x: Vector, effort: Effort, tighter: Iterable[SetRisks] = (), known: Sequence[Codes] = ()
+    risks: SetRisks, p_x: Vector, effort: Effort, tighter: Iterable[SetRisks] = (), earlier_labels: Sequence[Codes] = ()
 ) -> Codes:
     """Label of a safe group for each symbol, shape (n,), such that much of I(X;Y) is kept.
 
@@ -244,37 +244,39 @@ def search_partition(
         effort.spend(1 << n)
         return best_partition(risks, p_x)
     # Partitions into safe groups by different rules, best first, without those that cost what another one costs.
-    rules = [matched_groups(risks, p_x, in_pairs=True)]
+    rules = [match_groups(risks, p_x, in_pairs=True)]
     if n <= 20_000:
-        rules.append(matched_groups(risks, p_x, in_pairs=False))
+        rules.append(match_groups(risks, p_x, in_pairs=False))
     if n <= _PAPER_SYMBOLS and n * n * len(risks.columns) <= _PAPER_CELLS:
-        rules.append(labels_of(paper_groups(risks), n))
+        rules.append(group_labels(paper_groups(risks), n))
     if n <= _PAPER_SYMBOLS:
-        some = islice(tighter, 0, None, 1 if n <= _SEVERAL else _SPARED)
-        rules += [matched_groups(other, p_x, in_pairs=pairs) for other in some for pairs in (True, False)]
-    of_cost: dict[float, Codes] = {}
+        tight_risks = islice(tighter, 0, None, 1 if n <= _SEVERAL else _SPARED)
+        rules += [
+            match_groups(tight_risk, p_x, in_pairs=pairs) for tight_risk in tight_risks for pairs in (True, False)
+        ]
+    labels_by_cost: dict[float, Codes] = {}
     for labels in rules:
-        of_cost.setdefault(lost(labels, p_x), np.unique(labels, return_inverse=True)[1])
-    starts = [of_cost[cost] for cost in sorted(of_cost)]
+        labels_by_cost.setdefault(partition_loss(labels, p_x), np.unique(labels, return_inverse=True)[1])
+    starts = [labels_by_cost[cost] for cost in sorted(labels_by_cost)]
     # Atoms of a window, by the number of symbols.
     size = next(atoms for most, atoms in ((24, 13), (40, 11), (64, 9), (np.inf, 8)) if n <= most)
     # The best starts that are improved, by the number of symbols.
-    starts = starts[: next(kept for most, kept in ((100, 3), (300, 2), (np.inf, 1)) if n <= most)]
+    starts = starts[: next(n_starts for most, n_starts in ((100, 3), (300, 2), (np.inf, 1)) if n <= most)]
     with progress("subset merging") as show:
-        found: list[Codes] = []
-        for labels in [*known, *starts]:
-            search = LocalSearch(risks, p_x, size, effort.part(1 / (len(known) + len(starts))), show)
+        partitions: list[Codes] = []
+        for labels in [*earlier_labels, *starts]:
+            search = LocalSearch(risks, p_x, size, effort.part(1 / (len(earlier_labels) + len(starts))), show)
             # What a search has found is not walked from again.
-            is_walked = n <= _WALKED and len(found) >= len(known)
-            found.append(search.improved(search.loosened(labels) if is_walked else labels))
+            is_walked = n <= _WALKED and len(partitions) >= len(earlier_labels)
+            partitions.append(search.improve(search.walk(labels) if is_walked else labels))
             effort.spend(search.effort.spent)
-    return min(found, key=lambda labels: lost(labels, p_x))
+    return min(partitions, key=lambda labels: partition_loss(labels, p_x))
 
 
 def best_partition(risks: SetRisks, p_x: Vector) -> Codes:
     """Labels of the best partition of a few symbols."""
     if len(p_x) > _ONE_WINDOW:
-        return labels_of(exact_partition(risks.columns, p_x, risks) or [range(len(p_x))], len(p_x))
+        return group_labels(exact_partition(risks.columns, p_x, risks) or [range(len(p_x))], len(p_x))
     sets, value = partition_windows(risks.columns[:, :, None], p_x[:, None], risks)
     # All symbols together have lift 1; where rounding denies it, they are all there is.
     return np.unique(sets[:, 0], return_inverse=True)[1] if np.isfinite(value[0]) else np.zeros(len(p_x), np.intp)
@@ -305,9 +307,9 @@ def exact_partition(letters: Vector, p_x: Vector, risks: SetRisks) -> list[list[
         for block in sets[np.argsort(size[sets], kind="stable")].tolist():
             if best[block] <= cost[block] + TIE:
                 continue
-            rest = set_sums(np.array([[1 << x for x in range(lowest + 1, k) if not block >> x & 1]], np.int64))[0]
-            total = cost[block] + best[rest]
-            union = rest | block
+            remainders = set_sums(np.array([[1 << x for x in range(lowest + 1, k) if not block >> x & 1]], np.int64))[0]
+            total = cost[block] + best[remainders]
+            union = remainders | block
             better = np.flatnonzero(total < best[union] - TIE)
             best[union[better]] = total[better]
             chosen[union[better]] = block

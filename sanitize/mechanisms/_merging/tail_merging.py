@@ -15,7 +15,7 @@ from sanitize.core.channel import HEURISTIC
 from sanitize.core.joint import check_distribution
 from sanitize.core.measures import entropy
 from sanitize.errors import InvalidBudget
-from sanitize.mechanisms._merging.risks import merged_by_labels
+from sanitize.mechanisms._merging.risks import merge_by_labels
 
 if TYPE_CHECKING:
     from sanitize.core.channel import Channel
@@ -71,9 +71,12 @@ def tail_merging(joint: JointDistribution, budget: CVaRLiftBudget) -> Channel:
     labels = _greedy(check_distribution(joint), budget)
     if joint.pmf.shape[1] <= _FEW:
         tighter = (replace(budget, upper=upper) for upper in _TIGHTER if upper < budget.upper)
-        found = [_moved(start, joint, budget) for start in (labels, *(_greedy(joint, other) for other in tighter))]
-        labels = max(found, key=lambda made: _kept(joint, made))
-    return merged_by_labels(joint, labels, HEURISTIC)
+        candidates = [
+            _move_symbols(start, joint, budget)
+            for start in (labels, *(_greedy(joint, tight_budget) for tight_budget in tighter))
+        ]
+        labels = max(candidates, key=lambda candidate: _information(joint, candidate))
+    return merge_by_labels(joint, labels, HEURISTIC)
 
 
 def _greedy(joint: JointDistribution, budget: CVaRLiftBudget) -> Codes:
@@ -85,37 +88,37 @@ def _greedy(joint: JointDistribution, budget: CVaRLiftBudget) -> Codes:
         if excess <= 0:
             break
         first = int(lifts.max(axis=0).argmax())
-        made = {k: _numbered(np.where(labels == k, first, labels)) for k in range(len(masses)) if k != first}
+        options = {k: _renumber(np.where(labels == k, first, labels)) for k in range(len(masses)) if k != first}
         together = masses + masses[first]
         cost = xlogy(together, together) - xlogy(masses, masses) - xlogy(masses[first], masses[first])
-        thresholds = budget.thresholds_of(lifts, masses)
+        thresholds = budget.lift_thresholds(lifts, masses)
         # Nearest to the budget for each nat of I(X;Y) lost.
         gain = {
             k: (excess - max(0.0, budget.excess_at(*_lifts(joint, merged), thresholds)))
             / max(cost[k], SMALLEST_POSITIVE)
-            for k, merged in made.items()
+            for k, merged in options.items()
         }
-        labels = made[max(gain, key=gain.__getitem__)]
+        labels = options[max(gain, key=gain.__getitem__)]
     return labels
 
 
-def _moved(labels: Codes, joint: JointDistribution, budget: CVaRLiftBudget) -> Codes:
+def _move_symbols(labels: Codes, joint: JointDistribution, budget: CVaRLiftBudget) -> Codes:
     """Groups after single symbols moved to others or to themselves, while more is kept within the budget."""
-    kept, before = _kept(joint, labels), None
+    best_information, before = _information(joint, labels), None
     while before is not labels:
         before = start = labels
         for x in range(len(start)):
             for group in range(int(start.max()) + 2):
-                made = start.copy()
-                made[x] = group
-                made = _numbered(made)
-                now = _kept(joint, made)
-                if now > kept + _LEAST_GAIN and budget.is_met(*_lifts(joint, made)):
-                    labels, kept = made, now
+                candidate = start.copy()
+                candidate[x] = group
+                candidate = _renumber(candidate)
+                information = _information(joint, candidate)
+                if information > best_information + _LEAST_GAIN and budget.is_met(*_lifts(joint, candidate)):
+                    labels, best_information = candidate, information
     return labels
 
 
-def _kept(joint: JointDistribution, labels: Codes) -> float:
+def _information(joint: JointDistribution, labels: Codes) -> float:
     return entropy(np.bincount(labels, joint.p_x).astype(np.float64))
 
 
@@ -126,5 +129,5 @@ def _lifts(joint: JointDistribution, labels: Codes) -> tuple[Vector, Vector]:
     return columns / joint.p_s[:, None] / masses, masses
 
 
-def _numbered(labels: Codes) -> Codes:
+def _renumber(labels: Codes) -> Codes:
     return np.unique(labels, return_inverse=True)[1]

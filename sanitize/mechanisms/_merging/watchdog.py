@@ -9,7 +9,14 @@ from scipy.special import xlogy
 
 from sanitize._util.checks import Codes, Vector
 from sanitize.core.budgets import as_budget
-from sanitize.mechanisms._merging.risks import OrderedRisks, absorb, evened, merge_channel, set_risks, tighter_risks
+from sanitize.mechanisms._merging.risks import (
+    OrderedRisks,
+    absorb,
+    even_budgets,
+    merge_channel,
+    set_risks,
+    tighter_risks,
+)
 
 if TYPE_CHECKING:
     from sanitize.core.budgets import Budget
@@ -72,11 +79,11 @@ def watchdog(
            [0., 0., 1.]])
     """
     budget = as_budget(budget, joint)
-    merged = _merged_set(joint, budget, confidence)
+    merged = _find_set(joint, budget, confidence)
     return merge_channel(joint, [merged] if len(merged) else [])
 
 
-def _merged_set(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> Codes:
+def _find_set(joint: JointDistribution, budget: Budget, confidence: float | ConfidenceSet | None) -> Codes:
     """High-risk symbols and the low-risk ones that join them, by the cheapest set found.
 
     Of at most 12 that may join it is the cheapest of all, which proof 1 in docs/theory/proofs.md is about.
@@ -94,17 +101,21 @@ def _merged_set(joint: JointDistribution, budget: Budget, confidence: float | Co
         safe = risks.safe(columns)
         safe[-1] = True  # all of X, which tells nothing whatever rounding leaves
         return np.concatenate([high_risk, low_risk[joined[int(np.where(safe, costs, np.inf).argmin())] == 1]])
-    orders, known = [risks], []
+    orders, inner_sets = [risks], []
     if len(low) <= _SEVERAL:
         orders += tighter_risks(joint, budget, confidence)
         # What is merged within a tighter budget holds all of these, and is safe here.
-        known = [np.setdiff1d(_merged_set(joint, other, confidence), high_risk) for other in evened(budget)]
-    found = [set_that_is_safe(risks, high_risk, low_risk, joint.p_x, by) for by in orders]
-    found += [np.concatenate([high_risk, _needed(risks, high_risk, taken, joint.p_x)]) for taken in known]
-    return min(found, key=lambda members: merging_costs(joint.p_x, members))
+        inner_sets = [
+            np.setdiff1d(_find_set(joint, even_budget, confidence), high_risk) for even_budget in even_budgets(budget)
+        ]
+    candidates = [set_that_is_safe(risks, high_risk, low_risk, joint.p_x, search_risks) for search_risks in orders]
+    candidates += [
+        np.concatenate([high_risk, _prune_members(risks, high_risk, taken, joint.p_x)]) for taken in inner_sets
+    ]
+    return min(candidates, key=lambda members: merging_costs(joint.p_x, members))
 
 
-def set_that_is_safe(risks: SetRisks, core: Codes, pool: Codes, p_x: Vector, by: SetRisks) -> Codes:
+def set_that_is_safe(risks: SetRisks, core: Codes, pool: Codes, p_x: Vector, search_risks: SetRisks) -> Codes:
     """Members of a safe set that holds the core, and of the pool what it needs.
 
     Parameters
@@ -114,18 +125,20 @@ def set_that_is_safe(risks: SetRisks, core: Codes, pool: Codes, p_x: Vector, by:
     core, pool : ndarray of int
         Codes that must be in the set, and that may be.
     p_x : ndarray of shape (n,)
-    by : SetRisks
+    search_risks : SetRisks
         Say which member lowers the risk most; those of a tighter budget may order better.
     """
-    both = OrderedRisks(np.concatenate([risks.columns, by.columns]), risks, by)
-    beyond = ~by.safe(by.columns[:, pool])
+    ordered_risks = OrderedRisks(np.concatenate([risks.columns, search_risks.columns]), risks, search_risks)
+    beyond = ~search_risks.safe(search_risks.columns[:, pool])
     sets = []
     # What a tighter budget merges at once is a set by itself, and not one that grows.
     for first in (pool[:0], pool[beyond]) if beyond.any() else (pool[:0],):
-        rest = np.setdiff1d(pool, first)
-        column = both.columns[:, np.concatenate([core, first])].sum(axis=1)
-        taken = absorb(both, column, both.columns[:, rest], _SHARE)[1]
-        sets.append(np.concatenate([core, _needed(risks, core, np.concatenate([first, rest[taken]]), p_x)]))
+        later_pool = np.setdiff1d(pool, first)
+        column = ordered_risks.columns[:, np.concatenate([core, first])].sum(axis=1)
+        taken = absorb(ordered_risks, column, ordered_risks.columns[:, later_pool], _SHARE)[1]
+        sets.append(
+            np.concatenate([core, _prune_members(risks, core, np.concatenate([first, later_pool[taken]]), p_x)])
+        )
     return min(sets, key=lambda members: merging_costs(p_x, members))
 
 
@@ -135,22 +148,22 @@ def merging_costs(p_x: Vector, members: Codes) -> float:
     return float(xlogy(mass.sum(), mass.sum()) - xlogy(mass, mass).sum())
 
 
-def _needed(risks: SetRisks, core: Codes, taken: Codes, p_x: Vector) -> Codes:
+def _prune_members(risks: SetRisks, core: Codes, taken: Codes, p_x: Vector) -> Codes:
     """What is left when members leave as long as the set stays safe, the dearest first, many at once where it can."""
-    kept = np.sort(taken)
+    members = np.sort(taken)
     base = risks.columns[:, core].sum(axis=1)
-    while len(kept):
-        column = base + risks.columns[:, kept].sum(axis=1)
-        may_leave = np.flatnonzero(risks.safe(column[:, None] - risks.columns[:, kept]))
-        order = may_leave[np.argsort(-p_x[kept[may_leave]], kind="stable")]
+    while len(members):
+        column = base + risks.columns[:, members].sum(axis=1)
+        may_leave = np.flatnonzero(risks.safe(column[:, None] - risks.columns[:, members]))
+        order = may_leave[np.argsort(-p_x[members[may_leave]], kind="stable")]
         if not len(order):
             break
-        several = order[: max(len(kept) // _SHARE, 1)]
-        stays_safe = risks.safe(column[:, None] - risks.columns[:, kept[several]].cumsum(axis=1))
+        several = order[: max(len(members) // _SHARE, 1)]
+        stays_safe = risks.safe(column[:, None] - risks.columns[:, members[several]].cumsum(axis=1))
         # The first alone is safe; of the longer beginnings, those up to the first that is not.
         n = max(int(np.append(~stays_safe, True).argmax()), 1)
-        left = np.delete(kept, several[:n])
+        left = np.delete(members, several[:n])
         if not risks.is_safe(base + risks.columns[:, left].sum(axis=1)):
             break
-        kept = left
-    return kept
+        members = left
+    return members

@@ -12,15 +12,15 @@ import numpy as np
 
 from sanitize._util.checks import Codes, Mask, Vector
 from sanitize._util.progress import progress
-from sanitize.core.budgets import AlphaLiftBudget, limited, tightest
+from sanitize.core.budgets import AlphaLiftBudget, budget_in_nats, tightest_limit
 from sanitize.errors import InvalidBudget
-from sanitize.mechanisms._merging.risks import groups_of
+from sanitize.mechanisms._merging.risks import merging_groups
 from sanitize.mechanisms._merging.subset_merging import subset_merging
-from sanitize.mechanisms._random_response.tail import posteriors_of
+from sanitize.mechanisms._random_response.tail import channel_posteriors
 from sanitize.mechanisms._response_solver.columns import ColumnPool, Loss, Mixture, RoundingStops, entr
 from sanitize.mechanisms._response_solver.faces import Simplices, lowest
-from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse, Response, respond_in
-from sanitize.mechanisms._response_solver.posterior_set import Cuts, PosteriorSet, across
+from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse, Response, solve_within_blocks
+from sanitize.mechanisms._response_solver.posterior_set import Cuts, PosteriorSet, reduce_axis
 
 if TYPE_CHECKING:
     from sanitize.core.budgets import AveragedBudget
@@ -43,7 +43,7 @@ _FACE, _CUTS, _ROUNDS, _ROUND, _BINDING = 100, 20, 8, 0.25, 1e-7
 _FLOOR = 1e-12
 
 
-def averaged_response(
+def average_response(
     joint: JointDistribution, budget: AveragedBudget, gap: float, loss: Loss, effort: Effort
 ) -> RandomResponse:
     """Most of I(T;Y) where an average of the lifts of each released symbol is bounded, with a proven gap.
@@ -53,26 +53,29 @@ def averaged_response(
     these are: mixtures of them are no better. H is concave where the lifts are given, so the least price is at a
     posterior of at most |S| letters, on the border of the set or of one letter: `lowest` cuts the faces of that many
     letters into simplices, and bounds each by the chord of H and a tangent of the budget. A bound on the l1-lift alone
-    is a polytope of posteriors, which `respond_in` knows. Proofs: docs/theory/mechanisms.md.
+    is a polytope of posteriors, which `solve_within_blocks` knows. Proofs: docs/theory/mechanisms.md.
     """
-    limits = budget.limits or limited(math.inf, math.inf)
-    if min(tightest(limits.lower), tightest(limits.upper)) == 0:
+    limits = budget.limits or budget_in_nats(math.inf, math.inf)
+    if min(tightest_limit(limits.lower), tightest_limit(limits.upper)) == 0:
         raise InvalidBudget("limits of 1 are not taken beside an average: give the LiftBudget alone")
-    within, problem = PosteriorSet.of(joint, budget), Problem(joint, limited(math.inf, math.inf), gap, loss)
+    posteriors, problem = (
+        PosteriorSet.from_budget(joint, budget),
+        Problem(joint, budget_in_nats(math.inf, math.inf), gap, loss),
+    )
     if not (budget.excess(joint) > 0).any():
-        return respond_in(problem, None, effort)
+        return solve_within_blocks(problem, None, effort)
     if isinstance(budget, AlphaLiftBudget) and math.isinf(budget.alpha):
         sides = (np.minimum(getattr(limits, name), getattr(budget, name)) for name in ("lower", "upper"))
-        return respond_in(replace(problem, budget=limited(*sides)), None, effort)
-    sealed = respond_in(replace(problem, budget=limited(0.0, 0.0)), None, effort.part(_PART))
+        return solve_within_blocks(replace(problem, budget=budget_in_nats(*sides)), None, effort)
+    sealed = solve_within_blocks(replace(problem, budget=budget_in_nats(0.0, 0.0)), None, effort.part(_PART))
     if min(budget.lower, budget.upper) == 0:
         return sealed
-    groups = groups_of(subset_merging(joint, budget))
-    if within.is_polytope:
-        return respond_in(replace(problem, known=Cuts(within.gain_cuts(), within)), [groups], effort)
-    search = _Search(within, gap, loss, effort)
+    groups = merging_groups(subset_merging(joint, budget))
+    if posteriors.is_polytope:
+        return solve_within_blocks(replace(problem, side=Cuts(posteriors.gain_cuts(), posteriors)), [groups], effort)
+    search = _Search(posteriors, gap, loss, effort)
     search.add(np.array([np.bincount(group, joint.p_x[group], len(joint.p_x)) for group in groups]))
-    search.add(posteriors_of(joint.p_x, sealed.channel))
+    search.add(channel_posteriors(joint.p_x, sealed.channel))
     return search.run(problem)
 
 
@@ -96,9 +99,9 @@ class BoundedPrice:
         """Lifts of the letters, shape (n_s, n)."""
         return self.within.lifts
 
-    def of(self, q: Vector) -> Vector:
+    def evaluate(self, q: Vector) -> Vector:
         """Prices of points q, shape (K, n)."""
-        return self.loss.of(q) - q @ self.mu
+        return self.loss.entropies(q) - q @ self.mu
 
     def concave(self, faces: Codes, shares: Vector, lifts: Vector) -> Vector:
         """The price of points on faces: all of it is concave."""
@@ -107,7 +110,7 @@ class BoundedPrice:
             spread = np.einsum("...k,t...k->...t", shares, self.loss.distribution[:, faces])
         return np.asarray(entr(spread).sum(axis=-1) - (shares * self.mu[faces]).sum(axis=-1))
 
-    def beyond(self, lifts: Vector) -> Vector:
+    def convex_part(self, lifts: Vector) -> Vector:
         """0 of lifts (K, n_s) within the set, inf outside."""
         return np.where(self.within.contains(lifts), 0.0, math.inf)
 
@@ -115,36 +118,38 @@ class BoundedPrice:
         """What lifts that turn by so much, (..., n_s), add to the square of a length: the sides turn with them."""
         return np.asarray(turning**2 @ self.within.joint.p_s)
 
-    def may_hold(self, some: Simplices, target: float) -> Mask:
+    def may_hold(self, simplices: Simplices, target: float) -> Mask:
         """Which simplices may hold the least price of all, below the target.
 
         A concave function on a face is least at a letter or where the set ends: not in a simplex that lies within.
         Elsewhere the price is at least its chord over what a tangent leaves of the simplex.
         """
-        bound = across(np.minimum, some.rest)
+        bound = reduce_axis(np.minimum, simplices.prices)
         open_ = bound < target
-        open_[open_] = ~self.within.surely_holds(some.lifts[open_])
-        some, bound = some.take(open_), bound[open_]
-        ends = across(np.minimum, some.lifts), across(np.maximum, some.lifts)
-        for slope, most in self.within.tangents(across(np.add, some.lifts) / some.rest.shape[1], *ends):
-            over = (some.lifts @ slope[:, :, None])[:, :, 0] - most[:, None]
-            np.maximum(bound, least_mixture(some.rest, over), out=bound)
+        open_[open_] = ~self.within.surely_holds(simplices.lifts[open_])
+        simplices, bound = simplices.take(open_), bound[open_]
+        ends = reduce_axis(np.minimum, simplices.lifts), reduce_axis(np.maximum, simplices.lifts)
+        for slope, most in self.within.tangents(
+            reduce_axis(np.add, simplices.lifts) / simplices.prices.shape[1], *ends
+        ):
+            over = (simplices.lifts @ slope[:, :, None])[:, :, 0] - most[:, None]
+            np.maximum(bound, least_mixture(simplices.prices, over), out=bound)
         open_[open_] = bound < target
         return open_
 
-    def descended(self, q: Vector) -> Vector:
+    def descend(self, q: Vector) -> Vector:
         """A posterior of the set among the letters of q, shape (n,), about which the price does not fall."""
         from scipy.optimize import minimize
 
         letters, inner = np.flatnonzero(q > _NOTHING), self.within.shrunk(_INSIDE)
-        lifts, loss, mu = self.lifts[:, letters], self.loss.on(letters), self.mu[letters]
+        lifts, loss, mu = self.lifts[:, letters], self.loss.restricted_to(letters), self.mu[letters]
 
         def sides(v: Vector) -> list[tuple[Vector, Vector]]:
             at = lifts @ v
             return inner.tangents(at, at, at)
 
-        found = minimize(
-            lambda v: float(loss.of(v[None])[0] - mu @ v),
+        solution = minimize(
+            lambda v: float(loss.entropies(v[None])[0] - mu @ v),
             q[letters] / q[letters].sum(),
             jac=lambda v: loss.slope(v[None], _FLOOR)[0] - 1 - mu,
             bounds=[(0, 1)] * len(letters),
@@ -159,19 +164,19 @@ class BoundedPrice:
             method="SLSQP",
             options={"maxiter": 60, "ftol": 1e-12},
         ).x
-        there = np.zeros(len(q))
-        there[letters] = np.where(found > _NOTHING, found, 0.0)
-        return there
+        posterior = np.zeros(len(q))
+        posterior[letters] = np.where(solution > _NOTHING, solution, 0.0)
+        return posterior
 
 
-def least_mixture(rest: Vector, over: Vector) -> Vector:
+def least_mixture(prices: Vector, over: Vector) -> Vector:
     """The least of Σ θ rest with Σ θ over <= 0, θ a mixture of corners, shape (K, k): at a corner or on an edge."""
     inside = over <= 0
-    least = across(np.minimum, np.where(inside, rest, math.inf))
-    i, j = np.nonzero(~np.eye(rest.shape[1], dtype=bool))
+    least = reduce_axis(np.minimum, np.where(inside, prices, math.inf))
+    i, j = np.nonzero(~np.eye(prices.shape[1], dtype=bool))
     with np.errstate(divide="ignore", invalid="ignore"):
-        crossing = (rest[:, i] * over[:, j] - rest[:, j] * over[:, i]) / (over[:, j] - over[:, i])
-    return np.minimum(least, across(np.minimum, np.where(inside[:, i] & ~inside[:, j], crossing, math.inf)))
+        crossing = (prices[:, i] * over[:, j] - prices[:, j] * over[:, i]) / (over[:, j] - over[:, i])
+    return np.minimum(least, reduce_axis(np.minimum, np.where(inside[:, i] & ~inside[:, j], crossing, math.inf)))
 
 
 class _Search:
@@ -192,7 +197,7 @@ class _Search:
     def add(self, q: Vector) -> int:
         """Take in the posteriors q, shape (K, n), that are of the set; how many were new."""
         q = q / q.sum(axis=1, keepdims=True)
-        return sum(self.pool.add(one) for one in q[self.within.contains(q @ self.within.lifts.T)])
+        return sum(self.pool.add(posterior) for posterior in q[self.within.contains(q @ self.within.lifts.T)])
 
     def run(self, problem: Problem) -> RandomResponse:
         """Find columns and prove that none is left, for a coarse gap first; the release is measured."""
@@ -200,38 +205,38 @@ class _Search:
         try:
             with progress("optimal random response") as show, contextlib.suppress(RoundingStops):
                 self.mixture = self.pool.mix()
-                while self._improved(self._from_afar()) and not self.effort.is_used(_COLUMNS):
+                while self._improve(self._start_points()) and not self.effort.is_used(_COLUMNS):
                     show(f"{len(self.pool)} columns")
                 coarse = max(self.gap, _COARSE)
                 for gap in dict.fromkeys([coarse, self.gap]) if self._has_few_faces else ():
                     self._prove(gap)
                 if self.mixture.value - self.least > coarse:
-                    self._bound(replace(problem, gap=coarse))
+                    self._raise_bound(replace(problem, gap=coarse))
         except KeyboardInterrupt:
             status = "interrupted"
         if self.effort.is_used():
             status = "time_limit" if self.effort.is_late() else "effort"
-        problem = replace(problem, known=Cuts(np.zeros((0, len(self.p_x))), self.within))
+        problem = replace(problem, side=Cuts(np.zeros((0, len(self.p_x))), self.within))
         chosen, weights = self.mixture.chosen, self.mixture.weights
         columns = self.pool.matrix(chosen)
-        found = Response(columns, weights, self.mixture.value, self.least, len(self.pool), status)
-        return problem.measured([found], self.least)
+        response = Response(columns, weights, self.mixture.value, self.least, len(self.pool), status)
+        return problem.measure([response], self.least)
 
-    def _improved(self, q: Vector) -> bool:
+    def _improve(self, q: Vector) -> bool:
         """Take in what is found from points q where it is worth it; whether some was."""
         price = self.price
         self.effort.spend(len(q) * _SEARCH)
         early = takewhile(lambda _: not self.effort.is_late(), q)
-        found = np.concatenate([q, *(price.descended(one)[None] for one in early)])
-        is_new = self.add(found[price.of(found) < -_WORTH * self.gap]) > 0
+        points = np.concatenate([q, *(price.descend(point)[None] for point in early)])
+        is_new = self.add(points[price.evaluate(points) < -_WORTH * self.gap]) > 0
         self.mixture = self.pool.mix()
         return is_new
 
-    def _from_afar(self) -> Vector:
+    def _start_points(self) -> Vector:
         """Posteriors in use, a little off, and random ones of few letters."""
         rng, (n_s, n), used = self.rng, self.within.lifts.shape, self.pool.matrix(self.mixture.chosen).toarray().T
-        few = np.argsort(rng.random((_RANDOM * n, n)), axis=1) < n_s
-        random = few * rng.dirichlet(np.ones(n), len(few))
+        support = np.argsort(rng.random((_RANDOM * n, n)), axis=1) < n_s
+        random = support * rng.dirichlet(np.ones(n), len(support))
         off = (used + _OFF * np.eye(n)[rng.integers(n, size=len(used))]) / (1 + _OFF)
         return np.concatenate([off, random / random.sum(axis=1, keepdims=True)])
 
@@ -241,8 +246,8 @@ class _Search:
             price = self.price
             least, below = lowest(price, -_PROVED * gap, self.effort)
             self.least = max(self.least, float(self.mixture.mu @ self.p_x) + least)
-            below = below[np.argsort(price.of(below))[:_STARTS]]
-            if not (len(below) and self._improved(below)):
+            below = below[np.argsort(price.evaluate(below))[:_STARTS]]
+            if not (len(below) and self._improve(below)):
                 return
 
     @property
@@ -250,7 +255,7 @@ class _Search:
         n, rank = len(self.p_x), int(np.linalg.matrix_rank(self.within.lifts))
         return _FACE * n * sum(k * math.comb(n, k) for k in range(2, rank + 1)) < self.effort.left
 
-    def _bound(self, free: Problem) -> None:
+    def _raise_bound(self, free: Problem) -> None:
         """Bound the loss over polytopes around the set, cut anew where their best mixtures leave it."""
         likely, used = np.argsort(-self.p_x), self.mixture.chosen[np.argsort(-self.mixture.weights)]
         points = np.concatenate([np.eye(len(self.p_x))[likely[:_CUTS]], self.pool.matrix(used[:_CUTS]).toarray().T])
@@ -259,9 +264,12 @@ class _Search:
             if self.effort.is_late():
                 break
             rows = np.concatenate([rows, self.within.tangent_cuts(self.within.border(points))])
-            around = respond_in(replace(free, known=Cuts(rows)), None, self.effort.part(_ROUND))
-            least, points = self.pool.loss.entropy(self.p_x) - around.bound, posteriors_of(self.p_x, around.released())
-            self._improved(points)
+            around = solve_within_blocks(replace(free, side=Cuts(rows)), None, self.effort.part(_ROUND))
+            least, points = (
+                self.pool.loss.entropy(self.p_x) - around.bound,
+                channel_posteriors(self.p_x, around.released()),
+            )
+            self._improve(points)
             if least <= self.least or self.mixture.value - least <= free.gap:
                 self.least = max(self.least, least)
                 break

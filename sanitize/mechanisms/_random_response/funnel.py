@@ -13,15 +13,15 @@ from scipy import sparse
 
 from sanitize._util.checks import Vector
 from sanitize._util.tolerances import BUDGET, TIGHT
-from sanitize.core.budgets import MutualInformationBudget, TotalVariationBudget, limited
+from sanitize.core.budgets import MutualInformationBudget, TotalVariationBudget, budget_in_nats
 from sanitize.core.lifts import lift
-from sanitize.mechanisms._random_response.tail import posteriors_of
+from sanitize.mechanisms._random_response.tail import channel_posteriors
 from sanitize.mechanisms._response_solver.cells import PricedCells
 from sanitize.mechanisms._response_solver.certificate import certify
 from sanitize.mechanisms._response_solver.columns import RoundingStops, entr
 from sanitize.mechanisms._response_solver.faces import Price, lowest
-from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse, Response, respond_in
-from sanitize.mechanisms._response_solver.vertices import listed
+from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse, Response, solve_within_blocks
+from sanitize.mechanisms._response_solver.vertices import list_vertices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,20 +51,22 @@ def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, ef
     μ·P_X - λ b + min_r {H(r) + λ g(r) - μ·r}, and the prices of the best mixture attain that where no posterior is
     missing. For total variation and maximal leakage the best posteriors are vertices of cells in which g is linear,
     and one program over all of them is exact; where they are too many to list, `PricedCells` finds some of them and
-    bounds the others. For mutual information `Price.descended` finds columns, and `lowest` proves how far from the
+    bounds the others. For mutual information `Price.descend` finds columns, and `lowest` proves how far from the
     last ones the best may be. See proofs 7 and 12 in docs/theory/proofs.md.
     """
-    free = Problem.of(joint, limited(math.inf, math.inf), gap)
+    free = Problem.from_request(joint, budget_in_nats(math.inf, math.inf), gap)
     if budget.excess(joint).max() <= 0:
-        return respond_in(free, None, effort)
+        return solve_within_blocks(free, None, effort)
     # What has lifts of 1 alone is within every budget.
-    sealed = respond_in(replace(free, budget=limited(0.0, 0.0)), None, effort.part(_PART))
+    sealed = solve_within_blocks(replace(free, budget=budget_in_nats(0.0, 0.0)), None, effort.part(_PART))
     if budget.upper == 0:
         return sealed
     funnel = Funnel(joint, budget, gap, effort)
-    made = replace(sealed, status="stalled")
+    best = replace(sealed, status="stalled")
     with contextlib.suppress(RoundingStops):
-        funnel.take(np.concatenate([np.eye(len(joint.p_x)), joint.p_x[None], posteriors_of(joint.p_x, sealed.channel)]))
+        funnel.take(
+            np.concatenate([np.eye(len(joint.p_x)), joint.p_x[None], channel_posteriors(joint.p_x, sealed.channel)])
+        )
         try:
             if isinstance(budget, MutualInformationBudget):
                 funnel.generate()
@@ -72,8 +74,8 @@ def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, ef
                 funnel.generate_vertices()
         except KeyboardInterrupt:
             funnel.status = "interrupted"
-        made = max(made, funnel.released(free), key=lambda one: one.utility)
-    return free.bounded(made, funnel.least)
+        best = max(best, funnel.make_response(free), key=lambda candidate: candidate.utility)
+    return free.with_bound(best, funnel.least)
 
 
 def least_open(joint: JointDistribution, budget: MeanBudget) -> float:
@@ -83,20 +85,20 @@ def least_open(joint: JointDistribution, budget: MeanBudget) -> float:
     apart: proof 12 in docs/theory/proofs.md.
     """
     lifts, p_s = lift(joint), joint.p_s
-    apart = max(_apart(budget, lifts, row, p_s) for row in lifts.T)
+    largest_gap = max(_letter_gap(budget, lifts, row, p_s) for row in lifts.T)
     # What rounding may add is taken off: where letters are alike, it is divided by next to nothing.
-    told = budget.risk_of(lifts, p_s) @ joint.p_x - budget.limit - BUDGET
-    return 0.0 if told <= 0 else float(told / apart) * (1 - BUDGET)
+    over = budget.lift_risk(lifts, p_s) @ joint.p_x - budget.limit - BUDGET
+    return 0.0 if over <= 0 else float(over / largest_gap) * (1 - BUDGET)
 
 
-def _apart(budget: MeanBudget, lifts: Vector, row: Vector, p_s: Vector) -> float:
+def _letter_gap(budget: MeanBudget, lifts: Vector, row: Vector, p_s: Vector) -> float:
     """The c of the letter of these lifts, (n_s,), and the one of all that is furthest from it."""
     if isinstance(budget, MutualInformationBudget):
         square = float((p_s @ (np.sqrt(lifts) - np.sqrt(row)[:, None]) ** 2).max())  # of the Hellinger distance, twice
         return square * (1 - square / 4)
-    apart = lifts - row[:, None]
-    of = p_s @ np.abs(apart) if isinstance(budget, TotalVariationBudget) else np.ptp(apart, axis=0)
-    return float(of.max()) / (4 * math.log(2))
+    differences = lifts - row[:, None]
+    distances = p_s @ np.abs(differences) if isinstance(budget, TotalVariationBudget) else np.ptp(differences, axis=0)
+    return float(distances.max()) / (4 * math.log(2))
 
 
 class Funnel:
@@ -115,9 +117,9 @@ class Funnel:
         first: dict[bytes, int] = {}
         for place, point in enumerate(every.round(_DIGITS) + 0.0):  # zero has one sign
             first.setdefault(point.tobytes(), place)
-        kept = list(first.values())
-        is_new = len(kept) > len(self.points)
-        self.points = every[kept]
+        places = list(first.values())
+        is_new = len(places) > len(self.points)
+        self.points = every[places]
         self.mix(self.at)
         return is_new
 
@@ -129,9 +131,9 @@ class Funnel:
         # The largest entry of each column is 1, and the limit is 1, whatever their size.
         columns = self.points / p_x
         scale = columns.max(axis=1)
-        found = linprog(
+        program = linprog(
             entr(self.points).sum(axis=1) / scale,
-            A_ub=(self.budget.risk_of(self.lifts @ self.points.T, p_s) / scale / self.limit)[None],
+            A_ub=(self.budget.lift_risk(self.lifts @ self.points.T, p_s) / scale / self.limit)[None],
             b_ub=[limit / self.limit],
             A_eq=(columns / scale[:, None]).T,
             b_eq=np.ones(len(p_x)),
@@ -139,11 +141,11 @@ class Funnel:
             options=TIGHT,
         )
         self.effort.spend(_MIXED * self.points.size)
-        if found.status:
-            raise RoundingStops(f"the linear program of the funnel failed: {found.message}")
-        rate = max(-float(found.ineqlin.marginals[0]) / self.limit, 0.0)
-        self.price = Price(self.budget, self.lifts, p_s, found.eqlin.marginals / p_x, rate)
-        self.weights = found.x / scale
+        if program.status:
+            raise RoundingStops(f"the linear program of the funnel failed: {program.message}")
+        rate = max(-float(program.ineqlin.marginals[0]) / self.limit, 0.0)
+        self.price = Price(self.budget, self.lifts, p_s, program.eqlin.marginals / p_x, rate)
+        self.weights = program.x / scale
 
     def prove(self, lowest: float) -> None:
         """Take the bound that the prices give, where no posterior has a lower one."""
@@ -153,13 +155,13 @@ class Funnel:
         """Take in all vertices of the cells in which what a symbol tells is linear; False where they are too many."""
         vertices: list[Vector] = []
         for cell in self._cells() if len(self.joint.p_s) <= _MOST_SECRETS else []:
-            found = None if self.effort.is_late() else listed(cell)
-            if found is None or sum(len(one) for one in vertices) + len(found) > _MOST_VERTICES:
+            cell_vertices = None if self.effort.is_late() else list_vertices(cell)
+            if cell_vertices is None or sum(len(part) for part in vertices) + len(cell_vertices) > _MOST_VERTICES:
                 return False
-            vertices.append(found)
+            vertices.append(cell_vertices)
         if vertices:
             self.take(np.concatenate(vertices))
-            self.prove(min(float(self.price.of(np.concatenate(vertices))[0].min()), 0.0))
+            self.prove(min(float(self.price.evaluate(np.concatenate(vertices))[0].min()), 0.0))
         return bool(vertices)
 
     def _cells(self) -> Iterator[Vector]:
@@ -177,19 +179,19 @@ class Funnel:
         """Find vertices of cells, and prove that none is left: branch and bound on boxes of posteriors."""
         bounded = False
         while not (bounded or self.effort.is_used(_DESCENTS)):
-            cells = PricedCells.priced(self.price)
-            if self._take_worth(cells.descended(self._starts(), self.effort)):
+            cells = PricedCells.from_price(self.price)
+            if self._take_worth(cells.descend(self._starts(), self.effort)):
                 continue
-            found = certify(cells, self.price.mu, self.joint.p_x, -0.9 * self.gap, self.effort)
-            self.prove(found.bound)
-            bounded = not len(found.points)
+            proof = certify(cells, self.price.mu, self.joint.p_x, -0.9 * self.gap, self.effort)
+            self.prove(proof.bound)
+            bounded = not len(proof.points)
             if not bounded:
-                worth = np.concatenate([cells.descended(found.points, self.effort), found.points])
+                worth = np.concatenate([cells.descend(proof.points, self.effort), proof.points])
                 bounded = not self.take(worth)
         if not bounded:
-            cells = PricedCells.priced(self.price)
-            found = certify(cells, self.price.mu, self.joint.p_x, 0.0, self.effort, stop_at_points=False)
-            self.prove(found.bound)
+            cells = PricedCells.from_price(self.price)
+            proof = certify(cells, self.price.mu, self.joint.p_x, 0.0, self.effort, stop_at_points=False)
+            self.prove(proof.bound)
         if self.effort.is_used() or not bounded:
             self.status = "time_limit" if self.effort.is_late() else "effort"
 
@@ -198,9 +200,9 @@ class Funnel:
 
         They are proved sooner, so that there is a bound where the effort ends before this limit's prices are proved.
         """
-        while self._improved(self.gap):
+        while self._improve(self.gap):
             pass  # columns for this limit come first, whatever is proved of them
-        whole, coarse = self.budget.risk_of(self.lifts, self.joint.p_s) @ self.joint.p_x, max(self.gap, _COARSE)
+        whole, coarse = self.budget.lift_risk(self.lifts, self.joint.p_s) @ self.joint.p_x, max(self.gap, _COARSE)
         looser = [(limit, coarse) for limit in whole * _LOOSER if limit > self.limit]
         for limit, gap in dict.fromkeys([*looser, (self.limit, coarse), (self.limit, self.gap)]):
             if self.effort.is_used():
@@ -208,36 +210,36 @@ class Funnel:
             self.at = limit
             self.mix(limit)
             while not self.effort.is_used():
-                while self._improved(gap):
+                while self._improve(gap):
                     pass
                 least, below = lowest(self.price, -0.9 * gap, self.effort)
                 self.prove(least)
-                below = below[np.argsort(self.price.of(below)[0])[:_STARTS]]
-                if not (len(below) and self.take(self.price.descended(below))):
+                below = below[np.argsort(self.price.evaluate(below)[0])[:_STARTS]]
+                if not (len(below) and self.take(self.price.descend(below))):
                     break
         if self.effort.is_used():
             self.status = "time_limit" if self.effort.is_late() else "effort"
 
-    def _improved(self, gap: float) -> bool:
+    def _improve(self, gap: float) -> bool:
         """Descend from posteriors in use, from these a little off, and from random ones; whether some were worth it."""
-        found = self.price.descended(self._starts())
-        self.effort.spend(found.size * _STARTS)
-        return self._take_worth(found, gap) and not self.effort.is_used(_DESCENTS)
+        points = self.price.descend(self._starts())
+        self.effort.spend(points.size * _STARTS)
+        return self._take_worth(points, gap) and not self.effort.is_used(_DESCENTS)
 
     def _starts(self) -> Vector:
         """Posteriors in use, these a little off, and random ones of few letters."""
         rng, (n_s, n), used = self.rng, self.lifts.shape, self.points[self.weights > 0]
-        few = np.argsort(rng.random((_STARTS, n)), axis=1) < n_s
-        random = few * rng.dirichlet(np.ones(n), _STARTS)
+        support = np.argsort(rng.random((_STARTS, n)), axis=1) < n_s
+        random = support * rng.dirichlet(np.ones(n), _STARTS)
         off = (used + _WORTH * np.eye(n)[rng.integers(n, size=len(used))]) / (1 + _WORTH)
         return np.concatenate([used, off, random / random.sum(axis=1, keepdims=True)])
 
-    def _take_worth(self, found: Vector, gap: float | None = None) -> bool:
+    def _take_worth(self, points: Vector, gap: float | None = None) -> bool:
         """Take in points that are worth a part of the gap; whether there were new ones."""
-        worth = found[self.price.of(found)[0] < -_WORTH * (self.gap if gap is None else gap)]
+        worth = points[self.price.evaluate(points)[0] < -_WORTH * (self.gap if gap is None else gap)]
         return len(worth) > 0 and self.take(worth)
 
-    def released(self, free: Problem) -> RandomResponse:
+    def make_response(self, free: Problem) -> RandomResponse:
         """The best mixture as a channel whose mean, as it is measured, is within the budget."""
         slack = 0.0
         while True:
@@ -245,8 +247,8 @@ class Funnel:
             used = np.flatnonzero(self.weights > _POSITIVE * self.joint.p_x.min())
             columns, weights = sparse.csc_array(self.points[used].T), self.weights[used]
             response = Response(columns, weights, 0.0, self.least, len(self.points), self.status)
-            made = free.measured([response], self.least)
-            over = self.budget.excess(self.joint.push(made.channel)).max()
+            result = free.measure([response], self.least)
+            over = self.budget.excess(self.joint.push(result.channel)).max()
             if over <= 0:
-                return made
+                return result
             slack = 2 * max(slack, float(over))

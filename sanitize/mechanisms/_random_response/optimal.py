@@ -10,15 +10,15 @@ from sanitize.core.budgets import AveragedBudget, CVaRLiftBudget, MeanBudget, li
 from sanitize.core.channel import HEURISTIC
 from sanitize.core.joint import JointDistribution, check_distribution
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.mechanisms._effort import effort_of
+from sanitize.mechanisms._effort import effort_account
 from sanitize.mechanisms._merging.subset_merging import seed_groups
-from sanitize.mechanisms._random_response.averaged import averaged_response
+from sanitize.mechanisms._random_response.averaged import average_response
 from sanitize.mechanisms._random_response.funnel import funnel_response
 from sanitize.mechanisms._random_response.robust import robust_random_response
-from sanitize.mechanisms._random_response.subset import dealt_to_blocks
+from sanitize.mechanisms._random_response.subset import deal_groups
 from sanitize.mechanisms._random_response.tail import tail_random_response
 from sanitize.mechanisms._response_solver.columns import Loss
-from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, RandomResponse, respond_in
+from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, RandomResponse, solve_within_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -229,7 +229,7 @@ def solve_optimal_random_response(
     >>> response.status, response.gap < 1e-7, round(response.normalized_utility, 4)
     ('optimal', True, 0.8004)
     """
-    account = effort_of(effort, RESPONSE_EFFORT, time_limit)
+    account = effort_account(effort, RESPONSE_EFFORT, time_limit)
     if isinstance(budget, MeanBudget):
         if not (confidence is None and target is None and not len(known)):  # type: ignore[arg-type]
             raise InvalidBudget(
@@ -239,28 +239,34 @@ def solve_optimal_random_response(
     if isinstance(budget, AveragedBudget):
         if not (confidence is None and not len(known)):  # type: ignore[arg-type]
             raise InvalidBudget(f"a {type(budget).__name__} takes no confidence or known; give LiftBudget for these")
-        loss = Loss.towards(target, len(check_distribution(joint).public))
-        return averaged_response(joint, limits_for(budget, joint.sensitive), positive("gap", gap), loss, account)
-    problem = Problem.of(joint, budget, gap, target, known)
+        loss = Loss.for_target(target, len(check_distribution(joint).public))
+        return average_response(joint, limits_for(budget, joint.sensitive), positive("gap", gap), loss, account)
+    problem = Problem.from_request(joint, budget, gap, target, known)
     if confidence is not None:
-        if problem.known is not None:
+        if problem.side is not None:
             raise InvalidParameter("known is under the frequencies of the rows: give it without a confidence")
         return robust_random_response(problem, confidence, account)
-    return _better(problem, respond_in(problem, None, account.part(_WHOLE if time_limit else 1.0)), account)
+    return _better(problem, solve_within_blocks(problem, None, account.part(_WHOLE if time_limit else 1.0)), account)
 
 
-def _better(problem: Problem, made: RandomResponse, account: Effort) -> RandomResponse:
+def _better(problem: Problem, response: RandomResponse, account: Effort) -> RandomResponse:
     """A response that was cut short, or the one inside blocks of symbols where that keeps more; the bound holds."""
-    if made.status not in {"effort", "time_limit"} or problem.known is not None or account.is_late():
-        return made
-    blocks = dealt_to_blocks(seed_groups(problem.joint, problem.budget, (1 - _WHOLE) * account.seconds))
+    if response.status not in {"effort", "time_limit"} or problem.side is not None or account.is_late():
+        return response
+    blocks = deal_groups(seed_groups(problem.joint, problem.budget, (1 - _WHOLE) * account.seconds))
     if len(blocks) == 1:
-        return made
+        return response
     try:
-        other = respond_in(problem, blocks, account.part(1 - _WHOLE))
+        block_response = solve_within_blocks(problem, blocks, account.part(1 - _WHOLE))
     except KeyboardInterrupt:
-        return replace(made, status="interrupted")
-    if other.utility <= made.utility:
-        return made
-    gap = max(made.bound - other.utility, 0.0)
-    return replace(other, bound=other.utility + gap, gap=gap, n_columns=made.n_columns, status=made.status)
+        return replace(response, status="interrupted")
+    if block_response.utility <= response.utility:
+        return response
+    gap = max(response.bound - block_response.utility, 0.0)
+    return replace(
+        block_response,
+        bound=block_response.utility + gap,
+        gap=gap,
+        n_columns=response.n_columns,
+        status=response.status,
+    )

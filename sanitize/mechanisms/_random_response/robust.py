@@ -9,8 +9,8 @@ from scipy import sparse
 
 from sanitize._util.checks import Codes, Mask, Vector
 from sanitize._util.progress import progress
-from sanitize.core.confidence import distributions_of
-from sanitize.mechanisms._merging.risks import groups_of
+from sanitize.core.confidence import design_distributions
+from sanitize.mechanisms._merging.risks import merging_groups
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.robust_cone import SAFE, RobustCone, certify_robust
 from sanitize.mechanisms._response_solver.columns import ColumnPool, RoundingStops
@@ -49,26 +49,26 @@ def robust_random_response(
         default all letters share theirs.
     """
     joint, budget, gap, loss = problem.joint, problem.budget, problem.gap, problem.loss
-    distributions = distributions_of(joint, confidence)
-    groups = groups_of(subset_merging(joint, budget, confidence=distributions))
+    distributions = design_distributions(joint, confidence)
+    groups = merging_groups(subset_merging(joint, budget, confidence=distributions))
     n, blocks = len(joint.public), []
     with progress("robust random response") as show:
         for block in [groups] if deal is None else deal(groups):
             letters = np.sort(np.concatenate(block))
             cone = RobustCone(distributions, budget, letters, joint.p_x)
             sets = [np.isin(letters, group) for group in block]
-            made = _Block(cone, sets, effort.part(len(letters) / n), loss.on(letters), show)
+            solver = _Block(cone, sets, effort.part(len(letters) / n), loss.restricted_to(letters), show)
             try:
-                made.improve(gap)
+                solver.improve(gap)
                 if loss.distribution is None:
-                    made.prove(gap * float(cone.p_x.sum()))
+                    solver.prove(gap * float(cone.p_x.sum()))
             except RoundingStops:
                 pass  # what was found before is still a mixture and a bound
-            columns = made.pool.matrix(made.mixture.chosen)
+            columns = solver.pool.matrix(solver.mixture.chosen)
             columns = sparse.csc_array((columns.data, letters[columns.indices], columns.indptr), (n, columns.shape[1]))
-            mixture, n_columns = made.mixture, len(made.pool)
-            blocks.append(Response(columns, mixture.weights, mixture.value, made.bound, n_columns, made.status))
-    return problem.measured(blocks, sum(one.bound for one in blocks), distributions)
+            mixture, n_columns = solver.mixture, len(solver.pool)
+            blocks.append(Response(columns, mixture.weights, mixture.value, solver.bound, n_columns, solver.status))
+    return problem.measure(blocks, sum(response.bound for response in blocks), distributions)
 
 
 class _Block:
@@ -85,8 +85,8 @@ class _Block:
     ) -> None:
         self.cone, self.effort, self.show = cone, effort, show
         self.pool, self.bound = ColumnPool(cone.p_x, loss), 0.0
-        alone = np.eye(len(cone.p_x))
-        for v in (*(np.where(group, cone.p_x, 0.0) for group in sets), *alone[cone.excess(alone) <= 0]):
+        singles = np.eye(len(cone.p_x))
+        for v in (*(np.where(group, cone.p_x, 0.0) for group in sets), *singles[cone.excess(singles) <= 0]):
             self.pool.add(v)
         self.mixture = self.pool.mix()
 
@@ -101,7 +101,7 @@ class _Block:
         rng = np.random.default_rng(0)
         if any(len(letters) > 1 for letters in self.pool.letters):
             # Prices of a few columns say nothing of the other letters: begin without any.
-            for v in self._from(np.eye(n), 0.0):
+            for v in self._solve_programs(np.eye(n), 0.0):
                 self.pool.add(v)
             self.mixture = self.pool.mix()
         for _ in range(100):
@@ -111,7 +111,7 @@ class _Block:
             # Of random starts a few letters carry most.
             random = rng.dirichlet(np.full(n, 0.3), n)
             starts = ((np.eye(n), 1.0), (used, 1.0), (random, 1.0), (np.eye(n), 0.5))
-            if not any(self._take(self._from(v, steer), gap) for v, steer in starts):
+            if not any(self._take(self._solve_programs(v, steer), gap) for v, steer in starts):
                 return
             if self.effort.is_used(0.7):  # the rest is for the proof
                 return
@@ -126,30 +126,30 @@ class _Block:
             target = (self.mixture.value - base - 0.9 * gap) / mass
             proof = certify_robust(self.cone, polytope, self.mixture.mu, target, self.effort)
             polytope, self.bound = proof.polytope, max(self.bound, base + mass * proof.bound)
-            near = np.concatenate([proof.points, proof.beside])[:40]
+            near = np.concatenate([proof.points, proof.outside_points])[:40]
             if not len(near) or self.effort.is_used():
                 return
-            near = np.concatenate([near[self.cone.excess(near) <= SAFE], self._from(near, 1.0)])
+            near = np.concatenate([near[self.cone.excess(near) <= SAFE], self._solve_programs(near, 1.0)])
             if not self._take(near, 1e-9):
                 return
 
     def _take(self, v: Vector, worth: float) -> bool:
         """Mix in the columns that lower the loss by more than so many nats; whether there were new ones."""
-        below = v[self.pool.loss.of(v) - v @ self.mixture.mu < -worth]
+        below = v[self.pool.loss.entropies(v) - v @ self.mixture.mu < -worth]
         if not sum(self.pool.add(column) for column in below):
             return False
         self.mixture = self.pool.mix()
         self.show(f"{len(self.pool)} columns, gap {self.mixture.value - self.bound:.1e}")
         return True
 
-    def _from(self, v: Vector, steer: float) -> Vector:
+    def _solve_programs(self, v: Vector, steer: float) -> Vector:
         """Columns from linear programs that start at these; ``steer`` says how far to trust the prices."""
-        found = [np.zeros((0, v.shape[1]))]
+        column_blocks = [np.zeros((0, v.shape[1]))]
         for floor in (1e-1, 1e-3, 1e-6):  # of v, where the entropy is linearised
             v = self.cone.minimise(self.pool.loss.slope(v, floor) - steer * self.mixture.mu, self.effort)
             # Many starts lead to the same column.
             v = v[np.sort(np.unique(v.round(9), axis=0, return_index=True)[1])]
-            found.append(v)
+            column_blocks.append(v)
             if not len(v):
                 break
-        return np.concatenate(found)
+        return np.concatenate(column_blocks)

@@ -31,13 +31,13 @@ from sanitize._util.limits import LARGEST_EXPONENT
 from sanitize._util.tolerances import SMALLEST_POSITIVE
 from sanitize.core.budgets import LDPBudget
 from sanitize.core.confidence import (
-    around,
-    excess_of,
+    deviation_bounds,
     least_distribution,
     lift_bounds,
-    moved,
+    lift_excess,
     ratio_bounds,
-    released_bounds,
+    release_bounds,
+    shift_mass,
 )
 from sanitize.mechanisms._response_solver.certificate import Tree
 from sanitize.mechanisms._response_solver.columns import entr
@@ -79,10 +79,10 @@ class RobustCone:
     ) -> None:
         self.distributions, self.budget = distributions, budget
         self.p_x = p_x[letters]
-        others = np.setdiff1d(np.arange(len(p_x)), letters)
+        other_letters = np.setdiff1d(np.arange(len(p_x)), letters)
         self.parts = tuple(
-            np.concatenate([part[:, letters], part[:, others].sum(axis=1, keepdims=True)], axis=1)
-            for part in around(distributions)
+            np.concatenate([part[:, letters], part[:, other_letters].sum(axis=1, keepdims=True)], axis=1)
+            for part in deviation_bounds(distributions)
         )
         prior = self.distributions.counts.sum(axis=1) / self.distributions.n
         unseen = np.ones((len(prior), 1))
@@ -103,17 +103,17 @@ class RobustCone:
         matrix = np.zeros((v.shape[1] + 1, len(v)))
         matrix[:-1] = (v / self.p_x).T
         center, up, down = self.parts
-        return released_bounds(center, up, down, self.distributions.distance, sparse.csc_array(matrix))
+        return release_bounds(center, up, down, self.distributions.distance, sparse.csc_array(matrix))
 
     def excess(self, v: Vector) -> Vector:
         """Exact excess of columns v, shape (K, n), over the budget under the worst distribution."""
         low, high = self.worst_case(v)
         lifts = lift_bounds(low, high, self.distributions.prior_lower, self.distributions.prior_upper)
-        return excess_of(*lifts, ratio_bounds(low, high), self.budget)
+        return lift_excess(*lifts, ratio_bounds(low, high), self.budget)
 
     def minimise(self, costs: Vector, effort: Effort) -> Vector:
         """Columns v, shape (K', n), that minimise each of some linear costs (K, n); those that were not found miss."""
-        found = []
+        columns = []
         left = costs
         for _ in range(8):  # rounds of looking for distributions P_S
             if effort.is_late():
@@ -122,11 +122,11 @@ class RobustCone:
             if not len(v):
                 break
             good = self.excess(v) <= SAFE
-            found.append(v[good])
-            if good.all() or not self._cut(v[~good]):
+            columns.append(v[good])
+            if good.all() or not self._add_rows(v[~good]):
                 break
             left = left[~good]
-        return np.concatenate(found) if found else np.zeros((0, costs.shape[1]))
+        return np.concatenate(columns) if columns else np.zeros((0, costs.shape[1]))
 
     def _solve(self, costs: Vector, effort: Effort) -> Vector:
         """Optimal v of each cost over the rows known so far: independent programs, solved as a few large ones."""
@@ -137,15 +137,15 @@ class RobustCone:
         per_batch = max(1, (1 << 20) // matrix.size)  # entries of one linear program
         block = sparse.csr_array(matrix)
         effort.spend(len(costs) * block.nnz * 25)  # passes over the entries of a sparse program
-        one = sparse.csr_array(np.append(np.ones(n), np.zeros(2 * n + 2))[None])
-        found = []
+        mass_row = sparse.csr_array(np.append(np.ones(n), np.zeros(2 * n + 2))[None])
+        columns = []
         for batch in np.array_split(costs, -(-len(costs) // per_batch)):
             k = len(batch)
             solved = linprog(
                 np.concatenate([batch, np.zeros((k, 2 * n + 2))], axis=1).ravel(),
                 A_ub=sparse.block_diag([block] * k, format="csr"),
                 b_ub=np.zeros(k * len(matrix)),
-                A_eq=sparse.block_diag([one] * k, format="csr"),
+                A_eq=sparse.block_diag([mass_row] * k, format="csr"),
                 b_eq=np.ones(k),
                 method="highs-ds",
                 options=_OPTIONS,
@@ -154,8 +154,8 @@ class RobustCone:
                 return np.zeros((0, n))
             v = np.maximum(solved.x.reshape(k, -1)[:, :n], 0.0)
             v[v < BROKEN] = 0.0
-            found.append(v / v.sum(axis=1, keepdims=True))
-        return np.concatenate(found)
+            columns.append(v / v.sum(axis=1, keepdims=True))
+        return np.concatenate(columns)
 
     def _thresholds(self) -> Vector:
         """E >= v - p a, f >= p b - v, b <= a, as rows <= 0 of (v, e, f, a, b)."""
@@ -183,29 +183,29 @@ class RobustCone:
         box = (self.distributions.prior_lower, self.distributions.prior_upper) if box is None else box
         sides = np.broadcast_to(self.budget.upper, n_s), np.broadcast_to(self.budget.lower, n_s)
         for s, (upper, lower) in enumerate(zip(*(side.tolist() for side in sides), strict=True)):
-            at, others = np.arange(n_s)[:, None] == s, np.arange(n_s)[:, None] != s
+            is_secret, is_other = np.arange(n_s)[:, None] == s, np.arange(n_s)[:, None] != s
             if upper < math.inf:
                 factor = math.exp(min(upper, LARGEST_EXPONENT))
-                prior = factor * least_distribution(np.where(at, high, low), *box)
+                prior = factor * least_distribution(np.where(is_secret, high, low), *box)
                 # Where the weight of the most is negative the lift cannot reach the bound.
                 binds = prior[s] < 1
-                yield np.where(at & binds, 1 - prior, 0.0), np.where(others & binds, -prior, 0.0)
+                yield np.where(is_secret & binds, 1 - prior, 0.0), np.where(is_other & binds, -prior, 0.0)
             if lower < math.inf:
-                prior = math.exp(-lower) * least_distribution(-np.where(at, low, high), *box)
-                yield np.where(others, prior, 0.0), np.where(at, prior - 1, 0.0)
+                prior = math.exp(-lower) * least_distribution(-np.where(is_secret, low, high), *box)
+                yield np.where(is_other, prior, 0.0), np.where(is_secret, prior - 1, 0.0)
 
     def _rows(self, low: Vector, high: Vector, least: float, box: tuple[Vector, Vector] | None = None) -> Vector:
         """The weights as rows of (high, low), scaled to 1, of which columns break each by more than ``least``."""
-        found = [np.zeros((0, 2 * len(low)))]
+        row_blocks = [np.zeros((0, 2 * len(low)))]
         for weights in self.weights(low, high, box):
             rows = np.concatenate(weights).T
             scale = np.abs(rows).max(axis=1)
             rows, columns = (part[scale > 0] for part in (rows, np.concatenate([high, low]).T))
             rows /= scale[scale > 0, None]
-            found.append(rows[(rows * columns).sum(axis=1) > least])
-        return np.concatenate(found)
+            row_blocks.append(rows[(rows * columns).sum(axis=1) > least])
+        return np.concatenate(row_blocks)
 
-    def _cut(self, v: Vector) -> bool:
+    def _add_rows(self, v: Vector) -> bool:
         """Take in the rows that columns over their budget break; whether there were new ones."""
         before = len(self.rows)
         broken = self._rows(*self.worst_case(v), BROKEN)
@@ -223,7 +223,7 @@ class RobustCertificate:
         Mixtures of such columns into P_X are worth at least μ·P_X + bound.
     points : ndarray of shape (K, n)
         Columns within the budget that are below the target: the search stops where it meets some.
-    beside : ndarray of shape (K, n)
+    outside_points : ndarray of shape (K, n)
         Columns below the target that are over the budget: where to look for others.
     polytope : Polytope
         Half-spaces found, for the next search.
@@ -231,7 +231,7 @@ class RobustCertificate:
 
     bound: float
     points: Vector
-    beside: Vector
+    outside_points: Vector
     polytope: Polytope
 
 
@@ -243,7 +243,7 @@ def certify_robust(
     At least the first layer of boxes is always bounded, so the result is valid (if weak) at any effort.
     """
     tree = Tree(polytope, mu, target)
-    none = beside = np.empty((0, polytope.n))
+    no_points = outside_points = np.empty((0, polytope.n))
     for boxes, open_ in tree.steps(effort):
         v = np.clip(boxes.v[open_], 0.0, 1.0)
         v /= v.sum(axis=1, keepdims=True)
@@ -251,17 +251,17 @@ def certify_robust(
         inside = cone.excess(v) <= SAFE
         if (below & inside).any():
             return RobustCertificate(tree.bound, v[below & inside], v[below & ~inside], tree.polytope)
-        beside = v[below & ~inside] if (below & ~inside).any() else beside
+        outside_points = v[below & ~inside] if (below & ~inside).any() else outside_points
         order = np.argsort(boxes.bound[open_][~inside], kind="stable")[: 4 * _NEW_ROWS]
-        tree.polytope = _cut(tree.polytope, cuts_at(cone, v[~inside][order]))
-    return RobustCertificate(tree.repaired(cone.p_x / cone.p_x.sum()), none, beside, tree.polytope)
+        tree.polytope = _tighten_polytope(tree.polytope, cuts_at(cone, v[~inside][order]))
+    return RobustCertificate(tree.repaired(cone.p_x / cone.p_x.sum()), no_points, outside_points, tree.polytope)
 
 
-def _cut(polytope: Polytope, rows: Vector) -> Polytope:
+def _tighten_polytope(polytope: Polytope, rows: Vector) -> Polytope:
     """The polytope within more half-spaces, up to a number that keeps the programs small."""
     slack = 1e-12  # of a row scaled to 1, so that rounding cannot cut a column off
     rows = np.unique(rows.round(13), axis=0)[: min(200 + 1 - polytope.n_rows, _NEW_ROWS)]
-    return polytope.cut(rows, np.minimum(rows.min(axis=1, initial=0.0), 0.0) - slack, np.full(len(rows), slack))
+    return polytope.add_rows(rows, np.minimum(rows.min(axis=1, initial=0.0), 0.0) - slack, np.full(len(rows), slack))
 
 
 def cuts_at(cone: RobustCone, v: Vector) -> Vector:
@@ -284,7 +284,7 @@ def cuts_at(cone: RobustCone, v: Vector) -> Vector:
 def _shift(values: Vector, up: Vector, down: Vector, distance: Vector) -> Vector:
     """Change of each distribution, shape (n_s, n, K), that raises the mean of values (n, K) most."""
     order = np.argsort(-values, axis=0, kind="stable")
-    moves = moved(up[:, order], down[:, order], distance)
+    moves = shift_mass(up[:, order], down[:, order], distance)
     change = np.empty_like(moves)
     np.put_along_axis(change, np.broadcast_to(order, moves.shape), moves, axis=1)
     return change

@@ -9,12 +9,12 @@ import numpy as np
 
 from sanitize._util.checks import Codes, whole_number
 from sanitize.core.channel import HEURISTIC
-from sanitize.mechanisms._effort import effort_of
+from sanitize.mechanisms._effort import effort_account
 from sanitize.mechanisms._merging.paper_merging import paper_subset_merging
-from sanitize.mechanisms._merging.risks import groups_of
+from sanitize.mechanisms._merging.risks import merging_groups
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.robust import robust_random_response
-from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, respond_in
+from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, solve_within_blocks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -89,11 +89,14 @@ def subset_random_response(
     >>> round(sz.normalized_utility(joint, subset_random_response(joint, 0.3, block_size=2)), 4)
     0.7832
     """
-    deal = partial(dealt_to_blocks, block_size=whole_number("block_size", block_size, 1))
-    problem, account = Problem.of(joint, budget, gap, target), effort_of(effort, RESPONSE_EFFORT, time_limit)
+    deal = partial(deal_groups, block_size=whole_number("block_size", block_size, 1))
+    problem, account = (
+        Problem.from_request(joint, budget, gap, target),
+        effort_account(effort, RESPONSE_EFFORT, time_limit),
+    )
     if confidence is None:
-        blocks = deal(groups_of(subset_merging(joint, problem.budget)))
-        return respond_in(problem, blocks, account).released(len(blocks))
+        blocks = deal(merging_groups(subset_merging(joint, problem.budget)))
+        return solve_within_blocks(problem, blocks, account).released(len(blocks))
     channel = robust_random_response(problem, confidence, account, deal).released(2)
     return channel if target is None else channel.with_optimality(HEURISTIC)
 
@@ -153,12 +156,12 @@ def paper_subset_random_response(
     >>> round(sz.normalized_utility(joint, paper_subset_random_response(joint, 0.3)), 4)
     0.7832
     """
-    problem, account = Problem.of(joint, budget, gap), effort_of(effort, RESPONSE_EFFORT, time_limit)
-    blocks = [[group] for group in groups_of(paper_subset_merging(joint, problem.budget))]
-    return respond_in(problem, blocks, account).released(len(blocks))
+    problem, account = Problem.from_request(joint, budget, gap), effort_account(effort, RESPONSE_EFFORT, time_limit)
+    blocks = [[group] for group in merging_groups(paper_subset_merging(joint, problem.budget))]
+    return solve_within_blocks(problem, blocks, account).released(len(blocks))
 
 
-def dealt_to_blocks(groups: list[Codes], block_size: int = 32) -> list[list[Codes]]:
+def deal_groups(groups: list[Codes], block_size: int = 32) -> list[list[Codes]]:
     """Groups dealt to blocks of about the same size, the largest groups first."""
     n = sum(len(group) for group in groups)
     blocks: list[list[Codes]] = [[] for _ in range(-(-n // block_size))]

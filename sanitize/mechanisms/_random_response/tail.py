@@ -17,11 +17,11 @@ from sanitize.core.joint import JointDistribution, check_distribution
 from sanitize.core.lifts import lift
 from sanitize.core.measures import utility
 from sanitize.errors import InvalidBudget
-from sanitize.mechanisms._effort import effort_of
+from sanitize.mechanisms._effort import effort_account
 from sanitize.mechanisms._merging.tail_merging import tail_merging
 from sanitize.mechanisms._response_solver.columns import Loss
-from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, respond_in
-from sanitize.mechanisms._response_solver.vertices import listed
+from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, solve_within_blocks
+from sanitize.mechanisms._response_solver.vertices import list_vertices
 
 # Steps of single thresholds, in parts of the way from the lowest to e**upper, and the least gain that counts.
 _FIRST_STEP, _LAST_STEP, _LEAST_GAIN, _LOWEST = 0.2, 0.02, 1e-7, 0.7
@@ -85,15 +85,15 @@ def tail_random_response(joint: JointDistribution, budget: CVaRLiftBudget, *, ef
         return Channel.identity(len(joint.public), joint.public)
     merged, bounded = tail_merging(joint, budget), _response(joint, budget.upper, 1e-7, effort)
     search = _Search(joint, budget, merged, bounded)
-    search.improve(search.pooled(effort))
-    every = [one for one in (search.channel(), bounded) if budget.excess(joint.push(one)).max() <= 0]
-    return max([*every, merged], key=lambda one: utility(joint, one)).with_optimality(HEURISTIC)
+    search.improve(search.pool_posteriors(effort))
+    every = [candidate for candidate in (search.channel(), bounded) if budget.excess(joint.push(candidate)).max() <= 0]
+    return max([*every, merged], key=lambda candidate: utility(joint, candidate)).with_optimality(HEURISTIC)
 
 
 def _response(joint: JointDistribution, upper: float, gap: float, effort: float | None) -> Channel:
     """Optimal response with every lift within a bound, in nats."""
     problem = Problem(joint, LiftBudget(lower=math.inf, upper=upper), gap, Loss())
-    return respond_in(problem, None, effort_of(effort, RESPONSE_EFFORT)).released()
+    return solve_within_blocks(problem, None, effort_account(effort, RESPONSE_EFFORT)).released()
 
 
 class _Search:
@@ -102,29 +102,29 @@ class _Search:
     def __init__(self, joint: JointDistribution, budget: CVaRLiftBudget, merged: Channel, bounded: Channel) -> None:
         self.joint, self.budget, self.lifts, self.tried = joint, budget, lift(joint), 0
         self.bound = 1 + math.expm1(min(budget.upper, LARGEST_EXPONENT)) * (1 - _INSIDE)
-        self.merged, self.points = merged, posteriors_of(joint.p_x, merged)
+        self.merged, self.points = merged, channel_posteriors(joint.p_x, merged)
         # Posteriors on the bound are moved below every threshold, so that rounding takes none for one beyond it.
-        self.within = (1 - 2 * _INSIDE) * posteriors_of(joint.p_x, bounded) + 2 * _INSIDE * joint.p_x
+        self.within = (1 - 2 * _INSIDE) * channel_posteriors(joint.p_x, bounded) + 2 * _INSIDE * joint.p_x
         self.weights = self.merged.push(joint.p_x[None, :])[0]
         self.thresholds = np.full(len(joint.p_s), self.bound)
         self.value = self._open(self.points, self.weights)
 
-    def pooled(self, effort: float | None) -> Vector:
+    def pool_posteriors(self, effort: float | None) -> Vector:
         """Posteriors worth mixing, whatever the thresholds, shape (k, n)."""
         p_x = self.joint.p_x
-        found = [np.eye(len(p_x)), p_x[None, :], self.points, self.within]
+        posteriors = [np.eye(len(p_x)), p_x[None, :], self.points, self.within]
         part = 0.1 * (RESPONSE_EFFORT if effort is None else effort)
         for more in _LOOSER:
             response = _response(self.joint, self.budget.upper + more, 1e-4, max(1.0, part))
-            found.append(posteriors_of(p_x, response))
-        return np.concatenate(found)
+            posteriors.append(channel_posteriors(p_x, response))
+        return np.concatenate(posteriors)
 
     def improve(self, pool: Vector) -> None:
         """Try common thresholds, those of the best release, then one after the other in smaller steps."""
         # Shares of the way from 1 to e**upper.
         for share in (-0.5, 0.0, 0.25, 0.5, 0.75, 0.9, 1.0):
             self._try(pool, np.full(len(self.joint.p_s), 1 + share * (self.bound - 1)))
-        while self._try(pool, self.budget.thresholds_of(self.lifts @ self.points.T, self.weights)):
+        while self._try(pool, self.budget.lift_thresholds(self.lifts @ self.points.T, self.weights)):
             pass
         step = _FIRST_STEP
         # No further step is begun after so many posteriors in all programs: some seconds.
@@ -145,10 +145,10 @@ class _Search:
         points = np.unique(np.round(points, 15), axis=0)
         points /= points.sum(axis=1, keepdims=True)
         self.tried += len(points)
-        over, most = self.budget.beyond(points @ self.lifts.T, thresholds, self.bound)
+        over, most = self.budget.tail_constraints(points @ self.lifts.T, thresholds, self.bound)
         is_mixed = (over <= _STEEPEST).all(axis=1)
         points, over = points[is_mixed], over[is_mixed]
-        found = linprog(
+        program = linprog(
             entr(points).sum(axis=1),
             A_eq=points.T,
             b_eq=self.joint.p_x,
@@ -157,13 +157,13 @@ class _Search:
             method="highs-ds",
             options=TIGHT,
         )
-        if found.x is None:
+        if program.x is None:
             return False
-        chosen = np.flatnonzero(found.x > _POSITIVE)
-        value = self._open(points[chosen], found.x[chosen])
+        chosen = np.flatnonzero(program.x > _POSITIVE)
+        value = self._open(points[chosen], program.x[chosen])
         if value >= self.value - _LEAST_GAIN:
             return False
-        self.points, self.weights, self.value, self.thresholds = points[chosen], found.x[chosen], value, thresholds
+        self.points, self.weights, self.value, self.thresholds = points[chosen], program.x[chosen], value, thresholds
         return True
 
     def _cells(self, thresholds: Vector) -> list[Vector]:
@@ -172,15 +172,15 @@ class _Search:
         if n > _FEW_LETTERS or n_s > _FEW_SECRETS:
             return []
         sides = self.lifts - thresholds[:, None]
-        found = []
+        vertices = []
         for signs in itertools.product((-1.0, 1.0), repeat=n_s):
             over = np.array(signs) > 0
             if self.joint.p_s[over] @ thresholds[over] > 1:  # lifts average to 1, so all of these cannot be above
                 continue
-            points = listed(np.array(signs)[:, None] * sides)
+            points = list_vertices(np.array(signs)[:, None] * sides)
             if points is not None:
-                found.append(points)
-        return found
+                vertices.append(points)
+        return vertices
 
     @staticmethod
     def _open(points: Vector, weights: Vector) -> float:
@@ -202,7 +202,7 @@ class _Search:
         return self.merged
 
 
-def posteriors_of(p_x: Vector, channel: Channel) -> Vector:
+def channel_posteriors(p_x: Vector, channel: Channel) -> Vector:
     """P(x|y) of a channel, shape (n_y, n_x)."""
     masses = channel.matrix * p_x[:, None]
     return np.asarray((masses / masses.sum(axis=0)).T)

@@ -39,7 +39,7 @@ class PricedCells(Polytope):
     weights: Vector | None = None
 
     @classmethod
-    def priced(cls, price: Price) -> PricedCells:
+    def from_price(cls, price: Price) -> PricedCells:
         """Cells of a mean total variation, Σ P(s) max(l - 1, 0), or of a mean max-lift."""
         n_s, n = price.lifts.shape
         if isinstance(price.budget, TotalVariationBudget):
@@ -51,7 +51,7 @@ class PricedCells(Polytope):
         np.maximum.at(most, variable, rows.max(axis=1))
         steps = np.zeros((n_s, len(weights)))
         steps[np.arange(n_s), variable] = -most[variable]
-        cells = cls.simplex(n, n + len(weights)).cut(
+        cells = cls.simplex(n, n + len(weights)).add_rows(
             np.hstack([rows, steps]), rows.min(axis=1) - most[variable], np.zeros(n_s)
         )
         assert isinstance(cells, PricedCells)
@@ -66,21 +66,23 @@ class PricedCells(Polytope):
         costs[self.n : self.n + len(self.weights)] = self.price.rate * self.weights
         return costs
 
-    def beside(self, v: Vector) -> Vector:
+    def point_costs(self, v: Vector) -> Vector:
         """λ g(v)."""
         assert self.price is not None
-        return self.price.rate * self.price.budget.risk_of(self.price.lifts @ v.T, self.price.p_s)
+        return self.price.rate * self.price.budget.lift_risk(self.price.lifts @ v.T, self.price.p_s)
 
     def contains(self, v: Vector) -> Mask:
         """Which points v are posteriors."""
         return np.abs(v.sum(axis=1) - 1) < _NEAR
 
-    def descended(self, v: Vector, effort: Effort) -> Vector:
+    def descend(self, v: Vector, effort: Effort) -> Vector:
         """Vertices of cells with a lower price than points v, shape (K, n), where tangents of H lead to some."""
         size = max(1, min(_BATCH, BLOCK_CELLS // self.work))
-        return np.concatenate([self._descended(v[first : first + size], effort) for first in range(0, len(v), size)])
+        return np.concatenate(
+            [self._descend_block(v[first : first + size], effort) for first in range(0, len(v), size)]
+        )
 
-    def _descended(self, v: Vector, effort: Effort) -> Vector:
+    def _descend_block(self, v: Vector, effort: Effort) -> Vector:
         assert self.price is not None
         v, live, best, basis = v.copy(), np.arange(len(v)), np.full(len(v), np.inf), self.slack_basis(len(v))
         for step in range(_STEPS):
@@ -92,7 +94,7 @@ class PricedCells(Polytope):
             effort.spend(k * self.work * (max(1, self.n_rows // _ROWS) if step == 0 else 1))
             points = np.maximum(solved.point[:, : self.n], 0.0)
             points /= np.maximum(points.sum(axis=1, keepdims=True), SMALLEST_POSITIVE)
-            values = entr(points).sum(axis=1) - points @ self.price.mu + self.beside(points)
+            values = entr(points).sum(axis=1) - points @ self.price.mu + self.point_costs(points)
             falls = self.contains(points) & (values < best[live] - _STALLED)
             live, points, values, basis = live[falls], points[falls], values[falls], solved.basis[falls]
             if not len(live):

@@ -117,7 +117,7 @@ class Tree:
             self.n_bounded += len(boxes.low)
             _tighten(self.polytope, self.mu, self.target, boxes)
             open_ = np.flatnonzero(boxes.bound < self.target)
-            self._split(boxes, open_)
+            self._branch(boxes, open_)
             effort.spend(len(boxes.low) * self.polytope.work)
             self.n_closed += len(boxes.low) - len(open_)
             at, before = self._look
@@ -130,7 +130,7 @@ class Tree:
                 self._look = 2 * at, short
             yield boxes, open_
 
-    def _split(self, boxes: Boxes, open_: Codes) -> None:
+    def _branch(self, boxes: Boxes, open_: Codes) -> None:
         """Split each open box where H and its chord differ most."""
         low, high = boxes.low[open_], boxes.high[open_]
         w, (at_low, slope) = np.clip(boxes.w[open_], low, high), _chords(low, high)
@@ -175,7 +175,7 @@ class Tree:
         return Boxes(
             low,
             np.array([node.high for node in nodes], np.float64),
-            np.array([self.polytope.padded(node.basis) for node in nodes]),
+            np.array([self.polytope.pad_basis(node.basis) for node in nodes]),
             np.array([node.bound for node in nodes]),
         )
 
@@ -191,14 +191,14 @@ class Tree:
 
         if not self.heap:
             return self.target
-        nodes, p_w = [node for _, _, node in self.heap], self.polytope.spread_of(p_x)
+        nodes, p_w = [node for _, _, node in self.heap], self.polytope.variable_entries(p_x)
         short = self.target - np.array([node.bound for node in nodes])
         indptr = np.append(0, np.cumsum([len(node.letters) for node in nodes]))
         entries = np.concatenate([node.low for node in nodes]), np.concatenate([node.letters for node in nodes]), indptr
         shares = sparse.csr_array(entries, shape=(len(nodes), len(p_w)))
         every = sparse.hstack([shares, sparse.csr_array(np.ones((len(nodes), 1)))], format="csr")
-        found = linprog(np.append(p_w, 1.0), A_ub=-every, b_ub=-short, method="highs")
-        cut = np.maximum(found.x[:-1], 0.0) if found.status == 0 else np.zeros(len(p_w))
+        program = linprog(np.append(p_w, 1.0), A_ub=-every, b_ub=-short, method="highs")
+        cut = np.maximum(program.x[:-1], 0.0) if program.status == 0 else np.zeros(len(p_w))
         # Whatever the program returned, c makes the prices valid.
         return self.target - float(cut @ p_w) - max(float((short - shares @ cut).max()), 0.0)
 
@@ -214,7 +214,7 @@ def certify(
     tree = Tree(polytope, mu, target)
     for boxes, open_ in tree.steps(effort):
         v, w = np.clip(boxes.v[open_], 0.0, 1.0), np.clip(boxes.w[open_], 0.0, 1.0)
-        price = entr(w).sum(axis=1) - (v * mu).sum(axis=1) + polytope.beside(v)
+        price = entr(w).sum(axis=1) - (v * mu).sum(axis=1) + polytope.point_costs(v)
         better = np.flatnonzero((price < target) & polytope.contains(v))
         if len(better) and stop_at_points:
             return Certificate(tree.bound, v[better], boxes.basis[open_[better]])
@@ -253,8 +253,8 @@ def _tighten(polytope: Polytope, mu: Vector, target: float, boxes: Boxes) -> Non
         new_high, new_low = np.minimum(high, cap), np.maximum(low, floor)
         boxes.low[live], boxes.high[live] = new_low, np.maximum(new_high, new_low)
         removed = ((high - new_high) + (new_low - low)).sum(axis=1)
-        again = removed > _WORTHWHILE * np.maximum((high - low).sum(axis=1), SMALLEST_POSITIVE)
-        live = live[again & (boxes.bound[live] < target)]
+        is_worthwhile = removed > _WORTHWHILE * np.maximum((high - low).sum(axis=1), SMALLEST_POSITIVE)
+        live = live[is_worthwhile & (boxes.bound[live] < target)]
         if not len(live):
             break
 

@@ -68,7 +68,7 @@ class Search:
         self.pool, self.bound, self.status = ColumnPool(p_x, loss), 0.0, "stalled"
         self.pricer = Pricer(self.inner, self.pool, np.random.default_rng(0), gap / 4, effort)
 
-    def mixed(self, seeds: Iterable[Vector]) -> Search:
+    def solve(self, seeds: Iterable[Vector]) -> Search:
         """Search from P_X and some more posteriors, each of shape (n,), until the gap is closed or time is up."""
         for v in (self.p_x, *seeds):
             self.pool.add(v)
@@ -106,49 +106,49 @@ class Search:
             show(f"{len(self.pool)} columns, gap {self.mixture.value - self.bound:.1e}")
             rounds += 1
             if self.is_used():
-                self._add_rests()
+                self._add_residuals()
                 self.mixture = self.pool.mix()
                 self._certify(self.mixture, stop_at_points=False)
                 return
-            found = self.pricer.from_pool(mixture, SHORT_WALK if early else LONG_WALK)
+            n_added = self.pricer.from_pool(mixture, SHORT_WALK if early else LONG_WALK)
             if early:
-                rounds = rounds if found else _SHORT_ROUNDS
+                rounds = rounds if n_added else _SHORT_ROUNDS
                 continue
-            if found > n // _FEW:
+            if n_added > n // _FEW:
                 barren = 0
                 continue
-            found += self.pricer.from_random(mixture.mu, max(1, min(4, _STARTS // n)))
-            barren = barren + 1 if not found else 0
+            n_added += self.pricer.from_random(mixture.mu, max(1, min(4, _STARTS // n)))
+            barren = barren + 1 if not n_added else 0
             if barren >= _BARREN:
                 barren = _BARREN - 1
                 if self._certify(mixture):
                     return
 
-    def _add_rests(self) -> None:
+    def _add_residuals(self) -> None:
         """Columns that the others leave of P_X, each the better for the one before."""
         about = self.p_x
         for _ in range(_RESTS):
             self.effort.spend(len(self.pool) * self.inner.n)
-            rest = self.pool.rest(self.within, about)
-            if rest is None or not self.within.contains(rest[None, :])[0] or not self.pool.add(rest):
+            residual = self.pool.residual_posterior(self.within, about)
+            if residual is None or not self.within.contains(residual[None, :])[0] or not self.pool.add(residual):
                 return
-            about = rest
+            about = residual
 
     def _certify(self, mixture: Mixture, *, stop_at_points: bool = True) -> bool:
         """Bound the optimum by these prices; True if the gap is closed or nothing better was found."""
         value = float(mixture.mu @ self.p_x)
         target, short = self.mixture.value - value - _CERTIFIED_SHARE * self.gap, self.gap
         while True:
-            found = certify(self.outer, mixture.mu, self.p_x, target, self.effort, stop_at_points=stop_at_points)
-            self.bound = max(self.bound, value + found.bound)
-            if not len(found.points):
-                if found.is_hopeless:
+            proof = certify(self.outer, mixture.mu, self.p_x, target, self.effort, stop_at_points=stop_at_points)
+            self.bound = max(self.bound, value + proof.bound)
+            if not len(proof.points):
+                if proof.is_hopeless:
                     self.status = "effort"
                 return True
             # Where other rows bind, a basis of the one polytope is none of the other.
-            bases = found.bases if self.inner.n_rows == self.outer.n_rows else self.inner.slack_basis(len(found.points))
-            added = self.pricer.from_points(mixture.mu, found.points, bases)
-            if added or any(self.pool.add(v / v.sum()) for v in found.points):
+            bases = proof.bases if self.inner.n_rows == self.outer.n_rows else self.inner.slack_basis(len(proof.points))
+            added = self.pricer.from_points(mixture.mu, proof.points, bases)
+            if added or any(self.pool.add(v / v.sum()) for v in proof.points):
                 return False
             if self.effort.is_used():
                 return True

@@ -49,7 +49,7 @@ class Loss:
     distribution: Vector | None = None
 
     @classmethod
-    def towards(cls, target: ArrayLike | None, n_symbols: int) -> Loss:
+    def for_target(cls, target: ArrayLike | None, n_symbols: int) -> Loss:
         """Loss of a target, given as P(t|x), shape (n_t, n_symbols); None is X itself.
 
         Raises
@@ -69,32 +69,32 @@ class Loss:
             raise InvalidParameter("target must be P(t|x): every column must be >= 0 and sum to 1")
         return cls(distribution[distribution.any(axis=1)])
 
-    def on(self, letters: Codes) -> Loss:
+    def restricted_to(self, letters: Codes) -> Loss:
         """The same for posteriors over some letters."""
         return self if self.distribution is None else Loss(self.distribution[:, letters])
 
-    def spread(self, v: Vector) -> Vector:
+    def target_posteriors(self, v: Vector) -> Vector:
         """P(t|y) of posteriors v, shape (K, n_t)."""
         return v if self.distribution is None else v @ self.distribution.T
 
-    def of(self, v: Vector) -> Vector:
+    def entropies(self, v: Vector) -> Vector:
         """H(T|y) of posteriors v, shape (K,)."""
-        return np.asarray(entr(self.spread(v)).sum(axis=1))
+        return np.asarray(entr(self.target_posteriors(v)).sum(axis=1))
 
     def slope(self, v: Vector, floor: float) -> Vector:
         """Slope of H(T|y) at v but for a constant, shape (K, n); probabilities below ``floor`` are raised to it."""
-        slope = -np.log(np.maximum(self.spread(v), floor))
+        slope = -np.log(np.maximum(self.target_posteriors(v), floor))
         return slope if self.distribution is None else slope @ self.distribution
 
-    def alone(self, n: int) -> Vector:
+    def symbol_entropies(self, n: int) -> Vector:
         """H(T|x) of n letters by themselves."""
         return np.zeros(n) if self.distribution is None else np.asarray(entr(self.distribution).sum(axis=0))
 
     def entropy(self, p_x: Vector) -> float:
         """H(T)."""
-        return float(self.of(p_x[None, :])[0])
+        return float(self.entropies(p_x[None, :])[0])
 
-    def kept(self, joint: JointDistribution, channel: Channel) -> float:
+    def information(self, joint: JointDistribution, channel: Channel) -> float:
         """I(T;Y) of a channel from X to Y."""
         if self.distribution is None:
             return utility(joint, channel)
@@ -102,12 +102,12 @@ class Loss:
         open_ = entr(released).sum() - entr(released.sum(axis=0)).sum()
         return max(0.0, float(entr(released.sum(axis=1)).sum() - open_))
 
-    def share(self, kept: float, p_x: Vector) -> float:
+    def share(self, information: float, p_x: Vector) -> float:
         """What is kept of H(X), or of I(T;X); 1 where that is 0."""
         if self.distribution is None:
-            return share_of_entropy(kept, p_x)
-        available = self.entropy(p_x) - float(self.alone(len(p_x)) @ p_x)
-        return min(1.0, kept / available) if available > NOTHING else 1.0
+            return share_of_entropy(information, p_x)
+        available = self.entropy(p_x) - float(self.symbol_entropies(len(p_x)) @ p_x)
+        return min(1.0, information / available) if available > NOTHING else 1.0
 
 
 def entr(x: Vector) -> Vector:
@@ -170,8 +170,8 @@ class ColumnPool:
 
     def matrix(self, columns: Codes | None = None) -> sparse.csc_array:
         """All columns as a sparse matrix (n, K), or some of them."""
-        kept = range(len(self)) if columns is None else columns.tolist()
-        letters, shares = [self.letters[k] for k in kept], [self.shares[k] for k in kept]
+        places = range(len(self)) if columns is None else columns.tolist()
+        letters, shares = [self.letters[k] for k in places], [self.shares[k] for k in places]
         indptr = np.append(0, np.cumsum([len(part) for part in letters]))
         return sparse.csc_array(
             (np.concatenate(shares), np.concatenate(letters), indptr), shape=(len(self.p_x), len(letters))
@@ -186,19 +186,21 @@ class ColumnPool:
         if penalty is not None:
             matrix = sparse.csc_array(sparse.hstack([matrix, sparse.eye_array(len(self.p_x))]))
             cost = np.append(cost, penalty)
-        scaled, scale = _scaled_columns(matrix, self.p_x)
+        scaled, scale = _scale_columns(matrix, self.p_x)
         # At tight tolerances, and where these fail at those that HiGHS has.
         for options in (TIGHT | {"presolve": False}, {}):
-            found = linprog(cost / scale, A_eq=scaled, b_eq=np.ones(len(self.p_x)), method="highs-ds", options=options)
-            if found.status == 0:
+            program = linprog(
+                cost / scale, A_eq=scaled, b_eq=np.ones(len(self.p_x)), method="highs-ds", options=options
+            )
+            if program.status == 0:
                 break
         else:
-            raise RoundingStops(f"the linear program of the optimal response failed: {found.message}")
-        weights = found.x / scale
+            raise RoundingStops(f"the linear program of the optimal response failed: {program.message}")
+        weights = program.x / scale
         chosen = np.flatnonzero(weights[:n_columns] > _POSITIVE * self.p_x.min())
-        return Mixture(float(found.fun), found.eqlin.marginals / self.p_x, chosen, weights[chosen])
+        return Mixture(float(program.fun), program.eqlin.marginals / self.p_x, chosen, weights[chosen])
 
-    def rest(self, bounds: LiftBounds, about: Vector) -> Vector | None:
+    def residual_posterior(self, bounds: LiftBounds, about: Vector) -> Vector | None:
         """Posterior that is left where columns take as much of P_X as pays; None where nothing is left.
 
         P_X as a whole is within every budget, and so is what a small part of other columns leaves of it: where a search
@@ -209,7 +211,7 @@ class ColumnPool:
         from scipy.optimize import linprog
 
         n, n_columns = len(self.p_x), len(self)
-        scaled, scale = _scaled_columns(self.matrix(), self.p_x)
+        scaled, scale = _scale_columns(self.matrix(), self.p_x)
         rows, low, high = bounds.rows()
         whole = np.append(np.ones(n), np.zeros(rows.shape[1] - n))
         cuts = np.concatenate([low[:, None] * whole - rows, rows - high[:, None] * whole])
@@ -217,7 +219,7 @@ class ColumnPool:
         cuts[:, :n] *= self.p_x
         tangent = self.loss.slope(about[None, :], _SMALL)[0] * self.p_x
         n_more = cuts.shape[1] - n
-        found = linprog(
+        program = linprog(
             np.concatenate([np.array(self.costs) / scale, tangent, np.zeros(n_more)]),
             A_ub=sparse.hstack([sparse.csc_array((len(cuts), n_columns)), sparse.csc_array(cuts)], format="csc"),
             b_ub=np.zeros(len(cuts)),
@@ -225,13 +227,13 @@ class ColumnPool:
             b_eq=np.ones(n),
             method="highs-ds",
         )
-        if found.status != 0:
+        if program.status != 0:
             return None
-        rest = np.maximum(found.x[n_columns : n_columns + n], 0.0) * self.p_x
-        return np.asarray(rest / rest.sum()) if rest.sum() > _SMALL else None
+        residual = np.maximum(program.x[n_columns : n_columns + n], 0.0) * self.p_x
+        return np.asarray(residual / residual.sum()) if residual.sum() > _SMALL else None
 
 
-def _scaled_columns(matrix: sparse.csc_array, p_x: Vector) -> tuple[sparse.csc_array, Vector]:
+def _scale_columns(matrix: sparse.csc_array, p_x: Vector) -> tuple[sparse.csc_array, Vector]:
     """Columns of P(y|x), each with 1 as its largest entry whatever the size of P_X, and what they were divided by."""
     scaled = sparse.csc_array(sparse.diags_array(1 / p_x) @ matrix)
     scale = np.maximum.reduceat(scaled.data, scaled.indptr[:-1])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sanitize._util.checks import Codes, Mask, Vector
-from sanitize.mechanisms._response_solver.polytope import inverse_of
+from sanitize.mechanisms._response_solver.polytope import basis_inverses
 
 _FEASIBLE = 1e-12
 _PIVOT = 1e-9
@@ -41,9 +41,9 @@ class LinearBatch:
     upper: Vector
     cost: Vector
 
-    def take(self, kept: Codes) -> LinearBatch:
+    def take(self, places: Codes) -> LinearBatch:
         """Some of the programs."""
-        return LinearBatch(self.matrix, self.rhs, self.lower[kept], self.upper[kept], self.cost[kept])
+        return LinearBatch(self.matrix, self.rhs, self.lower[places], self.upper[places], self.cost[places])
 
     def corner(self, basis: Codes, inverse: Vector, spread: Vector) -> DualSolution:
         """Where bases (K, m) stand, by costs that are spread a little."""
@@ -83,9 +83,9 @@ class DualSolution:
 
     def settle(self, left: Codes, at: DualSolution, which: Codes) -> None:
         """Write down some of the corners of the programs that are left, in place."""
-        here = left[which]
-        self.bound[here], self.reduced[here] = at.bound[which], at.reduced[which]
-        self.point[here], self.basis[here] = at.point[which], at.basis[which]
+        places = left[which]
+        self.bound[places], self.reduced[places] = at.bound[which], at.reduced[which]
+        self.point[places], self.basis[places] = at.point[which], at.basis[which]
 
 
 def solve_batch(programs: LinearBatch, basis: Codes, cutoff: Vector | None = None) -> DualSolution:
@@ -93,7 +93,7 @@ def solve_batch(programs: LinearBatch, basis: Codes, cutoff: Vector | None = Non
     n, size = programs.lower.shape
     out = DualSolution(np.empty(n), np.empty((n, size)), np.empty((n, size)), basis.copy())
     left, basis, limit = np.arange(n), basis.copy(), np.full(n, np.inf) if cutoff is None else cutoff
-    columns, inverse = programs.matrix.T.copy(), inverse_of(programs.matrix, basis)[0]
+    columns, inverse = programs.matrix.T.copy(), basis_inverses(programs.matrix, basis)[0]
     spread = _SPREAD * (np.arange(1, size + 1) * _GOLDEN % 1) / np.maximum(programs.upper.max(axis=0), 1.0)
     for step in range(_MAX_PIVOTS + 1):
         rows, at = np.arange(len(left)), programs.corner(basis, inverse, spread)
@@ -114,18 +114,18 @@ def solve_batch(programs: LinearBatch, basis: Codes, cutoff: Vector | None = Non
         finished = done | unbounded | stuck
         if finished.any():
             out.settle(left, at, np.flatnonzero(finished))
-            kept = np.flatnonzero(~finished)
-            if not len(kept):
+            active = np.flatnonzero(~finished)
+            if not len(active):
                 break
-            left, programs, limit, rows = left[kept], programs.take(kept), limit[kept], np.arange(len(kept))
-            basis, inverse, leaving = basis[kept], inverse[kept], leaving[kept]
-            entering, column = entering[kept], column[kept]
+            left, programs, limit, rows = left[active], programs.take(active), limit[active], np.arange(len(active))
+            basis, inverse, leaving = basis[active], inverse[active], leaving[active]
+            entering, column = entering[active], column[active]
         pivot_row = inverse[rows, leaving] / column[rows, leaving][:, None]
         inverse = inverse - column[:, :, None] * pivot_row[:, None, :]
         inverse[rows, leaving] = pivot_row
         basis[rows, leaving] = entering
         if step % _REFRESH == _REFRESH - 1:
-            inverse = inverse_of(programs.matrix, basis)[0]
+            inverse = basis_inverses(programs.matrix, basis)[0]
     return out
 
 

@@ -45,7 +45,7 @@ class Price:
     mu: Vector
     rate: float
 
-    def of(self, r: Vector) -> tuple[Vector, Vector]:
+    def evaluate(self, r: Vector) -> tuple[Vector, Vector]:
         """Prices of points r, shape (K,), and their slopes but for a constant, shape (K, n)."""
         lifts = r @ self.lifts.T
         slopes, logs = self.budget.slope(lifts.T, self.p_s).T, np.log(np.maximum(r, SMALLEST_POSITIVE))
@@ -62,42 +62,45 @@ class Price:
 
     def concave(self, faces: Codes, shares: Vector, lifts: Vector) -> Vector:
         """H + λ' g - μ·r of points on faces, where λ' is the `shared` part of λ; all (..., k) but lifts (..., n_s)."""
-        told = self.budget.risk_of(lifts.reshape(-1, lifts.shape[-1]).T, self.p_s).reshape(lifts.shape[:-1])
-        return entr(shares).sum(axis=-1) + self.shared * told - (shares * self.mu[faces]).sum(axis=-1)
+        risk = self.budget.lift_risk(lifts.reshape(-1, lifts.shape[-1]).T, self.p_s).reshape(lifts.shape[:-1])
+        return entr(shares).sum(axis=-1) + self.shared * risk - (shares * self.mu[faces]).sum(axis=-1)
 
-    def beyond(self, lifts: Vector) -> Vector:
+    def convex_part(self, lifts: Vector) -> Vector:
         """What the price is beyond its concave part at points of lifts (K, n_s)."""
-        return (self.rate - self.shared) * self.budget.risk_of(lifts.T, self.p_s)
+        return (self.rate - self.shared) * self.budget.lift_risk(lifts.T, self.p_s)
 
     def stretch(self, turning: Vector) -> Vector:
         """What lifts that turn by so much, (..., n_s), add to the square of a length: a third of the cuts is enough."""
         return self.rate * (turning**2 @ self.p_s)
 
-    def may_hold(self, some: Simplices, target: float) -> Mask:
+    def may_hold(self, simplices: Simplices, target: float) -> Mask:
         """Which simplices may hold the least price of all, below the target.
 
         The concave part is at least its chord, the convex rest of g at least its tangent at the center, and the sum of
         both is least at a corner. Where a price is least among all points that mix the letters of a face, it is not
         concave along any line of the face.
         """
-        slopes = (self.rate - self.shared) * self.budget.slope(some.lifts.mean(axis=1).T, self.p_s).T
-        open_ = (some.rest + (some.lifts @ slopes[:, :, None])[:, :, 0]).min(axis=1) < target
-        some, (i, j) = some.take(open_), np.triu_indices(some.faces.shape[1], 1)
-        along, turning = some.corners[:, i] - some.corners[:, j], some.lifts[:, i] - some.lifts[:, j]
-        falls = (along**2 / some.corners.max(axis=1)[:, None]).sum(axis=2)
-        weights = self.rate * self.p_s / np.maximum(some.lifts.min(axis=1), _NO_LIFT)
+        slopes = (self.rate - self.shared) * self.budget.slope(simplices.lifts.mean(axis=1).T, self.p_s).T
+        open_ = (simplices.prices + (simplices.lifts @ slopes[:, :, None])[:, :, 0]).min(axis=1) < target
+        simplices, (i, j) = simplices.take(open_), np.triu_indices(simplices.faces.shape[1], 1)
+        along, turning = (
+            simplices.corners[:, i] - simplices.corners[:, j],
+            simplices.lifts[:, i] - simplices.lifts[:, j],
+        )
+        falls = (along**2 / simplices.corners.max(axis=1)[:, None]).sum(axis=2)
+        weights = self.rate * self.p_s / np.maximum(simplices.lifts.min(axis=1), _NO_LIFT)
         open_[open_] = (falls <= (1 + _CURVED) * (turning**2 * weights[:, None]).sum(axis=2)).all(axis=1)
         return open_
 
-    def descended(self, r: Vector) -> Vector:
+    def descend(self, r: Vector) -> Vector:
         """Points of lower price, by multiplicative steps from points r, shape (K, n), among the letters of each."""
-        (price, slope), step = self.of(r), np.full((len(r), 1), _FIRST)
+        (price, slope), step = self.evaluate(r), np.full((len(r), 1), _FIRST)
         for _ in range(_STEPS):
             ahead = r * np.exp(np.clip(step * ((slope * r).sum(axis=1, keepdims=True) - slope), -50.0, 50.0))
             ahead /= ahead.sum(axis=1, keepdims=True)
-            there, turned = self.of(ahead)
-            better = (there < price)[:, None]
-            r, slope, price = np.where(better, ahead, r), np.where(better, turned, slope), np.minimum(there, price)
+            new_price, turned = self.evaluate(ahead)
+            better = (new_price < price)[:, None]
+            r, slope, price = np.where(better, ahead, r), np.where(better, turned, slope), np.minimum(new_price, price)
             step = np.where(better, 1.5 * step, 0.4 * step)
         r = np.where(r < _NOTHING, 0.0, r)
         return np.asarray(r / r.sum(axis=1, keepdims=True))
@@ -117,13 +120,13 @@ class FacePrice(Protocol):
     def concave(self, faces: Codes, shares: Vector, lifts: Vector) -> Vector:
         """Concave part of the price of points on faces."""
 
-    def beyond(self, lifts: Vector) -> Vector:
+    def convex_part(self, lifts: Vector) -> Vector:
         """The rest of it, at least 0; inf where no posterior may be."""
 
     def stretch(self, turning: Vector) -> Vector:
         """What the turning of lifts adds to lengths, by which simplices are cut."""
 
-    def may_hold(self, some: Simplices, target: float) -> Mask:
+    def may_hold(self, simplices: Simplices, target: float) -> Mask:
         """Which simplices may hold the least price of all, below the target."""
 
 
@@ -136,23 +139,23 @@ class Simplices:
     faces : ndarray of int, shape (K, k)
     corners : ndarray of shape (K, k, k)
         Shares of the letters of the face.
-    rest : ndarray of shape (K, k)
+    prices : ndarray of shape (K, k)
         Concave part of the price at each corner.
     lifts : ndarray of shape (K, k, n_s)
     """
 
     faces: Codes
     corners: Vector
-    rest: Vector
+    prices: Vector
     lifts: Vector
 
-    def take(self, kept: slice | Mask) -> Simplices:
+    def take(self, places: slice | Mask) -> Simplices:
         """Some of them."""
-        return Simplices(*(part[kept] for part in vars(self).values()))
+        return Simplices(*(part[places] for part in vars(self).values()))
 
-    def joined(self, others: Simplices) -> Simplices:
+    def join(self, addend: Simplices) -> Simplices:
         """These and others."""
-        pairs = zip(vars(self).values(), vars(others).values(), strict=True)
+        pairs = zip(vars(self).values(), vars(addend).values(), strict=True)
         return Simplices(*(np.concatenate(pair) for pair in pairs))
 
     def open(self, price: FacePrice, target: float) -> Simplices:
@@ -167,12 +170,12 @@ class Simplices:
         longest = lengths.argmax(axis=1)
         i, j = i[longest], j[longest]
         corner, lifts = ((part[k, i] + part[k, j]) / 2 for part in (self.corners, self.lifts))
-        rest = price.concave(self.faces, corner, lifts)
-        both = self.joined(self)
-        k = np.arange(len(both.faces))
-        for part, middle in ((both.corners, corner), (both.rest, rest), (both.lifts, lifts)):
+        prices = price.concave(self.faces, corner, lifts)
+        halves = self.join(self)
+        k = np.arange(len(halves.faces))
+        for part, middle in ((halves.corners, corner), (halves.prices, prices), (halves.lifts, lifts)):
             part[k, np.append(i, j)] = np.concatenate([middle, middle])
-        return both, corner, rest + price.beyond(lifts)
+        return halves, corner, prices + price.convex_part(lifts)
 
 
 def lowest(price: FacePrice, target: float, effort: Effort) -> tuple[float, Vector]:
@@ -183,16 +186,16 @@ def lowest(price: FacePrice, target: float, effort: Effort) -> tuple[float, Vect
     """
     n = len(price.mu)
     nothing, weak = np.empty((0, n)), -float(price.mu.max())  # H and what is beyond are at least 0
-    rest = price.concave(np.arange(n)[:, None], np.ones((n, 1)), price.lifts.T)
-    alone = rest + price.beyond(price.lifts.T)
-    if alone.min() < target:
-        return weak, np.eye(n)[alone < target]
+    vertex_prices = price.concave(np.arange(n)[:, None], np.ones((n, 1)), price.lifts.T)
+    full_prices = vertex_prices + price.convex_part(price.lifts.T)
+    if full_prices.min() < target:
+        return weak, np.eye(n)[full_prices < target]
     for k in range(2, int(np.linalg.matrix_rank(price.lifts)) + 1):
         letters = itertools.combinations(range(n), k)
-        while begun := [*itertools.islice(letters, _FACES)]:
-            faces = np.array(begun)
+        while chunk := [*itertools.islice(letters, _FACES)]:
+            faces = np.array(chunk)
             corners = np.tile(np.eye(k), (len(faces), 1, 1))
-            open_ = Simplices(faces, corners, rest[faces], price.lifts.T[faces]).open(price, target)
+            open_ = Simplices(faces, corners, vertex_prices[faces], price.lifts.T[faces]).open(price, target)
             effort.spend(len(faces) * k * n)
             while len(open_.faces) and not effort.is_used():
                 # Depth first, so that few are open at any time.
@@ -203,7 +206,7 @@ def lowest(price: FacePrice, target: float, effort: Effort) -> tuple[float, Vect
                     points = np.zeros((len(middles), n))
                     np.put_along_axis(points, last.faces, middles, axis=1)
                     return weak, points[below]
-                open_ = open_.take(slice(0, -_BATCH)).joined(halves.open(price, target))
+                open_ = open_.take(slice(0, -_BATCH)).join(halves.open(price, target))
                 effort.spend(halves.lifts.size)
             if effort.is_used():
                 return weak, nothing

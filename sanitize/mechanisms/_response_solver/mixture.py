@@ -12,7 +12,7 @@ from scipy import sparse
 
 from sanitize._util.checks import Codes, Vector, positive
 from sanitize._util.limits import LOOSEST
-from sanitize.core.budgets import LDPBudget, LiftBudget, as_budget, check_kind, limited
+from sanitize.core.budgets import LDPBudget, LiftBudget, as_budget, budget_in_nats, check_kind
 from sanitize.core.channel import Optimality
 from sanitize.core.joint import check_distribution
 from sanitize.core.lifts import lift
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sanitize.mechanisms._response_solver.posterior_set import Cuts
 
     # Columns over some letters, as if they were the distribution: weights, costs, bound, status, how many there were.
-    _Found = tuple[Vector | sparse.csc_array, Vector, Vector, float, str, int]
+    _BlockSolution = tuple[Vector | sparse.csc_array, Vector, Vector, float, str, int]
 
 _MOST_LETTERS = 64  # with more, there are too many vertices to list
 # Entries of linear programs solved by default: about half a minute.
@@ -141,7 +141,7 @@ class Problem:
         Distance from the optimum that is good enough, in nats of each block, > 0.
     loss : Loss
         What is to be kept.
-    known : SideKnowledge or Cuts, optional
+    side : SideKnowledge or Cuts, optional
         What may be known of a row besides, or other cuts of posteriors; blocks are then one of all letters.
     """
 
@@ -149,38 +149,46 @@ class Problem:
     budget: LiftBudget | LDPBudget
     gap: float
     loss: Loss
-    known: SideKnowledge | Cuts | None = None
+    side: SideKnowledge | Cuts | None = None
 
     @classmethod
-    def of(
+    def from_request(
         cls,
         joint: JointDistribution,
         budget: Budget | float,
         gap: float,
         target: ArrayLike | None = None,
-        known: str | Sequence[str] | ArrayLike = (),
+        side: str | Sequence[str] | ArrayLike = (),
     ) -> Problem:
         """What a user asks, checked."""
-        loss = Loss.towards(target, len(check_distribution(joint).public))
+        loss = Loss.for_target(target, len(check_distribution(joint).public))
         positive("gap", gap)
-        return cls(joint, check_kind(as_budget(budget, joint)), gap, loss, SideKnowledge.of(joint, known))
+        return cls(joint, check_kind(as_budget(budget, joint)), gap, loss, SideKnowledge.from_columns(joint, side))
 
-    def measured(
-        self, found: Sequence[Response], least: float, distributions: ConfidenceSet | None = None
+    def measure(
+        self, responses: Sequence[Response], least: float, distributions: ConfidenceSet | None = None
     ) -> RandomResponse:
         """The channel, measured; repairs may leave more than the gap asked for, and then the status says so."""
-        columns, weights = sparse.hstack([one.columns for one in found], "csc"), [one.weights for one in found]
-        channel = response_channel(self.joint, self.budget, columns, np.concatenate(weights), distributions, self.known)
-        kept = self.loss.kept(self.joint, channel)
-        share, n_columns = self.loss.share(kept, self.joint.p_x), sum(one.n_columns for one in found)
-        status = min({one.status for one in found} - {"optimal"}, default="stalled")
-        return self.bounded(RandomResponse(channel, kept, share, kept, 0.0, n_columns, status), least)
+        columns, weights = (
+            sparse.hstack([response.columns for response in responses], "csc"),
+            [response.weights for response in responses],
+        )
+        channel = response_channel(self.joint, self.budget, columns, np.concatenate(weights), distributions, self.side)
+        information = self.loss.information(self.joint, channel)
+        share, n_columns = (
+            self.loss.share(information, self.joint.p_x),
+            sum(response.n_columns for response in responses),
+        )
+        status = min({response.status for response in responses} - {"optimal"}, default="stalled")
+        return self.with_bound(RandomResponse(channel, information, share, information, 0.0, n_columns, status), least)
 
-    def bounded(self, made: RandomResponse, least: float) -> RandomResponse:
+    def with_bound(self, response: RandomResponse, least: float) -> RandomResponse:
         """A response beside the least that any loses in all blocks together."""
-        bound = max(self.loss.entropy(self.joint.p_x) - least, made.utility)
-        gap = bound - made.utility
-        return replace(made, bound=bound, gap=gap, status="optimal" if gap <= self.gap + _ROUNDING else made.status)
+        bound = max(self.loss.entropy(self.joint.p_x) - least, response.utility)
+        gap = bound - response.utility
+        return replace(
+            response, bound=bound, gap=gap, status="optimal" if gap <= self.gap + _ROUNDING else response.status
+        )
 
 
 @dataclass(eq=False)
@@ -196,7 +204,7 @@ class Block:
         Safe sets of them that seed the search, by default the groups of subset merging.
     effort : Effort
         Of the search; after it, of searches for budgets nearby.
-    found : Response
+    response : Response
     least : float
         No response on these letters loses less, in nats of the whole distribution.
     """
@@ -205,80 +213,83 @@ class Block:
     letters: Codes
     atoms: Sequence[Codes] | None
     effort: Effort
-    found: Response = field(init=False)
+    response: Response = field(init=False)
     least: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.found = self._respond(self.problem.budget, self.effort)
-        self.least = self.found.bound
+        self.response = self._respond(self.problem.budget, self.effort)
+        self.least = self.response.bound
         self.effort = self.effort.part(0.0 if self.effort.is_late(_NEARBY_SHARE) else _NEARBY_SHARE)
 
     @property
     def is_stopped(self) -> bool:
         """Whether rounding stopped the search, or would have: a thin polytope uses any effort up."""
         is_thin = 0 < least_side(self.problem.budget) < EQUALITY
-        return self.found.status == "stalled" or (self.found.status == "effort" and is_thin)
+        return self.response.status == "stalled" or (self.response.status == "effort" and is_thin)
 
-    def search(self, other: LiftBudget | LDPBudget) -> Response:
+    def search(self, budget: LiftBudget | LDPBudget) -> Response:
         """The response for a budget nearby."""
-        found = self._respond(other, self.effort)
-        if found.status == "interrupted":
+        response = self._respond(budget, self.effort)
+        if response.status == "interrupted":
             raise KeyboardInterrupt
-        return found
+        return response
 
     def _respond(self, budget: LiftBudget | LDPBudget, effort: Effort) -> Response:
         """The response as a part of the whole distribution."""
-        joint, (found, weights, costs, bound, status, n_columns) = self.problem.joint, self.found_alone(budget, effort)
-        columns, total = sparse.csc_array(found), float(joint.p_x[self.letters].sum())
+        joint, (posteriors, weights, costs, bound, status, n_columns) = (
+            self.problem.joint,
+            self.solve_block(budget, effort),
+        )
+        columns, total = sparse.csc_array(posteriors), float(joint.p_x[self.letters].sum())
         parts = columns.data, self.letters[columns.indices], columns.indptr
         whole = sparse.csc_array(parts, shape=(len(joint.p_x), len(weights)))
         return Response(whole, weights * total, float(costs @ weights) * total, bound * total, n_columns, status)
 
-    def found_alone(self, budget: LiftBudget | LDPBudget, effort: Effort) -> _Found:
+    def solve_block(self, budget: LiftBudget | LDPBudget, effort: Effort) -> _BlockSolution:
         """Letters as they are where that is allowed, else by all vertices, else by column generation."""
-        joint, letters, loss = self.problem.joint, self.letters, self.problem.loss.on(self.letters)
-        known = self.problem.known
-        p_x, alone, lifts = joint.p_x[letters], loss.alone(len(letters)), lift(joint)[:, letters]
-        own = p_x / p_x.sum()
-        inner = LiftBounds.inner(lifts, budget, own)
-        outer = LiftBounds.outer(lifts, budget, lifts @ own) if least_side(budget) else inner
-        if known is not None:
+        joint, letters, loss = self.problem.joint, self.letters, self.problem.loss.restricted_to(self.letters)
+        side = self.problem.side
+        p_x, symbol_entropies, lifts = joint.p_x[letters], loss.symbol_entropies(len(letters)), lift(joint)[:, letters]
+        prior = p_x / p_x.sum()
+        inner = LiftBounds.inner(lifts, budget, prior)
+        outer = LiftBounds.outer(lifts, budget, lifts @ prior) if least_side(budget) else inner
+        if side is not None:
             inner, outer = (
-                replace(one, sides=known.cuts(budget, own, is_inner=is_inner))
-                for one, is_inner in ((inner, True), (outer, outer is inner))
+                replace(bounds, sides=side.cuts(budget, prior, is_inner=is_inner))
+                for bounds, is_inner in ((inner, True), (outer, outer is inner))
             )
         cuts = outer.cuts() if len(letters) <= _MOST_LETTERS else None
         # A letter well outside one of few cuts is over the budget; where there is none, the budget itself is asked.
         is_over = cuts is not None and cuts.min(initial=0.0) < -_BESIDE * lifts.max()
         is_over = is_over or bool(outer.sides is not None and len(outer.sides))
-        if not is_over and not (budget.excess_of(lifts, joint.p_s) > 0).any():
+        if not is_over and not (budget.lift_excess(lifts, joint.p_s) > 0).any():
             every = sparse.eye_array(len(letters), format="csc")
-            return every, own, alone, float(alone @ own), "optimal", len(letters)
+            return every, prior, symbol_entropies, float(symbol_entropies @ prior), "optimal", len(letters)
         is_late = effort.is_late()
         if cuts is not None and not is_late:
-            within = cuts if inner.equal(outer) else inner.cuts()
-            listed = mix_all_vertices(cuts, within, own, self.problem.gap, loss)
-            if listed is not None:
-                chosen, mixture, bound, n_vertices = listed
-                bound += float(alone @ own)
-                return chosen.T, mixture.weights, loss.of(chosen), bound, "optimal", n_vertices
+            inner_cuts = cuts if inner.equal(outer) else inner.cuts()
+            listing = mix_all_vertices(cuts, inner_cuts, prior, self.problem.gap, loss)
+            if listing is not None:
+                chosen, mixture, bound, n_vertices = listing
+                bound += float(symbol_entropies @ prior)
+                return chosen.T, mixture.weights, loss.entropies(chosen), bound, "optimal", n_vertices
         # P_X restricted to safe sets, shape (k, n): those given, or the groups of subset merging.
-        atoms = self.atoms or ([letters] if known is not None else seed_groups(joint, budget, _SEEDS * effort.seconds))
+        atoms = self.atoms or ([letters] if side is not None else seed_groups(joint, budget, _SEEDS * effort.seconds))
         seeds = np.array([np.bincount(atom, joint.p_x[atom], len(joint.p_x)) for atom in atoms])[:, letters]
         seeds /= seeds.sum(axis=1, keepdims=True)
-        found = None
+        search = None
         with contextlib.suppress(np.linalg.LinAlgError, RoundingStops):
-            found = None if is_late else Search(inner, outer, own, self.problem.gap, effort, loss).mixed(seeds)
-        if found is None:
+            search = None if is_late else Search(inner, outer, prior, self.problem.gap, effort, loss).solve(seeds)
+        if search is None:
             # The seeds alone, with a bound that proves nothing: for distributions beyond linear programs of doubles.
-            weights = (seeds > 0) @ own
-            return seeds.T, weights, loss.of(seeds), 0.0, "time_limit" if is_late else "stalled", len(seeds)
-        pool, mixture = found.pool, found.mixture
+            weights = (seeds > 0) @ prior
+            return seeds.T, weights, loss.entropies(seeds), 0.0, "time_limit" if is_late else "stalled", len(seeds)
+        pool, mixture = search.pool, search.mixture
         columns, costs = pool.matrix(mixture.chosen), np.array(pool.costs)[mixture.chosen]
-        return columns, mixture.weights, costs, found.bound, found.status, len(pool)
+        return columns, mixture.weights, costs, search.bound, search.status, len(pool)
 
 
-def respond_in(problem: Problem, blocks: Sequence[Sequence[Codes]] | None, effort: Effort) -> RandomResponse:
+def solve_within_blocks(problem: Problem, blocks: Sequence[Sequence[Codes]] | None, effort: Effort) -> RandomResponse:
     """The optimal response inside each block of letters, as a channel that was measured.
 
     A block is a list of safe sets, which seed its search; None is one block of all letters. Where rounding stops a
@@ -297,49 +308,49 @@ def respond_in(problem: Problem, blocks: Sequence[Sequence[Codes]] | None, effor
     for atoms in [None] if blocks is None else blocks:
         letters = np.arange(n) if atoms is None else np.sort(np.concatenate(atoms))
         parts.append(Block(problem, letters, atoms, effort.part(len(letters) / n)))
-        if parts[-1].found.status == "interrupted" and blocks is not None:
+        if parts[-1].response.status == "interrupted" and blocks is not None:
             raise KeyboardInterrupt
-    best = problem.measured([part.found for part in parts], sum(part.least for part in parts))
+    best = problem.measure([part.response for part in parts], sum(part.least for part in parts))
     try:
-        return _around(problem, parts, _within(problem, parts, best))
+        return _bound_by_looser_budgets(problem, parts, _improve_by_tighter_budgets(problem, parts, best))
     except KeyboardInterrupt:
         return replace(best, status="interrupted")
 
 
-def _within(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
+def _improve_by_tighter_budgets(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
     """The best that tighter budgets give where rounding stopped a search, or where repairs cost much."""
     stopped = [part for part in parts if part.is_stopped]
-    some = stopped or (parts if best.status == "stalled" else [])
+    weak_parts = stopped or (parts if best.status == "stalled" else [])
     entropy = problem.loss.entropy(problem.joint.p_x)
-    for other in tighter(problem.budget):
-        again = [part for part in some if not part.effort.is_used()]
-        if best.status == "optimal" or not again:
+    for tight_budget in tighter(problem.budget):
+        retries = [part for part in weak_parts if not part.effort.is_used()]
+        if best.status == "optimal" or not retries:
             break
-        tried = {part: part.search(other) for part in again}
-        found = [tried.get(part, part.found) for part in parts]
-        made = problem.measured(found, sum(part.least for part in parts))
-        best = made if made.utility > best.utility else best
+        tried = {part: part.search(tight_budget) for part in retries}
+        responses = [tried.get(part, part.response) for part in parts]
+        candidate = problem.measure(responses, sum(part.least for part in parts))
+        best = candidate if candidate.utility > best.utility else best
         # What is found within a budget and needs no repair is not bettered within a tighter one.
-        is_whole = made.utility >= entropy - sum(one.loss for one in found) - _REPAIRED
-        if is_whole and all(one.status == "optimal" for one in tried.values()):
+        is_whole = candidate.utility >= entropy - sum(response.loss for response in responses) - _REPAIRED
+        if is_whole and all(response.status == "optimal" for response in tried.values()):
             break
     return best
 
 
-def _around(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
+def _bound_by_looser_budgets(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
     """The same with the bound that looser budgets give where rounding stopped a search."""
     stopped = [part for part in parts if part.is_stopped]
     for part in stopped:
         part.effort = part.effort.part(1.0)
-    for other in looser(problem.budget):
-        again = [part for part in stopped if not part.effort.is_used()]
-        if best.status == "optimal" or not again:
+    for loose_budget in looser(problem.budget):
+        retries = [part for part in stopped if not part.effort.is_used()]
+        if best.status == "optimal" or not retries:
             break
-        found = [part.search(other) for part in again]
-        for part, one in zip(again, found, strict=True):
-            part.least = max(part.least, one.bound)
-        best = problem.bounded(best, sum(part.least for part in parts))
-        if all(one.status == "optimal" for one in found):
+        responses = [part.search(loose_budget) for part in retries]
+        for part, response in zip(retries, responses, strict=True):
+            part.least = max(part.least, response.bound)
+        best = problem.with_bound(best, sum(part.least for part in parts))
+        if all(response.status == "optimal" for response in responses):
             break
     return best
 
@@ -347,18 +358,18 @@ def _around(problem: Problem, parts: list[Block], best: RandomResponse) -> Rando
 def tighter(budget: LiftBudget | LDPBudget) -> Iterator[LiftBudget | LDPBudget]:
     """Budgets that allow less, from near to far, but for thin ones; a channel within one is within the budget."""
     for part in _TIGHTER:
-        other = _scaled(budget, part, 0.0, LOOSEST)
-        if other != budget and least_side(budget) and (least_side(other) >= EQUALITY or part == 0):
-            yield other
+        tight_budget = _scale_budget(budget, part, 0.0, LOOSEST)
+        if tight_budget != budget and least_side(budget) and (least_side(tight_budget) >= EQUALITY or part == 0):
+            yield tight_budget
 
 
 def looser(budget: LiftBudget | LDPBudget) -> Iterator[LiftBudget | LDPBudget]:
     """Budgets that allow more, from near to far; no channel within the budget keeps more than the best of one."""
-    return (_scaled(budget, part, _LEAST, math.inf) for part in _LOOSER)
+    return (_scale_budget(budget, part, _LEAST, math.inf) for part in _LOOSER)
 
 
-def _scaled(budget: LiftBudget | LDPBudget, part: float, least: float, most: float) -> LiftBudget | LDPBudget:
+def _scale_budget(budget: LiftBudget | LDPBudget, part: float, least: float, most: float) -> LiftBudget | LDPBudget:
     """A budget of a part of each bound, where bounds count as at least and at most so many nats."""
     if isinstance(budget, LDPBudget):
         return LDPBudget(part * min(max(budget.eps, least), most))
-    return limited(*(part * np.clip(bound, least, most) for bound in (budget.lower, budget.upper)))
+    return budget_in_nats(*(part * np.clip(bound, least, most) for bound in (budget.lower, budget.upper)))

@@ -51,46 +51,52 @@ class LiftBounds:
     sides: Vector | None = None
 
     @classmethod
-    def _of(cls, lifts: Vector, low: Vector | float, high: Vector | float, span: float | None = None) -> LiftBounds:
+    def _from_limits(
+        cls, lifts: Vector, low: Vector | float, high: Vector | float, span: float | None = None
+    ) -> LiftBounds:
         return cls(lifts, np.maximum(low, lifts.min(axis=1)), np.minimum(high, lifts.max(axis=1)), span)
 
     @classmethod
     def inner(cls, lifts: Vector, budget: Budget, p_x: Vector) -> LiftBounds:
         """Bounds a hair inside the budget that the marginal p_x of the letters meets; its own lifts for one near 0."""
-        known, own = check_kind(budget), lifts @ p_x
-        thin = _least_sides(known) < EQUALITY
+        limits, mean_lifts = check_kind(budget), lifts @ p_x
+        thin = _least_sides(limits) < EQUALITY
         if np.all(thin):
-            return cls(lifts, own, own)
-        if isinstance(known, LDPBudget):
-            if not own.all():  # only a budget without an end allows that
-                return cls._of(lifts, 0.0, math.inf)
-            span = math.expm1(min(known.eps, LOOSEST))
-            return cls._of(lifts, 0.0, math.inf, max(span - _MARGIN * (1 + span), own.max() / own.min() - 1))
-        lower = np.where(_is_too_loose(known, lifts), LOOSEST, known.lower)
-        low, high = _times(-lower) * (1 + _MARGIN), _times(known.upper) * (1 - _MARGIN)
-        low, high = np.minimum(low, own), np.maximum(high, own)
-        return cls._of(lifts, np.where(thin, own, low), np.where(thin, own, high))
+            return cls(lifts, mean_lifts, mean_lifts)
+        if isinstance(limits, LDPBudget):
+            if not mean_lifts.all():  # only a budget without an end allows that
+                return cls._from_limits(lifts, 0.0, math.inf)
+            span = math.expm1(min(limits.eps, LOOSEST))
+            return cls._from_limits(
+                lifts, 0.0, math.inf, max(span - _MARGIN * (1 + span), mean_lifts.max() / mean_lifts.min() - 1)
+            )
+        lower = np.where(_is_too_loose(limits, lifts), LOOSEST, limits.lower)
+        low, high = _times(-lower) * (1 + _MARGIN), _times(limits.upper) * (1 - _MARGIN)
+        low, high = np.minimum(low, mean_lifts), np.maximum(high, mean_lifts)
+        return cls._from_limits(lifts, np.where(thin, mean_lifts, low), np.where(thin, mean_lifts, high))
 
     @classmethod
-    def outer(cls, lifts: Vector, budget: Budget, own: Vector | float = 1.0) -> LiftBounds:
-        """Bounds that every posterior within the budget meets that can be one of a mixture of its ``own`` lifts."""
-        known = check_kind(budget)
-        if isinstance(known, LDPBudget):
-            return cls._of(lifts, 0.0, math.inf, math.expm1(known.eps) if known.eps <= LOOSEST else None)
-        low = np.where(_is_too_loose(known, lifts), 0.0, _times(np.negative(known.lower)))
+    def outer(cls, lifts: Vector, budget: Budget, mean_lifts: Vector | float = 1.0) -> LiftBounds:
+        """Bounds that every posterior within the budget meets that can be one of a mixture of ``mean_lifts``."""
+        limits = check_kind(budget)
+        if isinstance(limits, LDPBudget):
+            return cls._from_limits(lifts, 0.0, math.inf, math.expm1(limits.eps) if limits.eps <= LOOSEST else None)
+        low = np.where(_is_too_loose(limits, lifts), 0.0, _times(np.negative(limits.lower)))
         # A lift that may not rise, or not fall, is the mean one in all of them.
-        fixed = _least_sides(known) == 0
-        return cls._of(lifts, np.where(fixed, own, low), np.where(fixed, own, _times(known.upper)))
+        fixed = _least_sides(limits) == 0
+        return cls._from_limits(
+            lifts, np.where(fixed, mean_lifts, low), np.where(fixed, mean_lifts, _times(limits.upper))
+        )
 
-    def equal(self, other: LiftBounds) -> bool:
+    def equal(self, bounds: LiftBounds) -> bool:
         """Whether only the margin of `inner` stands between two bounds."""
-        if (self.span is None) != (other.span is None):
+        if (self.span is None) != (bounds.span is None):
             return False
-        pairs = [(self.low, other.low), (self.high, other.high), (1 + (self.span or 0), 1 + (other.span or 0))]
-        if self.sides is not None and other.sides is not None:
-            if len(self.sides) != len(other.sides):
+        pairs = [(self.low, bounds.low), (self.high, bounds.high), (1 + (self.span or 0), 1 + (bounds.span or 0))]
+        if self.sides is not None and bounds.sides is not None:
+            if len(self.sides) != len(bounds.sides):
                 return False
-            pairs.append((1 + np.abs(self.sides), 1 + np.abs(other.sides)))
+            pairs.append((1 + np.abs(self.sides), 1 + np.abs(bounds.sides)))
         return all(bool(np.all(np.abs(a - b) <= _SAME * b)) for a, b in pairs)
 
     def cuts(self) -> Vector:
@@ -122,9 +128,9 @@ class LiftBounds:
             binding = (bottom < self.low) | (top > self.high)
             rows, low, high = self.lifts[binding], self.low[binding], self.high[binding]
         else:
-            one, scale = np.ones((len(self.lifts), 1)), max(self.span, 1.0)
-            rows = np.block([[self.lifts, -one], [-self.lifts / scale, (1 + self.span) / scale * one]])
-            low, high = np.zeros(len(rows)), np.append(top, (1 + self.span) / scale * one)
+            ones, scale = np.ones((len(self.lifts), 1)), max(self.span, 1.0)
+            rows = np.block([[self.lifts, -ones], [-self.lifts / scale, (1 + self.span) / scale * ones]])
+            low, high = np.zeros(len(rows)), np.append(top, (1 + self.span) / scale * ones)
         if self.sides is None:
             return rows, low, high
         sides = np.pad(self.sides, ((0, 0), (0, rows.shape[1] - self.sides.shape[1])))
@@ -134,12 +140,13 @@ class LiftBounds:
     def polytope(self, distribution: Vector | None = None) -> Polytope:
         """Π; with a target's P(t|x) of shape (n_t, n), P(t|y) are further variables, which nothing binds."""
         rows, low, high = self.rows()
-        made = Polytope.simplex(self.lifts.shape[1], rows.shape[1], self).cut(rows, low, high)
+        body = Polytope.simplex(self.lifts.shape[1], rows.shape[1], self).add_rows(rows, low, high)
         if distribution is None:
-            return made
-        spread = slice(made.size, made.size + len(distribution))
+            return body
+        spread = slice(body.size, body.size + len(distribution))
         return replace(
-            made.cut(distribution, np.full(len(distribution), -1.0), np.full(len(distribution), 2.0)), spread=spread
+            body.add_rows(distribution, np.full(len(distribution), -1.0), np.full(len(distribution), 2.0)),
+            spread=spread,
         )
 
 
@@ -177,7 +184,7 @@ class Polytope:
             n, (np.arange(n_variables) < n)[None].astype(np.float64), np.ones(1), zeros, ones, slice(0, n), bounds
         )
 
-    def cut(self, rows: Vector, low: Vector, high: Vector) -> Polytope:
+    def add_rows(self, rows: Vector, low: Vector, high: Vector) -> Polytope:
         """The points with low <= rows @ u <= high: each row is a new slack, so that bases once it joins stay bases."""
         k, none = len(rows), np.zeros((len(rows), self.size - rows.shape[1]))
         return replace(
@@ -213,19 +220,19 @@ class Polytope:
         """Costs of variables beside the prices of letters, shape (size,)."""
         return np.zeros(self.size)
 
-    def beside(self, v: Vector) -> Vector:
+    def point_costs(self, v: Vector) -> Vector:
         """What these costs come to at points v, shape (K,)."""
         return np.zeros(len(v))
 
     def slack_basis(self, copies: int) -> Codes:
         """Basis of letter 0 and all slacks, repeated, shape (copies, m)."""
-        return np.tile(self.padded(np.zeros(1, np.intp)), (copies, 1))
+        return np.tile(self.pad_basis(np.zeros(1, np.intp)), (copies, 1))
 
-    def padded(self, basis: Codes) -> Codes:
+    def pad_basis(self, basis: Codes) -> Codes:
         """A basis of the first rows, with the slacks of later ones."""
         return np.append(basis, np.arange(self.size - self.n_rows + len(basis), self.size))
 
-    def spread_of(self, v: Vector) -> Vector:
+    def variable_entries(self, v: Vector) -> Vector:
         """Entries that are spread, of one point v."""
         return v if self.spread.start == 0 else self.matrix[-self.n_spread :, : self.n] @ v
 
@@ -235,7 +242,7 @@ class Polytope:
         return self.bounds.contains(v)
 
 
-def inverse_of(matrix: Vector, basis: Codes) -> tuple[Vector, Mask]:
+def basis_inverses(matrix: Vector, basis: Codes) -> tuple[Vector, Mask]:
     """Inverse basis matrices, shape (K, m, m), and which of them are regular; of the others zeros, which bound too.
 
     Raises
@@ -244,13 +251,13 @@ def inverse_of(matrix: Vector, basis: Codes) -> tuple[Vector, Mask]:
         If the bases are of other equations, as the outer polytope's are where the inner one binds more rows.
     """
     squares = matrix[:, basis].transpose(1, 0, 2)
-    made, regular = np.zeros(squares.shape), np.ones(len(squares), np.bool_)
+    inverses, regular = np.zeros(squares.shape), np.ones(len(squares), np.bool_)
     try:
-        made[:] = np.linalg.inv(squares)
+        inverses[:] = np.linalg.inv(squares)
     except np.linalg.LinAlgError:
         regular[:] = np.linalg.slogdet(squares)[0] != 0
-        made[regular] = np.linalg.inv(squares[regular])
-    return made, regular
+        inverses[regular] = np.linalg.inv(squares[regular])
+    return inverses, regular
 
 
 def least_side(budget: LiftBudget | LDPBudget) -> float:

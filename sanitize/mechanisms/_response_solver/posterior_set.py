@@ -12,7 +12,7 @@ import numpy as np
 
 from sanitize._util.checks import Mask, Vector, exp
 from sanitize._util.tolerances import SMALLEST_POSITIVE
-from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, limited
+from sanitize.core.budgets import AlphaLiftBudget, Chi2LiftBudget, budget_in_nats
 from sanitize.core.lifts import lift
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ _SQUARE = 2
 _HALVINGS = 50
 
 
-def across(of: np.ufunc, values: Vector, axis: int = 1) -> Vector:
+def reduce_axis(ufunc: np.ufunc, values: Vector, axis: int = 1) -> Vector:
     """Reduce over an axis of a few entries, a slice at a time: a tenth of the time of NumPy's own way."""
-    return np.asarray(functools.reduce(of, np.moveaxis(values, axis, 0)))
+    return np.asarray(functools.reduce(ufunc, np.moveaxis(values, axis, 0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +63,9 @@ class PosteriorSet:
     least: Vector
 
     @classmethod
-    def of(cls, joint: JointDistribution, budget: AveragedBudget) -> PosteriorSet:
+    def from_budget(cls, joint: JointDistribution, budget: AveragedBudget) -> PosteriorSet:
         """The posteriors of a distribution that meet a budget, whose limits on each lift are in order."""
-        free = budget.limits or limited(math.inf, math.inf)
+        free = budget.limits or budget_in_nats(math.inf, math.inf)
         most, least = (np.exp(side * np.ones(len(joint.p_s))) for side in (free.upper, np.negative(free.lower)))
         center = 0.0 if isinstance(budget, AlphaLiftBudget) else 1.0
         order = budget.alpha if isinstance(budget, AlphaLiftBudget) else 1.0 + isinstance(budget, Chi2LiftBudget)
@@ -79,16 +79,16 @@ class PosteriorSet:
 
     def contains(self, lifts: Vector) -> Mask:
         """Which posteriors of lifts (K, n_s) are within the budget, and a hair inside where a side binds."""
-        excess = self.budget.excess_of(lifts.T, self.joint.p_s)
+        excess = self.budget.lift_excess(lifts.T, self.joint.p_s)
         return (excess <= 0) & ~(np.maximum(*self.sizes(lifts)) > 1 - _MARGIN)
 
     def sizes(self, lifts: Vector) -> tuple[Vector, Vector]:
         """What is used of each side, in parts of what is allowed, of lifts (..., n_s); limits go with the first."""
         above, below = np.zeros(lifts.shape[:-1]), np.zeros(lifts.shape[:-1])
         if np.isfinite(self.most).any():
-            above = across(np.maximum, lifts / self.most, -1)
+            above = reduce_axis(np.maximum, lifts / self.most, -1)
         if self.least.any():
-            above = np.maximum(above, across(np.maximum, self.least / np.maximum(lifts, _NO_LIFT), -1))
+            above = np.maximum(above, reduce_axis(np.maximum, self.least / np.maximum(lifts, _NO_LIFT), -1))
         if self.high < math.inf:
             above = np.maximum(above, self.norm(lifts - self.center)[0] / max(self.high, SMALLEST_POSITIVE))
         if self.low < math.inf:
@@ -106,7 +106,7 @@ class PosteriorSet:
         """The norm of z, shape (..., n_s), and its slope; no power overflows."""
         size, top = np.abs(z), np.ones(1)
         if self.order > _SQUARE:
-            top = np.maximum(across(np.maximum, size, -1)[..., None], SMALLEST_POSITIVE)
+            top = np.maximum(reduce_axis(np.maximum, size, -1)[..., None], SMALLEST_POSITIVE)
         value = top * ((size / top) ** self.order @ self.joint.p_s)[..., None] ** (1 / self.order)
         slope = self.joint.p_s * np.sign(z) * (size / np.maximum(value, SMALLEST_POSITIVE)) ** (self.order - 1)
         return value[..., 0], slope
@@ -117,19 +117,19 @@ class PosteriorSet:
         They touch the side at the lifts ``at``, where it is convex. A norm is at least its tangent g·z, and g/l is at
         least its tangent where g is positive, and its chord where it is negative.
         """
-        found = []
+        planes = []
         if self.high < math.inf:
             g = self.norm(at - self.center)[1]
-            found.append((g, self.high * (1 + _MARGIN) + self.center * g.sum(axis=-1)))
+            planes.append((g, self.high * (1 + _MARGIN) + self.center * g.sum(axis=-1)))
         if self.low < math.inf:
             at, least, most = (np.maximum(lifts, _NO_LIFT) for lifts in (at, least, most))
             g = self.norm(1 / at - self.center)[1]
-            one, other = np.where(g > 0, at, least), np.where(g > 0, at, most)
-            room = self.center * g - g * (one + other) / (one * other)
-            found.append((-g / (one * other), self.low * (1 + _MARGIN) + room.sum(axis=-1)))
+            first, second = np.where(g > 0, at, least), np.where(g > 0, at, most)
+            room = self.center * g - g * (first + second) / (first * second)
+            planes.append((-g / (first * second), self.low * (1 + _MARGIN) + room.sum(axis=-1)))
         rows, ends = self._limit_rows()
-        of_each = zip(rows, ends, strict=True)
-        return found + [(np.broadcast_to(row, at.shape), np.full(at.shape[:-1], end)) for row, end in of_each]
+        pairs = zip(rows, ends, strict=True)
+        return planes + [(np.broadcast_to(row, at.shape), np.full(at.shape[:-1], end)) for row, end in pairs]
 
     def _limit_rows(self) -> tuple[Vector, Vector]:
         """Rows a and ends b with a·l <= b for the limits on each lift."""
@@ -142,13 +142,13 @@ class PosteriorSet:
         """Whether all mixtures of points with lifts of shape (K, k, n_s) are within, for convex sides exactly."""
         above, below = self.sizes(lifts)
         if self.center == 0:
-            return across(np.maximum, np.maximum(above, below)) < 1 - _MARGIN
-        holds = across(np.maximum, above) < 1 - _MARGIN
+            return reduce_axis(np.maximum, np.maximum(above, below)) < 1 - _MARGIN
+        holds = reduce_axis(np.maximum, above) < 1 - _MARGIN
         if math.isinf(self.low):
             return holds
-        ends = (np.maximum(across(of, lifts), _NO_LIFT) for of in (np.minimum, np.maximum))
-        furthest = np.maximum(*(np.abs(1 / end - self.center) for end in ends))
-        return holds & (self.norm(furthest)[0] < self.low * (1 - _MARGIN))
+        ends = (np.maximum(reduce_axis(extreme, lifts), _NO_LIFT) for extreme in (np.minimum, np.maximum))
+        largest = np.maximum(*(np.abs(1 / end - self.center) for end in ends))
+        return holds & (self.norm(largest)[0] < self.low * (1 - _MARGIN))
 
     def border(self, q: Vector) -> Vector:
         """Where the ways from P_X to points q, shape (K, n), leave the set; q itself where they do not."""

@@ -12,7 +12,7 @@ from sanitize._util.checks import Codes, Mask, Vector
 from sanitize._util.limits import BLOCK_CELLS
 from sanitize.mechanisms._response_solver.columns import entr
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
-from sanitize.mechanisms._response_solver.polytope import inverse_of
+from sanitize.mechanisms._response_solver.polytope import basis_inverses
 
 if TYPE_CHECKING:
     from sanitize.mechanisms._effort import Effort
@@ -67,15 +67,15 @@ class Pricer:
             v, basis, at_upper = self._linear(cost, self.polytope.slack_basis(len(main)))
             for k in np.flatnonzero(self.polytope.contains(v)):
                 self.pool.add(v[k], (basis[k], at_upper[k]))
-            price[main] = self.pool.loss.of(v) / np.maximum(v[np.arange(len(main)), main], 1e-9)
+            price[main] = self.pool.loss.entropies(v) / np.maximum(v[np.arange(len(main)), main], 1e-9)
         return np.minimum(price, price[np.isfinite(price)].max())
 
     def from_pool(self, mixture: Mixture, max_steps: int) -> int:
         """Walk from vertices of a mixture; number of columns added."""
-        kept = [self.pool.vertices[k] for k in mixture.chosen.tolist() if k in self.pool.vertices]
-        if not kept:
+        starts = [self.pool.vertices[k] for k in mixture.chosen.tolist() if k in self.pool.vertices]
+        if not starts:
             return 0
-        return self._walk(mixture.mu, np.array([b for b, _ in kept]), np.array([u for _, u in kept]), max_steps)
+        return self._walk(mixture.mu, np.array([b for b, _ in starts]), np.array([u for _, u in starts]), max_steps)
 
     def from_random(self, mu: Vector, copies: int) -> int:
         """Descend from random prices with each letter as the main one; number of columns added."""
@@ -104,14 +104,14 @@ class Pricer:
         for _ in range(_LINEAR_STEPS):
             if self.effort.is_late():
                 return 0
-            point, found, upper = self._linear(loss.slope(v[live], floor) - mu, basis[live])
-            score = loss.of(point) - (point * mu).sum(axis=1)
+            point, bases, upper = self._linear(loss.slope(v[live], floor) - mu, basis[live])
+            score = loss.entropies(point) - (point * mu).sum(axis=1)
             better = score < best[live] - _STALLED
             live = live[better]
             if not len(live):
                 break
             best[live], v[live] = score[better], point[better]
-            basis[live], at_upper[live] = found[better], upper[better]
+            basis[live], at_upper[live] = bases[better], upper[better]
         return self._walk(mu, basis, at_upper, LONG_WALK)
 
     def _batch(self) -> int:
@@ -132,31 +132,31 @@ class Pricer:
         before, n, spread = len(self.pool), self.polytope.n, self.polytope.spread
         block = max(1, _WALK_CELLS // (self.polytope.n_rows * self.polytope.size))
         for first in range(0, len(basis), block):
-            here, upper = basis[first : first + block].copy(), at_upper[first : first + block].copy()
+            bases, upper = basis[first : first + block].copy(), at_upper[first : first + block].copy()
             for _ in range(max_steps):
                 if self.effort.is_late():
                     break
-                inverse, values = _basic_solution(self.polytope, here, upper)
-                u = np.zeros((len(here), self.polytope.size))
-                np.put_along_axis(u, here, np.maximum(values, 0.0), axis=1)
-                now = entr(u[:, spread]).sum(axis=1) - (u[:, :n] * mu).sum(axis=1)
+                inverse, values = _basic_solution(self.polytope, bases, upper)
+                u = np.zeros((len(bases), self.polytope.size))
+                np.put_along_axis(u, bases, np.maximum(values, 0.0), axis=1)
+                price = entr(u[:, spread]).sum(axis=1) - (u[:, :n] * mu).sum(axis=1)
                 self.effort.spend(len(u) * self.polytope.work)
-                better = np.flatnonzero(now < -self.tolerance)
+                better = np.flatnonzero(price < -self.tolerance)
                 for k in better[self.polytope.contains(u[better, :n])]:
-                    self.pool.add(u[k, :n], (here[k], upper[k]))
-                score, row = _neighbours(self.polytope, mu, here, upper, inverse, values)
+                    self.pool.add(u[k, :n], (bases[k], upper[k]))
+                score, row = _neighbours(self.polytope, mu, bases, upper, inverse, values)
                 best = score.argmin(axis=1)
-                falls = np.flatnonzero(score[np.arange(len(here)), best] < now - _TINY)
+                falls = np.flatnonzero(score[np.arange(len(bases)), best] < price - _TINY)
                 if not len(falls):
                     break
                 row, best = row[falls, best[falls]], best[falls]
-                here, upper = _step(self.polytope, here[falls], upper[falls], inverse[falls], best, row)
+                bases, upper = _step(self.polytope, bases[falls], upper[falls], inverse[falls], best, row)
         return len(self.pool) - before
 
 
 def _basic_solution(polytope: Polytope, basis: Codes, at_upper: Mask) -> tuple[Vector, Vector]:
     """Inverse basis matrices (K, m, m) and values of the basic variables (K, m), refined once."""
-    inverse, is_regular = inverse_of(polytope.matrix, basis)
+    inverse, is_regular = basis_inverses(polytope.matrix, basis)
     if not is_regular.all():
         raise np.linalg.LinAlgError("a basis is singular")
     fixed = np.where(at_upper, polytope.upper, polytope.lower)

@@ -32,7 +32,7 @@ def response_channel(
     columns: sparse.csc_array,
     weights: Vector,
     distributions: ConfidenceSet | None = None,
-    known: SideKnowledge | Cuts | None = None,
+    side: SideKnowledge | Cuts | None = None,
 ) -> Channel:
     """P(y|x) = weight(y) v_y(x) / P(x), rows made to sum to 1.
 
@@ -52,10 +52,10 @@ def response_channel(
         P(y).
     distributions : ConfidenceSet, optional
         Repair until the budget holds under all of these distributions.
-    known : SideKnowledge, optional
+    side : SideKnowledge, optional
         Repair until it holds for those who know this, too.
     """
-    mass = _balanced(columns, weights, joint.p_x)
+    mass = _balance_masses(columns, weights, joint.p_x)
     share = np.zeros(len(weights))
     while True:
         rows, n_y = mass.tocsr(), mass.shape[1]
@@ -65,8 +65,8 @@ def response_channel(
         channel = channel.renamed(outputs=_response_names(channel))
         released = joint.push(channel)
         excess = budget.excess(released) if distributions is None else distributions.worst_case(channel).excess(budget)
-        if known is not None:
-            excess = np.maximum(excess, known.excess(budget, channel))
+        if side is not None:
+            excess = np.maximum(excess, side.excess(budget, channel))
         is_over = excess > BUDGET
         if not is_over.any():
             return channel
@@ -78,11 +78,11 @@ def response_channel(
         if len(hopeless):
             mass, share = _merge(mass, share, int(hopeless[np.argmin(released.p_x[hopeless])]), released.p_x)
         else:
-            worst = None if distributions is None and known is None else excess
+            worst = None if distributions is None and side is None else excess
             mass = _lend(mass, budget, released, over, share[over], worst)
 
 
-def _balanced(columns: sparse.csc_array, weights: Vector, p_x: Vector) -> sparse.csc_array:
+def _balance_masses(columns: sparse.csc_array, weights: Vector, p_x: Vector) -> sparse.csc_array:
     """Masses weight(y) v_y(x), so corrected that they sum to P_X in every digit; the linear program leaves 1e-10.
 
     Columns may be nearly alike, so the smallest relative change of the weights that does it is taken.
@@ -123,14 +123,14 @@ def _lend(
     lent = np.zeros(len(over))
     giver = np.zeros(len(over), np.intp)
     for k, (y, part) in enumerate(zip(over.tolist(), share.tolist(), strict=True)):
-        others = givers[givers != y]
+        options = givers[givers != y]
         if worst is None:
-            left = budget.excess_of((lifts[:, [y]] + part * lifts[:, others]) / (1 + part), released.p_s)
+            left = budget.lift_excess((lifts[:, [y]] + part * lifts[:, options]) / (1 + part), released.p_s)
         else:
-            left = worst[others]
+            left = worst[options]
         # A symbol rarer than the one in need would be used up.
-        rarity = np.where(part * p_y[y] > _LARGEST_SHARE * p_y[others], np.inf, 0.0)
-        giver[k] = others[np.argmin(left + rarity)]
+        rarity = np.where(part * p_y[y] > _LARGEST_SHARE * p_y[options], np.inf, 0.0)
+        giver[k] = options[np.argmin(left + rarity)]
         lent[k] = min(part * p_y[y] / p_y[giver[k]], _LARGEST_SHARE)
     lent /= np.maximum(np.bincount(giver, lent, n_y) / _MOST_LENT, 1)[giver]
     rows = np.concatenate([np.arange(n_y), giver, giver])
@@ -141,9 +141,9 @@ def _lend(
 
 def _merge(mass: sparse.csc_array, share: Vector, rare: int, p_y: Vector) -> tuple[sparse.csc_array, Vector]:
     """A symbol that cannot be brought inside, merged into the likeliest of the others."""
-    others = np.delete(np.arange(len(p_y)), rare)
+    options = np.delete(np.arange(len(p_y)), rare)
     labels = np.arange(len(p_y))
-    labels[rare] = others[np.argmax(p_y[others])]
+    labels[rare] = options[np.argmax(p_y[options])]
     labels = np.unique(labels, return_inverse=True)[1]
     merge = sparse.csc_array((np.ones(len(p_y)), (np.arange(len(p_y)), labels)))
     return sparse.csc_array(mass @ merge), np.delete(share, rare)
@@ -162,4 +162,4 @@ def _response_names(channel: Channel) -> Alphabet:
         members = [sorted(matrix.indices[first:end].tolist()) for first, end in pairwise(matrix.indptr.tolist())]
         return [group_label(public, symbols, len(symbols)) for symbols in members]
 
-    return Alphabet.of_n_labels("+".join(public.columns), channel.n_outputs, names)
+    return Alphabet.from_n_labels("+".join(public.columns), channel.n_outputs, names)

@@ -45,7 +45,7 @@ class SideKnowledge:
     masses: Vector
 
     @classmethod
-    def of(cls, joint: JointDistribution, known: str | Sequence[str] | ArrayLike) -> SideKnowledge | None:
+    def from_columns(cls, joint: JointDistribution, known: str | Sequence[str] | ArrayLike) -> SideKnowledge | None:
         """From public columns, any part of which may be known, or from P(w, s, x); None where nothing is known."""
         if isinstance(known, str):
             known = [known]
@@ -64,8 +64,10 @@ class SideKnowledge:
         """Rows a with a·v >= 0 for posteriors that are within the budget in every case, shape (k, n_x)."""
         rows = [np.zeros((0, len(p_x)))]
         for lifts, mass in zip(self._lifts(self.masses)[0], self.masses.sum(axis=1), strict=True):
-            own = mass / mass.sum()
-            bounds = LiftBounds.inner(lifts, budget, own) if is_inner else LiftBounds.outer(lifts, budget, lifts @ own)
+            prior = mass / mass.sum()
+            bounds = (
+                LiftBounds.inner(lifts, budget, prior) if is_inner else LiftBounds.outer(lifts, budget, lifts @ prior)
+            )
             rows.append(bounds.cuts() * (mass / p_x))
         every = np.concatenate(rows)
         return every[every.min(axis=1) < -_NOTHING_TO_LEARN]
@@ -74,8 +76,8 @@ class SideKnowledge:
         """Leakage above the budget of each released symbol in its worst case, shape (n_y,)."""
         n_w, n_s, n_x = self.masses.shape
         lifts, p_s = self._lifts(channel.push(self.masses.reshape(-1, n_x)).reshape(n_w, n_s, -1))
-        found = [budget.excess_of(*case) for case in zip(lifts, p_s, strict=True)]
-        return np.max(found, axis=0)
+        excesses = [budget.lift_excess(*case) for case in zip(lifts, p_s, strict=True)]
+        return np.max(excesses, axis=0)
 
     def _lifts(self, masses: Vector) -> tuple[Vector, Vector]:
         """Lifts of each case, shape (n_w, n_s, n), and P(s|w); 1 where a case has no s, or no symbol."""

@@ -9,7 +9,7 @@ from sanitize._util.checks import Codes, Vector
 from sanitize._util.limits import BLOCK_CELLS
 from sanitize.mechanisms._response_solver.columns import NOTHING, Loss, Mixture
 from sanitize.mechanisms._response_solver.dual_simplex import LinearBatch, solve_batch
-from sanitize.mechanisms._response_solver.polytope import inverse_of
+from sanitize.mechanisms._response_solver.polytope import basis_inverses
 
 # Up to here, listing every vertex of the polytope is quicker than looking for the right ones.
 _MOST_VERTICES, _MOST_PAIRS = 20_000, 1 << 21
@@ -39,8 +39,8 @@ def mix_all_vertices(
     loss : Loss
         What is to be kept.
     """
-    around = listed(outer)
-    within = around if around is None or inner is outer else listed(inner)
+    around = list_vertices(outer)
+    within = around if around is None or inner is outer else list_vertices(inner)
     if around is None or within is None:
         return None
     cost = _costs(within, loss)
@@ -59,10 +59,10 @@ def mix_all_vertices(
 
 def _costs(points: Vector, loss: Loss) -> Vector:
     """What points lose beyond what their letters alone leave open, in nats."""
-    return np.maximum(loss.of(points) - points @ loss.alone(points.shape[1]), 0.0)
+    return np.maximum(loss.entropies(points) - points @ loss.symbol_entropies(points.shape[1]), 0.0)
 
 
-def listed(cuts: Vector, most: int = _MOST_VERTICES, most_pairs: int = _MOST_PAIRS) -> Vector | None:
+def list_vertices(cuts: Vector, most: int = _MOST_VERTICES, most_pairs: int = _MOST_PAIRS) -> Vector | None:
     """Vertices of {v >= 0: Σ v = 1, cuts @ v >= 0}, shape (K, n), each once [ZDS §III-A2].
 
     A cut keeps the vertices on its good side and adds a point on every edge it crosses. Two vertices share an
@@ -111,17 +111,17 @@ def listed(cuts: Vector, most: int = _MOST_VERTICES, most_pairs: int = _MOST_PAI
         shared = on_facet[p] * on_facet[q]
         if on.any() or not is_simple:
             is_simple = False
-            is_edge = _on_all_of(shared, on_facet) == 2
+            is_edge = _count_facet_vertices(shared, on_facet) == 2
             p, q, shared = p[is_edge], q[is_edge], shared[is_edge]
         at = (value[p] / (value[p] - value[q]))[:, None]
         new = (1 - at) * rows[p] + at * rows[q]
         new[:, n + i], shared[:, n + i] = 0.0, 1
-        kept = value > -_ON
-        rows, on_facet = np.concatenate([rows[kept], new]), np.concatenate([on_facet[kept], shared])
+        is_inside = value > -_ON
+        rows, on_facet = np.concatenate([rows[is_inside], new]), np.concatenate([on_facet[is_inside], shared])
     return rows[:, :n] if len(rows) else None
 
 
-def _on_all_of(shared: NDArray[np.float32], on_facet: NDArray[np.float32]) -> Codes:
+def _count_facet_vertices(shared: NDArray[np.float32], on_facet: NDArray[np.float32]) -> Codes:
     """How many vertices lie on all the facets of each row, a block of rows at a time."""
     block = max(1, BLOCK_CELLS // len(on_facet))
     counts = [
@@ -153,13 +153,13 @@ def best_mixture(points: Vector, cost: Vector, p_x: Vector) -> Mixture | None:
     basis = solve_batch(program, (k + np.arange(n))[None]).basis[0]
     # The mixture of the last basis, solved afresh and refined once.
     columns = every[basis]
-    inverses, is_regular = inverse_of(every.T, basis[None])
+    inverses, is_regular = basis_inverses(every.T, basis[None])
     weights = inverses[0] @ p_x
     weights += inverses[0] @ (p_x - weights @ columns)
     is_listed, least = basis < k, _POSITIVE * p_x.min()
     is_exact = (np.abs(p_x - weights[is_listed] @ columns[is_listed]) < _EXACT * p_x).all()
     if not (is_regular.all() and is_exact and weights[is_listed].min() > -least):
         return None
-    kept = is_listed & (weights > least)
+    is_used = is_listed & (weights > least)
     value = float(weights[is_listed] @ costs[basis[is_listed]])
-    return Mixture(value, costs[basis] @ inverses[0], basis[kept], weights[kept])
+    return Mixture(value, costs[basis] @ inverses[0], basis[is_used], weights[is_used])

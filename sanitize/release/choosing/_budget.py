@@ -15,7 +15,7 @@ from sanitize.core.lifts import log_lift
 from sanitize.core.measures import mutual_information
 from sanitize.errors import InfeasibleTarget, InvalidParameter
 from sanitize.mechanisms import subset_merging
-from sanitize.release.choosing._curve import designed, judged, mechanism_name, point_of
+from sanitize.release.choosing._curve import curve_point, make_design, measure_design, mechanism_name
 from sanitize.release.choosing._mechanism import most_useful_so_far
 from sanitize.report import TradeoffCurve, TradeoffPoint
 
@@ -85,9 +85,11 @@ class _Trials:
         """Design and measure the channel of a budget, unless that was done, and judge it."""
         if eps not in self.tried:
             budget = self.family(eps)
-            made = designed(self.joint, self.mechanism, budget)
-            leakage = float(self.measure(self.joint.push(made.channel)))
-            self.tried[eps] = Suggestion(budget, made.channel, made.report, point_of(budget, made.report), leakage)
+            design = make_design(self.joint, self.mechanism, budget)
+            leakage = float(self.measure(self.joint.push(design.channel)))
+            self.tried[eps] = Suggestion(
+                budget, design.channel, design.report, curve_point(budget, design.report), leakage
+            )
         return self.wish(self.utility(eps), self.tried[eps].leakage)
 
     def utility(self, eps: float) -> float:
@@ -100,14 +102,14 @@ class _Trials:
         Some mechanisms, such as randomized response, want budgets beyond the log-lifts of the distribution: the largest
         is doubled as long as more may be kept and the last one does not judge as ``until``.
         """
-        judged = [self.fulfils(eps) for eps in grid]
+        measure_design = [self.fulfils(eps) for eps in grid]
         # How often the largest budget is doubled where a mechanism wants more than the log-lifts of the distribution.
         for _ in range(6):
-            if judged[-1] is until or self.utility(grid[-1]) >= 1 - BUDGET or not grid[-1] > 0:
+            if measure_design[-1] is until or self.utility(grid[-1]) >= 1 - BUDGET or not grid[-1] > 0:
                 break
             grid.append(2 * grid[-1])
-            judged.append(self.fulfils(grid[-1]))
-        return judged
+            measure_design.append(self.fulfils(grid[-1]))
+        return measure_design
 
     def halve(self, fails: float, holds: float) -> None:
         """Try budgets between one that fails the wish and one that fulfils it, ever nearer to the edge."""
@@ -129,16 +131,20 @@ class _Trials:
             # Among equals the tightest budget wins.
             return ok, self.merit(ok, eps, self.utility(eps), self.tried[eps].leakage), -eps
 
-        found, points = self.tried[max(self.tried, key=rank)], []
+        best_trial, points = self.tried[max(self.tried, key=rank)], []
         tried = [self.tried[eps] for eps in sorted(self.tried)]
-        best = most_useful_so_far([one.normalized_utility for one in tried])
+        best = most_useful_so_far([trial.normalized_utility for trial in tried])
         # A point for each budget; where the design for a tighter one keeps more, that one, as it is within both.
-        for own, better in zip(tried, (tried[place] for place in best), strict=True):
-            is_own = own is better or own is found
-            report = own.report if is_own else judged(self.joint, better.channel, own.budget, better.report.facts)
-            points.append(point_of(own.budget, report))
-        curve = TradeoffCurve(mechanism_name(self.mechanism), tuple(points), found.report.measures)
-        return replace(found, report=found.report.with_curve(curve))
+        for trial, better in zip(tried, (tried[place] for place in best), strict=True):
+            is_own = trial is better or trial is best_trial
+            report = (
+                trial.report
+                if is_own
+                else measure_design(self.joint, better.channel, trial.budget, better.report.facts)
+            )
+            points.append(curve_point(trial.budget, report))
+        curve = TradeoffCurve(mechanism_name(self.mechanism), tuple(points), best_trial.report.measures)
+        return replace(best_trial, report=best_trial.report.with_curve(curve))
 
 
 def suggest_budget(

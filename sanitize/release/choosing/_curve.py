@@ -61,9 +61,9 @@ def tradeoff_curve(joint: JointDistribution, mechanism: Mechanism, budgets: Iter
     if not wanted:
         raise InvalidParameter("tradeoff_curve needs at least one budget, for example [0.1, 0.5, 1, 2]")
     name = mechanism_name(mechanism)
-    designs = [designed(joint, mechanism, budget) for budget in wanted]
+    designs = [make_design(joint, mechanism, budget) for budget in wanted]
     reports = [_most_useful(joint, design, designs) for design in designs]
-    points = tuple(point_of(budget, report) for budget, report in zip(wanted, reports, strict=True))
+    points = tuple(curve_point(budget, report) for budget, report in zip(wanted, reports, strict=True))
     return TradeoffCurve(name, points, reports[0].measures)
 
 
@@ -89,30 +89,32 @@ class Design:
         return not isinstance(self.budget, Budget) and self.budget <= budget
 
 
-def _most_useful(joint: JointDistribution, own: Design, designs: Sequence[Design]) -> LeakageReport:
+def _most_useful(joint: JointDistribution, own_design: Design, designs: Sequence[Design]) -> LeakageReport:
     """Report of the design that keeps most within a budget; of its own, unless another keeps more."""
-    for other in sorted(designs, key=lambda design: -design.utility):
-        if other.utility <= own.utility + BUDGET:
+    for candidate in sorted(designs, key=lambda design: -design.utility):
+        if candidate.utility <= own_design.utility + BUDGET:
             break
-        if other.serves(joint, own.budget):
-            return judged(joint, other.channel, own.budget, other.report.facts)
-    return own.report
+        if candidate.serves(joint, own_design.budget):
+            return measure_design(joint, candidate.channel, own_design.budget, candidate.report.facts)
+    return own_design.report
 
 
-def designed(joint: JointDistribution, mechanism: Mechanism, budget: Budget | float) -> Design:
+def make_design(joint: JointDistribution, mechanism: Mechanism, budget: Budget | float) -> Design:
     """Design of a mechanism; a channel over a `Budget` is refused."""
     facts = ReleaseFacts(mechanism=mechanism_name(mechanism))
     channel = mechanism(joint, budget)
-    return Design(budget, channel, judged(joint, channel, budget, facts))
+    return Design(budget, channel, measure_design(joint, channel, budget, facts))
 
 
-def judged(joint: JointDistribution, channel: Channel, budget: Budget | float, facts: ReleaseFacts) -> LeakageReport:
+def measure_design(
+    joint: JointDistribution, channel: Channel, budget: Budget | float, facts: ReleaseFacts
+) -> LeakageReport:
     """Report of a channel by any budget that it is within."""
     limit = budget if isinstance(budget, Budget) else None
     return LeakageReport.measure(joint, channel, limit, facts=facts).require()
 
 
-def point_of(budget: Budget | float, report: LeakageReport) -> TradeoffPoint:
+def curve_point(budget: Budget | float, report: LeakageReport) -> TradeoffPoint:
     """Point of a curve from a report."""
     return TradeoffPoint(budget, report.measures, len(report.excess))
 

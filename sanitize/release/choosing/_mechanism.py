@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sanitize._util.checks import one_of
+from sanitize._util.checks import check_choice
 from sanitize._util.formatting import box, percent, times, times_down, times_up
 from sanitize._util.tolerances import BUDGET, SAME_SHARE
 from sanitize.core.budgets import LDPBudget, LiftBudget, as_budget
@@ -93,29 +93,31 @@ class Comparison:
     @property
     def recommended(self) -> Compared:
         """The one that keeps most; the simplest of those that keep the same, as far as so many rows tell."""
-        return self.compared[preferred([one.report for one in self.compared], "normalized_utility")]
+        return self.compared[choose_report([entry.report for entry in self.compared], "normalized_utility")]
 
     @property
     def summary(self) -> dict[str, dict[str, Any]]:
         """By mechanism: what it keeps and leaks, and how good its design is known to be."""
         names = ("normalized_utility", "max_log_lift", "min_log_lift", "mutual_information", "status", "gap")
-        return {one.mechanism: {name: one.report.summary[name] for name in names} for one in self.compared}
+        return {entry.mechanism: {name: entry.report.summary[name] for name in names} for entry in self.compared}
 
     def __str__(self) -> str:
         lines = [f"{'mechanism':<26}{'kept':>8}{'max log':>10}{'min log':>10}  design"]
-        for one in self.compared:
-            found = one.report.summary
-            figures = f"{one.normalized_utility:>8.1%}{found['max_log_lift']:>10.3g}{found['min_log_lift']:>10.3g}"
-            lines.append(f"{one.mechanism:<26}{figures}  {found['status'] or ''}".rstrip())
+        for entry in self.compared:
+            summary = entry.report.summary
+            figures = (
+                f"{entry.normalized_utility:>8.1%}{summary['max_log_lift']:>10.3g}{summary['min_log_lift']:>10.3g}"
+            )
+            lines.append(f"{entry.mechanism:<26}{figures}  {summary['status'] or ''}".rstrip())
         return "\n".join([*lines, f"recommended: {self.recommended.mechanism}"])
 
     def _repr_html_(self) -> str:
         rows = [("mechanism", "kept", "at most, times")]
-        for one in self.compared:
-            most = times(one.report.summary["max_log_lift"])
-            rows.append((one.mechanism, percent(one.normalized_utility), most))
+        for entry in self.compared:
+            most = times(entry.report.summary["max_log_lift"])
+            rows.append((entry.mechanism, percent(entry.normalized_utility), most))
         taken = self.recommended
-        words = reason(taken.report, [one.report for one in self.compared], "normalized_utility")
+        words = reason(taken.report, [entry.report for entry in self.compared], "normalized_utility")
         return box(f"Take {taken.mechanism}: it {words}", (repr(self.budget),), rows)
 
 
@@ -169,7 +171,7 @@ def compare(
     >>> {name: round(told["normalized_utility"], 3) for name, told in found.summary.items()}
     {'watchdog': 0.166, 'subset merging': 0.76, 'optimal random response': 0.766}
     """
-    one_of("output", output, "resample", "label")
+    check_choice("output", output, "resample", "label")
     budget = as_budget(budget)
     if isinstance(data, JointDistribution):
         if sensitive is not None or public is not None:
@@ -181,16 +183,16 @@ def compare(
         raise InvalidParameter("compare needs a JointDistribution, or a table with sensitive= (and public=)")
     else:
         secret = [sensitive] if isinstance(sensitive, str) else list(sensitive)
-        others = [str(name) for name in getattr(data, "columns", ()) if name not in secret]
-        joint = JointDistribution.from_frame(data, secret, others if public is None else public)
-    found = []
+        other_names = [str(name) for name in getattr(data, "columns", ()) if name not in secret]
+        joint = JointDistribution.from_frame(data, secret, other_names if public is None else public)
+    results = []
     for kind in kinds_for(len(joint.public), budget):
         channel = kind.function(joint, budget, **({} if kind.function is watchdog else {"effort": effort}))
         printed = channel if output == "label" else channel.then(channel.reversed(joint.p_x))
         facts = ReleaseFacts(mechanism=kind.name)
         report = LeakageReport.measure(joint, printed.with_optimality(channel.optimality), budget, facts=facts)
-        found.append(Compared(kind.name, channel, report.require()))
-    return Comparison(budget, tuple(found))
+        results.append(Compared(kind.name, channel, report.require()))
+    return Comparison(budget, tuple(results))
 
 
 def kinds_for(n_x: int, budget: Budget) -> list[Kind]:
@@ -199,7 +201,7 @@ def kinds_for(n_x: int, budget: Budget) -> list[Kind]:
     return [kind for kind in KINDS if kind.least <= n_x <= kind.most and (fits_response or not kind.is_response)]
 
 
-def preferred(reports: Sequence[LeakageReport], share: str) -> int:
+def choose_report(reports: Sequence[LeakageReport], share: str) -> int:
     """Position of the report to take, of mechanisms in order, the simplest first; every choice is made by it.
 
     It is the simplest of those that leave out fewest rows, of those that keep most of the measure named ``share``, as
@@ -207,12 +209,12 @@ def preferred(reports: Sequence[LeakageReport], share: str) -> int:
     generated rows are among shuffled ones, whose use is what they show together, only those are looked at that are of
     some use, and show as much of what pairs of columns say as any.
     """
-    kept, printed = (np.array([one.summary.get(name, 1.0) for one in reports]) for name in (share, PRINTED))
+    shares, printed = (np.array([report.summary.get(name, 1.0) for report in reports]) for name in (share, PRINTED))
     room = _room(reports[0])
-    if all(RELATIONS in one.summary for one in reports):
-        shown = np.array([one.summary[RELATIONS] - one.useless for one in reports])
-        kept = np.where(shown >= shown.max() - room, kept, -1.0)
-    return int(np.argmax(np.where(kept >= kept.max() - room, printed, -1.0)))
+    if all(RELATIONS in report.summary for report in reports):
+        shown = np.array([report.summary[RELATIONS] - report.useless for report in reports])
+        shares = np.where(shown >= shown.max() - room, shares, -1.0)
+    return int(np.argmax(np.where(shares >= shares.max() - room, printed, -1.0)))
 
 
 def _room(report: LeakageReport) -> float:
@@ -232,8 +234,8 @@ def reason(taken: LeakageReport, reports: Sequence[LeakageReport], share: str) -
 
 def most_useful(shares: Sequence[float]) -> int:
     """Position of the first share that is the largest, to a millionth."""
-    kept = np.asarray(shares)
-    return int(np.argmax(kept >= kept.max() - SAME_SHARE))
+    values = np.asarray(shares)
+    return int(np.argmax(values >= values.max() - SAME_SHARE))
 
 
 def most_useful_so_far(shares: Sequence[float]) -> list[int]:
@@ -249,9 +251,9 @@ def comparison_section(reports: Sequence[LeakageReport], words: str, share: str 
     """Reports of several mechanisms as a section of one; what each keeps is the measure named ``share``."""
 
     def row(report: LeakageReport) -> tuple[Any, ...]:
-        found = report.summary
-        limits = times_up(found["max_log_lift"]), times_down(found["min_log_lift"])
-        return report.facts.mechanism, found[share], *limits, found["mutual_information"], found["status"]
+        summary = report.summary
+        limits = times_up(summary["max_log_lift"]), times_down(summary["min_log_lift"])
+        return report.facts.mechanism, summary[share], *limits, summary["mutual_information"], summary["status"]
 
     heads = ("Mechanism", "kept", "times, at most", "at least", "I(S;Y)", "design")
     return Section("comparison", "Mechanisms compared", words, heads, tuple(map(row, reports)))

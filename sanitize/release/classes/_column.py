@@ -20,8 +20,8 @@ from sanitize.release.classes._integers import draw_below, draw_listed, whole_we
 from sanitize.release.classes._numbers import (
     LEAST_ROWS,
     REAL,
-    bounded,
     candidate_units,
+    clip_numbers,
     coarsest_units,
     from_numbers,
     multiples,
@@ -32,7 +32,7 @@ from sanitize.release.classes._numbers import (
     threshold_counts,
     to_numbers,
 )
-from sanitize.tables.columns import ArrowColumn, as_arrow, factorize, in_type, look_up
+from sanitize.tables.columns import ArrowColumn, as_arrow, cast_values, factorize, look_up
 from sanitize.tables.ordered import is_ordered
 
 OTHER = "(other)"
@@ -134,9 +134,9 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
     @cached_property
     def is_value(self) -> NDArray[np.bool_]:
         """Which outcomes are one value, or missing."""
-        found = np.ones(len(self.places), bool)
-        found[self._rest] = False
-        return found
+        result = np.ones(len(self.places), bool)
+        result[self._rest] = False
+        return result
 
     @cached_property
     def _cumulative(self) -> NDArray[np.int64]:
@@ -145,26 +145,26 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
     def encode(self, column: Any) -> NDArray[np.int32]:
         """Group of each row of any column of this name."""
         values, codes = factorize(as_arrow(column, self.name), self.name)
-        return self.groups_of(values)[codes]
+        return self.value_groups(values)[codes]
 
-    def groups_of(self, values: pa.Array) -> NDArray[np.int32]:
+    def value_groups(self, values: pa.Array) -> NDArray[np.int32]:
         """Group of each of some distinct values, and of missing last."""
         return np.append(self.groups, self.n_groups - 1)[np.append(self._bins(values), -1)].astype(np.int32)
 
     def outcomes(self, values: pa.Array) -> Codes:
         """Outcome that each of some values is written as, or that stands for values like it."""
         bins, places = self._bins(values), look_up(self._pool(values), self.values)
-        rest = self._rest
+        residual = self._rest
         listed = np.full(len(self.values) + 1, -1)
         listed[self.places[self.places >= 0]] = np.flatnonzero(self.places >= 0)
-        return np.where(places >= 0, listed[np.maximum(places, 0)], rest[bins])
+        return np.where(places >= 0, listed[np.maximum(places, 0)], residual[bins])
 
     def _pool(self, values: pa.Array) -> pa.Array:
         if not len(self.pooled):
             return values
         place = look_up(values, self.pooled)
-        both = pa.concat_arrays([values, self.pool.cast(values.type)])
-        return both.take(pa.array(np.where(place >= 0, len(values) + place, np.arange(len(values)))))
+        all_values = pa.concat_arrays([values, self.pool.cast(values.type)])
+        return all_values.take(pa.array(np.where(place >= 0, len(values) + place, np.arange(len(values)))))
 
     def _bins(self, values: pa.Array) -> Codes:
         """Bin of each of some distinct values."""
@@ -197,7 +197,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         between = np.flatnonzero(places == BETWEEN)
         if not self.is_ordered:
             return _dictionary(self.values, places)
-        numbers = self._between(self.bins[outcomes[between]].astype(np.intp), words[between])
+        numbers = self._draw_within_bins(self.bins[outcomes[between]].astype(np.intp), words[between])
         places[between] = len(self.values) + np.arange(len(between))
         drawn = pa.concat_arrays([self.values, from_numbers(numbers, self.values.type)])
         return drawn.take(pa.array(places, mask=places < 0))
@@ -216,7 +216,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
                     first[place, bin_], spans[place, bin_] = start, min(span, (1 << 63) - 1)
         return first, spans, np.where(spans > 0, self.unit_weights[:, None], 0)
 
-    def _between(self, bins: Codes, words: NDArray[np.uint64]) -> NDArray[Any]:
+    def _draw_within_bins(self, bins: Codes, words: NDArray[np.uint64]) -> NDArray[Any]:
         """Numbers within bins: a unit is drawn, then one of its multiples."""
         first, spans, weights = self._steps
         edges, is_real = self.edges.to_numpy(), self.edges.type == pa.float64()
@@ -253,7 +253,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         # Numbers are drawn between edges that the key of the release moved: without it no number is ruled out.
         return not len(strange) or self.is_ordered
 
-    def replaced(self, column: ArrowColumn) -> tuple[float, int]:
+    def count_replaced(self, column: ArrowColumn) -> tuple[float, int]:
         """How many rows are written as others on average, and how many numbers lie outside the edges."""
         values, codes = factorize(column, self.name)
         rows = np.bincount(codes[codes >= 0], minlength=len(values))
@@ -262,7 +262,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
             is_inside = (numbers >= edges[0]) & (numbers <= edges[-1])
             if not (self.places == BETWEEN).any():  # codes, which no edge keeps out
                 is_listed = np.isin(np.arange(self.n_groups), self.group_of_outcome[self.places >= 0])
-                return float(rows[~is_listed[self.groups_of(values)[:-1]]].sum()), 0
+                return float(rows[~is_listed[self.value_groups(values)[:-1]]].sum()), 0
             return 0.0, int(rows[~is_inside & (look_up(values, self.values) < 0)].sum())
         totals = np.add.reduceat(self.weights, self.first[:-1])
         shares = self.weights[self._rest] / totals[self.groups]
@@ -310,15 +310,15 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         """
         heavy = counts if weights is None else np.bincount(codes, weights, len(values) + 1)[:-1]
         if is_ordered(column.type, name):
-            values = in_type(values, storage_type(column))
+            values = cast_values(values, storage_type(column))
             # Of a dictionary numbers are names: none but those there are is written.
             is_code = pa.types.is_dictionary(column.type)
             given = name, values, counts, heavy, most, edges, np.zeros(N_SHARES) if shares is None else shares
-            return cls._of_numbers(*given, lists_all=lists_all or is_code, is_code=is_code)
-        return cls._of_text(name, values, counts, heavy, most, above or {})
+            return cls._from_numbers(*given, lists_all=lists_all or is_code, is_code=is_code)
+        return cls._from_text(name, values, counts, heavy, most, above or {})
 
     @classmethod
-    def _of_text(
+    def _from_text(
         cls,
         name: str,
         values: pa.Array,
@@ -332,27 +332,29 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         for value, *entry in zip(values.to_pylist(), counts.tolist(), heavy.tolist(), strict=True):
             rows.setdefault(pooled.get(value, value), np.zeros(2))[:] += entry
         names = sorted(rows)
-        count, mass = np.array([rows[one] for one in names]).reshape(-1, 2).T
+        count, mass = np.array([rows[key] for key in names]).reshape(-1, 2).T
         shares = threshold_counts(count) / np.maximum(count, 1)
         listed = np.flatnonzero(shares > 0)
         is_start = np.zeros(len(names), bool)
         is_start[listed] = True
         starts = _runs(mass, most, is_start)
         group = np.searchsorted(starts, np.arange(len(names)), side="right") - 1
-        kept = [names[place] for place in listed]
+        shared_values = [names[place] for place in listed]
         word = OTHER if pa.types.is_string(values.type) else OTHER.encode() if pa.types.is_binary(values.type) else None
-        other = kept.index(word) if word in kept else len(kept) if word is not None else MISSING
-        written = [*kept, *([word] if other == len(kept) else [])]
+        other_place = (
+            shared_values.index(word) if word in shared_values else len(shared_values) if word is not None else MISSING
+        )
+        written = [*shared_values, *([word] if other_place == len(shared_values) else [])]
         entries = [(int(group[p]), k, mass[p] * shares[p]) for k, p in enumerate(listed)]
-        rest = np.bincount(group, mass * (1 - shares), len(starts)) if len(starts) else np.empty(0)
-        entries += [(place, other, float(amount)) for place, amount in enumerate(rest)]
+        residual = np.bincount(group, mass * (1 - shares), len(starts)) if len(starts) else np.empty(0)
+        entries += [(place, other_place, float(amount)) for place, amount in enumerate(residual)]
         return cls(
             name,
             False,  # noqa: FBT003
             pa.array([names[start] for start in starts], values.type),
             pa.array(written, values.type),
             np.arange(len(starts), dtype=np.int32),
-            *_listed(entries, np.arange(len(starts))),
+            *_flatten_outcomes(entries, np.arange(len(starts))),
             (),
             np.empty(0, np.int64),
             pa.array([*pooled], values.type),
@@ -360,7 +362,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         )
 
     @classmethod
-    def _of_numbers(
+    def _from_numbers(
         cls,
         name: str,
         values: pa.Array,
@@ -399,10 +401,10 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         listed = np.flatnonzero(alone > 0)
         entries = [(int(place_of[p]), k, heavy[p] * alone[p]) for k, p in enumerate(listed)]
         left = heavy * (1 - alone)
-        rest = np.bincount(place_of, left, len(groups))
+        residual = np.bincount(place_of, left, len(groups))
         if is_code:  # rare ones are written as others of their group, or as missing where that has none
-            rest[np.isin(groups, groups[place_of[listed]])] = 0
-        entries += [(place, MISSING if is_code else BETWEEN, float(amount)) for place, amount in enumerate(rest)]
+            residual[np.isin(groups, groups[place_of[listed]])] = 0
+        entries += [(place, MISSING if is_code else BETWEEN, float(amount)) for place, amount in enumerate(residual)]
         by_unit = threshold_counts(np.bincount(coarsest[chosen], (counts * (1 - alone))[chosen], len(units) + 1))
         by_unit[(*units, REAL).index(finest)] += 1e-3 * by_unit.sum() + 1
         used = np.flatnonzero(by_unit)
@@ -412,7 +414,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
             pa.array(edges),
             values.take(pa.array(listed)),
             groups.astype(np.int32),
-            *_listed(entries, groups),
+            *_flatten_outcomes(entries, groups),
             tuple((*units, REAL)[place] for place in used),
             whole_weights(by_unit[used], np.array([0, len(used)])),
             values[:0],
@@ -427,7 +429,7 @@ def _same_scale(values: pa.Array, dtype: pa.DataType) -> NDArray[Any]:
     return to_numbers(values)
 
 
-def _listed(
+def _flatten_outcomes(
     entries: list[tuple[int, int, float]], groups: Codes
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
     """Outcomes of all bins one after another, the rest of each bin last, and missing; where each group begins."""
@@ -445,12 +447,12 @@ def _runs(mass: NDArray[Any], most: int, is_start: NDArray[np.bool_]) -> Codes:
     n = len(mass)
     if not is_start.any():
         return np.zeros(min(n, 1), np.intp)
-    alone = (mass >= mass.sum() / (2 * most)) & is_start
-    size = max(2.0 * LEAST_ROWS, mass[~alone].sum() / max(most - alone.sum(), 1))
+    is_heavy = (mass >= mass.sum() / (2 * most)) & is_start
+    size = max(2.0 * LEAST_ROWS, mass[~is_heavy].sum() / max(most - is_heavy.sum(), 1))
     starts, filled = [0], 0.0
     for place in range(n):
-        ends_heavy = place > 0 and alone[place - 1]
-        if place and is_start[place] and (alone[place] or ends_heavy or filled >= size):
+        ends_heavy = place > 0 and is_heavy[place - 1]
+        if place and is_start[place] and (is_heavy[place] or ends_heavy or filled >= size):
             starts.append(place)
             filled = 0.0
         filled += mass[place]
@@ -466,9 +468,9 @@ def _ancestors(values: pa.Array, counts: NDArray[np.int64], above: Mapping[str, 
         size: dict[str, int] = {}
         for value in left:
             size[above[value][height]] = size.get(above[value][height], 0) + rows.get(value, 0)
-        found = {value: above[value][height] for value in sorted(left) if size[above[value][height]] >= LEAST_ROWS}
-        pooled |= found
-        left -= found.keys()
+        ancestors = {value: above[value][height] for value in sorted(left) if size[above[value][height]] >= LEAST_ROWS}
+        pooled |= ancestors
+        left -= ancestors.keys()
     return pooled
 
 
@@ -494,21 +496,26 @@ def _edges(
     finite = np.isfinite(numbers) if numbers.dtype.kind == "f" else np.ones(len(numbers), bool)
     if not finite.any():
         return np.array([0.0, 1.0])
-    numbers, counts, mass = bounded(numbers[finite]), counts[finite], mass[finite]
+    numbers, counts, mass = clip_numbers(numbers[finite]), counts[finite], mass[finite]
     until, n = np.cumsum(counts), int(counts.sum())
 
-    def at(row: int) -> Any:
+    def number_at(row: int) -> Any:
         return numbers[np.searchsorted(until, min(max(row, 0), n - 1), side="right")]
 
-    few = min(LEAST_ROWS, n // 4)
-    low, high = few + int(spread[_LOWEST]), n - 1 - few - int(spread[_HIGHEST])
-    first, last = roundest(at(low), at(low + few), units), roundest(at(high - few), at(high), units)
+    margin = min(LEAST_ROWS, n // 4)
+    low, high = margin + int(spread[_LOWEST]), n - 1 - margin - int(spread[_HIGHEST])
+    first, last = (
+        roundest(number_at(low), number_at(low + margin), units),
+        roundest(number_at(high - margin), number_at(high), units),
+    )
     often = np.flatnonzero(counts >= LEAST_ROWS + spread[_OFTEN])
     if len(often):
         first, last = min(first, numbers[often[0]]), max(last, numbers[often[-1]])
     end = next_number(max(first, last), finest)
     heavy = (counts >= LEAST_ROWS) & (mass >= mass.sum() / (2 * most) + spread[_HEAVY])
-    found = {edge for place in np.flatnonzero(heavy) for edge in (numbers[place], next_number(numbers[place], finest))}
+    candidates = {
+        edge for place in np.flatnonzero(heavy) for edge in (numbers[place], next_number(numbers[place], finest))
+    }
     share = mass * ~heavy
     row_of, light = np.cumsum(share), float(share.sum())
     n_cuts = max(1, min(most - int(heavy.sum()), int(light // (2 * LEAST_ROWS))))
@@ -517,10 +524,10 @@ def _edges(
         middle += min(1.0, reach / _SPREAD) * spread[_CUTS + cut * (N_SHARES - _CUTS) // n_cuts]
         ends = np.searchsorted(row_of, [middle - reach, middle + reach], side="right")
         low, high = numbers[np.minimum(ends, len(numbers) - 1)]
-        found.add(roundest(low, high, units))
+        candidates.add(roundest(low, high, units))
     inside = [first]
     before = np.append(0, until)
-    for edge in sorted(found):
+    for edge in sorted(candidates):
         rows = before[np.searchsorted(numbers, [inside[-1], edge])]
         if first < edge < end and min(rows[1] - rows[0], n - rows[1]) >= LEAST_ROWS:
             inside.append(edge)
@@ -534,9 +541,9 @@ def _usual(counts: NDArray[np.int64], group: Codes, edges: NDArray[Any], finest:
         return usual
     for place in range(len(usual)):
         width = step_range(edges[place], edges[place + 1], finest)[1]
-        here = np.sort(counts[group == place])
-        middle = (width - 1) // 2 - (width - len(here))
-        usual[place] = here[min(middle, len(here) - 1)] if width > 1 and middle >= 0 else 0
+        group_counts = np.sort(counts[group == place])
+        middle = (width - 1) // 2 - (width - len(group_counts))
+        usual[place] = group_counts[min(middle, len(group_counts) - 1)] if width > 1 and middle >= 0 else 0
     return usual
 
 

@@ -35,7 +35,7 @@ def couple_classes(joint: NDArray[Any]) -> NDArray[np.int64]:
     """
     n_symbols, n_classes = joint.shape
     shares = joint / joint.sum()
-    given = shares / shares.sum(axis=1, keepdims=True)
+    conditional = shares / shares.sum(axis=1, keepdims=True)
     margins = vstack(
         [
             kron(eye_array(n_symbols), np.ones((1, n_classes))),
@@ -44,7 +44,7 @@ def couple_classes(joint: NDArray[Any]) -> NDArray[np.int64]:
     )
     wanted = np.concatenate([shares.sum(axis=1), shares.sum(axis=0)])
     # One of the equations follows from the others, but for rounding.
-    found = linprog(-given.ravel(), A_eq=margins.tocsr()[:-1], b_eq=wanted[:-1], method="highs")
-    moved = shares if found.x is None else np.maximum(found.x, 0).reshape(joint.shape)
+    solution = linprog(-conditional.ravel(), A_eq=margins.tocsr()[:-1], b_eq=wanted[:-1], method="highs")
+    moved = shares if solution.x is None else np.maximum(solution.x, 0).reshape(joint.shape)
     weights = np.rint(moved / moved.sum(axis=1, keepdims=True) * (1 << 40)).astype(np.int64)
     return np.diff(apportion(weights), axis=1, prepend=0)

@@ -51,7 +51,7 @@ class Rule:
     gain: float
 
     @classmethod
-    def of(cls, determiner: int, codes: Codes, target: Codes, n_values: int, *, of_missing: bool) -> Rule:
+    def measure(cls, determiner: int, codes: Codes, target: Codes, n_values: int, *, of_missing: bool) -> Rule:
         """Measure how far values of one column determine another one."""
         value, _, rows = _pairs(codes, target)
         largest, count = np.zeros(n_values), np.bincount(codes, minlength=n_values)
@@ -83,17 +83,17 @@ def find_rules(
     free : collection of int
         Columns that determine where others are missing, and no value of them, as the others determine none of theirs.
     """
-    found = []
-    for one, another in _candidates(codes, shared):
-        missing = codes[another] == sizes[another] - 1
-        for target, of_missing in ((codes[another], False), (missing.astype(np.intp), True)):
-            if (missing.any() and not missing.all()) if of_missing else not {one, another} & {*free}:
-                rule = Rule.of(one, codes[one], target, sizes[one], of_missing=of_missing)
-                found.append((-rule.gain, of_missing, one, another, rule))
+    candidates = []
+    for determiner, dependent in _candidates(codes, shared):
+        missing = codes[dependent] == sizes[dependent] - 1
+        for target, of_missing in ((codes[dependent], False), (missing.astype(np.intp), True)):
+            if (missing.any() and not missing.all()) if of_missing else not {determiner, dependent} & {*free}:
+                rule = Rule.measure(determiner, codes[determiner], target, sizes[determiner], of_missing=of_missing)
+                candidates.append((-rule.gain, of_missing, determiner, dependent, rule))
     rules: dict[int, Rule] = {}
-    for _, _, one, another, rule in sorted(found, key=lambda entry: entry[:4]):
-        if rule.strengths.any() and another not in rules and not _leads(rules, another, one):
-            rules[another] = rule
+    for _, _, determiner, dependent, rule in sorted(candidates, key=lambda entry: entry[:4]):
+        if rule.strengths.any() and dependent not in rules and not _leads(rules, dependent, determiner):
+            rules[dependent] = rule
     return rules
 
 
@@ -107,20 +107,20 @@ def _leads(rules: dict[int, Rule], start: int, end: int) -> bool:
 def _candidates(codes: Sequence[Codes], shared: Vector) -> list[tuple[int, int]]:
     """Pairs of columns of which the first may determine the second."""
     n = len(codes[0])
-    some = np.unique(np.linspace(0, n - 1, min(n, _FIRST_LOOK)).astype(np.intp)) if n else np.empty(0, np.intp)
-    few = np.stack([code[some] for code in codes], axis=1)
+    sample = np.unique(np.linspace(0, n - 1, min(n, _FIRST_LOOK)).astype(np.intp)) if n else np.empty(0, np.intp)
+    sample_codes = np.stack([code[sample] for code in codes], axis=1)
     most = np.sort(shared, axis=0)[-_MOST_TRIED:][0]
     may = (shared > _SHARED) & (shared >= most)
     for place in range(len(codes)):
-        last = np.zeros((int(few[:, place].max(initial=0)) + 1, len(codes)), few.dtype)
-        last[few[:, place]] = few
-        if len(np.unique(few[:, place])) < len(some) / 2:
-            may[place] |= (last[few[:, place]] == few).mean(axis=0) > 0.9
+        last = np.zeros((int(sample_codes[:, place].max(initial=0)) + 1, len(codes)), sample_codes.dtype)
+        last[sample_codes[:, place]] = sample_codes
+        if len(np.unique(sample_codes[:, place])) < len(sample) / 2:
+            may[place] |= (last[sample_codes[:, place]] == sample_codes).mean(axis=0) > 0.9
     np.fill_diagonal(may, val=False)
-    return [(int(one), int(another)) for one, another in np.argwhere(may)]
+    return [(int(determiner), int(dependent)) for determiner, dependent in np.argwhere(may)]
 
 
-def order_of(n_columns: int, rules: dict[int, Rule]) -> list[int]:
+def column_order(n_columns: int, rules: dict[int, Rule]) -> list[int]:
     """Columns in their order, each after the one that determines it."""
     order: list[int] = []
 
@@ -137,13 +137,13 @@ def order_of(n_columns: int, rules: dict[int, Rule]) -> list[int]:
 
 
 def look_up_table(
-    given: Codes, target: Codes, strengths: Vector
+    determiner: Codes, target: Codes, strengths: Vector
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], Vector]:
     """Outcomes of a determined column for each outcome of its determiner.
 
     Parameters
     ----------
-    given, target : ndarray of int, shape (n,)
+    determiner, target : ndarray of int, shape (n,)
         Outcomes of each row.
     strengths : ndarray of float
         Of each outcome of the determiner.
@@ -157,13 +157,13 @@ def look_up_table(
     shares : ndarray of float
     """
     n_given = len(strengths)
-    chosen = strengths[given] > 0
-    value, outcome, rows = _pairs(given[chosen], target[chosen])
+    chosen = strengths[determiner] > 0
+    value, outcome, rows = _pairs(determiner[chosen], target[chosen])
     largest = np.zeros(n_given)
     np.maximum.at(largest, value, rows)
     left = np.bincount(value, rows, n_given) - largest
-    kept = rows * np.where(rows == largest[value], 1.0, (threshold_counts(left) / np.maximum(left, 1))[value])
-    share = strengths[value] * kept / np.maximum(np.bincount(value, kept, n_given), 1e-9)[value]
+    shared_rows = rows * np.where(rows == largest[value], 1.0, (threshold_counts(left) / np.maximum(left, 1))[value])
+    share = strengths[value] * shared_rows / np.maximum(np.bincount(value, shared_rows, n_given), 1e-9)[value]
     value, outcome = np.append(value, np.arange(n_given)), np.append(outcome, np.full(n_given, FREE))
     share = np.append(share, 1 - strengths)
     used = share > 0
@@ -172,10 +172,10 @@ def look_up_table(
     return first.astype(np.int64), outcome[used][order].astype(np.int32), share[used][order]
 
 
-def _pairs(one: Codes, another: Codes) -> tuple[Codes, Codes, NDArray[np.int64]]:
+def _pairs(left: Codes, right: Codes) -> tuple[Codes, Codes, NDArray[np.int64]]:
     """Pairs of values that occur, and the rows of each."""
-    width = np.int64(another.max(initial=0)) + 1
-    key = one.astype(np.int64) * width + another
+    width = np.int64(right.max(initial=0)) + 1
+    key = left.astype(np.int64) * width + right
     most = int(key.max(initial=0)) + 1
     if most <= 8 * len(key) + 1000:
         counts = np.bincount(key, minlength=most)

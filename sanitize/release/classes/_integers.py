@@ -38,7 +38,7 @@ def _powers() -> NDArray[np.int64]:
 _POWERS = _powers()
 
 
-def fixed_point(logs: NDArray[Any]) -> NDArray[np.int32]:
+def to_fixed_point(logs: NDArray[Any]) -> NDArray[np.int32]:
     """Natural logarithms as whole steps of logarithms to base two."""
     return np.clip(np.rint(logs * (STEPS / np.log(2))), LEAST_LOG, -LEAST_LOG).astype(np.int32)
 

@@ -67,9 +67,9 @@ class Mixture:
         transposed = rows.T.tocsr()
         margin = (transposed @ weights + 1e-3) / (weights.sum() + 1e-3)
         first = np.cumsum([0, *sizes])
-        starts = [cls._maximize(transposed, _start(one), weights, margin, first) for one in noise]
-        tried = [one._improve(rows, transposed, weights, margin, first, _TRIAL) for one in starts]
-        best = max(tried, key=lambda one: one.log_likelihood)
+        starts = [cls._maximize(transposed, _start(trial), weights, margin, first) for trial in noise]
+        tried = [trial._improve(rows, transposed, weights, margin, first, _TRIAL) for trial in starts]
+        best = max(tried, key=lambda trial: trial.log_likelihood)
         return best._improve(rows, transposed, weights, margin, first, _ROUNDS)
 
     def _improve(
@@ -101,9 +101,9 @@ class Mixture:
         chances = counts / np.repeat(totals, np.diff(first), axis=0)
         log_sizes = np.log((sizes + _CLASS_PRIOR) / (sizes.sum() + _CLASS_PRIOR * len(sizes)))
         logs = np.log(chances) * _powers(margin, first)[:, None]
-        return cls(_rounded(log_sizes), _rounded(logs), log_likelihood, settled=False)
+        return cls(_round_logs(log_sizes), _round_logs(logs), log_likelihood, settled=False)
 
-    def sharpened(self, power: int) -> Mixture:
+    def sharpen(self, power: int) -> Mixture:
         """The mixture whose memberships are a power of these, scaled to sum to one."""
         return Mixture(power * self.log_sizes, power * self.log_chances, self.log_likelihood, self.settled)
 
@@ -140,5 +140,5 @@ def _start(noise: Vector) -> Vector:
     return np.asarray(sharp / sharp.sum(axis=1, keepdims=True))
 
 
-def _rounded(logs: Vector) -> Vector:
+def _round_logs(logs: Vector) -> Vector:
     return np.asarray(np.rint(logs * _GRID) / _GRID)

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from sanitize._util.checks import Codes, Vector
 from sanitize._util.declared import Count, Declared, require
-from sanitize._util.system import in_turn
+from sanitize._util.system import ordered_map
 from sanitize.release.classes._column import N_SHARES, ClassColumn
 from sanitize.release.classes._dependence import FREE, PRESENT
 from sanitize.release.classes._fit import FittedColumns, information
@@ -24,13 +24,13 @@ from sanitize.release.classes._integers import (
     apportion,
     draw_listed,
     draw_states,
-    fixed_point,
     powers_of_two,
+    to_fixed_point,
     whole_weights,
 )
 from sanitize.release.classes._mixture import Mixture, indicators
 from sanitize.release.classes._numbers import threshold_counts
-from sanitize.release.classes._regression import Design, Variable, penalty_of, with_constant
+from sanitize.release.classes._regression import Design, Variable, find_penalty, with_constant
 from sanitize.tables.columns import as_arrow
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ class LookUp(Declared, frozen=True, eq=False, dict=True):
     def _cumulative(self) -> NDArray[np.int64]:
         return np.append(0, np.cumsum(self.weights))
 
-    def draw(self, given: NDArray[np.integer[Any]], words: NDArray[np.uint64]) -> NDArray[np.int32]:
+    def draw(self, earlier: NDArray[np.integer[Any]], words: NDArray[np.uint64]) -> NDArray[np.int32]:
         """Outcome of rows given that of the earlier column, from words of 32 bits."""
-        return self.outcomes[draw_listed(self._cumulative, self.first[given], self.first[given + 1], words)]
+        return self.outcomes[draw_listed(self._cumulative, self.first[earlier], self.first[earlier + 1], words)]
 
 
 class Writer(Declared, frozen=True, eq=False):
@@ -151,8 +151,8 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         require({writer.chances.shape[1] for writer in self.writers} == {len(self.log_sizes)})
         sizes = [writer.column.n_groups for writer in self.writers]
         for number, writer in enumerate(self.writers):
-            require(all(given < number for given in writer.given))
-            require([len(slope) for slope in writer.slopes] == [sizes[given] for given in writer.given])
+            require(all(regressor < number for regressor in writer.given))
+            require([len(slope) for slope in writer.slopes] == [sizes[regressor] for regressor in writer.given])
             if writer.rule is not None:
                 require(writer.rule.determiner < number)
                 require(len(writer.rule.first) == len(self.writers[writer.rule.determiner].column.places) + 1)
@@ -204,18 +204,18 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
             arrows = {name: column.take(pa.array(chosen)) for name, column in arrows.items()}
         mass = np.ones(len(chosen)) if weights is None else np.asarray(weights, float)[chosen]
         mass = mass / mass.mean() if mass.sum() > 0 else mass
-        most, given = _n_groups(len(chosen)), (edges or {}, above or {}, summaries)
+        most, settings = _n_groups(len(chosen)), (edges or {}, above or {}, summaries)
         shares = _uniform(words, 4, len(arrows) * N_SHARES).reshape(-1, N_SHARES)
-        fitted = FittedColumns.of(arrows, mass, most, *given, shares=shares, rows_are_people=rows_are_people)
-        few = _sample(np.arange(len(chosen)), _CLASS_ROWS)
-        codes, mass, k = fitted.codes[few], mass[few], n_classes or _n_classes(n_rows)
+        fitted = FittedColumns.fit(arrows, mass, most, *settings, shares=shares, rows_are_people=rows_are_people)
+        sample = _sample(np.arange(len(chosen)), _CLASS_ROWS)
+        codes, mass, k = fitted.codes[sample], mass[sample], n_classes or _n_classes(n_rows)
         sizes = [column.n_groups for column in fitted.columns]
-        noise = np.stack([_uniform(words, start, len(few) * k).reshape(-1, k) for start in range(2)])
+        noise = np.stack([_uniform(words, start, len(sample) * k).reshape(-1, k) for start in range(2)])
         mixture = Mixture.fit(codes, sizes, k, mass, noise)
-        mixture = mixture.sharpened(_SHARPNESS)
+        mixture = mixture.sharpen(_SHARPNESS)
         classes = _draw_classes(mixture.memberships(indicators(codes, sizes))[0], words)
         writers, n_parameters = _writers(fitted, codes, mass, mixture, classes)
-        return cls(tuple(arrows), writers, fixed_point(mixture.log_sizes), n_parameters, n_rows, mixture.settled)
+        return cls(tuple(arrows), writers, to_fixed_point(mixture.log_sizes), n_parameters, n_rows, mixture.settled)
 
     @property
     def n_classes(self) -> int:
@@ -240,8 +240,8 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
     @property
     def columns(self) -> list[ClassColumn]:
         """Columns in the order of the table."""
-        found = {writer.column.name: writer.column for writer in self.writers}
-        return [found[name] for name in self.names]
+        by_name = {writer.column.name: writer.column for writer in self.writers}
+        return [by_name[name] for name in self.names]
 
     @property
     def values(self) -> dict[str, pa.Array]:
@@ -282,11 +282,11 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
 
         def totals(part: slice) -> tuple[int, NDArray[np.int64]]:
             logs = np.repeat(self.log_sizes[None], len(codes[0][part]), axis=0)
-            for writer, own in zip(self.writers, codes, strict=True):
-                logs += writer.chances[own[part]]
+            for writer, column_codes in zip(self.writers, codes, strict=True):
+                logs += writer.chances[column_codes[part]]
             return part.start, apportion(powers_of_two(logs))
 
-        return in_turn(totals, _blocks(len(codes[0])), workers)
+        return ordered_map(totals, _blocks(len(codes[0])), workers)
 
     def decode(
         self, classes: NDArray[np.integer[Any]], words: RandomWords, start: int = 0, workers: int = 1
@@ -301,19 +301,19 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
                 lane = _COLUMN_LANE + _LANES * number
                 word = words.words_at(lane, start + positions)
                 logs = writer.base[classes[part]]
-                for given, slope in zip(writer.given, writer.slopes, strict=True):
-                    logs += slope[groups[given]]
+                for regressor, slope in zip(writer.given, writer.slopes, strict=True):
+                    logs += slope[groups[regressor]]
                 ruled = np.full(len(positions), FREE, np.int32)
                 if writer.rule is not None:
                     more = words.words_at(lane + 2, start + positions)
                     ruled = writer.rule.draw(outcomes[writer.rule.determiner, part], more >> _HALF)
                     logs[ruled == PRESENT, -1] = 4 * LEAST_LOG
-                own = draw_states(powers_of_two(logs), word >> _HALF)
-                drawn = writer.column.draw_outcomes(own, word & _LOW)
+                states = draw_states(powers_of_two(logs), word >> _HALF)
+                drawn = writer.column.draw_outcomes(states, word & _LOW)
                 outcomes[number, part] = np.where(ruled < 0, drawn, ruled)
                 groups.append(writer.column.group_of_outcome[outcomes[number, part]])
 
-        for _ in in_turn(draw, _blocks(len(classes)), workers):
+        for _ in ordered_map(draw, _blocks(len(classes)), workers):
             pass
         every = start + np.arange(len(classes))
 
@@ -323,9 +323,9 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
             word = np.empty(0, np.uint64) if is_listed else words.words_at(_COLUMN_LANE + _LANES * number + 1, every)
             return writer.column.write(outcomes[number], word)
 
-        arrays = in_turn(write, enumerate(self.writers), workers)
-        made = {writer.column.name: array for writer, array in zip(self.writers, arrays, strict=True)}
-        return {name: made[name] for name in self.names}
+        arrays = ordered_map(write, enumerate(self.writers), workers)
+        columns = {writer.column.name: array for writer, array in zip(self.writers, arrays, strict=True)}
+        return {name: columns[name] for name in self.names}
 
 
 @threadpool_limits.wrap(limits=1)  # type: ignore[untyped-decorator]  # sums of other threads end in other digits
@@ -334,19 +334,19 @@ def _writers(
 ) -> tuple[tuple[Writer, ...], int]:
     """How each column is drawn, and the effective number of parameters of all."""
     columns, order = fitted.columns, fitted.order
-    given = [fitted.nearest(place, order[:number]) for number, place in enumerate(order)]
-    designs = _designs(fitted, codes, weights, classes, len(mixture.log_sizes), given)
-    penalty = penalty_of(designs, _n_degrees(len(codes)))
+    regressors = [fitted.nearest(place, order[:number]) for number, place in enumerate(order)]
+    designs = _designs(fitted, codes, weights, classes, len(mixture.log_sizes), regressors)
+    penalty = find_penalty(designs, _n_degrees(len(codes)))
     sizes = [column.n_groups for column in columns]
-    chances = np.split(fixed_point(mixture.log_chances), np.cumsum(sizes)[:-1])
+    chances = np.split(to_fixed_point(mixture.log_chances), np.cumsum(sizes)[:-1])
     writers = []
-    for place, near, design in zip(order, given, designs, strict=True):
-        logs = fixed_point(design.fit(penalty))
-        parts = [1, len(mixture.log_sizes), *(sizes[one] for one in near)]
+    for place, near, design in zip(order, regressors, designs, strict=True):
+        logs = to_fixed_point(design.fit(penalty))
+        parts = [1, len(mixture.log_sizes), *(sizes[regressor] for regressor in near)]
         constant, base, *slopes = np.split(logs, np.cumsum(parts)[:-1])
         base = np.clip(base + constant, LEAST_LOG, -LEAST_LOG)
         _fade_missing(base, slopes, int((fitted.codes[:, place] == sizes[place] - 1).sum()))
-        earlier, rule = tuple(order.index(one) for one in near), _look_up(fitted, place)
+        earlier, rule = tuple(order.index(regressor) for regressor in near), _look_up(fitted, place)
         writers.append(Writer(columns[place], chances[place], base, earlier, tuple(slopes), rule))
     within = sum(len(column.places) - column.n_groups for column in columns)  # of outcomes in each group
     return tuple(writers), within + round(sum(design.degrees(penalty) for design in designs))
@@ -360,7 +360,7 @@ def _fade_missing(base: NDArray[np.int32], slopes: Sequence[NDArray[np.int32]], 
         for slope in slopes:
             slope[:, -1] = 0
     elif share < 1:
-        base[:, -1] = np.maximum(base[:, -1] + fixed_point(np.log(share)), LEAST_LOG)
+        base[:, -1] = np.maximum(base[:, -1] + to_fixed_point(np.log(share)), LEAST_LOG)
 
 
 def _designs(
@@ -369,25 +369,25 @@ def _designs(
     weights: Vector,
     classes: NDArray[np.int32],
     n_classes: int,
-    given: Sequence[Sequence[int]],
+    regressors: Sequence[Sequence[int]],
 ) -> list[Design]:
     """Regression of each column, in the order in which they are drawn, on its class and some earlier columns."""
     of_class = Variable(classes, n_classes, np.zeros(n_classes))
     variables = [
-        Variable.of(code, column.n_groups, weights, is_ordered=column.is_ordered)
+        Variable.from_codes(code, column.n_groups, weights, is_ordered=column.is_ordered)
         for code, column in zip(codes.T, fitted.columns, strict=True)
     ]
     rows = with_constant([of_class, *variables])
     pairs = (rows.T @ rows.multiply(weights[:, None]).tocsr()).toarray()
-    ends = np.cumsum([1 + n_classes, *(one.n_groups for one in variables)])
+    ends = np.cumsum([1 + n_classes, *(entry.n_groups for entry in variables)])
     spans = [np.arange(start, end) for start, end in pairwise(ends)]
     designs = []
-    for place, near in zip(fitted.order, given, strict=True):
-        at = np.concatenate([np.arange(1 + n_classes), *(spans[one] for one in near)])
+    for place, near in zip(fitted.order, regressors, strict=True):
+        at = np.concatenate([np.arange(1 + n_classes), *(spans[entry] for entry in near)])
         of_all = information(pairs[1 : 1 + n_classes, spans[place]] / max(weights.sum(), 1e-9), len(codes))
-        shared = [of_all, *(float(fitted.shared[place, one]) for one in near)]
-        inputs = [of_class, *(variables[one] for one in near)]
-        designs.append(Design.of(inputs, shared, variables[place], weights, pairs[np.ix_(at, at)]))
+        shared = [of_all, *(float(fitted.shared[place, entry]) for entry in near)]
+        inputs = [of_class, *(variables[entry] for entry in near)]
+        designs.append(Design.prepare(inputs, shared, variables[place], weights, pairs[np.ix_(at, at)]))
     return designs
 
 

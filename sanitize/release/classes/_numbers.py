@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sanitize._util.checks import Mask, Vector
-from sanitize.tables.columns import ArrowColumn, in_type, tellable, value_type
+from sanitize.tables.columns import ArrowColumn, cast_values, hashable_storage, value_type
 
 # Rows that share what may be written.
 LEAST_ROWS = 10
@@ -36,7 +36,7 @@ def storage_type(column: ArrowColumn) -> pa.DataType:
     dtype = column.type.storage_type if isinstance(column.type, pa.BaseExtensionType) else column.type
     dtype = value_type(dtype)
     is_numeric = pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
-    return dtype if is_numeric else value_type(tellable(column).type)
+    return dtype if is_numeric else value_type(hashable_storage(column).type)
 
 
 def to_numbers(values: pa.Array) -> NDArray[Any]:
@@ -61,7 +61,7 @@ def from_numbers(numbers: NDArray[Any], dtype: pa.DataType) -> pa.Array:
         return pa.array(numbers.astype(np.int32 if is_short else np.int64)).cast(dtype)
     if types.is_decimal(dtype):
         wide = pa.decimal128(38, dtype.scale) if dtype.bit_width <= 128 else dtype
-        return in_type(pa.array(numbers).cast(wide, safe=False), dtype)
+        return cast_values(pa.array(numbers).cast(wide, safe=False), dtype)
     return pa.array(numbers).cast(dtype, safe=False)
 
 
@@ -89,10 +89,10 @@ def coarsest_units(numbers: NDArray[Any], units: tuple[Fraction, ...], *, single
 
     A number of which no double says that much is a multiple of none: it decides about no other number.
     """
-    found = np.full(len(numbers), len(units))
+    places = np.full(len(numbers), len(units))
     for place in reversed(range(len(units))):
-        found[_is_multiple(numbers, units[place], 1e-7 if single else 1e-12)] = place
-    return found
+        places[_is_multiple(numbers, units[place], 1e-7 if single else 1e-12)] = place
+    return places
 
 
 def _is_multiple(numbers: NDArray[Any], unit: Fraction, tolerance: float) -> Mask:
@@ -114,12 +114,12 @@ def roundest(low: Any, high: Any, units: tuple[Fraction, ...]) -> Any:
     for unit in units:
         number = most // unit * unit
         if least < number:
-            found = kind(float(number)) if kind is np.float64 else kind(int(number))
-            return found if low < found <= high else high
+            result = kind(float(number)) if kind is np.float64 else kind(int(number))
+            return result if low < result <= high else high
     return high
 
 
-def bounded(numbers: NDArray[Any]) -> NDArray[Any]:
+def clip_numbers(numbers: NDArray[Any]) -> NDArray[Any]:
     """Numbers whose differences are finite."""
     return np.clip(numbers, -_LARGEST, _LARGEST) if numbers.dtype.kind == "f" else numbers
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sanitize._util.declared import Declared, Digest, require
 from sanitize._util.limits import LOOKUP_ROWS
 from sanitize._util.sampling.noise import NoiseKey
-from sanitize._util.system import in_turn
+from sanitize._util.system import ordered_map
 from sanitize.core.binning import is_numeric
 from sanitize.release.classes._integers import draw_states, powers_of_two
 from sanitize.release.classes._model import LatentClassModel
@@ -60,16 +60,16 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
         return f"ClassPartition({len(self.classes)} classes)"
 
     @classmethod
-    def of(cls, model: LatentClassModel, key: NoiseKey, table: Mapping[str, Any] | None) -> Self:
+    def from_model(cls, model: LatentClassModel, key: NoiseKey, table: Mapping[str, Any] | None) -> Self:
         """All classes of a model, and the rows that it was fitted on; without them rows draw by their numbers alone."""
         digest = None if table is None else _digest(_groups(model, table))
         return cls(model, np.arange(model.n_classes), key.key.hex(), digest)
 
-    def without(self, cells: NDArray[np.bool_]) -> Self:
+    def drop_cells(self, cells: NDArray[np.bool_]) -> Self:
         """The same without some of the classes, whose rows go to the others."""
         return self.__replace__(classes=self.classes[~cells])
 
-    def keyed(self, key: NoiseKey) -> Self:
+    def with_key(self, key: NoiseKey) -> Self:
         """The same, drawing classes by another key."""
         return self.__replace__(key=key.key.hex())
 
@@ -123,12 +123,12 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
         def draw(at: int) -> None:
             part = slice(at, min(at + LOOKUP_ROWS, len(cells)))
             logs = np.repeat(self.model.log_sizes[None, self.classes], part.stop - at, axis=0)
-            for writer, own in zip(self.model.writers, codes, strict=True):
-                logs += writer.chances[:, self.classes][own[part]]
+            for writer, column_codes in zip(self.model.writers, codes, strict=True):
+                logs += writer.chances[:, self.classes][column_codes[part]]
             drawn = words.words_at(_LANE, numbers[part])
             cells[part] = draw_states(powers_of_two(logs), drawn >> np.uint64(32))
 
-        for _ in in_turn(draw, range(0, len(cells), LOOKUP_ROWS), workers):
+        for _ in ordered_map(draw, range(0, len(cells), LOOKUP_ROWS), workers):
             pass
         return cells
 
@@ -168,6 +168,6 @@ def _groups(model: LatentClassModel, table: Mapping[str, Any]) -> list[NDArray[n
 
 def _digest(codes: list[NDArray[np.int32]]) -> str:
     digest = hashlib.sha256(b"%d" % len(codes[0]))
-    for own in codes:
-        digest.update(np.ascontiguousarray(own, "<i4").data)
+    for column_codes in codes:
+        digest.update(np.ascontiguousarray(column_codes, "<i4").data)
     return digest.hexdigest()

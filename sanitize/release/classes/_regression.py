@@ -43,14 +43,16 @@ class Variable:
     scores: Vector
 
     @classmethod
-    def of(cls, codes: NDArray[np.integer[Any]], n_groups: int, weights: Vector, *, is_ordered: bool) -> Variable:
+    def from_codes(
+        cls, codes: NDArray[np.integer[Any]], n_groups: int, weights: Vector, *, is_ordered: bool
+    ) -> Variable:
         counts = np.bincount(codes, weights, n_groups)
         scores = np.zeros(n_groups)
         if is_ordered:
             rank = np.cumsum(counts) - counts / 2
             rank[-1] = 0
-            known = counts[:-1].sum()
-            scores[:-1] = (rank[:-1] / known - 0.5) * 12**0.5 if known else 0.0
+            n_present = counts[:-1].sum()
+            scores[:-1] = (rank[:-1] / n_present - 0.5) * 12**0.5 if n_present else 0.0
         return cls(codes, n_groups, scores)
 
     @property
@@ -86,7 +88,7 @@ class Design:
     margin: Vector
 
     @classmethod
-    def of(
+    def prepare(
         cls, inputs: Sequence[Variable], shared: Sequence[float], output: Variable, weights: Vector, pairs: Vector
     ) -> Design:
         """Prepare the regression of one variable on others.
@@ -102,8 +104,8 @@ class Design:
             Weights of rows by pairs of groups of a constant and of the inputs.
         """
         rows = with_constant(inputs)
-        strengths = [(_FAINT + one) ** 0.5 for one in shared]
-        blocks = [one.basis * strength for one, strength in zip(inputs, strengths, strict=True)]
+        strengths = [(_FAINT + entry) ** 0.5 for entry in shared]
+        blocks = [entry.basis * strength for entry, strength in zip(inputs, strengths, strict=True)]
         basis = _block_diagonal([np.full((1, 1), _CONSTANT), *blocks])
         gram = basis.T @ pairs @ basis
         counts = np.bincount(output.codes, weights, output.n_groups) + 0.5
@@ -135,37 +137,39 @@ class Design:
             free = flat.reshape(scale.shape) * scale
             logs = self.rows @ (turn @ free @ back.T) + start
             logs -= logs.max(axis=1, keepdims=True)
-            own = logs[rows, self.output.codes].copy()
+            own_logs = logs[rows, self.output.codes].copy()
             np.exp(logs, out=logs)
             totals = logs.sum(axis=1)
             logs *= (self.weights / totals)[:, None]
-            value = float(self.weights @ (np.log(totals) - own)) + penalty / 2 * float((free**2).sum())
+            value = float(self.weights @ (np.log(totals) - own_logs)) + penalty / 2 * float((free**2).sum())
             logs[rows, self.output.codes] -= self.weights
             slope = turn.T @ (transposed @ logs) @ back + penalty * free
             return value, (slope * scale).ravel()
 
-        found = minimize(
+        solution = minimize(
             loss, np.zeros(scale.size), jac=True, method="L-BFGS-B", options={"maxiter": _ROUNDS, "ftol": 1e-6}
         )
-        logs = turn @ (found.x.reshape(scale.shape) * scale) @ back.T
+        logs = turn @ (solution.x.reshape(scale.shape) * scale) @ back.T
         logs[0] += start
         return np.asarray(logs)
 
 
-def penalty_of(designs: Sequence[Design], degrees: float) -> float:
+def find_penalty(designs: Sequence[Design], degrees: float) -> float:
     """Strength of shrinking at which regressions have so many effective parameters together."""
     low, high = -3.0, 12.0
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if sum(one.degrees(np.exp(middle)) for one in designs) > degrees else (low, middle)
+        low, high = (
+            (middle, high) if sum(design.degrees(np.exp(middle)) for design in designs) > degrees else (low, middle)
+        )
     return float(np.exp(high))
 
 
 def with_constant(variables: Sequence[Variable]) -> csr_array:
     """Indicators of the groups of variables, after a constant."""
     n = len(variables[0].codes)
-    codes = np.stack([np.zeros(n, np.int32), *(one.codes.astype(np.int32) for one in variables)], axis=1)
-    return indicators(codes, [1, *(one.n_groups for one in variables)])
+    codes = np.stack([np.zeros(n, np.int32), *(variable.codes.astype(np.int32) for variable in variables)], axis=1)
+    return indicators(codes, [1, *(variable.n_groups for variable in variables)])
 
 
 def _block_diagonal(blocks: Sequence[Vector]) -> Vector:

@@ -37,43 +37,43 @@ def count_people(codes: Sequence[Codes], counts: Sequence[NDArray[np.int64]]) ->
     1
     """
     n = len(codes[0]) if codes else 0
-    some = slice(None, None, max(1, -(-n // _SAMPLED)))
+    sample = slice(None, None, max(1, -(-n // _SAMPLED)))
     finest = sorted(range(len(codes)), key=lambda place: float(np.square(counts[place] / max(n, 1)).sum()))
-    found = []
-    for place, (own, rows) in enumerate(zip(codes, counts, strict=True)):
-        others = [one for one in finest if one != place][:_FINEST]
+    result = []
+    for place, (column_codes, rows) in enumerate(zip(codes, counts, strict=True)):
+        partners = [index for index in finest if index != place][:_FINEST]
         # Where most rows have a value of their own, those that repeat may all be people's, and show nothing usual.
-        within = own[some] if rows[rows > 1].sum() >= n / 2 else np.zeros_like(own[some])
+        within = column_codes[sample] if rows[rows > 1].sum() >= n / 2 else np.zeros_like(column_codes[sample])
         is_rare = rows <= _MOST_ROWS
-        least, rare = rows.copy(), np.flatnonzero(is_rare[own])
-        for chosen in (*combinations(others, 1), *combinations(others, 2)):
-            columns = [codes[one] for one in chosen]
-            if len(rare) and _agreement(within, [column[some] for column in columns]) <= _SELDOM:
-                people = _distinct(own[rare], [column[rare] for column in columns], len(rows))
+        least, rare = rows.copy(), np.flatnonzero(is_rare[column_codes])
+        for chosen in (*combinations(partners, 1), *combinations(partners, 2)):
+            columns = [codes[index] for index in chosen]
+            if len(rare) and _agreement(within, [column[sample] for column in columns]) <= _SELDOM:
+                people = _distinct(column_codes[rare], [column[rare] for column in columns], len(rows))
                 least[is_rare] = np.minimum(least, people)[is_rare]
-        found.append(least)
-    return found
+        result.append(least)
+    return result
 
 
-def _together(own: Codes, columns: Sequence[Codes]) -> NDArray[np.int64]:
+def _combine_codes(column_codes: Codes, columns: Sequence[Codes]) -> NDArray[np.int64]:
     """A number for each combination of values."""
-    numbers = own.astype(np.int64)
+    numbers = column_codes.astype(np.int64)
     for column in columns:
         numbers = np.unique(numbers, return_inverse=True)[1] * (int(column.max()) + 1) + column
     return numbers
 
 
-def _agreement(own: Codes, columns: Sequence[Codes]) -> float:
+def _agreement(column_codes: Codes, columns: Sequence[Codes]) -> float:
     """Chance that two rows with one value agree on other columns, too."""
 
     def pairs(numbers: NDArray[Any]) -> float:
         rows = np.unique(numbers, return_counts=True)[1].astype(float)
         return float((rows * (rows - 1)).sum())
 
-    return pairs(_together(own, columns)) / max(pairs(own), 1.0)
+    return pairs(_combine_codes(column_codes, columns)) / max(pairs(column_codes), 1.0)
 
 
-def _distinct(own: Codes, columns: Sequence[Codes], n_values: int) -> NDArray[np.int64]:
+def _distinct(column_codes: Codes, columns: Sequence[Codes], n_values: int) -> NDArray[np.int64]:
     """Different combinations of values of other columns that go with each value."""
-    first = np.unique(_together(own, columns), return_index=True)[1]
-    return np.bincount(own[first], minlength=n_values)
+    first = np.unique(_combine_codes(column_codes, columns), return_index=True)[1]
+    return np.bincount(column_codes[first], minlength=n_values)

@@ -13,13 +13,13 @@ from sanitize._util.limits import TUPLE_ROWS
 from sanitize._util.sampling.noise import random_words
 from sanitize.core.confidence import check_confidence
 from sanitize.core.measures import Measure
-from sanitize.core.profiles import GROUPS, column_counts, grouped, pair_relations
+from sanitize.core.profiles import GROUPS, column_counts, group_levels, pair_relations
 from sanitize.errors import SanitizeError
-from sanitize.release.choosing import PRINTED, comparison_section, kinds_for, preferred, reason
+from sanitize.release.choosing import PRINTED, choose_report, comparison_section, kinds_for, reason
 from sanitize.release.classes import MODELLED_ROWS
 from sanitize.release.first_pass import Counted
 from sanitize.release.recipes.recipe import Recipe, TupleParameters, recipe_type
-from sanitize.report import kept_of_columns, with_relations
+from sanitize.report import column_utilities, with_relations
 from sanitize.tables.ordered import is_ordered
 
 if TYPE_CHECKING:
@@ -54,40 +54,40 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return self._recipe("subset merging").specification()
 
     def _recipe(self, name: str, **settings: Any) -> Recipe:
-        made: Any = recipe_type(name.title().replace(" ", ""))
-        known = {one.name for one in fields(made)}
-        found: Recipe = made(
-            **{one.name: getattr(self, one.name) for one in fields(self) if one.name in known} | settings
+        recipe_class: Any = recipe_type(name.title().replace(" ", ""))
+        names = {item.name for item in fields(recipe_class)}
+        recipe: Recipe = recipe_class(
+            **{item.name: getattr(self, item.name) for item in fields(self) if item.name in names} | settings
         )
-        return found
+        return recipe
 
     def design(self, spec: Specification, layout: Layout, counted: Counted, rows: Rows = None) -> Release:
         """Design all that fit, and take the one that keeps most; latent classes are among them where rows are there."""
         n_rows = 0 if rows is None else len(rows[layout.public[0]])
-        each, made = self._certified(n_rows) if rows is not None else self, []
-        if rows is not None and (classes := each._classes(layout, n_rows)):
+        recipe, candidates = self._halve_confidence(n_rows) if rows is not None else self, []
+        if rows is not None and (classes := recipe._classes(layout, n_rows)):
             with contextlib.suppress(SanitizeError):  # what cannot be released through them keeps nothing
-                fitted = classes.fitted(layout, rows, random_words(self.random_state))
-                known = Counted.of(fitted, rows)
+                fitted = classes.fit_layout(layout, rows, random_words(self.random_state))
+                counts = Counted.from_table(fitted, rows)
                 draft = replace(classes.specification(), is_priced=False)
-                made.append((classes.design(draft, fitted, known), known.table))
-        return self._claimed(each._chosen(spec, layout, counted, made)[0])
+                candidates.append((classes.design(draft, fitted, counts), counts.table))
+        return self._restate_confidence(recipe._choose_best(spec, layout, counted, candidates)[0])
 
     def fit(
         self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
     ) -> FittedFiles:
         """Count a table in files and choose; latent classes count it once more."""
-        layout, counted = self._counted(table, order)
+        layout, counted = self._count_files(table, order)
         n_rows = table.source.n_rows
-        each, made = self._certified(n_rows), []
-        if classes := each._classes(layout, n_rows):
+        recipe, candidates = self._halve_confidence(n_rows), []
+        if classes := recipe._classes(layout, n_rows):
             with contextlib.suppress(SanitizeError):
                 draft = classes.for_files(is_priced=False, partition=spec.partition)
-                made.append(classes.fit(draft, table, order, words))
-        fitted, counts = each._chosen(spec, layout, counted, made, is_shuffled=order == "shuffle")
-        return self._claimed(fitted), counts
+                candidates.append(classes.fit(draft, table, order, words))
+        fitted, counts = recipe._choose_best(spec, layout, counted, candidates, is_shuffled=order == "shuffle")
+        return self._restate_confidence(fitted), counts
 
-    def _certified(self, n_rows: float) -> Self:
+    def _halve_confidence(self, n_rows: float) -> Self:
         """The same at the confidence that both certificates need to hold together, by the union bound.
 
         One is of the set of distributions that all tuples share, one of the split rows of latent classes. Whether there
@@ -95,11 +95,15 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         """
         if self.confidence is None or not self._has_classes(n_rows):
             return self
-        return self.changed(confidence=1 - (1 - check_confidence(self.confidence)) / 2)
+        return self.with_changes(confidence=1 - (1 - check_confidence(self.confidence)) / 2)
 
-    def _claimed(self, fitted: Release) -> Release:
+    def _restate_confidence(self, fitted: Release) -> Release:
         """A release that was certified with others, so that it holds at the confidence asked for, whichever it is."""
-        return fitted if self.confidence is None else replace(fitted, report=fitted.report.held_at(self.confidence))
+        return (
+            fitted
+            if self.confidence is None
+            else replace(fitted, report=fitted.report.with_confidence(self.confidence))
+        )
 
     def _has_classes(self, n_rows: float) -> bool:
         """Whether latent classes are compared: few rows have none."""
@@ -119,7 +123,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         }
         return self._recipe("latent class release", **settings)
 
-    def _chosen(
+    def _choose_best(
         self,
         spec: Specification,
         layout: Layout,
@@ -132,23 +136,25 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         # Classes and tuples are other symbols: where there are both, what they keep of each column is compared; of
         # shuffled rows, which stand beside nobody, first what pairs of columns say about each other.
         share = "mean_column_utility" if classes else "normalized_utility"
-        found = list(self._tuples(spec, layout, counted, is_alone=not classes))
-        if classes and found:
-            columns, rows = list(_column_counts(found[0].joint)), spec.support(counted.table)[1]
+        releases = list(self._tuples(spec, layout, counted, is_alone=not classes))
+        if classes and releases:
+            columns, rows = list(_column_counts(releases[0].joint)), spec.support(counted.table)[1]
             never = rows[rows < self.min_count].sum() / rows.sum()
-            found = [_with_columns(one, columns, float(never), is_shuffled=is_shuffled) for one in found]
-        candidates = [*((one, counted.table) for one in found), *classes]
-        reports = [one.report for one, _ in candidates]
-        place = preferred(reports, share)
-        told = f"{reports[place].facts.mechanism} was chosen, because it {reason(reports[place], reports, share)}."
+            releases = [_with_columns(entry, columns, float(never), is_shuffled=is_shuffled) for entry in releases]
+        candidates = [*((entry, counted.table) for entry in releases), *classes]
+        reports = [entry.report for entry, _ in candidates]
+        place = choose_report(reports, share)
+        note = f"{reports[place].facts.mechanism} was chosen, because it {reason(reports[place], reports, share)}."
         if self.confidence is not None:
-            told += f" Each certificate holds at {100 * self.confidence:.6g} %, so that whichever is chosen may be."
+            note += f" Each certificate holds at {100 * self.confidence:.6g} %, so that whichever is chosen may be."
         best, table = candidates[place]
-        report = best.report.with_section(comparison_section(reports, told, share))
-        made = replace(best, report=replace(report, facts=replace(report.facts, is_chosen=True)))
+        report = best.report.with_section(comparison_section(reports, note, share))
+        chosen = replace(best, report=replace(report, facts=replace(report.facts, is_chosen=True)))
         compared = {report.facts.mechanism: report for report in reports}
-        made = replace(made, beside={**made.beside, "compared_": compared})
-        return (made if place >= len(found) else self._judged(made, counted, is_priced=spec.is_priced)), table
+        chosen = replace(chosen, attributes={**chosen.attributes, "compared_": compared})
+        return (
+            chosen if place >= len(releases) else self._audit_order(chosen, counted, is_priced=spec.is_priced)
+        ), table
 
     def _tuples(self, spec: Specification, layout: Layout, counted: Counted, *, is_alone: bool) -> Iterator[Release]:
         """Designs of tuples; none where classes were fitted and they are too many, or cannot be released."""
@@ -169,7 +175,7 @@ def _with_columns(
     fitted: Release, rows: Sequence[tuple[str, sparse.csr_array]], never: float, *, is_shuffled: bool
 ) -> Release:
     """A release of tuples whose report says what it keeps of columns, as that of classes does, and leaves out."""
-    lines = [kept_of_columns(rows, fitted.channel)[1]]
+    lines = [column_utilities(rows, fitted.channel)[1]]
     if never:
         lines.append(Measure(PRINTED, "rows whose values may be printed", "1", "exact", 1.0, 1 - never))
     report = replace(fitted.report, measures=(*fitted.report.measures, *lines))
@@ -192,7 +198,7 @@ def _groups(joint: JointDistribution, most: int = GROUPS) -> Iterator[tuple[str,
     for name, values, codes in zip(symbols.columns, symbols.levels, symbols.codes.T, strict=True):
         level = np.where(codes < 0, len(values), codes)
         counts = np.bincount(level, rows).astype(np.int64)
-        yield name, grouped(counts, is_ordered=is_ordered(values.type, name), most=most)[level]
+        yield name, group_levels(counts, is_ordered=is_ordered(values.type, name), most=most)[level]
 
 
 def _column_counts(joint: JointDistribution) -> Iterator[tuple[str, sparse.csr_array]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 
 from sanitize import mechanisms
-from sanitize._util.checks import one_of, whole_number
+from sanitize._util.checks import check_choice, whole_number
 from sanitize._util.sampling.noise import key_from, random_words
 from sanitize.core.budgets import LDPBudget, LiftBudget, declared_budget, limits_for
 from sanitize.core.channel import Channel
@@ -25,10 +25,10 @@ from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
 from sanitize.mechanisms import as_lift_budget, certified_merging, certified_random_response, rows_needed
 from sanitize.release.classes import UNIT, ClassPartition, LatentClassModel, couple_classes
 from sanitize.release.design import Specification, rare_secrets
-from sanitize.release.first_pass import Counted, sampled_rows
+from sanitize.release.first_pass import Counted, sample_rows
 from sanitize.release.layout import CellLayout
 from sanitize.release.people import one_row_each
-from sanitize.release.recipes.fitted_classes import FEWEST_CELLS, FittedClasses, declared_edges
+from sanitize.release.recipes.fitted_classes import FEWEST_CELLS, FittedClasses, user_edges
 from sanitize.release.recipes.promise import (
     check_order,
     check_settings,
@@ -105,11 +105,11 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
     # Columns that sum up rows of other tables: none of them names anybody, or determines another.
     summaries: Collection[str] = ()
 
-    def changed(self, **parameters: Any) -> Self:
+    def with_changes(self, **parameters: Any) -> Self:
         """The same with other values of some parameters."""
-        other = super().changed(**parameters)
-        other.summaries = self.summaries
-        return other
+        recipe = super().with_changes(**parameters)
+        recipe.summaries = self.summaries
+        return recipe
 
     @property
     def takes_channel(self) -> bool:  # type: ignore[override]
@@ -123,20 +123,20 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             return super().numbers
         public, sensitive = ({roles} if isinstance(roles, str) else roles for roles in (self.public, self.sensitive))
         if isinstance(public, Collection):
-            return replace(super().numbers, found=public.__contains__)
+            return replace(super().numbers, is_inferred=public.__contains__)
         if isinstance(sensitive, Collection):
-            return replace(super().numbers, found=lambda name: name not in sensitive)
+            return replace(super().numbers, is_inferred=lambda name: name not in sensitive)
         return super().numbers
 
     @property
     def person_column(self) -> str | None:
         """Column that says whose a row is; a certificate is of rows drawn one by one, and not of people."""
-        if (found := super().person_column) is not None and self.confidence is not None:
+        if (column := super().person_column) is not None and self.confidence is not None:
             raise InvalidParameter(
                 "confidence= of LatentClassRelease certifies rows that were drawn one by one, and person= says that a "
                 "person has several: leave confidence out, or release people whole with sanitize.people.UnitRelease"
             )
-        return found
+        return column
 
     def specification(self) -> Specification:
         """Budget and the mechanism that designs a channel on classes; a certificate is in place of a set of laws."""
@@ -147,38 +147,41 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         budget, kind = declared_budget(self.budget), self.rule
         if kind is None:
             kind = "optimal-random-response" if isinstance(budget, (LiftBudget, LDPBudget)) else "subset-merging"
-        one_of("rule", kind, *get_args(Rule))
+        check_choice("rule", kind, *get_args(Rule))
         if self.target is not None and self.confidence is None and not kind.endswith("response"):
             raise InvalidParameter(f"rule={kind!r} keeps no column before others: leave target out, or give confidence")
         settings: dict[str, Any] = {"budget": budget}
         if self.confidence is not None:
             check_confidence(self.confidence)
             as_lift_budget(budget)
-            made = certified_random_response if kind.endswith("response") else certified_merging
+            mechanism = certified_random_response if kind.endswith("response") else certified_merging
         else:
-            made = getattr(mechanisms, kind.replace("-", "_"))
+            mechanism = getattr(mechanisms, kind.replace("-", "_"))
             settings |= {} if kind == "watchdog" else {"effort": self.effort}
-        return Specification("latent classes", partial(made, **settings), budget, prints=False)
+        return Specification("latent classes", partial(mechanism, **settings), budget, prints=False)
 
     def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
         """Roles of the columns, and classes fitted on the public ones."""
         layout, source = super().layout(table, sensitive_features)
-        return self.fitted(layout, source, random_words(self.random_state)), source
+        return self.fit_layout(layout, source, random_words(self.random_state)), source
 
-    def fitted(
+    def fit_layout(
         self,
         layout: Layout,
         rows: Mapping[str, Any],
         words: RandomWords,
         numbers: Codes | None = None,
         partition: ClassPartition | None = None,
-        beside: Collection[str] = (),
+        extra_columns: Collection[str] = (),
     ) -> FittedClasses:
         """Fit classes, unless they are given, and draw one for each row; of files rows have numbers.
 
         Columns beside them are in the private model of whole rows alone.
         """
-        modelled, layout = layout, replace(layout, public=tuple(name for name in layout.public if name not in beside))
+        modelled, layout = (
+            layout,
+            replace(layout, public=tuple(name for name in layout.public if name not in extra_columns)),
+        )
         if self.target is not None and self.target not in layout.public:
             shown = ", ".join(map(repr, layout.public[:10]))
             raise ColumnError(f"target must be one of the public columns {shown}, got {self.target!r}")
@@ -188,18 +191,18 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             design = design_rows(len(as_arrow(rows[layout.public[0]], layout.public[0])), share)
         if self.record_dp is not None:
             assert design is not None
-            source = self.record_dp.rows_instead(modelled, rows, design, noise_key(self.random_state, "record_dp"))
+            source = self.record_dp.model_rows(modelled, rows, design, noise_key(self.random_state, "record_dp"))
         table = {name: source[name] for name in layout.public}
-        edges = {name: declared_edges(bins, table[name]) for name, bins in layout.bins.items() if name in table}
+        edges = {name: user_edges(bins, table[name]) for name, bins in layout.bins.items() if name in table}
         layout = replace(layout, bins={name: bins for name, bins in layout.bins.items() if name not in table})
-        named = {*edges, *(self.hierarchies or {}), *self.summaries}
-        free = [name for name in table if name not in named]
-        refuse_identifiers(table, free, others=() if self.person else layout.public)
+        declared = {*edges, *(self.hierarchies or {}), *self.summaries}
+        free = [name for name in table if name not in declared]
+        refuse_identifiers(table, free, companions=() if self.person else layout.public)
         key = key_from(words, "latent classes") if partition is None else partition.words
         fitted, weights = (design, None) if source is rows else (None, None)
         if design is None:
             fitted, weights = self._row_of_each_person(source, key)
-        above = {name: read_hierarchy(given, name) for name, given in (self.hierarchies or {}).items()}
+        above = {name: read_hierarchy(hierarchy, name) for name, hierarchy in (self.hierarchies or {}).items()}
         if partition is not None and (other := partition.model.differs(table, self.n_classes, edges, above)):
             raise InvalidChannel(f"the latent classes given are not of this release's settings: they have {other}")
         if partition is None:
@@ -209,15 +212,15 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             learned |= {"rows_are_people": are_people, "summaries": self.summaries}
             model = LatentClassModel.fit(table, key, n_classes=self.n_classes, **learned)
             # A digest of all rows would change the class of each with any other one.
-            partition = ClassPartition.of(model, key, table if source is rows else None)
+            partition = ClassPartition.from_model(model, key, table if source is rows else None)
         while True:  # whoever is in a class of few rows goes to the next likely one
             cells = partition.assign(table, first=numbers)
-            held = np.bincount(cells if fitted is None else cells[fitted], minlength=partition.n_cells)
-            if held.min() >= LEAST_ROWS or partition.n_cells == 1:
+            cell_rows = np.bincount(cells if fitted is None else cells[fitted], minlength=partition.n_cells)
+            if cell_rows.min() >= LEAST_ROWS or partition.n_cells == 1:
                 break
-            partition = partition.without(held == held.min())
+            partition = partition.drop_cells(cell_rows == cell_rows.min())
         row_cells = cells if source is rows else partition.assign(rows, first=numbers)
-        bare = CellLayout.of(layout, partition)
+        bare = CellLayout.from_partition(layout, partition)
         return FittedClasses(
             *bare.roles, partition=partition, source=source, cells=cells, rows=rows, row_cells=row_cells, design=design
         )
@@ -239,14 +242,14 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             check_order(order, self.promise.keyword)
         noise = random_words(self.random_state) if words is None else words
         with table.naming_absent():
-            roles, _ = super().layout(Table.of(table.empty()))
+            roles, _ = super().layout(Table.from_native(table.empty()))
             person = () if self.person_column is None else (self.person_column,)
             sample = table.sample((*roles.sensitive, *roles.public, *person), MOST_SAMPLED)
-            numbers = sampled_rows(table.source.n_rows, MOST_SAMPLED)
-            layout = self.fitted(roles, sample, noise, numbers, spec.partition)
+            numbers = sample_rows(table.source.n_rows, MOST_SAMPLED)
+            layout = self.fit_layout(roles, sample, noise, numbers, spec.partition)
             layout = replace(layout, is_shuffled=order == "shuffle")
             is_whole = order == "shuffle" and len(numbers) == table.source.n_rows
-            counted = Counted.of(layout, sample) if is_whole else table.count(layout.bare(), order)
+            counted = Counted.from_table(layout, sample) if is_whole else table.count(layout.bare(), order)
         if len(numbers) < counted.table.n:
             note = f"the latent classes were fitted on a uniform sample of {len(numbers)} rows"
             spec = replace(spec, facts=replace(spec.facts, warnings=(*spec.facts.warnings, note)))
@@ -254,14 +257,14 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         exact = counted.table if self.record_dp is None else copy(counted.table)
         return self.design(spec, layout, counted), exact
 
-    def _settled(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
+    def _resolve_mechanism(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
         assert isinstance(layout, FittedClasses)
         clipped: Mapping[str, int] = counted.clipped
         more: dict[str, Any] = {}
         if self.confidence is not None:
             fresh: NDArray[Any]
             if (promise := self.promise) is None:
-                design, fresh = layout.apart(counted.table)
+                design, fresh = layout.divide_counts(counted.table)
             else:
                 design, _, fresh, more["noise"] = with_noise(layout, counted.table, promise, self.random_state)
                 spec = replace(spec, facts=with_level(spec.facts, promise, seeded=self.is_seeded))
@@ -270,39 +273,39 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             more |= {"design": design, "fresh": fresh, "profiles": profiles, "confidence": self.confidence}
             if getattr(spec.mechanism, "func", None) is certified_random_response:
                 more["members"] = layout.members
-            spec = replace(spec, facts=self._doubted(spec, layout, counted.table, int(design.sum())))
+            spec = replace(spec, facts=self._certificate_facts(spec, layout, counted.table, int(design.sum())))
         elif self.target is not None:
             of_target = dict(layout.column_counts())[self.target].toarray()
             more["target"] = of_target / of_target.sum(axis=0)
-        written = partial(_written, design=partial(spec.mechanism, **more))
+        written = partial(_design_written_classes, design=partial(spec.mechanism, **more))
         return replace(spec, mechanism=written), layout, clipped
 
-    def _doubted(
+    def _certificate_facts(
         self, spec: Specification, layout: FittedClasses, counts: ContingencyTable, n_design: int
     ) -> ReleaseFacts:
         """Facts that say what leaves little to certify, and rows that no certificate is about."""
         assert self.confidence is not None
-        told = counts.counts.sum(axis=1)
+        rows = counts.counts.sum(axis=1)
         limits = as_lift_budget(limits_for(spec.budget, counts.sensitive))
-        needed = FEWEST_CELLS * rows_needed(limits, told / told.sum(), FEWEST_CELLS, self.confidence)
+        needed = FEWEST_CELLS * rows_needed(limits, rows / rows.sum(), FEWEST_CELLS, self.confidence)
         about = "" if self.promise is None else "about "
-        asked = needed / float(told.sum() - n_design) * told
-        found, shortage = rare_secrets(layout.sensitive, told, asked, f"{FEWEST_CELLS} classes", about)
+        required_rows = needed / float(rows.sum() - n_design) * rows
+        notes, shortage = rare_secrets(layout.sensitive, rows, required_rows, f"{FEWEST_CELLS} classes", about)
         repeated = [REPEATED] if repeats_too_often(layout.repeats) else []
-        return replace(spec.facts, warnings=(*spec.facts.warnings, *found, *repeated), shortage=shortage)
+        return replace(spec.facts, warnings=(*spec.facts.warnings, *notes, *repeated), shortage=shortage)
 
-    def _finished(self, release: Release, counted: Counted) -> Release:
+    def _attach_printer(self, release: Release, counted: Counted) -> Release:
         layout = release.layout
         assert isinstance(layout, FittedClasses)
         partition = layout.partition
         n_rows = counted.table.n
-        replaced = layout.replaced_values(n_rows)
+        replaced = layout.count_replaced_values(n_rows)
         facts = replace(release.report.facts, output="model", people=partition.people, replaced=replaced)
         report = replace(release.report, public=layout.read, facts=facts)
         if self.confidence is not None:  # fresh rows certify in place of a set of distributions
             lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
-        lost = {one.column: one.n_rows / n_rows for one in replaced}
+        lost = {entry.column: entry.n_rows / n_rows for entry in replaced}
         report = with_columns(report, layout.column_counts(), layout.pair_counts(), release.channel, lost)
         if layout.is_shuffled:  # what a row says of its own is then of no use to anybody
             shown = layout.pair_relations(release.channel.push(release.joint.p_x[None])[0])
@@ -313,10 +316,10 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         report = report.with_section(section)
         if self.promise is not None:
             report = with_promise(report, self.promise, layout)
-        return replace(release, layout=layout.bare(), report=report, beside={"classes_": partition.model})
+        return replace(release, layout=layout.bare(), report=report, attributes={"classes_": partition.model})
 
 
-def _written(joint: JointDistribution, design: Callable[..., Channel]) -> Channel:
+def _design_written_classes(joint: JointDistribution, design: Callable[..., Channel]) -> Channel:
     """The channel that a rule designs, and then to the class that is written: as often as can be the row's own."""
     channel = design(joint)
     mass = (channel.matrix * joint.p_x[:, None]).T

@@ -12,7 +12,7 @@ from scipy.cluster.hierarchy import linkage
 
 from sanitize._util.sampling.noise import NoiseKey
 from sanitize.core.binning import DateBins, as_seconds, holds_dates
-from sanitize.core.profiles import Profiles, column_counts, grouped, pair_counts, pair_relations
+from sanitize.core.profiles import Profiles, column_counts, group_levels, pair_counts, pair_relations
 from sanitize.errors import ColumnError
 from sanitize.release.classes import LEAST_ROWS, ClassPartition, to_numbers
 from sanitize.release.layout import CellLayout
@@ -63,17 +63,19 @@ class FittedClasses(CellLayout):
     def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
         """Columns of a batch; of the table that is released the classes are known."""
         return (
-            self.columns_of(source, self.row_cells) if source is self.rows else super().columns(source, workers, first)
+            self.cell_columns(source, self.row_cells)
+            if source is self.rows
+            else super().columns(source, workers, first)
         )
 
     def bare(self) -> CellLayout:
         """Layout without the table."""
         return CellLayout(*self.roles, partition=self.partition)
 
-    def apart(self, counts: ContingencyTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def divide_counts(self, counts: ContingencyTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Counts of (S, class) of the rows of the design, and of the others."""
         columns, mask = self.columns(self.rows), pa.array(self.design)
-        seen = counts.without_rows()
+        seen = counts.empty_copy()
         seen.count({name: as_arrow(columns[name], name).filter(mask) for name in (*self.sensitive, *self.public)})
         return seen.counts, counts.counts - seen.counts
 
@@ -94,13 +96,13 @@ class FittedClasses(CellLayout):
     def members(self) -> Mask:
         """Classes below each node of a dendrogram of classes that write alike rows, shape (n_nodes, n_classes)."""
         k = self.partition.n_cells
-        found = list(np.eye(k, dtype=bool))
+        masks = list(np.eye(k, dtype=bool))
         if k > 1:
             profiles = self.profiles
             shares = profiles.counts / np.maximum(profiles.rows[:, None], 1)
-            for one, other, *_ in linkage(np.sqrt(shares), "ward"):
-                found.append(found[int(one)] | found[int(other)])
-        return np.array(found)
+            for left, right, *_ in linkage(np.sqrt(shares), "ward"):
+                masks.append(masks[int(left)] | masks[int(right)])
+        return np.array(masks)
 
     def column_counts(self, rows: Mask | None = None) -> Iterator[tuple[str, sparse.csr_array]]:
         """Name of each column and rows of (X_j, class), X_j in at most 16 groups, shape (n_groups, n_classes)."""
@@ -109,16 +111,19 @@ class FittedClasses(CellLayout):
     def pair_counts(self) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
         """The same of pairs of columns; of very many rows of every k-th row."""
         return pair_counts(
-            self.read, lambda step: [own[::step] for own in self._groups], self.cells, self.partition.n_cells
+            self.read,
+            lambda step: [column_codes[::step] for column_codes in self._groups],
+            self.cells,
+            self.partition.n_cells,
         )
 
-    def replaced_values(self, n_rows: int) -> tuple[ReplacedValues, ...]:
+    def count_replaced_values(self, n_rows: int) -> tuple[ReplacedValues, ...]:
         """How many rows of each column are written as others, or with a number inside the edges, of so many rows."""
-        part, found = n_rows / max(len(self.cells), 1), []
+        part, entries = n_rows / max(len(self.cells), 1), []
         for column in self.partition.columns:
-            other, clipped = column.replaced(as_arrow(self.source[column.name], column.name))
-            found.append(ReplacedValues(column.name, other=round(part * other), clipped=round(part * clipped)))
-        return tuple(found)
+            n_other, clipped = column.count_replaced(as_arrow(self.source[column.name], column.name))
+            entries.append(ReplacedValues(column.name, other=round(part * n_other), clipped=round(part * clipped)))
+        return tuple(entries)
 
     def pair_relations(self, p_y: Vector) -> dict[tuple[str, str], float]:
         """What rows that are generated from a seed show of each pair of columns that depend, see `pair_relations`.
@@ -133,7 +138,7 @@ class FittedClasses(CellLayout):
             raw = as_arrow(self.source[column.name], column.name)[::step]
             sides = column.encode(raw), column.encode(generated[column.name])
             counts = np.bincount(sides[0], minlength=column.n_groups)
-            group = grouped(counts, is_ordered=column.is_ordered, most=_GROUPS)
+            group = group_levels(counts, is_ordered=column.is_ordered, most=_GROUPS)
             codes.append((group[sides[0]], group[sides[1]]))
         weights = np.ones(len(codes[0][0])), np.ones(len(codes[0][1]))
         return pair_relations(self.read, codes, weights, is_drawn=True)
@@ -147,18 +152,18 @@ class FittedClasses(CellLayout):
 
     @cached_property
     def _groups(self) -> list[NDArray[np.int64]]:
-        return [_grouped(as_arrow(self.source[name], name), name) for name in self.read]
+        return [_row_groups(as_arrow(self.source[name], name), name) for name in self.read]
 
 
-def _grouped(column: ArrowColumn, name: str) -> NDArray[np.int64]:
+def _row_groups(column: ArrowColumn, name: str) -> NDArray[np.int64]:
     """Group of each row: an ordered column in about equal parts, of any other the most frequent values alone."""
     values, codes = ascending(column, name)
     levels = np.where(codes < 0, len(values), codes)
     counts = np.bincount(levels, minlength=len(values) + 1)
-    return grouped(counts, is_ordered=is_ordered(values.type, name))[levels].astype(np.int64)
+    return group_levels(counts, is_ordered=is_ordered(values.type, name))[levels].astype(np.int64)
 
 
-def declared_edges(bins: Bins, column: Any) -> list[Any]:
+def user_edges(bins: Bins, column: Any) -> list[Any]:
     """Edges that somebody declared for a public column, in the numbers by which its values are ordered.
 
     Raises

@@ -76,14 +76,16 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
                 f"budget must be a finite capacity > 0 (at 0 no finite noise suffices), got {budget.nats}"
             )
         mechanism = _Noise(budget.nats, self.reach, self.method)
-        return replace(self._specified("Gaussian channel", mechanism, budget), prints=False)
+        return replace(self._make_specification("Gaussian channel", mechanism, budget), prints=False)
 
     def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
         """Roles of the columns, the public ones on their grids."""
         layout, source = super().layout(table, sensitive_features)
-        own = sorted(set(layout.bins) & set(layout.public))
-        if own:
-            raise ColumnError(f"bins are for sensitive columns here; {own[0]!r} has a grid: give its bounds", own[0])
+        binned = sorted(set(layout.bins) & set(layout.public))
+        if binned:
+            raise ColumnError(
+                f"bins are for sensitive columns here; {binned[0]!r} has a grid: give its bounds", binned[0]
+            )
         columns = {name: as_arrow(source[name], name) for name in layout.public}
         grids: dict[str, Bins] = {name: self._grid(name, column) for name, column in columns.items()}
         return _GridLayout(layout.sensitive, layout.public, {**layout.bins, **grids}), source
@@ -99,14 +101,14 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
                 name,
             )
         step = self.step.get(name) if isinstance(self.step, Mapping) else self.step
-        return Grid.declared_on(name, pair, step, self.points, column)
+        return Grid.from_bounds(name, pair, step, self.points, column)
 
-    def _finished(self, release: Release, counted: Counted) -> Release:
+    def _attach_printer(self, release: Release, counted: Counted) -> Release:
         # The channel was designed and measured on the tuples that occur; it knows what to do with all others.
         noise = release.spec.mechanism
         assert isinstance(noise, _Noise)
         layout = release.layout
-        channel = noise.over(layout.public, [layout.bins[name].labels for name in layout.public])
+        channel = noise.grid_channel(layout.public, [layout.bins[name].labels for name in layout.public])
         return replace(release, channel=channel)
 
 
@@ -133,11 +135,11 @@ class _Noise:
 
     def __call__(self, joint: JointDistribution) -> Channel:
         """Channel on the tuples that occur; the levels of the alphabet are the grids."""
-        full = self.over(joint.public.columns, joint.public.levels)
+        full = self.grid_channel(joint.public.columns, joint.public.levels)
         rows = full.inputs.encode(joint.public.decode(np.arange(len(joint.public))))
         return Channel((full.stages[0].take(rows), *full.stages[1:]), joint.public, full.outputs)
 
-    def over(self, names: tuple[str, ...], levels: Sequence[Any]) -> Channel:
+    def grid_channel(self, names: tuple[str, ...], levels: Sequence[Any]) -> Channel:
         """Channel on all tuples of grid points, given the grid of each column."""
         grids = tuple(tuple(level.to_pylist()) for level in levels)
         # 1 and 1.0 are one key of a cache, but not one symbol.

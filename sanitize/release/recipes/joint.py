@@ -13,7 +13,7 @@ from sanitize._util.checks import positive
 from sanitize.core.budgets import declared_budget
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.release.design import Specification
-from sanitize.release.layout import require_named, select, with_sensitive
+from sanitize.release.layout import require_columns, select, with_sensitive
 from sanitize.release.recipes.joint_plan import JointLayout, JointPlan
 from sanitize.release.recipes.recipe import Recipe
 from sanitize.release.release import no_mechanism
@@ -61,7 +61,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         InvalidParameter
             If a part is no pair, or cannot be one of a joint release.
         """
-        found = []
+        entries = []
         for pair in self.sanitizers:
             if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str)):
                 raise InvalidParameter("sanitizers must be a list of (name, sanitizer) pairs")
@@ -77,24 +77,30 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
                     f"part {name!r}: {recipe.estimator()} releases a whole table and is no part of a joint release; "
                     "give all columns to it as public, or release apart and record both in one sanitize.Ledger"
                 )
-            found.append((name, recipe))
-        return found
+            entries.append((name, recipe))
+        return entries
 
     @property
     def bins(self) -> dict[str, Any]:
         """Bins of all parts, by column."""
-        found: dict[str, Any] = {}
+        by_column: dict[str, Any] = {}
         for name, part in self.parts:
-            own = part.bins
-            found |= own if isinstance(own, Mapping) else {} if own is None else {f"(part {name})": own}
-        return found
+            part_bins = part.bins
+            by_column |= (
+                part_bins
+                if isinstance(part_bins, Mapping)
+                else {}
+                if part_bins is None
+                else {f"(part {name})": part_bins}
+            )
+        return by_column
 
     def specification(self) -> Specification:
         """Budget; the parts print what they release, and their plan takes the place of the mechanism."""
         budget = declared_budget(self.budget)
         for name, part in self.parts:
             self._check_part(name, part)
-        _check_names([name for name, _ in self.parts], {one.name for one in fields(self)})
+        _check_names([name for name, _ in self.parts], {item.name for item in fields(self)})
         _check_weights(self.weights, {name for name, part in self.parts if part.budget is None})
         if not self.parts and self.keep is None:
             raise InvalidParameter("there is nothing to release: give sanitizers, keep, or both")
@@ -123,7 +129,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
 
     def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
         """Roles of the columns, those of the parts in order and then the kept ones."""
-        require_named(table, self.sensitive, *(part.public for _, part in self.parts), self.keep)
+        require_columns(table, self.sensitive, *(part.public for _, part in self.parts), self.keep)
         sensitive, source = with_sensitive(table, self.sensitive, sensitive_features)
         if not sensitive:
             raise ColumnError(
@@ -137,9 +143,9 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             if part.sensitive is not None and set(select("sensitive", part.sensitive, table)) != set(sensitive):
                 raise ColumnError(f"part {name!r} has other sensitive columns than JointRelease; leave them at None")
             own_sensitive = None if sensitive_features is not None else list(sensitive)
-            layouts[name], _ = part.changed(sensitive=own_sensitive).layout(table, sensitive_features)
-            for column, made in layouts[name].bins.items():
-                if bins.setdefault(column, made) != made:
+            layouts[name], _ = part.with_changes(sensitive=own_sensitive).layout(table, sensitive_features)
+            for column, binning in layouts[name].bins.items():
+                if bins.setdefault(column, binning) != binning:
                     raise ColumnError(f"the parts bin the column {column!r} differently; bin it once", column)
         public = (*(column for layout in layouts.values() for column in layout.public), *keep)
         for i, name in enumerate(public):
@@ -149,8 +155,8 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
                 raise ColumnError(f"column {name!r} is listed both as sensitive and as released; choose one", name)
         # Bins of a sensitive column are one part's or another's, but all parts must see the same symbols.
         for name, layout in layouts.items():
-            own = {column: bins[column] for column in (*layout.sensitive, *layout.public) if column in bins}
-            layouts[name] = replace(layout, bins=own)
+            part_bins = {column: bins[column] for column in (*layout.sensitive, *layout.public) if column in bins}
+            layouts[name] = replace(layout, bins=part_bins)
         return JointLayout(sensitive, public, bins, self.missing, layouts, keep), source
 
     def _with_columns(
@@ -160,24 +166,24 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         open_ = [name for name, part in self.parts if part.public is None]
         if len(open_) > 1:
             raise ColumnError(f"parts {open_[0]!r} and {open_[1]!r} both have public=None; name their columns")
-        named = {name: select("public", part.public, table) for name, part in self.parts if part.public is not None}
-        taken = {*sensitive, *keep, *chain(*named.values())}
+        by_part = {name: select("public", part.public, table) for name, part in self.parts if part.public is not None}
+        taken = {*sensitive, *keep, *chain(*by_part.values())}
         for name in open_:
-            named[name] = tuple(column for column in table.names if column not in taken)
-            if not named[name]:
+            by_part[name] = tuple(column for column in table.names if column not in taken)
+            if not by_part[name]:
                 raise ColumnError(
                     f"no public column is left for part {name!r}: the table has {len(table)} feature(s) and all "
                     "are sensitive, kept or another part's"
                 )
-        return [(name, part.changed(public=list(named[name]))) for name, part in self.parts]
+        return [(name, part.with_changes(public=list(by_part[name]))) for name, part in self.parts]
 
-    def _settled(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
+    def _resolve_mechanism(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
         assert isinstance(layout, JointLayout)
         layout.check_distinct(counted.table)
-        if spec.given is not None:
+        if spec.channel is not None:
             return replace(spec, facts=ReleaseFacts(kept=layout.keep)), layout, counted.clipped
         try:
-            plan = JointPlan.of(layout, self.parts, counted.table, spec.budget, self.weights or {})
+            plan = JointPlan.design(layout, self.parts, counted.table, spec.budget, self.weights or {})
         except ColumnError as error:
             if error.column is not None:
                 raise
@@ -185,9 +191,9 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             raise ColumnError(f"the columns {names} cannot be released together: {error}") from None
         return replace(spec, mechanism=plan, facts=plan.facts), layout, counted.clipped
 
-    def _finished(self, release: Release, counted: Counted) -> Release:
+    def _attach_printer(self, release: Release, counted: Counted) -> Release:
         plan = release.spec.mechanism
-        return replace(release, beside={"channels_": plan.channels}) if isinstance(plan, JointPlan) else release
+        return replace(release, attributes={"channels_": plan.channels}) if isinstance(plan, JointPlan) else release
 
 
 def _check_names(names: Sequence[str], parameters: set[str]) -> None:

@@ -13,9 +13,9 @@ from sanitize.core.budgets import LiftBudget, limits_for
 from sanitize.core.channel import Channel, Stage, Tuples, tuple_channel
 from sanitize.core.joint import ContingencyTable
 from sanitize.errors import InvalidParameter
-from sanitize.release.design import channels_of, in_sequence
+from sanitize.release.design import chain_channels, design_channels
 from sanitize.release.layout import Layout
-from sanitize.release.recipes.joint_turns import GivenDistribution, OpenPart, design_in_turns, summed
+from sanitize.release.recipes.joint_turns import GivenDistribution, OpenPart, design_in_turns, sum_columns
 from sanitize.report import LeakageReport, PartLeakage, ReleaseFacts
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class Beside:
         """Channel from the symbols that occur to what is drawn, if anything is."""
         if not self.stages:
             return []
-        first, *others = self.stages
-        stages = (first.take(np.asarray(symbols.symbols)), *others)
-        return [Channel(stages, symbols, Alphabet.of_size(self.column, stages[-1].n_outputs))]
+        first, *later_stages = self.stages
+        stages = (first.take(np.asarray(symbols.symbols)), *later_stages)
+        return [Channel(stages, symbols, Alphabet.from_size(self.column, stages[-1].n_outputs))]
 
 
 def side_by_side(public: Alphabet, releases: Sequence[Beside]) -> Channel:
@@ -62,7 +62,7 @@ def side_by_side(public: Alphabet, releases: Sequence[Beside]) -> Channel:
     groups = [(name,) for name in public.columns]
     channels = [
         by_column[name].channels(symbols) if name in by_column else []
-        for name, symbols in zip(public.columns, Tuples.split(public, groups)[1], strict=True)
+        for name, symbols in zip(public.columns, Tuples.from_alphabet(public, groups)[1], strict=True)
     ]
     return tuple_channel(public, groups, channels)
 
@@ -89,18 +89,18 @@ class JointLayout(Layout):
     def check_distinct(self, table: ContingencyTable) -> None:
         """Refuse columns that hold a different value in most rows, where no distribution can be learned from them."""
         tables = marginal_tables(table, self.groups)
-        for part, own in zip(self.parts.values(), tables, strict=False):
-            part.check_distinct(own)
+        for part, part_table in zip(self.parts.values(), tables, strict=False):
+            part.check_distinct(part_table)
         if self.keep:
             Layout(self.sensitive, self.keep).check_distinct(tables[-1])
 
 
 def marginal_tables(table: ContingencyTable, groups: Sequence[Sequence[str]]) -> list[ContingencyTable]:
     """Counts of S and each group of columns."""
-    tuples, alphabets = Tuples.split(table.public, groups)
+    tuples, alphabets = Tuples.from_alphabet(table.public, groups)
     return [
-        ContingencyTable(table.sensitive, own, summed(table.counts, codes, len(own)), table.n)
-        for own, codes in zip(alphabets, tuples.codes.T, strict=True)
+        ContingencyTable(table.sensitive, alphabet, sum_columns(table.counts, codes, len(alphabet)), table.n)
+        for alphabet, codes in zip(alphabets, tuples.codes.T, strict=True)
     ]
 
 
@@ -123,7 +123,7 @@ class JointPlan:
     facts: ReleaseFacts
 
     @classmethod
-    def of(
+    def design(
         cls,
         layout: JointLayout,
         parts: Sequence[tuple[str, Recipe]],
@@ -149,8 +149,8 @@ class JointPlan:
         tables = marginal_tables(positive, layout.groups)
         # Numbered by their columns, so that the order in which the parts were given decides nothing.
         order = sorted(range(len(parts)), key=lambda number: layout.groups[number])
-        given = GivenDistribution.of(distribution, [layout.groups[number] for number in order], layout.keep)
-        made: dict[str, tuple[Channel, ...]] = {}
+        current = GivenDistribution.from_columns(distribution, [layout.groups[number] for number in order], layout.keep)
+        part_channels: dict[str, tuple[Channel, ...]] = {}
         open_: dict[int, OpenPart] = {}
         for place, number in enumerate(order):
             name, part = parts[number]
@@ -160,21 +160,21 @@ class JointPlan:
                 continue
             spec = part.specification()
             joint = tables[number].to_joint(spec.smoothing)
-            made[name] = channels_of(tables[number], joint, spec)
+            part_channels[name] = design_channels(tables[number], joint, spec)
             facts = ReleaseFacts(mechanism=spec.name)
-            LeakageReport.measure(joint, in_sequence(made[name]), spec.budget, facts=facts).require()
-            given = given.released(place, made[name])
-        for place, channels in design_in_turns(given, open_, limits).items() if open_ else ():
-            made[parts[order[place]][0]] = channels
-        channels_by_name = {name: in_sequence(made[name]) for name, _ in parts}
-        lines, warnings = _told(layout, parts, tables, channels_by_name)
-        kept = []
-        for name, own in zip(layout.keep, marginal_tables(counts, [(name,) for name in layout.keep]), strict=True):
-            joint = own.to_joint()
+            LeakageReport.measure(joint, chain_channels(part_channels[name]), spec.budget, facts=facts).require()
+            current = current.release_part(place, part_channels[name])
+        for place, channels in design_in_turns(current, open_, limits).items() if open_ else ():
+            part_channels[parts[order[place]][0]] = channels
+        channels_by_name = {name: chain_channels(part_channels[name]) for name, _ in parts}
+        lines, warnings = _part_lines(layout, parts, tables, channels_by_name)
+        keep_lines = []
+        for name, table in zip(layout.keep, marginal_tables(counts, [(name,) for name in layout.keep]), strict=True):
+            joint = table.to_joint()
             as_it_is = LeakageReport.measure(joint, Channel.identity(len(joint.public), joint.public))
-            kept.append(PartLeakage.of(name, (name,), None, as_it_is.summary))
-        applied = [made[name] for name, _ in parts] + ([()] if layout.keep else [])
-        facts = ReleaseFacts(kept=layout.keep, parts=(*lines, *kept), warnings=warnings)
+            keep_lines.append(PartLeakage.from_summary(name, (name,), None, as_it_is.summary))
+        applied = [part_channels[name] for name, _ in parts] + ([()] if layout.keep else [])
+        facts = ReleaseFacts(kept=layout.keep, parts=(*lines, *keep_lines), warnings=warnings)
         return cls(tuple_channel(distribution.public, layout.groups, applied), channels_by_name, facts)
 
     def __call__(self, _: JointDistribution) -> Channel:
@@ -182,7 +182,7 @@ class JointPlan:
         return self.channel
 
 
-def _told(
+def _part_lines(
     layout: JointLayout,
     parts: Sequence[tuple[str, Recipe]],
     tables: Sequence[ContingencyTable],
@@ -191,19 +191,19 @@ def _told(
     """What each part tells by itself, and what a reader must know of its design."""
     lines, warnings = [], []
     for (name, part), table in zip(parts, tables, strict=False):
-        own = part.budget is not None
-        spec = (part if own else part.changed(budget=LiftBudget.symmetric(0.0))).specification()
+        has_budget = part.budget is not None
+        spec = (part if has_budget else part.with_changes(budget=LiftBudget.symmetric(0.0))).specification()
         if spec.smoothing:
             warnings.append(
                 f"part {name!r} was designed with smoothing {spec.smoothing:g}, a prior and not data; the "
                 "verdict is about the raw frequencies"
             )
         report = LeakageReport.measure(table.to_joint(), channels[name])
-        lines.append(PartLeakage.of(name, layout.parts[name].public, spec.name, report.summary))
+        lines.append(PartLeakage.from_summary(name, layout.parts[name].public, spec.name, report.summary))
         if len(table.public) > 1 and lines[-1].normalized_utility <= BUDGET:
             warnings.append(
                 f"part {name!r} keeps nothing: its budget is too tight for any two of its symbols to be told apart"
-                if own
+                if has_budget
                 else f"part {name!r} keeps nothing: what the others release leaves it no budget; give it a larger "
                 "weight, drop other parts, or release its columns in one part with others"
             )

@@ -11,11 +11,11 @@ from scipy.special import entr
 from sanitize._util.progress import progress
 from sanitize._util.tolerances import BUDGET
 from sanitize.core.alphabet import Alphabet
-from sanitize.core.budgets import conditional_budget, scaled_budget
+from sanitize.core.budgets import conditional_budget, scale_budget
 from sanitize.core.channel import Channel, Tuples
 from sanitize.core.joint import JointDistribution
 from sanitize.errors import ColumnError
-from sanitize.release.design import channels_of
+from sanitize.release.design import design_channels
 from sanitize.tables.keys import distinct_rows
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _BLURRED_LADDERS = (4, 3, 6, 2, 4, 3, 6, 2)
 _TURN_EFFORT, _LAST_EFFORT = 20_000, 200_000  # sets of symbols that a turn judges, where its part does not say
 
 
-def summed(cells: NDArray[Any], places: NDArray[Any], n: int) -> NDArray[Any]:
+def sum_columns(cells: NDArray[Any], places: NDArray[Any], n: int) -> NDArray[Any]:
     """Columns of cells added up by place, shape (n_s, n)."""
     sums = np.stack([np.bincount(places, weights=row, minlength=n) for row in cells])
     return sums if np.issubdtype(cells.dtype, np.floating) else np.rint(sums).astype(cells.dtype)
@@ -59,11 +59,11 @@ class GivenDistribution:
     settled: frozenset[int]
 
     @classmethod
-    def of(
+    def from_columns(
         cls, distribution: JointDistribution, groups: Sequence[Sequence[str]], keep: Sequence[str]
     ) -> GivenDistribution:
         """Distribution of a table, its parts numbered like their groups of columns; the kept columns are one more."""
-        tuples, _ = Tuples.split(distribution.public, [*groups, keep] if keep else groups)
+        tuples, _ = Tuples.from_alphabet(distribution.public, [*groups, keep] if keep else groups)
         # In the order of these groups, so that sums are the same to the last digit however the distribution was given.
         rows = np.lexsort(tuples.codes.T[::-1]) if tuples.sizes else np.arange(len(tuples))
         settled = frozenset({len(groups)} if keep else ())
@@ -75,10 +75,10 @@ class GivenDistribution:
         ``merged`` has the channels, which draw nothing, of parts that b shall hold beside the settled ones.
         """
         columns, sizes = [], []
-        for other in sorted({*self.settled, *merged}):
-            codes, size = self.tuples.codes[:, other], self.tuples.sizes[other]
-            columns.append(labels_of(merged[other])[codes] if other in merged else codes)
-            sizes.append(merged[other].n_outputs if other in merged else size)
+        for index in sorted({*self.settled, *merged}):
+            codes, size = self.tuples.codes[:, index], self.tuples.sizes[index]
+            columns.append(channel_labels(merged[index])[codes] if index in merged else codes)
+            sizes.append(merged[index].n_outputs if index in merged else size)
         rows = np.stack(columns, axis=1) if columns else np.zeros((len(self.tuples), 0), np.int32)
         before, places = distinct_rows(rows.astype(np.int32), sizes)
         n_x = self.tuples.sizes[part]
@@ -88,22 +88,22 @@ class GivenDistribution:
                 "already: keep fewer columns, give the part a budget of its own, or bin and pool values first"
             )
         cells = places.astype(np.int64) * n_x + self.tuples.codes[:, part]
-        return np.asarray(summed(self.pmf, cells, len(before) * n_x).reshape(len(self.pmf), len(before), n_x))
+        return np.asarray(sum_columns(self.pmf, cells, len(before) * n_x).reshape(len(self.pmf), len(before), n_x))
 
-    def released(self, part: int, channels: Sequence[Channel]) -> GivenDistribution:
+    def release_part(self, part: int, channels: Sequence[Channel]) -> GivenDistribution:
         """The distribution after a part is released: its merged symbols, or what is printed of random ones."""
         first = channels[0].stages
         # Printing a merged symbol draws inside its group and tells no more, but there are more printed symbols.
         merges = all(stage.is_deterministic for stage in first)
-        stages = first if merges else [stage for one in channels for stage in one.stages]
+        stages = first if merges else [stage for channel in channels for stage in channel.stages]
         pmf, tuples = self.pmf, self.tuples
         for kernel in stages:
-            stage, tuples = tuples.through(part, kernel)
+            stage, tuples = tuples.pass_part(part, kernel)
             pmf = Channel((stage,)).push(pmf)
         return GivenDistribution(pmf, tuples, self.settled | {part})
 
 
-def labels_of(channel: Channel) -> NDArray[np.intp]:
+def channel_labels(channel: Channel) -> NDArray[np.intp]:
     """Released symbol of each input of a channel that draws nothing."""
     labels: NDArray[Any] = np.arange(channel.n_inputs)
     for stage in channel.stages:
@@ -149,7 +149,7 @@ class _State:
 
 
 def design_in_turns(
-    given: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget
+    current: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget
 ) -> dict[int, tuple[Channel, ...]]:
     """Channel, and the printing one, of every part, such that all of them together meet the budget.
 
@@ -162,69 +162,69 @@ def design_in_turns(
 
     Parameters
     ----------
-    given : GivenDistribution
+    current : GivenDistribution
         Distribution of S and all columns, with the other parts released already.
     parts : mapping of int to OpenPart
         By number of the part in ``given``.
     budget : Budget
     """
-    start = _used(given, budget)
+    start = _least_share(current, budget)
     if len(parts) == 1 or start == 1:
-        return _turns(given, parts, budget, _State({}, dict.fromkeys(parts, 0.0)), None)[0].channels
+        return _turns(current, parts, budget, _State({}, dict.fromkeys(parts, 0.0)), None)[0].channels
     with progress("joint release") as show:
 
         def climb(parts: Mapping[int, OpenPart], n_steps: int) -> _State:
             """All parts after a turn each at every step of the budget."""
             state = _State({}, dict.fromkeys(parts, 0.0))
             for step in range(1, n_steps + 1):
-                level = budget if step == n_steps else scaled_budget(budget, start + (1 - start) * step / n_steps)
-                state, _ = _turns(given, parts, level, state, _TURN_EFFORT)
+                level = budget if step == n_steps else scale_budget(budget, start + (1 - start) * step / n_steps)
+                state, _ = _turns(current, parts, level, state, _TURN_EFFORT)
                 show(f"step {step} of {n_steps}, mean share {state.mean(parts):.3f}")
             return state
 
         # Steps in which the budget rises: with more no part can take all at once, with fewer each is used better.
-        found = [climb(parts, steps) for steps in (4, 2, 1)]
-        state = max(found, key=lambda state: round(state.mean(parts), 9))
+        states = [climb(parts, steps) for steps in (4, 2, 1)]
+        state = max(states, key=lambda state: round(state.mean(parts), 9))
         if state.n_useful < len(parts):
-            rng, found = np.random.default_rng(0), []
+            rng, states = np.random.default_rng(0), []
             for steps in _BLURRED_LADDERS:  # random weights decide who goes first
                 chosen = rng.choice((0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0), len(parts))
                 factors = dict(zip(sorted(parts), chosen.tolist(), strict=True))
                 weighed = {
                     number: replace(part, weight=part.weight * factors[number]) for number, part in parts.items()
                 }
-                found.append(climb(weighed, steps))
-            found = [state, *(other for other in found if other.n_useful >= state.n_useful)]
-            state = max(found, key=lambda state: round(state.mean(parts), 9))
+                states.append(climb(weighed, steps))
+            states = [state, *(candidate for candidate in states if candidate.n_useful >= state.n_useful)]
+            state = max(states, key=lambda state: round(state.mean(parts), 9))
         for _ in range(2):
-            state, moved = _turns(given, parts, budget, state, _LAST_EFFORT)
+            state, moved = _turns(current, parts, budget, state, _LAST_EFFORT)
             if not moved:
                 break
     return state.channels
 
 
-def _used(given: GivenDistribution, budget: Budget) -> float:
+def _least_share(current: GivenDistribution, budget: Budget) -> float:
     """Least share of the budget that what is released already is within, to some digits; 1 if it needs all."""
-    before, places = given.tuples.select(sorted(given.settled))
-    pmf = summed(given.pmf, places, len(before))
+    before, places = current.tuples.select(sorted(current.settled))
+    pmf = sum_columns(current.pmf, places, len(before))
     distribution = JointDistribution(
-        pmf / pmf.sum(), Alphabet.of_size("s", len(pmf)), Alphabet.of_size("x", len(before))
+        pmf / pmf.sum(), Alphabet.from_size("s", len(pmf)), Alphabet.from_size("x", len(before))
     )
 
-    def within(share: float) -> bool:
-        return bool((scaled_budget(budget, share).excess(distribution) <= 0).all())
+    def is_within(share: float) -> bool:
+        return bool((scale_budget(budget, share).excess(distribution) <= 0).all())
 
-    if within(0.0):
+    if is_within(0.0):
         return 0.0
     low, high = 0.0, 1.0
     for _ in range(20):
         middle = (low + high) / 2
-        low, high = (low, middle) if within(middle) else (middle, high)
+        low, high = (low, middle) if is_within(middle) else (middle, high)
     return high
 
 
 def _turns(
-    given: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget, state: _State, effort: float | None
+    current: GivenDistribution, parts: Mapping[int, OpenPart], budget: Budget, state: _State, effort: float | None
 ) -> tuple[_State, bool]:
     """Every part designed once given the others, the one with the least share for its weight first."""
     moved, before = False, state.shares
@@ -235,11 +235,13 @@ def _turns(
 
     for number in sorted(parts, key=turn):
         part = parts[number]
-        others = {other: channels[0] for other, channels in state.channels.items() if other != number}
-        pairs, conditional = conditional_budget(given.cells(number, others), part.table.public, budget)
-        own = {"effort": effort} if getattr(part.recipe, "effort", 0) is None else {}  # where it has none of its own
-        spec = part.recipe.changed(budget=conditional, **own).specification()
-        channels = channels_of(part.table, part.table.to_joint(), spec, pairs)
+        other_channels = {index: channels[0] for index, channels in state.channels.items() if index != number}
+        pairs, conditional = conditional_budget(current.cells(number, other_channels), part.table.public, budget)
+        settings = (
+            {"effort": effort} if getattr(part.recipe, "effort", 0) is None else {}
+        )  # where it has none of its own
+        spec = part.recipe.with_changes(budget=conditional, **settings).specification()
+        channels = design_channels(part.table, part.table.to_joint(), spec, pairs)
         share = _share(channels[0], part.table)
         if number not in state.channels or share > state.shares[number] + BUDGET:
             moved = moved or share > BUDGET
@@ -251,4 +253,4 @@ def _share(merged: Channel, table: ContingencyTable) -> float:
     """I(X;Y)/H(X) of a merging channel; 0 where a part has one symbol."""
     p_x = table.to_joint().p_x
     entropy = float(entr(p_x).sum())
-    return float(entr(np.bincount(labels_of(merged), p_x)).sum()) / entropy if entropy > 0 else 0.0
+    return float(entr(np.bincount(channel_labels(merged), p_x)).sum()) / entropy if entropy > 0 else 0.0

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sanitize._util.checks import Codes, Vector
 from sanitize._util.sampling.count_noise import whole
-from sanitize.core.profiles import GROUPS, grouped
+from sanitize.core.profiles import GROUPS, group_levels
 from sanitize.release.classes import draw_listed
 
 if TYPE_CHECKING:
@@ -48,14 +48,14 @@ class PrivateModel:
     ----------
     order, parents : tuple of int
         Columns, and of each the one that it is drawn given; -1 for the first.
-    given : tuple of ndarray of int
+    parent_groups : tuple of ndarray of int
         For each column the line of its chances for each level of its parent.
     chances : tuple of ndarray of int, shape (n_lines, n_levels)
     """
 
     order: tuple[int, ...]
     parents: tuple[int, ...]
-    given: tuple[Codes, ...]
+    parent_groups: tuple[Codes, ...]
     chances: tuple[NDArray[np.int64], ...]
 
     @staticmethod
@@ -76,7 +76,7 @@ class PrivateModel:
         ordered: Sequence[bool],
         eps: Fraction,
         look: Look,
-        known: Mapping[int, NDArray[np.int64]],
+        noisy_counts: Mapping[int, NDArray[np.int64]],
     ) -> PrivateModel:
         """Learn it at a level ε; how many rows there are is public, and all else is looked at through ``look``.
 
@@ -90,53 +90,58 @@ class PrivateModel:
             Whether they have an order.
         eps : Fraction
         look : callable
-        known : mapping of int to ndarray of int
+        noisy_counts : mapping of int to ndarray of int
             Noisy counts of the levels of some columns, by their places, which `rate_of_levels` is left for.
         """
         n, d = len(codes[0]), len(codes)
-        each = cls.rate_of_levels(eps, d)
+        level_rate = cls.rate_of_levels(eps, d)
         levels = [
-            known[place] if place in known else look(np.bincount(own, minlength=size), each)
-            for place, (own, size) in enumerate(zip(codes, sizes, strict=True))
+            noisy_counts[place]
+            if place in noisy_counts
+            else look(np.bincount(column_codes, minlength=size), level_rate)
+            for place, (column_codes, size) in enumerate(zip(codes, sizes, strict=True))
         ]
-        alone = [whole(counts, n) for counts in levels]
-        shares = [(counts.astype(np.float64) + 0.5) / (n + len(counts) / 2) for counts in alone]
+        margins = [whole(counts, n) for counts in levels]
+        shares = [(counts.astype(np.float64) + 0.5) / (n + len(counts) / 2) for counts in margins]
         rate = _PAIRS * eps / max(d - 1, 1)
         most = int(np.clip((n * float(rate) / (_FULL * 2**0.5)) ** 0.5, 2, GROUPS))
         groups = [
-            grouped(counts, is_ordered=is_ordered, most=most) for counts, is_ordered in zip(alone, ordered, strict=True)
+            group_levels(counts, is_ordered=is_ordered, most=most)
+            for counts, is_ordered in zip(margins, ordered, strict=True)
         ]
-        coarse = [group[own] for group, own in zip(groups, codes, strict=True)]
+        coarse = [group[column_codes] for group, column_codes in zip(groups, codes, strict=True)]
         of_group = [np.bincount(group, share).astype(np.float64) for group, share in zip(groups, shares, strict=True)]
 
-        def pairs(one: int, another: int) -> NDArray[np.int64]:
-            shape = len(of_group[one]), len(of_group[another])
-            return np.bincount(coarse[one] * shape[1] + coarse[another], minlength=shape[0] * shape[1]).reshape(shape)
+        def pairs(parent: int, child: int) -> NDArray[np.int64]:
+            shape = len(of_group[parent]), len(of_group[child])
+            return np.bincount(coarse[parent] * shape[1] + coarse[child], minlength=shape[0] * shape[1]).reshape(shape)
 
         order, parents = [0], [-1]
-        given, chances = [np.zeros(1, np.intp)], [_in_whole_numbers(shares[0][None])]
-        for one, another in _edges(pairs, of_group, n, _CHOICE * eps / max(d - 1, 1) / 2, look):
-            told = whole(look(pairs(one, another), rate), n)
+        parent_groups, chances = [np.zeros(1, np.intp)], [_to_whole_numbers(shares[0][None])]
+        for parent, child in _edges(pairs, of_group, n, _CHOICE * eps / max(d - 1, 1) / 2, look):
+            noisy = whole(look(pairs(parent, child), rate), n)
             # As many rows as noise may make are taken for independent.
-            usual = told + float(2**0.5 / rate) * of_group[another]
-            spread = usual / usual.sum(axis=1, keepdims=True) / of_group[another]
-            order.append(another)
-            parents.append(one)
-            given.append(groups[one])
-            chances.append(_in_whole_numbers(spread[:, groups[another]] * shares[another]))
-        return cls(tuple(order), tuple(parents), tuple(given), tuple(chances))
+            usual = noisy + float(2**0.5 / rate) * of_group[child]
+            spread = usual / usual.sum(axis=1, keepdims=True) / of_group[child]
+            order.append(child)
+            parents.append(parent)
+            parent_groups.append(groups[parent])
+            chances.append(_to_whole_numbers(spread[:, groups[child]] * shares[child]))
+        return cls(tuple(order), tuple(parents), tuple(parent_groups), tuple(chances))
 
     def draw(self, n: int, key: NoiseKey) -> list[Codes]:
         """Levels of so many rows in each column."""
-        made: list[Codes] = [np.zeros(n, np.intp)] * len(self.order)
-        for number, parent, given, chances in zip(self.order, self.parents, self.given, self.chances, strict=True):
+        columns: list[Codes] = [np.zeros(n, np.intp)] * len(self.order)
+        for number, parent, groups, chances in zip(
+            self.order, self.parents, self.parent_groups, self.chances, strict=True
+        ):
             words, width = key.words_at(number, np.arange(n)) >> _HALF, chances.shape[1]
-            first = width * (given[made[parent]] if parent >= 0 else np.zeros(n, np.intp))
-            made[number] = draw_listed(np.append(0, np.cumsum(chances)), first, first + width, words) - first
-        return made
+            first = width * (groups[columns[parent]] if parent >= 0 else np.zeros(n, np.intp))
+            columns[number] = draw_listed(np.append(0, np.cumsum(chances)), first, first + width, words) - first
+        return columns
 
 
-def _in_whole_numbers(chances: Vector) -> NDArray[np.int64]:
+def _to_whole_numbers(chances: Vector) -> NDArray[np.int64]:
     """Chances as whole numbers that sum to about 2**26; what is above 0 stays so."""
     return np.ceil(chances * WHOLE).astype(np.int64)
 
@@ -147,16 +152,16 @@ def _edges(
     """Parent and child of each edge, parents first: at each step the one of the largest noisy score that adds one."""
     d = len(of_group)
     scores = np.zeros((d, d), np.int64)
-    for one in range(d):
-        for another in range(one):
-            usual = np.rint(n * np.outer(of_group[one], of_group[another])).astype(np.int64)
+    for parent in range(d):
+        for child in range(parent):
+            usual = np.rint(n * np.outer(of_group[parent], of_group[child])).astype(np.int64)
             # Less what chance alone would show.
             by_chance = int(np.sqrt(2 * usual / np.pi).sum())
-            scores[one, another] = scores[another, one] = np.abs(pairs(one, another) - usual).sum() - by_chance
-    reached, found = [0], []
+            scores[parent, child] = scores[child, parent] = np.abs(pairs(parent, child) - usual).sum() - by_chance
+    reached, tree = [0], []
     while len(reached) < d:
-        edges = [(one, another) for one in reached for another in range(d) if another not in reached]
-        told = look(np.array([scores[edge] for edge in edges]), rate)
-        found.append(edges[int(told.argmax())])
-        reached.append(found[-1][1])
-    return found
+        edges = [(parent, child) for parent in reached for child in range(d) if child not in reached]
+        noisy = look(np.array([scores[edge] for edge in edges]), rate)
+        tree.append(edges[int(noisy.argmax())])
+        reached.append(tree[-1][1])
+    return tree

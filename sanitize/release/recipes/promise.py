@@ -58,14 +58,14 @@ class Promise(ABC):
         object.__setattr__(self, "values", {name: tuple(values) for name, values in self.values.items()})
 
     @abstractmethod
-    def told(self, tables: NDArray[np.int64], key: NoiseKey) -> NoisyCounts:
+    def add_noise(self, tables: NDArray[np.int64], key: NoiseKey) -> NoisyCounts:
         """Counts with noise, from exact ones of (part, secret, cell)."""
 
     @abstractmethod
     def section(self, report: LeakageReport, layout: CellLayout) -> Section:
         """What a report says of it."""
 
-    def of_people(self, report: LeakageReport, layout: CellLayout) -> str:
+    def describe_people(self, report: LeakageReport, layout: CellLayout) -> str:
         """What holds of the people whose rows these are: by default as their rows are printed."""
         return report.facts.people
 
@@ -86,10 +86,10 @@ class Promise(ABC):
         levels = [self._levels(name, layout) for name in names]
         columns = zip(*product(*levels), strict=True)
         table = {name: list(column) for name, column in zip(names, columns, strict=True)}
-        found = Alphabet.from_table(table, names, layout.orders)
-        if len(found) < np.prod([len(level) for level in levels]):
+        result = Alphabet.from_table(table, names, layout.orders)
+        if len(result) < np.prod([len(level) for level in levels]):
             raise InvalidParameter(f"{self.keyword} declares a value twice; list each value of a column once")
-        return found
+        return result
 
     def secrets(self, layout: Layout) -> Alphabet:
         """Alphabet of the sensitive columns."""
@@ -101,25 +101,25 @@ class Promise(ABC):
         return self.alphabet(layout, layout.sensitive)
 
     def _levels(self, name: str, layout: Layout) -> list[Any]:
-        given = self.values.get(name, ())
+        values = self.values.get(name, ())
         order = layout.orders.get(name)
         if order is not None:
-            if given not in ((), (None,)):
+            if values not in ((), (None,)):
                 raise ColumnError(
                     f"{self.keyword} declares values of {name!r}, which has bins: its intervals are its values, and "
                     "[None] alone may be declared beside them",
                     name,
                 )
-            return [*order.to_pylist(), *given]
-        if not given:
+            return [*order.to_pylist(), *values]
+        if not values:
             raise ColumnError(
                 f"{self.keyword} must declare the values of the column {name!r}, as values={{{name!r}: [...]}}, "
                 "or it must have bins with edges: which values occur is told otherwise",
                 name,
             )
-        return list(given)
+        return list(values)
 
-    def refused(self, name: str) -> ColumnError:
+    def declaration_error(self, name: str) -> ColumnError:
         """Error of a row whose value was not declared; it names the column alone."""
         return ColumnError(
             f"column {name!r} has rows with a value, or a missing one, that {self.keyword} does not declare; "
@@ -132,7 +132,7 @@ class NoisyCounts(NamedTuple):
     """What noise left of the counts of (secret, cell) of the design and of the others, and its distribution there."""
 
     design: NDArray[np.int64]
-    others: NDArray[np.int64]
+    holdout: NDArray[np.int64]
     fresh: NDArray[np.float64]
     noise: CountNoise | RowNoise
 
@@ -192,7 +192,7 @@ def with_level(facts: ReleaseFacts, promise: Promise, *, seeded: bool) -> Releas
 def with_promise(report: LeakageReport, promise: Promise, layout: CellLayout) -> LeakageReport:
     """Report that says what is promised, and calls its figures of noisy counts estimates."""
     measures = tuple(line if line.name in promise.exact else replace(line, kind="estimate") for line in report.measures)
-    facts = replace(report.facts, people=promise.of_people(report, layout))
+    facts = replace(report.facts, people=promise.describe_people(report, layout))
     report = replace(report, measures=measures, facts=facts)
     return replace(report, sections=(promise.section(report, layout), *report.sections))
 
@@ -211,20 +211,20 @@ def with_noise(layout: FittedClasses, counts: ContingencyTable, promise: Promise
     if promise.ledger is not None:
         promise.ledger.book(promise)
     secrets, n_cells = promise.secrets(layout), layout.partition.n_cells
-    told = promise.told(_declared(layout, counts, promise, secrets), noise_key(source, promise.keyword))
+    noisy = promise.add_noise(_exact_counts(layout, counts, promise, secrets), noise_key(source, promise.keyword))
     counts.public = Alphabet.from_table({layout.public[0]: np.arange(n_cells, dtype=np.int32)}, layout.public)
-    counts.sensitive, counts.counts = secrets, _each_once(_each_once(told.design + told.others).T).T
-    return told
+    counts.sensitive, counts.counts = secrets, _each_once(_each_once(noisy.design + noisy.holdout).T).T
+    return noisy
 
 
-def _declared(
+def _exact_counts(
     layout: FittedClasses, counts: ContingencyTable, promise: Promise, secrets: Alphabet
 ) -> NDArray[np.int64]:
     """Exact counts of (part, declared secret, cell), the parts being the rows of the design and all others."""
-    found = np.zeros((2, len(secrets), layout.partition.n_cells), np.int64)
+    result = np.zeros((2, len(secrets), layout.partition.n_cells), np.int64)
     place, cells = _places(counts.sensitive, promise, secrets), np.array(counts.public.symbols, np.intp)
-    found[:, place[:, None], cells] = layout.apart(counts)
-    return found
+    result[:, place[:, None], cells] = layout.divide_counts(counts)
+    return result
 
 
 def _places(seen: Alphabet, promise: Promise, secrets: Alphabet) -> NDArray[np.int32]:
@@ -232,17 +232,17 @@ def _places(seen: Alphabet, promise: Promise, secrets: Alphabet) -> NDArray[np.i
     place = secrets.encode(seen.decode(np.arange(len(seen))))
     if (place < 0).any():
         for j, (name, declared) in enumerate(zip(seen.columns, secrets.levels, strict=True)):
-            known = np.append(look_up(seen.levels[j], declared) != UNSEEN, len(declared) in secrets.codes[:, j])
-            if not known[seen.codes[:, j]].all():
-                raise promise.refused(name)
+            is_declared = np.append(look_up(seen.levels[j], declared) != UNSEEN, len(declared) in secrets.codes[:, j])
+            if not is_declared[seen.codes[:, j]].all():
+                raise promise.declaration_error(name)
     return place
 
 
 def _each_once(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Counts in which every line has a row, as a distribution needs it: one of the largest column changes its line."""
-    found = counts.copy()
-    cell = int(found.sum(axis=0).argmax())
-    for secret in np.flatnonzero(found.sum(axis=1) == 0):
-        found[found[:, cell].argmax(), cell] -= 1
-        found[secret, cell] += 1
-    return found
+    result = counts.copy()
+    cell = int(result.sum(axis=0).argmax())
+    for secret in np.flatnonzero(result.sum(axis=1) == 0):
+        result[result[:, cell].argmax(), cell] -= 1
+        result[secret, cell] += 1
+    return result

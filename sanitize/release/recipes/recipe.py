@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
-from sanitize._util.checks import one_of
+from sanitize._util.checks import check_choice
 from sanitize._util.sampling.noise import is_secure
 from sanitize.core.binning import is_of_dates
 from sanitize.core.confidence import ConfidenceSet
 from sanitize.core.measures import Measure, normalized_utility
 from sanitize.errors import ColumnError, InvalidParameter
-from sanitize.release.design import MIN_COUNT, Specification, channels_of, design, in_sequence
+from sanitize.release.design import MIN_COUNT, Specification, chain_channels, design, design_channels
 from sanitize.release.first_pass import Counted
-from sanitize.release.layout import Layout, bins_of, public_columns, require_named, select, with_sensitive
-from sanitize.release.people import ROW, coded_columns, refuse_people
+from sanitize.release.layout import Layout, make_bins, public_columns, require_columns, select, with_sensitive
+from sanitize.release.people import ROW, encode_counts, refuse_people
 from sanitize.release.release import Release, Unknown
 from sanitize.report import SEEDED_NOTE
 from sanitize.tables.columns import as_arrow, factorize
@@ -91,11 +91,11 @@ class Recipe(ABC):
     def specification(self) -> Specification:
         """Budget and mechanism, with the settings that recipes share; parameters are checked here."""
 
-    def changed(self, **parameters: Any) -> Self:
+    def with_changes(self, **parameters: Any) -> Self:
         """The same with other values of some parameters."""
         return replace(self, **parameters)  # type: ignore[type-var]
 
-    def _specified(
+    def _make_specification(
         self, name: str, mechanism: Callable[..., Channel], budget: Budget, *, keeps_symbols: bool = False
     ) -> Specification:
         shared = (self.smoothing, self.min_count, self.confidence)
@@ -120,40 +120,40 @@ class Recipe(ABC):
         BudgetExceeded, RowOrderLeak
             If the designed channel exceeds the budget, or the order of the rows does.
         """
-        one_of("handle_unknown", self.handle_unknown, "high_risk", "error")
+        check_choice("handle_unknown", self.handle_unknown, "high_risk", "error")
         if self.person is None and layout.prints_symbols:
             layout.check_distinct(counted.table)
-            refuse_people(*coded_columns(counted.table), [name for name in layout.public if name not in layout.bins])
+            refuse_people(*encode_counts(counted.table), [name for name in layout.public if name not in layout.bins])
         spec = replace(spec, counts_people=self.person_column is not None)
-        spec, layout, clipped = self._settled(spec, layout, counted)
+        spec, layout, clipped = self._resolve_mechanism(spec, layout, counted)
         notes = (*((SEEDED_NOTE,) if self.is_seeded else ()), *spec.facts.warnings)
         facts = replace(spec.facts, seeded=self.is_seeded, warnings=notes)
         if self.keep_sensitive:
             notes = (*notes, "the sensitive columns are kept in the output: not for release")
             facts = replace(facts, kept=layout.sensitive, warnings=notes)
-        made = design(layout, counted.table, spec, facts, clipped)
+        result = design(layout, counted.table, spec, facts, clipped)
         if not self.keep_sensitive:
-            made.report.require()
-        release = Release(**vars(made), layout=layout, spec=spec, handle_unknown=self.handle_unknown)
-        fitted = self._finished(release, counted)
-        return self._judged(fitted, counted, is_priced=spec.is_priced)
+            result.report.require()
+        release = Release(**vars(result), layout=layout, spec=spec, handle_unknown=self.handle_unknown)
+        fitted = self._attach_printer(release, counted)
+        return self._audit_order(fitted, counted, is_priced=spec.is_priced)
 
-    def _settled(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
+    def _resolve_mechanism(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
         """What is designed, for which columns, and how many values were clipped: as the counts settle it."""
         return spec, layout, counted.clipped
 
-    def _finished(self, release: Release, counted: Counted) -> Release:
+    def _attach_printer(self, release: Release, counted: Counted) -> Release:
         """The release with what follows its design."""
         return release
 
-    def _judged(self, fitted: Release, counted: Counted, *, is_priced: bool) -> Release:
+    def _audit_order(self, fitted: Release, counted: Counted, *, is_priced: bool) -> Release:
         """The same after a look at the order of the rows, and at what confidence costs."""
         spec, table = fitted.spec, counted.table
         if counted.order is not None:
-            fitted = replace(fitted, report=counted.order.checked(fitted.report, spec.budget, table))
+            fitted = replace(fitted, report=counted.order.check_report(fitted.report, spec.budget, table))
         if not is_priced:
             return fitted
-        return _priced(fitted, table, spec)
+        return _price_confidence(fitted, table, spec)
 
     def check_weights(self, table: FirstPass, order: RowOrder) -> None:
         """Refuse weights of the rows of a file where they have no meaning."""
@@ -169,13 +169,13 @@ class Recipe(ABC):
         self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
     ) -> FittedFiles:
         """Count a table in files and design, see `design`; the counts are returned, too."""
-        layout, counted = self._counted(table, order)
+        layout, counted = self._count_files(table, order)
         return self.design(spec, layout, counted), counted.table
 
-    def _counted(self, table: FirstPass, order: RowOrder) -> tuple[Layout, Counted]:
+    def _count_files(self, table: FirstPass, order: RowOrder) -> tuple[Layout, Counted]:
         """Roles of the columns of a table in files, and its counts."""
         with table.naming_absent():
-            layout, _ = self.layout(Table.of(table.empty()))
+            layout, _ = self.layout(Table.from_native(table.empty()))
             counted = table.count(layout, order)
             if (person := self.person_column) is None:
                 return layout, counted
@@ -183,7 +183,9 @@ class Recipe(ABC):
             people = self.people(columns, person)
             if people is None:
                 return layout, counted
-            return layout, replace(counted, table=Counted.of(layout, columns, np.ones(len(people)), people).table)
+            return layout, replace(
+                counted, table=Counted.from_table(layout, columns, np.ones(len(people)), people).table
+            )
 
     def for_files(self, **changed: Any) -> Specification:
         """Specification for a table in files, with some of its fields changed; what files cannot have is refused."""
@@ -192,7 +194,7 @@ class Recipe(ABC):
         if self.bins is not None and not isinstance(self.bins, Mapping):
             raise InvalidParameter("bins must name the columns of a file, as in bins={'age': [0, 30, 60]}")
         if not self.takes_channel:
-            changed["given"] = None
+            changed["channel"] = None
         return replace(self.specification(), **changed)
 
     # ------------------------------------------------------------------------------------------- columns
@@ -262,7 +264,7 @@ class Recipe(ABC):
     def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
         """Roles of the columns, and the table with the sensitive ones in it."""
         person = select("person", self.person_column, table)
-        require_named(table, self.sensitive, self.public, self.bins)
+        require_columns(table, self.sensitive, self.public, self.bins)
         sensitive, source = with_sensitive(table, self.sensitive, sensitive_features)
         public = public_columns(table, self.public, (*sensitive, *person))
         if taken := [name for name in person if name in (*sensitive, *public)]:
@@ -275,33 +277,40 @@ class Recipe(ABC):
                     f"{self.estimator()} needs to know what is sensitive: name columns with sensitive=, or "
                     "pass them to fit as sensitive_features (y is never taken as sensitive)"
                 )
-            return Layout(public, public, bins_of(self.bins, source, public), self.missing), source
+            return Layout(public, public, make_bins(self.bins, source, public), self.missing), source
         overlap = sorted(set(sensitive) & set(public))
         if overlap:
             raise ColumnError(
                 f"column {overlap[0]!r} is listed both as sensitive and as public; choose one", overlap[0]
             )
-        bins = bins_of(self.bins, source, (*sensitive, *public))
+        bins = make_bins(self.bins, source, (*sensitive, *public))
         return Layout(sensitive, public, bins, self.missing), source
 
 
-def _priced(made: Release, table: ContingencyTable, spec: Specification) -> Release:
+def _price_confidence(release: Release, table: ContingencyTable, spec: Specification) -> Release:
     """The design with what confidence costs in its report: three more designs of the same distribution."""
     if spec.confidence is None:
-        return made
+        return release
     among = ConfidenceSet.of(table, spec.confidence)
 
-    def kept(confidence: ConfidenceSet | None) -> float:
-        return normalized_utility(made.joint, in_sequence(channels_of(table, made.joint, spec, confidence=confidence)))
+    def utility(confidence: ConfidenceSet | None) -> float:
+        return normalized_utility(
+            release.joint, chain_channels(design_channels(table, release.joint, spec, confidence=confidence))
+        )
 
-    plain = Measure("normalized_utility_plain", "share kept without confidence", "1", "exact", None, kept(None))
+    plain = Measure("normalized_utility_plain", "share kept without confidence", "1", "exact", None, utility(None))
     more = (
         Measure(
-            f"normalized_utility_{k}x", f"share kept with {k} x the rows", "1", "estimate", None, kept(among.scaled(k))
+            f"normalized_utility_{k}x",
+            f"share kept with {k} x the rows",
+            "1",
+            "estimate",
+            None,
+            utility(among.scaled(k)),
         )
         for k in (10, 100)  # to say what more rows would buy
     )
-    return replace(made, report=replace(made.report, measures=(*made.report.measures, plain, *more)))
+    return replace(release, report=replace(release.report, measures=(*release.report.measures, plain, *more)))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from sanitize._util.checks import required
+from sanitize._util.checks import check_number
 from sanitize._util.formatting import times_down, times_up
 from sanitize._util.sampling.count_noise import Geometric, RowNoise, digest_of_counts, whole
 from sanitize.core.alphabet import Alphabet
@@ -21,7 +21,7 @@ from sanitize.mechanisms import as_lift_budget
 from sanitize.release.recipes.private_model import PrivateModel
 from sanitize.release.recipes.promise import NoisyCounts, Promise
 from sanitize.report import SYNTHETIC, Section
-from sanitize.tables.columns import as_arrow, masked, value_type
+from sanitize.tables.columns import as_arrow, mask_values, value_type
 from sanitize.tables.ordered import categories, is_ordered
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ class RecordDP(Promise):
     keyword = "record_dp"
 
     def __post_init__(self) -> None:
-        required("eps", self.eps, "be a number from 1e-6 to 100", lambda given: _LEAST <= given <= 100)
-        required("delta", self.delta, "be a number from 0 to 0.1", lambda given: 0 <= given <= 0.1)
+        check_number("eps", self.eps, "be a number from 1e-6 to 100", lambda value: _LEAST <= value <= 100)
+        check_number("delta", self.delta, "be a number from 0 to 0.1", lambda value: 0 <= value <= 0.1)
         self._declare()
 
     def success_bound(self, chance: float) -> float:
@@ -125,12 +125,12 @@ class RecordDP(Promise):
         >>> [round(promise.success_bound(chance), 3) for chance in (0.001, 0.1, 0.5)]
         [0.003, 0.272, 0.745]
         """
-        chosen = [float(PrivateModel.rate_of_choices(rest)) for rest in (1 - _CELLS, 1 - _CELLS - _VALUES)]
+        chosen = [float(PrivateModel.rate_of_choices(remainder)) for remainder in (1 - _CELLS, 1 - _CELLS - _VALUES)]
         halves = [[1.0, 1.0], *([1 - share, 1 - share, 2 * share] for share in chosen)]
         power = max(power_from_dp([self.eps * part for part in parts], chance) for parts in halves)
         return min(1.0, power + self.delta * (1 + exp(self.eps)))
 
-    def told(self, tables: NDArray[np.int64], key: NoiseKey) -> NoisyCounts:
+    def add_noise(self, tables: NDArray[np.int64], key: NoiseKey) -> NoisyCounts:
         """Counts each with noise of its own; those of the design take what its model left of ε."""
         look, level = looking(key.derive("cells")), Fraction(self.eps)
         design, fresh = look(tables[0], _CELLS * level), look(tables[1], level)
@@ -139,7 +139,7 @@ class RecordDP(Promise):
             whole(design, n_design), whole(fresh, n_fresh), fresh.astype(float), RowNoise(level, n_fresh)
         )
 
-    def of_people(self, report: LeakageReport, layout: CellLayout) -> str:
+    def describe_people(self, report: LeakageReport, layout: CellLayout) -> str:
         """The theorem in a sentence."""
         most, _, beyond = self._bounds(report, layout)
         words = f"Whatever anybody computes of the file makes a row's secret at most {times_up(most)} times as likely"
@@ -151,10 +151,10 @@ class RecordDP(Promise):
         budget, level = as_lift_budget(loosest(report.budget)), 2 * self.eps
         # One cell tells nothing of its rows.
         upper, lower = (0.0, 0.0) if layout.partition.n_cells == 1 else (budget.upper, budget.lower)
-        beyond = f", but for a probability of {self._beyond(upper)}" if self.delta else ""
+        beyond = f", but for a probability of {self._delta_term(upper)}" if self.delta else ""
         return upper + level, -lower - level, beyond
 
-    def _beyond(self, upper: float) -> str:
+    def _delta_term(self, upper: float) -> str:
         """δ (1 + e^(upper + ε)), rounded up: δ of a row more and of one less; below no more is taken off."""
         return times_up(min(log(self.delta) + float(np.logaddexp(0, upper + self.eps)), 0.0))
 
@@ -164,7 +164,7 @@ class RecordDP(Promise):
         most, least, beyond = self._bounds(report, layout)
         level = f"{2 * self.eps:g}"
         if self.delta:
-            level = f"({level}, {self._beyond(0.0)})"
+            level = f"({level}, {self._delta_term(0.0)})"
         words = (
             f"Everything published from this fit but the symbols drawn for the rows is {level}-differentially private "
             "for another row in place of one; how many rows there are is public. With these symbols, whatever anybody "
@@ -184,7 +184,7 @@ class RecordDP(Promise):
         title = SYNTHETIC if layout.partition.n_cells == 1 else "Rows under differential privacy"
         return Section(self.keyword, title, words, ("", "figure"), figures)
 
-    def rows_instead(
+    def model_rows(
         self, layout: Layout, source: Mapping[str, Any], chosen: NDArray[np.bool_], key: NoiseKey
     ) -> dict[str, pa.Array]:
         """Rows of a private model of the chosen ones, as many as there are rows.
@@ -198,28 +198,28 @@ class RecordDP(Promise):
         self.check_names(names, "sensitive or public")
         columns, codes = layout.columns(source), []
         look, level = looking(key.derive("model")), Fraction(self.eps)
-        found = [name for name in layout.public if self.delta and not (name in self.values or name in layout.bins)]
-        alphabets = {name: self.alphabet(layout, [name]) for name in names if name not in found}
-        of_model, known = (1 - _CELLS - _VALUES * bool(found)) * level, {}
-        for name in found:
+        undeclared = [name for name in layout.public if self.delta and not (name in self.values or name in layout.bins)]
+        alphabets = {name: self.alphabet(layout, [name]) for name in names if name not in undeclared}
+        of_model, noisy_counts = (1 - _CELLS - _VALUES * bool(undeclared)) * level, {}
+        for name in undeclared:
             # One look finds the values and counts them for the model.
-            rate = _VALUES * level / len(found) + PrivateModel.rate_of_levels(of_model, len(names))
+            rate = _VALUES * level / len(undeclared) + PrivateModel.rate_of_levels(of_model, len(names))
             column = columns[name].filter(pa.array(chosen))
             at = len(alphabets)
-            alphabets[name], known[at] = _found(column, name, rate, self.delta / len(found), look)
-        for name, own in alphabets.items():
-            place = own.encode({name: columns[name]})
-            if (place < 0).any() and name not in found:
-                raise self.refused(name)
+            alphabets[name], noisy_counts[at] = _find_values(column, name, rate, self.delta / len(undeclared), look)
+        for name, entry in alphabets.items():
+            place = entry.encode({name: columns[name]})
+            if (place < 0).any() and name not in undeclared:
+                raise self.declaration_error(name)
             # The last level of a column whose values are found is a missing one, for all others too.
-            codes.append(np.where(place < 0, len(own) - 1, place)[chosen].astype(np.intp))
+            codes.append(np.where(place < 0, len(entry) - 1, place)[chosen].astype(np.intp))
         sizes = [len(alphabet) for alphabet in alphabets.values()]
-        ordered = [name in layout.bins or is_ordered(own.levels[0].type, name) for name, own in alphabets.items()]
-        model = PrivateModel.learn(codes, sizes, ordered, of_model, look, known)
+        ordered = [name in layout.bins or is_ordered(entry.levels[0].type, name) for name, entry in alphabets.items()]
+        model = PrivateModel.learn(codes, sizes, ordered, of_model, look, noisy_counts)
         drawn = model.draw(len(chosen), key.derive("rows of the model"))
         return {
-            name: decoded(layout, alphabet, own, as_arrow(source[name], name).type, key)
-            for (name, alphabet), own in zip(alphabets.items(), drawn, strict=True)
+            name: decode_levels(layout, alphabet, entry, as_arrow(source[name], name).type, key)
+            for (name, alphabet), entry in zip(alphabets.items(), drawn, strict=True)
         }
 
 
@@ -236,7 +236,7 @@ def looking(key: NoiseKey) -> Look:
     return look
 
 
-def _found(
+def _find_values(
     column: ArrowColumn, name: str, rate: Fraction, delta: float, look: Look
 ) -> tuple[Alphabet, NDArray[np.int64]]:
     """Values whose noisy counts are above a threshold, which one of a single row is with a probability of δ; and None.
@@ -247,19 +247,21 @@ def _found(
     """
     values, counts = categories(column, name)
     least = floor((-log(delta) - log1p(exp(-rate))) / rate) + 1
-    told = look(counts, rate)
-    kept, many = values.filter(pa.array(told > least)), told[told > least]
-    found = Alphabet.from_table({name: pa.concat_arrays([kept, pa.nulls(1, kept.type)])}, [name])
-    counted = np.full(len(found), max(len(column) - int(many.sum()), 0))
-    counted[found.encode({name: kept})] = many
-    return found, counted
+    noisy = look(counts, rate)
+    common, common_counts = values.filter(pa.array(noisy > least)), noisy[noisy > least]
+    alphabet = Alphabet.from_table({name: pa.concat_arrays([common, pa.nulls(1, common.type)])}, [name])
+    counted = np.full(len(alphabet), max(len(column) - int(common_counts.sum()), 0))
+    counted[alphabet.encode({name: common})] = common_counts
+    return alphabet, counted
 
 
-def decoded(layout: Layout, alphabet: Alphabet, codes: NDArray[np.intp], dtype: pa.DataType, key: NoiseKey) -> pa.Array:
+def decode_levels(
+    layout: Layout, alphabet: Alphabet, codes: NDArray[np.intp], dtype: pa.DataType, key: NoiseKey
+) -> pa.Array:
     """Values of drawn levels: declared ones, or uniform between the edges of a bin."""
     name, levels, place = alphabet.columns[0], alphabet.levels[0], alphabet.codes[codes, 0]
     missing = place == len(levels)
-    indices = masked(np.where(missing, 0, place), missing)
+    indices = mask_values(np.where(missing, 0, place), missing)
     if name not in layout.bins:
         return levels.take(indices)
     bins = layout.bins[name]

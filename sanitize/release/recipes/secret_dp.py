@@ -9,8 +9,8 @@ from functools import cache
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from sanitize._util.checks import required
-from sanitize._util.sampling.count_noise import CountNoise, Gaussian, digest_of_counts, projected
+from sanitize._util.checks import check_number
+from sanitize._util.sampling.count_noise import CountNoise, Gaussian, digest_of_counts, project_counts
 from sanitize.errors import InvalidParameter
 from sanitize.release.recipes.promise import MOST_SECRETS, NoisyCounts, Promise
 from sanitize.report import Section
@@ -69,8 +69,8 @@ class SecretDP(Promise):
     exact = ("utility", "normalized_utility", "mean_column_utility", "mean_pair_utility")
 
     def __post_init__(self) -> None:
-        eps = required("eps", self.eps, "be a finite number > 0", lambda given: 0 < given < inf)
-        delta = required("delta", self.delta, "be a number above 0 and below 1", lambda given: 0 < given < 1)
+        eps = check_number("eps", self.eps, "be a finite number > 0", lambda value: 0 < value < inf)
+        delta = check_number("delta", self.delta, "be a number above 0 and below 1", lambda value: 0 < value < 1)
         _noise(eps, delta, MOST_SECRETS)
         self._declare()
 
@@ -83,7 +83,7 @@ class SecretDP(Promise):
         self.check_names(layout.sensitive, "sensitive")
         return super().secrets(layout)
 
-    def told(self, tables: NDArray[np.int64], key: NoiseKey) -> NoisyCounts:
+    def add_noise(self, tables: NDArray[np.int64], key: NoiseKey) -> NoisyCounts:
         """Counts that add up to the rows of each cell, as they did; one level serves both parts, of different rows."""
         n_parts, n_secrets, n_cells = tables.shape
         noise = self.noise(n_secrets)
@@ -92,8 +92,8 @@ class SecretDP(Promise):
         noisy = tables + drawn.reshape(n_secrets, n_parts, n_cells).swapaxes(0, 1)
         # Rows of a cell are public, so the mean of its noise is known and taken off.
         centred = noisy - (noisy.sum(axis=1) - rows)[:, None] / n_secrets
-        design, others = (projected(counts, n) for counts, n in zip(centred, rows, strict=True))
-        return NoisyCounts(design, others, centred[1], noise)
+        design, holdout = (project_counts(counts, n) for counts, n in zip(centred, rows, strict=True))
+        return NoisyCounts(design, holdout, centred[1], noise)
 
     def section(self, report: LeakageReport, layout: CellLayout) -> Section:
         """What is promised of each row's secret."""

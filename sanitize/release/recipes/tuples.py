@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sanitize import mechanisms
-from sanitize._util.checks import is_number, one_of
-from sanitize.core.budgets import LDPBudget, as_capacity_budget, declared_budget, nats_of
+from sanitize._util.checks import check_choice, is_number
+from sanitize.core.budgets import LDPBudget, as_capacity_budget, budget_nats, declared_budget
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.release.recipes.recipe import PooledParameters, Recipe, TupleParameters
 
@@ -36,7 +36,7 @@ class WatchdogRecipe(TupleParameters, Recipe):
     def specification(self) -> Specification:
         """Budget and mechanism."""
         budget = declared_budget(self.budget)
-        return self._specified("watchdog", partial(mechanisms.watchdog, budget=budget), budget)
+        return self._make_specification("watchdog", partial(mechanisms.watchdog, budget=budget), budget)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -56,7 +56,7 @@ class SubsetMergingRecipe(SubsetMergingParameters, Recipe):
         """Budget and mechanism."""
         budget = declared_budget(self.budget)
         mechanism = partial(mechanisms.subset_merging, budget=budget, effort=self.effort)
-        return self._specified("subset merging", mechanism, budget)
+        return self._make_specification("subset merging", mechanism, budget)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -70,10 +70,12 @@ class ResponseParameters(TupleParameters):
 
 
 class _Searching(ResponseParameters, Recipe):
-    def _searched(self, name: str, mechanism: Callable[..., Channel]) -> Specification:
+    def _specify_search(self, name: str, mechanism: Callable[..., Channel]) -> Specification:
         budget = declared_budget(self.budget)
         limits = {"gap": self.gap, "effort": self.effort, "time_limit": self.time_limit}
-        return replace(self._specified(name, partial(mechanism, budget=budget, **limits), budget), target=self.target)
+        return replace(
+            self._make_specification(name, partial(mechanism, budget=budget, **limits), budget), target=self.target
+        )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -90,8 +92,8 @@ class OptimalRandomResponseRecipe(OptimalResponseParameters, _Searching):
 
     def specification(self) -> Specification:
         """Budget and mechanism."""
-        found = self._searched("optimal random response", mechanisms.optimal_random_response)
-        return replace(found, known=[self.known] if isinstance(self.known, str) else list(self.known))
+        spec = self._specify_search("optimal random response", mechanisms.optimal_random_response)
+        return replace(spec, known=[self.known] if isinstance(self.known, str) else list(self.known))
 
 
 class SubsetRandomResponseRecipe(_Searching):
@@ -99,7 +101,7 @@ class SubsetRandomResponseRecipe(_Searching):
 
     def specification(self) -> Specification:
         """Budget and mechanism."""
-        return self._searched("subset random response", mechanisms.subset_random_response)
+        return self._specify_search("subset random response", mechanisms.subset_random_response)
 
 
 class RandomizedResponseRecipe(TupleParameters, Recipe):
@@ -113,12 +115,12 @@ class RandomizedResponseRecipe(TupleParameters, Recipe):
         """Budget and mechanism."""
         budget = self.budget
         if is_number(budget):
-            budget = LDPBudget(nats_of(budget))
+            budget = LDPBudget(budget_nats(budget))
         if not isinstance(budget, LDPBudget):
-            given = "none" if budget is None else type(budget).__name__
-            raise InvalidBudget(f"RandomizedResponse needs its LDP in nats: a number or LDPBudget(eps), got {given}")
+            kind = "none" if budget is None else type(budget).__name__
+            raise InvalidBudget(f"RandomizedResponse needs its LDP in nats: a number or LDPBudget(eps), got {kind}")
         mechanism = partial(_respond, eps=budget.eps)
-        return self._specified("randomized response", mechanism, budget, keeps_symbols=True)
+        return self._make_specification("randomized response", mechanism, budget, keeps_symbols=True)
 
 
 def _respond(joint: JointDistribution, eps: float, confidence: object = None) -> Channel:
@@ -143,12 +145,12 @@ class ExponentialChannelRecipe(ExponentialChannelParameters, Recipe):
     def specification(self) -> Specification:
         """Budget and mechanism."""
         budget = as_capacity_budget(self.budget, "ExponentialChannel")
-        one_of("distance", self.distance, "line", "circle", "hamming")
-        mechanism = partial(_spread, capacity=budget.nats, distance=self.distance)
-        return self._specified("exponential channel", mechanism, budget, keeps_symbols=True)
+        check_choice("distance", self.distance, "line", "circle", "hamming")
+        mechanism = partial(_exponential_channel, capacity=budget.nats, distance=self.distance)
+        return self._make_specification("exponential channel", mechanism, budget, keeps_symbols=True)
 
 
-def _spread(joint: JointDistribution, capacity: float, distance: Near) -> Channel:
+def _exponential_channel(joint: JointDistribution, capacity: float, distance: Near) -> Channel:
     n = len(joint.public)
     if n > 4096:  # distances between all pairs of symbols are held in memory
         raise InvalidParameter(f"an exponential channel on {n} symbols is too large; bin or pool them (min_count)")

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from sanitize._util.declared import LARGEST, UNSET, Declared, NonNegative, Unset, Version1, require, said
+from sanitize._util.declared import LARGEST, UNSET, Declared, NonNegative, Unset, Version1, field_note, require
 from sanitize.core.binning import AnyBins, Grid
 from sanitize.core.budgets import BUDGETS, BudgetForm
 from sanitize.core.channel import ChannelForm
 from sanitize.errors import InvalidParameter
 from sanitize.release.classes import ClassPartition
-from sanitize.release.layout import Layout, Missing, classes_of, through_cells
+from sanitize.release.layout import Layout, Missing, cell_layout, layout_classes
 from sanitize.report import MeasureForm, OptimalityForm
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ class Damaged(InvalidParameter):
 
 
 Output = Literal["resample", "model"]  # the last one is for whole tables only
-_Level = Annotated[float, said("eps > 0", gt=0, le=LARGEST)]
-_Delta = Annotated[float, said("a delta above 0 and at most 1", gt=0, le=1)]
+_Level = Annotated[float, field_note("eps > 0", gt=0, le=LARGEST)]
+_Delta = Annotated[float, field_note("a delta above 0 and at most 1", gt=0, le=1)]
 
 
 def own_budget(budget: object) -> Budget:
@@ -75,14 +75,14 @@ class SavedForm(Declared, frozen=True, eq=False):
 
     def layout(self) -> Layout:
         """Layout of its columns."""
-        bins = {made.column: made for made in self.bins}
+        bins = {column_bins.column: column_bins for column_bins in self.bins}
         require(len(bins) == len(self.bins), "has a column twice", "bins")
-        return through_cells(Layout(self.sensitive, self.public, bins, self.missing), self.partition)
+        return cell_layout(Layout(self.sensitive, self.public, bins, self.missing), self.partition)
 
 
 def check_fit(layout: Layout, channel: Channel, output: str) -> None:
     """Refuse parts that do not belong together."""
-    classes = classes_of(layout)
+    classes = layout_classes(layout)
     if (output == "model") is (classes is None):
         raise Damaged("latent classes and generated rows go together")
     if classes is not None:
@@ -106,8 +106,8 @@ def check_fit(layout: Layout, channel: Channel, output: str) -> None:
                 raise Damaged("its bins are not those of its channel")
 
 
-def contents_of(layout: Layout, channel: Channel) -> str:
+def describe_contents(layout: Layout, channel: Channel) -> str:
     """What of the table can be read from a saved release, in words."""
-    if (classes := classes_of(layout)) is None:
+    if (classes := layout_classes(layout)) is None:
         return f"the {channel.n_inputs} public symbols that were seen, and how frequent those printed alike are"
     return f"{classes.n_cells} latent classes: how often each level of a column, or of two, is in each of them; no row"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._util.system import in_turn
+from sanitize._util.system import ordered_map
 from sanitize.core.channel import Channel
 from sanitize.core.joint import JointDistribution
 from sanitize.core.measures import normalized_utility
@@ -64,9 +64,9 @@ class NewRows:
     ) -> NewRows:
         """Count and identify the rows, and refuse symbols that were not there at fit; perhaps without their secrets."""
         source = table.source
-        there = layout.sensitive == layout.public or set(layout.sensitive) <= set(source.schema.names)
-        measured = secrets and there
-        audit = table.audit_of(layout, order)
+        has_secrets = layout.sensitive == layout.public or set(layout.sensitive) <= set(source.schema.names)
+        measured = secrets and has_secrets
+        audit = table.order_audit(layout, order)
         if audit is not None and not secrets:
             raise InvalidParameter(
                 "rows='keep' takes a look at every secret; use rows='shuffle', the default, with secret_dp and "
@@ -84,27 +84,27 @@ class NewRows:
 
         def read(numbered: tuple[int, Load]) -> tuple[Counted, list[NDArray[np.int32]]]:
             before, load = numbered
-            found, symbols = total.without_rows(), []
+            part, symbols = total.empty_copy(), []
             for batch in load.batches():
                 columns = layout.columns(batch, first=before)
                 symbols.append(channel.inputs.encode(columns).astype("<i4", copy=False))
                 if measured:
-                    found.count(columns, before)
+                    part.count(columns, before)
                 else:
-                    found.clipped.update(columns.clipped)
+                    part.clipped.update(columns.clipped)
                 before += len(batch[names[0]])
-            return found, symbols
+            return part, symbols
 
         for file in source.files:
             n_before = n
-            for found, symbols in in_turn(read, table.loads([file], names, n), table.workers):
+            for part, symbols in ordered_map(read, table.loads([file], names, n), table.workers):
                 for codes in symbols:
                     digest.update(codes.data)
                     n += len(codes)
                     seen += np.bincount(codes[codes >= 0], minlength=len(seen))
-                total = total.merged(found)
+                total = total.merge(part)
             digest.update(f"end {n - n_before} {source.label(file)}".encode())
-        source.unchanged()
+        source.check_unchanged()
         if n_unseen := n - int(seen.sum()):
             raise UnknownSymbol(
                 layout.public, n_unseen, "A saved release never passes such rows: fit again on all rows."
@@ -115,14 +115,16 @@ class NewRows:
         return cls(channel, n, seen, digest.hexdigest(), total.clipped, counts, total.order)
 
     @property
-    def kept(self) -> float:
+    def utility(self) -> float:
         """Share of the information of these rows that the channel keeps, from how often they hold each symbol."""
-        held = np.flatnonzero(self.seen)
-        distribution = JointDistribution.from_matrix(self.seen[None, held] / self.seen.sum())
-        stages = (self.channel.stages[0].take(held), *self.channel.stages[1:])
+        present = np.flatnonzero(self.seen)
+        distribution = JointDistribution.from_matrix(self.seen[None, present] / self.seen.sum())
+        stages = (self.channel.stages[0].take(present), *self.channel.stages[1:])
         return float(normalized_utility(distribution, Channel(stages, distribution.public, self.channel.outputs)))
 
-    def held_out(self, mechanism: str, output: str, budget: Budget) -> tuple[LeakageReport | None, tuple[str, ...]]:
+    def holdout_report(
+        self, mechanism: str, output: str, budget: Budget
+    ) -> tuple[LeakageReport | None, tuple[str, ...]]:
         """Leakage of the channel under the frequencies of these rows, if they tell S, and what is to be said of it.
 
         Raises
@@ -136,7 +138,7 @@ class NewRows:
         distribution, channel, seen = restrict(self.counts, self.channel, 0, budget)
         report = LeakageReport.measure(distribution, channel, seen, facts=facts)
         if self.order is not None:
-            report = self.order.checked(report, seen, self.counts)
+            report = self.order.check_report(report, seen, self.counts)
         if report.ok:
             return report, ()
         return report, (

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import scipy
 
-from sanitize._util.declared import Declared, Digest, Misfit, Version1, sealed, unsealed
+from sanitize._util.declared import Declared, Digest, Misfit, Version1, read_sealed, seal_text
 from sanitize._util.sampling.noise import HiddenText, NoiseKey, hidden, is_secure, random_words
-from sanitize._util.sealed_text import digest_of
+from sanitize._util.sealed_text import path_digest
 from sanitize._version import __version__
 from sanitize.core.channel import Channel, ChannelForm
 from sanitize.errors import InvalidChannel, InvalidParameter, SourceError, TargetError
@@ -25,8 +25,8 @@ from sanitize.release.classes import ClassPartition
 from sanitize.release.designer import Designer, refuse_noisy
 from sanitize.release.first_pass import RowOrder
 from sanitize.release.saved._form import own_budget
-from sanitize.tables.files.open import path_of
-from sanitize.tables.files.source import bytes_of
+from sanitize.tables.files.open import to_path
+from sanitize.tables.files.source import read_small_file
 
 if TYPE_CHECKING:
     import os
@@ -111,15 +111,15 @@ class Receipt:
         """
         key = hidden(key)
         refuse_noisy(sanitizer, _NO_SECRET_DP)
-        known = sanitizer.recipe().random_state if key is None and isinstance(sanitizer, Designer) else key
-        whole = random_words(known) if is_secure(known) else None
+        randomness = sanitizer.recipe().random_state if key is None and isinstance(sanitizer, Designer) else key
+        whole = random_words(randomness) if is_secure(randomness) else None
         if not isinstance(whole, NoiseKey):
             raise InvalidParameter(
                 "a receipt needs noise of a key: leave random_state out, or give a NoiseKey; whoever guesses a seed "
                 "undoes the noise, and a NumPy Generator cannot draw again"
             )
         digest = digest_of_source(source)
-        return cls(whole.of_release(f"sanitize/receipt {rows} {digest}"), rows, digest, None, _versions())
+        return cls(whole.release_key(f"sanitize/receipt {rows} {digest}"), rows, digest, None, _versions())
 
     def to_json(self, release: Release) -> str:
         """The text of the receipt of a release that was designed.
@@ -131,8 +131,8 @@ class Receipt:
         """
         own_budget(release.spec.budget)
         drawn_from = release.channel.form(), release.classes
-        made = self.made_with, self.rows, self.source, self.key.key.hex(), *drawn_from
-        return HiddenText(sealed(_ReceiptForm("sanitize/receipt", 1, _WARNING, *made, "")))
+        contents = self.made_with, self.rows, self.source, self.key.key.hex(), *drawn_from
+        return HiddenText(seal_text(_ReceiptForm("sanitize/receipt", 1, _WARNING, *contents, "")))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Receipt:
@@ -143,10 +143,10 @@ class Receipt:
         SourceError
             If it cannot be read, is no receipt, or was changed.
         """
-        file = path_of(path, SourceError)
+        file = to_path(path, SourceError)
         try:
-            content = hidden(bytes_of(file))
-            form = unsealed(_ReceiptForm, content)
+            content = hidden(read_small_file(file))
+            form = read_sealed(_ReceiptForm, content)
             key, digest = NoiseKey(bytes.fromhex(form.key)), hashlib.sha256(content).hexdigest()
             return cls(key, form.rows, form.source, form.channel.channel(), form.made_with, digest, form.classes)
         except (Misfit, InvalidChannel) as error:
@@ -155,11 +155,11 @@ class Receipt:
     @property
     def other_versions(self) -> str:
         """What it was made with that is of another version here, in words; empty where nothing is."""
-        here = _versions()
+        installed = _versions()
         return ", ".join(
-            f"{name} {version} ({here.get(name, 'none')} here)"
+            f"{name} {version} ({installed.get(name, 'none')} here)"
             for name, version in sorted(self.made_with.items())
-            if here.get(name) != version
+            if installed.get(name) != version
         )
 
 
@@ -175,13 +175,13 @@ def digest_of_source(source: Source) -> str:
         raise InvalidParameter(
             "a receipt tells its source by the bytes of files: write the table or stream to a file, and release that"
         )
-    return digest_of(source.root)
+    return path_digest(source.root)
 
 
 def check_place(receipt: Path, target: Path | None) -> None:
     """Refuse a receipt beside the release, or inside it: who gets the folder would undo the noise."""
-    there = receipt.resolve()
-    if target is not None and (there.parent == target.resolve().parent or target.resolve() in there.parents):
+    resolved = receipt.resolve()
+    if target is not None and (resolved.parent == target.resolve().parent or target.resolve() in resolved.parents):
         raise TargetError(
             f"the receipt {receipt.name} would lie beside the release, and whoever holds both undoes the noise; name a "
             "folder that is not handed out"

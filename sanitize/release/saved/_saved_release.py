@@ -14,20 +14,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from sanitize._util.declared import UNSET, Misfit, plain, read, sealed, unsealed
-from sanitize._util.formatting import rounded
-from sanitize._util.outputs import json_text, written
+from sanitize._util.declared import UNSET, Misfit, read, read_sealed, seal_text, to_builtin
+from sanitize._util.formatting import round_figure
+from sanitize._util.outputs import json_text, write_text
 from sanitize._util.sampling.noise import NoiseKey, hidden
-from sanitize._util.sealed_text import seal_of
+from sanitize._util.sealed_text import compute_seal
 from sanitize._version import __version__
 from sanitize.core.binning import AnyBins, is_numeric
 from sanitize.core.budgets import budget_from_dict, budget_to_dict, nameless
 from sanitize.errors import InvalidParameter, SanitizeError
 from sanitize.release.design import Specification
 from sanitize.release.designer import Designer, Prepared
-from sanitize.release.layout import CellLayout, classes_of
+from sanitize.release.layout import CellLayout, layout_classes
 from sanitize.release.release import Release, bare_design, no_mechanism
-from sanitize.release.saved._form import Damaged, SavedForm, check_fit, contents_of, own_budget
+from sanitize.release.saved._form import Damaged, SavedForm, check_fit, describe_contents, own_budget
 from sanitize.release.saved._new_rows import NewRows
 from sanitize.report import (
     ALONE,
@@ -38,9 +38,9 @@ from sanitize.report import (
     claims,
     grave,
     release_note,
-    rendered,
+    render_template,
 )
-from sanitize.tables.files.source import Numbers, bytes_of
+from sanitize.tables.files.source import Numbers, read_small_file
 
 if TYPE_CHECKING:
     import os
@@ -117,7 +117,7 @@ class SavedRelease:
         BudgetExceeded
             If its report is over the budget.
         """
-        release = sanitizer.fitted_release()
+        release = sanitizer.bare_release()
         # A saved release draws its own noise, so the seed of the sanitizer is not its own.
         report = sanitizer.report_.with_key()
         optimality = report.facts.optimality
@@ -129,10 +129,10 @@ class SavedRelease:
         facts = report.facts
         design = own_budget(release.spec.budget), release.channel.with_optimality(optimality)
         document = {**claims(report), "measures": list(map(vars, report.measures))}
-        said = tuple(map(_in_four_digits, report.measures)), tuple(grave(document))
+        statements = tuple(map(_round_measure, report.measures)), tuple(grave(document))
         mechanism = release_note(report)["mechanism"]  # by which files of new rows call it, too
         output, promises = cast("Output", facts.output), (facts.secret_dp, facts.record_dp)
-        return cls(mechanism, output, *design, *said, *promises, release.layout)
+        return cls(mechanism, output, *design, *statements, *promises, release.layout)
 
     @property
     def sensitive(self) -> tuple[str, ...]:
@@ -147,7 +147,7 @@ class SavedRelease:
     @property
     def contents(self) -> str:
         """What of the table that it was fitted on can be read from it, in words; no value is quoted."""
-        words = contents_of(self._layout, self.channel)
+        words = describe_contents(self._layout, self.channel)
         if self.record_dp is not None:
             return f"{words}; all of it was learned from noisy counts"
         return words if self.secret_dp is None else f"{words}; all figures about secrets are of noisy counts"
@@ -157,17 +157,17 @@ class SavedRelease:
         """The figures of the fit by name, with the verdict."""
         values: dict[str, Any] = {measure.name: measure.after for measure in self.figures}
         optimality = self.channel.optimality
-        found = {"status": optimality and optimality.words, "gap": optimality and optimality.gap}
-        return {"ok": True, "mechanism": self.mechanism, "budget": repr(self.budget), **found, **values}
+        design = {"status": optimality and optimality.words, "gap": optimality and optimality.gap}
+        return {"ok": True, "mechanism": self.mechanism, "budget": repr(self.budget), **design, **values}
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of what is saved, in hexadecimal."""
-        return seal_of(plain(self._form()))
+        return compute_seal(to_builtin(self._form()))
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Text that `from_json` reads; also written to ``path``, readable by its owner only, when one is given."""
-        return written(sealed(self._form()), path)
+        return write_text(seal_text(self._form()), path)
 
     @classmethod
     def from_json(cls, text_or_path: str | os.PathLike[str]) -> SavedRelease:
@@ -181,19 +181,21 @@ class SavedRelease:
             If the file cannot be read.
         """
         is_text = isinstance(text_or_path, str) and text_or_path.lstrip().startswith("{")
-        text = cast("str", text_or_path) if is_text else bytes_of(Path(text_or_path))
+        text = cast("str", text_or_path) if is_text else read_small_file(Path(text_or_path))
         try:
-            form = unsealed(SavedForm, text)
+            form = read_sealed(SavedForm, text)
             layout, optimality = form.layout(), None if form.optimality is None else form.optimality.optimality
             channel = form.channel.channel().with_optimality(optimality)
             check_fit(layout, channel, form.output)
             design = budget_from_dict(form.budget), channel
-            said = tuple(figure.measure() for figure in form.figures), form.warnings
-            return cls(form.mechanism, form.output, *design, *said, form.secret_dp, form.record_dp or None, layout)
+            statements = tuple(figure.measure() for figure in form.figures), form.warnings
+            return cls(
+                form.mechanism, form.output, *design, *statements, form.secret_dp, form.record_dp or None, layout
+            )
         except (Misfit, SanitizeError) as error:
             raise Damaged(error) from None
 
-    def bound(self, layout: Layout | None = None) -> Release:
+    def to_release(self, layout: Layout | None = None) -> Release:
         """The release that encodes, draws and writes rows, perhaps with a layout of another key of classes."""
         spec, layout = Specification(self.mechanism, no_mechanism, self.budget), layout or self._layout
         return Release(**vars(bare_design(self.channel)), layout=layout, spec=spec)
@@ -235,28 +237,35 @@ class SavedRelease:
         whole = NoiseKey.from_system() if key is None else NoiseKey(key)
         layout = self._layout
         if isinstance(layout, CellLayout):
-            layout = layout.keyed(whole.derive("classes"))
+            layout = layout.with_key(whole.derive("classes"))
             if key is not None:  # other rows get other draws of classes, too
                 digest = NewRows.read(table, "shuffle", layout, self.channel, secrets=False).digest
-                layout = layout.keyed(whole.derive(f"classes {self.fingerprint} {digest}"))
+                layout = layout.with_key(whole.derive(f"classes {self.fingerprint} {digest}"))
         rows = NewRows.read(table, order, layout, self.channel, secrets=looks)
-        held_out, warnings = rows.held_out(self.mechanism, self.output, self.budget)
-        report = AppendedReport(self, rows.n, held_out, rows.kept, (*self._layout.notes(rows.clipped), *warnings))
+        held_out, warnings = rows.holdout_report(self.mechanism, self.output, self.budget)
+        report = AppendedReport(self, rows.n, held_out, rows.utility, (*self._layout.notes(rows.clipped), *warnings))
         words = whole.derive(f"saved {self.fingerprint} {rows.digest}")
-        return Prepared(self.bound(layout), rows.seen, words, report, footer_of(report, order))
+        return Prepared(self.to_release(layout), rows.seen, words, report, new_rows_footer(report, order))
 
     def _form(self) -> SavedForm:
         layout, channel = self._layout, self.channel
         mechanism, output, record_dp = self.mechanism, self.output, self.record_dp or UNSET
         bins = tuple(bins for _, bins in sorted(layout.bins.items()))
         columns = layout.sensitive, layout.read, layout.missing, bins
-        design = budget_to_dict(self.budget), channel.form(), classes_of(layout), OptimalityForm.of(channel.optimality)
-        said = tuple(map(MeasureForm.of, self.figures)), self.warnings, self.secret_dp, ""
-        return SavedForm("sanitize/release", 1, __version__, mechanism, output, *columns, *design, *said, record_dp)
+        design = (
+            budget_to_dict(self.budget),
+            channel.form(),
+            layout_classes(layout),
+            OptimalityForm.from_optimality(channel.optimality),
+        )
+        statements = tuple(map(MeasureForm.from_measure, self.figures)), self.warnings, self.secret_dp, ""
+        return SavedForm(
+            "sanitize/release", 1, __version__, mechanism, output, *columns, *design, *statements, record_dp
+        )
 
 
-def _in_four_digits(line: Measure) -> Measure:
-    return read(MeasureForm, {name: rounded(value) for name, value in vars(line).items()}).measure()
+def _round_measure(line: Measure) -> Measure:
+    return read(MeasureForm, {name: round_figure(value) for name, value in vars(line).items()}).measure()
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,7 +360,9 @@ class AppendedReport:
         """The report as text."""
         values = {"document": self.to_dict(audience=audience), "of_fit": _HOLDS, "left_out": LEFT_OUT}
         held_out = None if self.held_out is None else self.held_out.to_text()
-        return rendered("release/saved/appended.txt.jinja", report=self, audience=audience, held_out=held_out, **values)
+        return render_template(
+            "release/saved/appended.txt.jinja", report=self, audience=audience, held_out=held_out, **values
+        )
 
     def __str__(self) -> str:
         return self.to_text()
@@ -360,7 +371,7 @@ class AppendedReport:
         return f"AppendedReport({self.saved.mechanism}, {self.n_rows} rows, held out: {self.held_out!r})"
 
 
-def footer_of(report: AppendedReport, order: RowOrder) -> bytes:
+def new_rows_footer(report: AppendedReport, order: RowOrder) -> bytes:
     """What a file of new rows says about itself, as JSON: the verdict of the fit.
 
     It is silent on what was found for the new rows, which is a function of them, and has no digest of the saved

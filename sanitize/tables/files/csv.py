@@ -24,20 +24,20 @@ import pyarrow.csv
 from sanitize.errors import ColumnError, SourceError, in_words
 from sanitize.tables.files.csv_stream import CheckedBytes, lacks_header
 from sanitize.tables.files.description import DATES, NUMBERS, TableDescription, is_dated
-from sanitize.tables.files.inference import ColumnReader, TextSurvey, as_date, date_order, signs_of, surveys_of
+from sanitize.tables.files.inference import ColumnReader, TextSurvey, as_date, choose_signs, date_order, survey_columns
 from sanitize.tables.files.source import (
     AS_STORED,
     BATCH_ROWS,
     Numbers,
     Source,
+    file_stamp,
     files_under,
     partition_schema,
     reading,
-    stamp_of,
 )
 from sanitize.tables.files.spelling import ISO, Spelling, usual_marks
 from sanitize.tables.files.streams import Spool
-from sanitize.tables.files.unpack import unpacked
+from sanitize.tables.files.unpack import open_unpacked
 
 _PACKED = ("", ".gz", ".bz2", ".xz", ".zip")
 # A folder may hold other texts beside its table, so of its files only these are read.
@@ -96,17 +96,17 @@ class CsvSource(Source):
         spool = root if isinstance(root, Spool) else None
         path = Path(root.name if isinstance(root, Spool) else root)
         files = files_under(path, CSV_SUFFIXES) if spool is None else (path,)
-        stamps = tuple(map(stamp_of, files if spool is None else ()))
-        made = cls(path, files, pa.schema([]), stamps, (), spool, TableDescription.of(description))
-        made = made._with_dialect(infers_header=infers_header)
-        header = made._names(files[0])
+        stamps = tuple(map(file_stamp, files if spool is None else ()))
+        table = cls(path, files, pa.schema([]), stamps, (), spool, TableDescription.coerce(description))
+        table = table._with_dialect(infers_header=infers_header)
+        header = table._names(files[0])
         for file in files[1:]:
-            if made._names(file) != header:
+            if table._names(file) != header:
                 raise SourceError(f"{file.name} has other columns than {files[0].name}; convert them first")
-        named = partition_schema(path, files, header)
+        partitions = partition_schema(path, files, header)
         fields = [pa.field(name, pa.string()) for name in header]
-        made = replace(made, schema=pa.schema([*fields, *named]), partitions=tuple(named.names))
-        return made._described().with_numbers(numbers)
+        table = replace(table, schema=pa.schema([*fields, *partitions]), partitions=tuple(partitions.names))
+        return table._apply_description().with_numbers(numbers)
 
     def _with_dialect(self, *, infers_header: bool) -> CsvSource:
         """The same files with what stands between their fields, and whether they have a header."""
@@ -120,68 +120,68 @@ class CsvSource(Source):
                 "[source] in the policy, or with --header"
             )
         header = not is_row if header is None else header
-        return replace(self, description=self.description.changed(delimiter=delimiter, header=header))
+        return replace(self, description=self.description.with_changes(delimiter=delimiter, header=header))
 
-    def _described(self) -> CsvSource:
+    def _apply_description(self) -> CsvSource:
         """The same files, columns read as their description says."""
         types = self.description.types
         if absent := [name for name in types if name not in self.schema.names]:
             raise self.absent(absent)
         numbers = [name for name, kind in types.items() if kind in NUMBERS]
-        made = self._with_numbers_read(numbers) if numbers else self
+        table = self._with_numbers_read(numbers) if numbers else self
         dates = {name: None if kind in DATES else kind for name, kind in types.items() if is_dated(kind)}
-        made = made._with_dates_read(dates) if dates else made
+        table = table._with_dates_read(dates) if dates else table
         marks = self.description.missing or ()
         trims = (self.description.delimiter or "").endswith(" ")
         if marks or trims:
             as_text = ColumnReader(pa.string(), Spelling(missing=marks, trims=trims))
-            rest = [field.name for field in made.schema if pa.types.is_string(field.type)]
-            made = made.reading({name: as_text for name in rest if name not in self.partitions})
-        return made
+            texts = [field.name for field in table.schema if pa.types.is_string(field.type)]
+            table = table.reading({name: as_text for name in texts if name not in self.partitions})
+        return table
 
     def with_numbers(self, numbers: Numbers) -> CsvSource:
         """The same files, with more of their columns as numbers or dates."""
         times = Counter(self.schema.names)
         once = [field for field in self.schema if times[field.name] == 1 and field.name not in self.partitions]
         texts = [field.name for field in once if pa.types.is_string(field.type)]
-        made, named = self, [name for name in texts if name in numbers.named]
-        if named:
-            made = made._with_numbers_read(named)
+        table, required = self, [name for name in texts if name in numbers.columns]
+        if required:
+            table = table._with_numbers_read(required)
         dated = {name: None for name in texts if name in numbers.dates}
         if dated:
             # Tuples take dates of ISO 8601 as texts, whole tables do not.
-            made = made._with_dates_read(dated, where_iso=numbers.found is not None)
-        free = [name for name in texts if name not in (*named, *dated, *self.description.types)]
-        wanted = [name for name in free if numbers.found is not None and numbers.found(name)]
-        return made.reading(made.inferred(wanted)[1]) if wanted else made
+            table = table._with_dates_read(dated, where_iso=numbers.is_inferred is not None)
+        free = [name for name in texts if name not in (*required, *dated, *self.description.types)]
+        wanted = [name for name in free if numbers.is_inferred is not None and numbers.is_inferred(name)]
+        return table.reading(table.infer_types(wanted)[1]) if wanted else table
 
-    def inferred(self, columns: Collection[str]) -> tuple[TableDescription, dict[str, ColumnReader]]:
+    def infer_types(self, columns: Collection[str]) -> tuple[TableDescription, dict[str, ColumnReader]]:
         """Signs and marks as all of some columns of text have them, and readers of their numbers and dates."""
         surveys = self._surveys(columns)
-        given, delimiter = self.description, self.description.delimiter or ","
-        signs = signs_of(surveys.values(), delimiter, given.decimal, given.thousands)
-        order, readers, marks = date_order(surveys.values(), delimiter), {}, set(given.missing or ())
+        description, delimiter = self.description, self.description.delimiter or ","
+        signs = choose_signs(surveys.values(), delimiter, description.decimal, description.thousands)
+        order, readers, marks = date_order(surveys.values(), delimiter), {}, set(description.missing or ())
         for name, survey in surveys.items():
-            own = usual_marks({*survey.marks, *(given.missing or ())})
-            reader = as_date(survey, order, own)
+            missing_marks = usual_marks({*survey.marks, *(description.missing or ())})
+            reader = as_date(survey, order, missing_marks)
             if reader is None and survey.may_be(signs):
-                reader = survey.as_number(signs, own)
+                reader = survey.as_number(signs, missing_marks)
             if reader is not None:
                 readers[name] = reader
                 marks |= survey.marks
         has_numbers = any(not reader.form for reader in readers.values())
-        told = {"decimal": signs[0], "thousands": signs[1]} if has_numbers else {}
-        return given.changed(missing=usual_marks(marks), **told), readers
+        number_signs = {"decimal": signs[0], "thousands": signs[1]} if has_numbers else {}
+        return description.with_changes(missing=usual_marks(marks), **number_signs), readers
 
     def _surveys(self, columns: Collection[str]) -> dict[str, TextSurvey]:
-        return surveys_of(columns, self._batches(list(columns)), self.description.missing)
+        return survey_columns(columns, self._batches(list(columns)), self.description.missing)
 
     def _with_numbers_read(self, columns: Collection[str]) -> CsvSource:
         """The same source with columns that must be numbers."""
-        given, surveys, readers = self.description, self._surveys(columns), {}
-        signs = signs_of(surveys.values(), given.delimiter or ",", given.decimal, given.thousands)
+        description, surveys, readers = self.description, self._surveys(columns), {}
+        signs = choose_signs(surveys.values(), description.delimiter or ",", description.decimal, description.thousands)
         for name, survey in surveys.items():
-            reader = survey.as_number(signs, usual_marks({*survey.marks, *(given.missing or ())}))
+            reader = survey.as_number(signs, usual_marks({*survey.marks, *(description.missing or ())}))
             if reader is None:
                 raise _unfit(name)
             readers[name] = reader
@@ -192,20 +192,20 @@ class CsvSource(Source):
 
         Columns must be dates, unless it is said whether those in the form of ISO 8601 are read: others stay texts then.
         """
-        given, surveys, readers = self.description, self._surveys(list(forms)), {}
-        order = date_order(surveys.values(), given.delimiter or ",")
+        description, surveys, readers = self.description, self._surveys(list(forms)), {}
+        order = date_order(surveys.values(), description.delimiter or ",")
         for name, form in forms.items():
-            survey, marks = surveys[name], usual_marks({*surveys[name].marks, *(given.missing or ())})
+            survey, marks = surveys[name], usual_marks({*surveys[name].marks, *(description.missing or ())})
             reader = as_date(survey, order if form is None else [form], marks)
             if reader is None and form is not None:
-                reader = self._in_form(name, form, marks)
+                reader = self._read_form(name, form, marks)
             if reader is None and where_iso is None:
                 raise _unfit(name, is_date=True)
             if reader is not None and (where_iso is not False or reader.form != ISO):
                 readers[name] = reader
         return self.reading(readers)
 
-    def _in_form(self, name: str, form: str, marks: tuple[str, ...]) -> ColumnReader | None:
+    def _read_form(self, name: str, form: str, marks: tuple[str, ...]) -> ColumnReader | None:
         """Dates in a form that is not among the usual ones; None where a text is in another."""
         dtype = pa.timestamp("us") if "%H" in form else pa.date32()
         survey = TextSurvey(self.description.missing, dates={form: dtype})
@@ -222,7 +222,7 @@ class CsvSource(Source):
     @cached_property  # type: ignore[misc]
     def n_rows(self) -> int:
         """Number of rows; the files are read for it."""
-        return sum(batch.num_rows for file in self.files for batch in self._stored(file, self.schema.names[:1]))
+        return sum(batch.num_rows for file in self.files for batch in self._file_batches(file, self.schema.names[:1]))
 
     def absent(self, columns: Sequence[str]) -> ColumnError:
         """Error for columns that are not there; without a header line the other names would be a row."""
@@ -237,10 +237,10 @@ class CsvSource(Source):
     def _batches(self, columns: Sequence[str]) -> Iterator[dict[str, pa.Array]]:
         """Some columns of all files, a batch at a time."""
         for file in self.files:
-            for batch in self._stored(file, columns):
+            for batch in self._file_batches(file, columns):
                 yield dict(zip(columns, batch.columns, strict=True))
 
-    def _stored(
+    def _file_batches(
         self,
         file: Path,
         columns: Sequence[str],
@@ -256,7 +256,7 @@ class CsvSource(Source):
         native = {f"c{j}": reader.dtype for j, reader in readers.items() if reader.is_native}
         types = {f"c{j}": native.get(f"c{j}", pa.dictionary(pa.int32(), pa.string())) for j in places}
         with self._bytes(file) as raw:
-            if raw.at_end():
+            if raw.is_exhausted():
                 return
             with _parsing(file, self.schema, raw):
                 reader = pa.csv.open_csv(
@@ -291,14 +291,14 @@ class CsvSource(Source):
         self, batch: pa.RecordBatch, columns: Sequence[str], readers: Mapping[int, ColumnReader], places: Sequence[int]
     ) -> pa.RecordBatch:
         """A batch of texts as values, in the order of the columns."""
-        found = []
+        arrays = []
         for column, name, place in zip(batch.columns, columns, places, strict=True):
             reader = readers.get(place)
             try:
-                found.append(column if reader is None or reader.is_native else reader.read(column))
+                arrays.append(column if reader is None or reader.is_native else reader.read(column))
             except pa.ArrowInvalid:
                 raise _unfit(name, is_date=bool(reader and reader.form)) from None
-        return pa.RecordBatch.from_arrays(found, list(columns))
+        return pa.RecordBatch.from_arrays(arrays, list(columns))
 
     def _names(self, file: Path) -> list[str]:
         """Names of the columns that a file holds."""
@@ -310,8 +310,10 @@ class CsvSource(Source):
         """The file after its header, unpacked."""
         with reading(file.name), contextlib.ExitStack() as stack:
             plain: BinaryIO = stack.enter_context(file.open("rb") if self.spool is None else self.spool.open())
-            raw, said = stack.enter_context(unpacked(plain, file.name)), self.description
-            yield stack.enter_context(CheckedBytes(raw, file.name, said.delimiter, has_header=said.header is not False))
+            raw, description = stack.enter_context(open_unpacked(plain, file.name)), self.description
+            yield stack.enter_context(
+                CheckedBytes(raw, file.name, description.delimiter, has_header=description.header is not False)
+            )
 
 
 @contextlib.contextmanager
@@ -320,22 +322,22 @@ def _parsing(file: Path, schema: pa.Schema, raw: CheckedBytes) -> Iterator[None]
     try:
         yield
     except pa.ArrowInvalid as error:
-        said = str(error)
+        message = str(error)
     else:
         return
     raw.check()
-    if shape := re.search(r"Expected (\d+) columns, got (\d+)", said):
+    if shape := re.search(r"Expected (\d+) columns, got (\d+)", message):
         raise SourceError(
             f"{file.name} has a row of {shape[2]} fields where its header has {shape[1]}; mend it, or quote the "
             "fields that hold commas or line breaks"
         )
-    column = re.search(r"In CSV column #(\d+)", said)
+    column = re.search(r"In CSV column #(\d+)", message)
     name = schema.names[int(column[1])] if column else None
-    if name is not None and "UTF8" in said:
+    if name is not None and "UTF8" in message:
         raise ColumnError(f"column {name!r} holds text that is not valid UTF-8; convert the file to UTF-8 first", name)
     if name is not None:
         raise _unfit(name)
-    if "straddl" in said:
+    if "straddl" in message:
         raise SourceError(
             f"{file.name} has a row of more than {BLOCK_BYTES >> 20} MiB, or a quote that is never closed"
         )

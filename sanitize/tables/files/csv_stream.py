@@ -69,9 +69,9 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
             if len(head) > HEADER_BYTES:
                 raise SourceError(f"{name} has no header line in its first {HEADER_BYTES >> 20} MiB")
         start = head[:_SAMPLE_BYTES].decode("utf-8", errors="replace")
-        self.delimiter = delimiter or delimiter_of(start)
+        self.delimiter = delimiter or detect_delimiter(start)
         first = self._first(head[:end])
-        self.sample = sample_of(start, self.delimiter)
+        self.sample = first_rows(start, self.delimiter)
         self.names = first if has_header else [f"column_{place}" for place in range(1, len(first) + 1)]
         self._pending = head[end:] if has_header else head
 
@@ -87,7 +87,7 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
         self._lent.append(weakref.ref(lent))
         return lent
 
-    def at_end(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether no row follows."""
         if not self._pending:
             self._pending = self._read(1 << 16)
@@ -156,7 +156,7 @@ def is_delimiter(text: str) -> bool:
     return len(text) == 1 and text.isascii() and not text.isalnum() and text not in '"\r\n\0'
 
 
-def sample_of(text: str, delimiter: str) -> list[list[str]]:
+def first_rows(text: str, delimiter: str) -> list[list[str]]:
     """The first rows of a text; the last one may be cut off, so it is left out where others stand before it."""
     rows: list[list[str]] = []
     with contextlib.suppress(csv.Error):
@@ -171,23 +171,23 @@ def _dialect(delimiter: str) -> dict[str, Any]:
     return {"delimiter": delimiter[0], "skipinitialspace": delimiter.endswith(" ") and len(delimiter) > 1}
 
 
-def delimiter_of(text: str) -> str:
+def detect_delimiter(text: str) -> str:
     """What stands between the fields of the first rows: a sign that the first has, and as often in each of the others.
 
     Of several such signs it is the comma, but for commas that stand inside of numbers alone.
     """
     first = re.sub('"[^"]*"', "", re.split("[\r\n]", text, maxsplit=1)[0])
-    there = [sign for sign in _DELIMITERS if sign in first]
-    samples = {sign: sample_of(text, sign) for sign in there}
-    even = [sign for sign in there if len({len(row) for row in samples[sign]}) == 1]
-    found = next(iter(even or there), ",")
-    others = [sign for sign in even if sign != found]
-    if found == "," and others and _has_decimal_commas(samples[others[0]]):
-        return others[0]
-    fields = [field for row in samples.get(found, ()) for field in row[1:]]
+    present = [sign for sign in _DELIMITERS if sign in first]
+    samples = {sign: first_rows(text, sign) for sign in present}
+    even = [sign for sign in present if len({len(row) for row in samples[sign]}) == 1]
+    delimiter = next(iter(even or present), ",")
+    alternatives = [sign for sign in even if sign != delimiter]
+    if delimiter == "," and alternatives and _has_decimal_commas(samples[alternatives[0]]):
+        return alternatives[0]
+    fields = [field for row in samples.get(delimiter, ()) for field in row[1:]]
     # Where every field but the first begins with a blank, the blank belongs to the sign.
     blank = bool(fields) and all(row.startswith(" ") and row.strip() for row in fields)
-    return f"{found} " if blank and found != "\t" else found
+    return f"{delimiter} " if blank and delimiter != "\t" else delimiter
 
 
 def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
@@ -204,7 +204,7 @@ def lacks_header(rows: Sequence[Sequence[str]]) -> bool:
     """
     if len(rows) < 2:
         return False
-    named, alike, texts, repeated = 0, 0, 0, 0
+    n_names, alike, texts, repeated = 0, 0, 0, 0
     for place, first in enumerate(rows[0]):
         below = [row[place].strip() for row in rows[1:] if place < len(row)]
         below = [field for field in below if field and not _LIKE_MARK.fullmatch(field)]
@@ -212,10 +212,10 @@ def lacks_header(rows: Sequence[Sequence[str]]) -> bool:
             continue
         if all(_LIKE_NUMBER.fullmatch(field) for field in below):
             is_value = _LIKE_NUMBER.fullmatch(first.strip()) or _LIKE_MARK.fullmatch(first.strip())
-            named, alike = named + (not is_value), alike + bool(is_value)
+            n_names, alike = n_names + (not is_value), alike + bool(is_value)
         elif len(below) > 4 and len(set(below)) <= len(below) / 2:
             texts, repeated = texts + 1, repeated + (first.strip() in below)
-    if named or not (alike or texts):
+    if n_names or not (alike or texts):
         return False
     return alike > 0 if not texts else alike > 0 or repeated * 2 >= texts
 

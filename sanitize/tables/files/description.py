@@ -71,17 +71,17 @@ class TableDescription:
             check_column_type(column, kind)
 
     def __repr__(self) -> str:
-        given = {name: value for name, value in vars(self).items() if value not in (None, {})}
-        return f"TableDescription({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+        settings = {name: value for name, value in vars(self).items() if value not in (None, {})}
+        return f"TableDescription({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
 
     @classmethod
-    def of(cls, given: Any) -> Self:
+    def coerce(cls, description: Any) -> Self:
         """What was given, or a description that says nothing."""
-        if given is None:
+        if description is None:
             return cls()
-        if not isinstance(given, cls):
-            raise InvalidParameter(f"description must be a TableDescription, got {type(given).__name__}")
-        return given
+        if not isinstance(description, cls):
+            raise InvalidParameter(f"description must be a TableDescription, got {type(description).__name__}")
+        return description
 
     @property
     def of_text(self) -> list[str]:
@@ -92,7 +92,7 @@ class TableDescription:
             if getattr(self, name) is not None
         ]
 
-    def changed(self, **values: Any) -> Self:
+    def with_changes(self, **values: Any) -> Self:
         """The same with other values."""
         return replace(self, **values)
 

@@ -61,7 +61,7 @@ class Thrift:
 
     def fields(self, depth: int = 0) -> Fields:
         """A structure."""
-        found: Fields = {}
+        structure: Fields = {}
         data, number = self.data, 0
         while (head := data[self.at]) != 0:
             self.at += 1
@@ -69,12 +69,12 @@ class Thrift:
             kind = head & 15
             if _INT16 <= kind <= _INT64 and (byte := data[self.at]) < 0x80:  # most values, by far
                 self.at += 1
-                found[number] = byte >> 1 ^ -(byte & 1)
+                structure[number] = byte >> 1 ^ -(byte & 1)
             else:
-                found[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth + 1)
+                structure[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth + 1)
         self.at += 1
-        self._count(len(found) + 1)
-        return found
+        self._count(len(structure) + 1)
+        return structure
 
     def _count(self, values: int) -> None:
         self._left -= values
@@ -192,17 +192,17 @@ class Footer:
             If it is damaged, contradicts itself, or speaks of encrypted columns.
         """
         most = math.inf if is_trusted() else MOST_VALUES
-        known = (_remembered if len(raw) <= REMEMBERED_BYTES else _parsed)(raw, file_size, most)
-        if isinstance(known, Footer):
-            return known
-        raise SourceError(known.format(name))
+        footer = (_remembered if len(raw) <= REMEMBERED_BYTES else _parse_footer)(raw, file_size, most)
+        if isinstance(footer, Footer):
+            return footer
+        raise SourceError(footer.format(name))
 
     def refuse_bombs(self, columns: Sequence[str], file: Path, row_groups: Sequence[int] | None = None) -> None:
         """Refuse to read columns that promise, or whose pages do, to unfold to far more than they take."""
         # The reader takes every path that is a name or goes on after it with a dot, which may be part of a name.
         prefixes = tuple(f"{column}." for column in columns)
-        asked = [place for place, path in enumerate(self.paths) if path in columns or path.startswith(prefixes)]
-        chunks = self.chunks[slice(None) if row_groups is None else list(row_groups)][:, asked]
+        places = [place for place, path in enumerate(self.paths) if path in columns or path.startswith(prefixes)]
+        chunks = self.chunks[slice(None) if row_groups is None else list(row_groups)][:, places]
         with file.open("rb") as stream:
             if not is_trusted():
                 size, n_rows = os.fstat(stream.fileno()).st_size, sum(self.row_groups)
@@ -243,7 +243,7 @@ class _Encrypted(Exception):
     """Some column can only be read with a key."""
 
 
-def _parsed(raw: bytes, file_size: int, most: float = MOST_VALUES) -> Footer | str:
+def _parse_footer(raw: bytes, file_size: int, most: float = MOST_VALUES) -> Footer | str:
     """The footer, or what is wrong with it."""
     try:
         return _footer(Thrift(raw, most=most).fields(), file_size)
@@ -259,7 +259,7 @@ def _parsed(raw: bytes, file_size: int, most: float = MOST_VALUES) -> Footer | s
         return "{} is damaged or not supported: its footer is inconsistent"
 
 
-_remembered = lru_cache(maxsize=8)(_parsed)
+_remembered = lru_cache(maxsize=8)(_parse_footer)
 
 
 def _footer(fields: Fields, file_size: int) -> Footer:
@@ -270,13 +270,13 @@ def _footer(fields: Fields, file_size: int) -> Footer:
     rows = tuple(_whole(group[3]) for group in groups)
     if sum(rows) != fields[3]:
         raise ValueError("rows")
-    found = np.array([_row_group(group, leaves, file_size) for group in groups], np.int64)
-    found = found.reshape(len(groups), len(leaves), 4)
-    held = found[found[..., _START] < found[..., _END]]
-    held = held[held[:, _START].argsort()]
-    if (held[1:, _START] < held[:-1, _END]).any():
+    chunks = np.array([_row_group(group, leaves, file_size) for group in groups], np.int64)
+    chunks = chunks.reshape(len(groups), len(leaves), 4)
+    filled = chunks[chunks[..., _START] < chunks[..., _END]]
+    filled = filled[filled[:, _START].argsort()]
+    if (filled[1:, _START] < filled[:-1, _END]).any():
         raise ValueError("chunks overlap")
-    return Footer(rows, tuple(b".".join(leaf.path).decode() for leaf in leaves), found)
+    return Footer(rows, tuple(b".".join(leaf.path).decode() for leaf in leaves), chunks)
 
 
 class _Node(NamedTuple):
@@ -299,8 +299,8 @@ class _Node(NamedTuple):
 
     def check_sizes(self, sizes: Fields) -> None:
         """Refuse statistics of sizes for which pyarrow ends the process: of other levels, or of other values."""
-        for held, n_levels in ((sizes.get(2), self.n_repetitions), (sizes.get(3), self.n_definitions)):
-            if held and len(held) != n_levels + 1:
+        for histogram, n_levels in ((sizes.get(2), self.n_repetitions), (sizes.get(3), self.n_definitions)):
+            if histogram and len(histogram) != n_levels + 1:
                 raise ValueError("histogram of levels")
         if 1 in sizes and not self.holds_bytes:
             raise ValueError("bytes of values")
@@ -308,10 +308,10 @@ class _Node(NamedTuple):
 
 def _leaves(elements: list[Fields]) -> list[_Node]:
     """The columns, from a schema that is listed from the root, parents before children."""
-    found: list[_Node] = []
-    root, *others = elements
+    leaves: list[_Node] = []
+    root, *children = elements
     open_nodes: list[tuple[_Node, int]] = [(_Node(), _whole(root.get(5, 0)))]
-    for element in others:
+    for element in children:
         while open_nodes and not open_nodes[-1][1]:
             open_nodes.pop()
         above, left = open_nodes.pop()
@@ -321,12 +321,12 @@ def _leaves(elements: list[Fields]) -> list[_Node]:
         if n_children := _whole(element.get(5, 0)):
             open_nodes.append((node, n_children))
         elif 1 in element:
-            found.append(node)
+            leaves.append(node)
         if len(open_nodes) > _DEEPEST_SCHEMA:
             raise RecursionError
     if any(left for _, left in open_nodes):
         raise ValueError("schema")
-    return found
+    return leaves
 
 
 def _row_group(group: Fields, leaves: Sequence[_Node], file_size: int) -> list[tuple[int, int, int, int]]:
@@ -336,7 +336,7 @@ def _row_group(group: Fields, leaves: Sequence[_Node], file_size: int) -> list[t
         raise ValueError("columns")
     if any(8 in chunk or 9 in chunk for chunk in chunks):
         raise _Encrypted
-    found = []
+    entries = []
     for leaf, metadata in zip(leaves, (chunk[3] for chunk in chunks), strict=True):
         leaf.check_sizes(metadata.get(16, {}))
         start, promised, stored, values = (_whole(metadata[number]) for number in (9, 6, 7, 5))
@@ -344,8 +344,8 @@ def _row_group(group: Fields, leaves: Sequence[_Node], file_size: int) -> list[t
             start = metadata[11]
         if start + stored > file_size or max(promised, values) >= 1 << 62:
             raise ValueError("chunk")
-        found.append((start, start + stored, promised, values))
-    return found
+        entries.append((start, start + stored, promised, values))
+    return entries
 
 
 def _whole(value: Any) -> int:

@@ -14,8 +14,8 @@ from sanitize.tables.files.spelling import (
     Spelling,
     all_match,
     date_type,
-    dates_of,
     is_mark,
+    parse_dates,
 )
 
 _PLAIN = (".", "")
@@ -58,9 +58,9 @@ class ColumnReader:
             If one stands for none.
         """
         if self.form:
-            return dates_of(self.spelling.without_marks(texts), self.form, self.dtype)
+            return parse_dates(self.spelling.drop_marks(texts), self.form, self.dtype)
         if pa.types.is_string(self.dtype):
-            return self.spelling.without_marks(texts)
+            return self.spelling.drop_marks(texts)
         return self.spelling.numbers(texts, self.dtype)
 
     def read(self, column: pa.DictionaryArray) -> pa.Array:
@@ -107,13 +107,13 @@ class TextSurvey:
         blank = pc.equal(pc.utf8_trim_whitespace(texts), "")
         usual = is_mark(texts) if self.listed is None else pc.is_in(texts, pa.array(self.listed, pa.string()))
         self.marks.update(texts.filter(pc.and_not(usual, blank)).to_pylist())
-        rest = texts.filter(pc.invert(pc.or_(usual, blank)))
-        if self.is_native and (self.marks or len(rest) < len(texts)):
+        values = texts.filter(pc.invert(pc.or_(usual, blank)))
+        if self.is_native and (self.marks or len(values) < len(texts)):
             self.is_native = False
-        if len(rest):
+        if len(values):
             self.is_filled = True
-            self._look_for_dates(rest)
-            self._look_for_numbers(rest)
+            self._look_for_dates(values)
+            self._look_for_numbers(values)
 
     def may_be(self, signs: tuple[str, str]) -> bool:
         """Whether it holds quantities: numbers in these signs, none of which begins with a nought as codes do."""
@@ -150,11 +150,11 @@ class TextSurvey:
 
     def _look_for_dates(self, texts: pa.Array) -> None:
         forms = (ISO, *DATE_FORMATS) if self.dates is None else tuple(self.dates)
-        known, self.dates = self.dates or {}, {}
+        types, self.dates = self.dates or {}, {}
         for form in forms:
             if date_type(texts[:3], form) is None:
                 continue
-            dtype = date_type(texts, form, known.get(form))
+            dtype = date_type(texts, form, types.get(form))
             if dtype is not None and not (form == _DAY and not _is_of_our_time(texts)):
                 self.dates[form] = dtype
 
@@ -164,7 +164,7 @@ def _is_of_our_time(texts: pa.Array) -> bool:
     return all_match(texts, r"^\s*(1[89]|20)[0-9]{6}\s*$")
 
 
-def surveys_of(
+def survey_columns(
     columns: Iterable[str], batches: Iterable[Mapping[str, pa.Array]], listed: tuple[str, ...] | None
 ) -> dict[str, TextSurvey]:
     """Of each column what its texts may be."""
@@ -175,23 +175,23 @@ def surveys_of(
     return surveys
 
 
-def signs_of(
+def choose_signs(
     surveys: Iterable[TextSurvey], delimiter: str, decimal: str | None, thousands: str | None
 ) -> tuple[str, str]:
     """Signs of decimals and thousands in which most columns are numbers; of several such, the plainest."""
     # 1,234 is a thousand where a comma also stands between fields, and a little more than one where a semicolon does.
     order = list(_SIGNS) if delimiter.startswith(",") else [_PLAIN, *_SIGNS[2:4], _SIGNS[1], *_SIGNS[4:]]
-    held = list(surveys)
+    columns = list(surveys)
     allowed = [s for s in order if decimal in (None, s[0]) and thousands in (None, s[1])]
-    return max(allowed, key=lambda signs: sum(survey.may_be(signs) for survey in held))
+    return max(allowed, key=lambda signs: sum(survey.may_be(signs) for survey in columns))
 
 
 def date_order(surveys: Iterable[TextSurvey], delimiter: str) -> dict[str, int]:
     """Of each way to write dates how many columns are written so, with month and day in the likely order first."""
-    held = [survey.date_form() for survey in surveys]
+    column_forms = [survey.date_form() for survey in surveys]
     month_first = delimiter.startswith(",")
     order = sorted((ISO, *DATE_FORMATS), key=lambda form: month_first and form.startswith("%d/%m"))
-    return dict(sorted(((f, sum(f in forms for forms in held)) for f in order), key=lambda item: -item[1]))
+    return dict(sorted(((f, sum(f in forms for forms in column_forms)) for f in order), key=lambda item: -item[1]))
 
 
 def as_date(survey: TextSurvey, order: Iterable[str], marks: tuple[str, ...]) -> ColumnReader | None:

@@ -31,7 +31,7 @@ SourceLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Source | Described"
 TargetLike: TypeAlias = "str | os.PathLike[str] | BinaryIO | Among"
 
 
-def path_of(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
+def to_path(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
     """The name as a path.
 
     Raises
@@ -44,7 +44,7 @@ def path_of(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
     try:
         path.stat()
     except ValueError:
-        raise error(f"{shortened(path)} cannot be the name of a file: it holds a NUL character; rename it") from None
+        raise error(f"{shorten_path(path)} cannot be the name of a file: it holds a NUL character; rename it") from None
     except OSError as problem:
         # What makes a name useless wherever it is asked for; all else is found when the file is opened.
         useless = {
@@ -53,7 +53,7 @@ def path_of(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
             errno.EACCES: "is below a folder that may not be entered",
         }
         if problem.errno in useless:
-            raise error(f"{shortened(path)} {useless[problem.errno]}; name another") from None
+            raise error(f"{shorten_path(path)} {useless[problem.errno]}; name another") from None
     return path
 
 
@@ -62,7 +62,7 @@ def is_address(name: object) -> TypeGuard[str]:
     return isinstance(name, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", name) is not None
 
 
-def shortened(path: Path) -> str:
+def shorten_path(path: Path) -> str:
     """The last part of a path, cut where it is too long for a line."""
     name = path.name or str(path)
     return repr(name if len(name) <= 60 else f"{name[:60]}...")
@@ -88,19 +88,19 @@ class Target:
         A source of None is a stream or in memory. Whether it is a folder that is made is told by the two names, unless
         it is said.
         """
-        path, of_files = path_of(target, TargetError), (".parquet", ".csv")
-        there = path.resolve()
+        path, of_files = to_path(target, TargetError), (".parquet", ".csv")
+        target_path = path.resolve()
         if as_folder is None:
             as_folder = source is not None and source.is_dir() and path.suffix.lower() not in of_files
         if not as_folder and path.suffix.lower() not in ("", *of_files):
             raise TargetError(f"{path.name} is of a kind that is not written; name a .csv or a .parquet")
         if source is not None:
-            here = source.resolve()
-            if here == there or (source.is_dir() and here in there.parents):
+            source_path = source.resolve()
+            if source_path == target_path or (source.is_dir() and source_path in target_path.parents):
                 raise TargetError(f"{path.name} is the source or lies inside it; the source is never modified")
-            if there in here.parents:
+            if target_path in source_path.parents:
                 raise TargetError(f"the source lies inside {path.name or path}; choose another target")
-        if not there.parent.is_dir():
+        if not target_path.parent.is_dir():
             raise TargetError(f"the folder of {path} does not exist; make it first")
         if force and path.is_symlink():
             raise TargetError(f"{path} is a link, so it is left as it is; name what it leads to")
@@ -123,8 +123,8 @@ class Target:
         if not HAS_LOCKS:  # nobody can tell what is left from what a running release writes
             return
         with writing(self.path):
-            found = [entry for entry in os.scandir(self.path.parent) if pattern.fullmatch(entry.name)]
-        for entry in found:
+            entries = [entry for entry in os.scandir(self.path.parent) if pattern.fullmatch(entry.name)]
+        for entry in entries:
             with contextlib.suppress(OSError):
                 claim = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                 try:
@@ -169,7 +169,7 @@ class Described:
     infers_header: bool = False
 
 
-def described(source: SourceLike, description: TableDescription | None) -> SourceLike:
+def attach_description(source: SourceLike, description: TableDescription | None) -> SourceLike:
     """A source, and what was said of it.
 
     Raises
@@ -177,18 +177,18 @@ def described(source: SourceLike, description: TableDescription | None) -> Sourc
     InvalidParameter
         If the source is open already.
     """
-    said = TableDescription.of(description)
-    if said == TableDescription():
+    details = TableDescription.coerce(description)
+    if details == TableDescription():
         return source
     if isinstance(source, (Source, Described)):
         raise InvalidParameter("this source is open already, with a description of its own; leave description out")
-    return Described(source, said)
+    return Described(source, details)
 
 
-def written_release(name: str | os.PathLike[str]) -> SourceLike:
+def describe_release(name: str | os.PathLike[str]) -> SourceLike:
     """A file that a release wrote, whatever its first rows look like."""
     plain = TableDescription(delimiter=",", header=True)
-    return Described(name, plain) if _is_csv(path_of(name, SourceError)) else name
+    return Described(name, plain) if _is_csv(to_path(name, SourceError)) else name
 
 
 @contextlib.contextmanager
@@ -202,10 +202,10 @@ def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[So
     numbers : Numbers
         Columns that are numbers or dates, which a text file does not know.
     """
-    said = source if isinstance(source, Described) else Described(source, TableDescription())
-    source, weights = said.source, said.description.weights
+    request = source if isinstance(source, Described) else Described(source, TableDescription())
+    source, weights = request.source, request.description.weights
     if weights is not None:
-        numbers = replace(numbers, named=(*numbers.named, weights))
+        numbers = replace(numbers, columns=(*numbers.columns, weights))
     with contextlib.ExitStack() as stack:
         if isinstance(source, Source):
             table = source.with_numbers(numbers)
@@ -213,27 +213,27 @@ def open_source(source: SourceLike, numbers: Numbers = AS_STORED) -> Iterator[So
             if isinstance(source.read(0), str):
                 raise InvalidParameter("a stream must be opened for bytes, for example sys.stdin.buffer")
             spool = stack.enter_context(Spool(partial(shutil.copyfileobj, cast(BinaryIO, source), length=COPY_BYTES)))
-            table = CsvSource.open(spool, numbers, said.description, infers_header=said.infers_header)
+            table = CsvSource.open(spool, numbers, request.description, infers_header=request.infers_header)
         elif is_address(source):
-            table = _at(stack.enter_context(Remote.of(source, SourceError).fetched()), numbers, said)
+            table = _open_path(stack.enter_context(Remote.from_address(source, SourceError).fetch()), numbers, request)
         elif isinstance(source, (str, os.PathLike)):
-            table = _at(path_of(source, SourceError), numbers, said)
+            table = _open_path(to_path(source, SourceError), numbers, request)
         else:
-            _refuse_of_text("a table that is no file", said.description, InvalidParameter)
-            table = stack.enter_context(ArrowSource.open(source)).described(said.description.types)
+            _refuse_of_text("a table that is no file", request.description, InvalidParameter)
+            table = stack.enter_context(ArrowSource.open(source)).with_types(request.description.types)
         if weights is not None:
             table.check([weights])
             table = replace(table, weights=weights)
         yield table
 
 
-def _at(path: Path, numbers: Numbers, said: Described) -> Source:
+def _open_path(path: Path, numbers: Numbers, request: Described) -> Source:
     """The table of a path."""
     if _is_csv(path):
-        return CsvSource.open(path, numbers, said.description, infers_header=said.infers_header)
+        return CsvSource.open(path, numbers, request.description, infers_header=request.infers_header)
     if path.exists():
-        _refuse_of_text(f"{path.name}, which is no text file,", said.description, SourceError)
-    return ParquetSource.open(path).described(said.description.types)
+        _refuse_of_text(f"{path.name}, which is no text file,", request.description, SourceError)
+    return ParquetSource.open(path).with_types(request.description.types)
 
 
 def _refuse_of_text(what: str, description: TableDescription, error: type[SanitizeError]) -> None:
@@ -260,9 +260,9 @@ def whole_table(source: SourceLike, columns: Sequence[str] = (), also: Sequence[
     also : sequence of str, optional
         Others that are read where they are there; None for all.
     """
-    with open_source(source, Numbers(found=lambda _: True)) as table:
-        there = table.schema.names
-        more = there if also is None else [name for name in also if name in there]
+    with open_source(source, Numbers(is_inferred=lambda _: True)) as table:
+        names = table.schema.names
+        more = names if also is None else [name for name in also if name in names]
         wanted = list(dict.fromkeys([*columns, *more]))
         table.check(wanted)
         begin(table.known_rows)
@@ -278,12 +278,12 @@ def open_target(
     if isinstance(target, Among):
         return open_target(target.target, source, force=force)[0], contextlib.nullcontext(target.outputs)
     if is_address(target):
-        return _in_store(Remote.of(target, TargetError), force=force)
+        return _stage_for_store(Remote.from_address(target, TargetError), force=force)
     place = target if hasattr(target, "write") else Target.check(target, _root(source), force=force)
     return cast("Target | BinaryIO", place), outputs()
 
 
-def _in_store(remote: Remote, *, force: bool) -> tuple[Target, contextlib.AbstractContextManager[Outputs]]:
+def _stage_for_store(remote: Remote, *, force: bool) -> tuple[Target, contextlib.AbstractContextManager[Outputs]]:
     """A file here that is copied to a store when it is there."""
     folder = Path(temporary_place(), f"sanitize-{secrets.token_hex(8)}")
     place = replace(
@@ -293,16 +293,16 @@ def _in_store(remote: Remote, *, force: bool) -> tuple[Target, contextlib.Abstra
         remote.check_free(replaces=force)
 
     @contextlib.contextmanager
-    def sent() -> Iterator[Outputs]:
+    def copy_outputs() -> Iterator[Outputs]:
         folder.mkdir(mode=0o700)
         try:
-            with outputs() as made:
-                yield made
-            remote.put(place.path, replaces=force)
+            with outputs() as files:
+                yield files
+            remote.upload(place.path, replaces=force)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    return place, sent()
+    return place, copy_outputs()
 
 
 def _root(source: SourceLike) -> Path | None:
@@ -312,4 +312,4 @@ def _root(source: SourceLike) -> Path | None:
         return source.root if source.is_on_disk else None
     if is_address(source) or not isinstance(source, (str, os.PathLike)):
         return None
-    return path_of(source, SourceError)
+    return to_path(source, SourceError)

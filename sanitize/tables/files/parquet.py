@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from sanitize.errors import SourceError
 from sanitize.tables.columns import value_type
 from sanitize.tables.files.footer import REMEMBERED_BYTES, UNLESS, Footer, is_trusted
-from sanitize.tables.files.source import BATCH_ROWS, Load, Source, files_under, partition_schema, reading, stamp_of
+from sanitize.tables.files.source import BATCH_ROWS, Load, Source, file_stamp, files_under, partition_schema, reading
 
 MAGIC = b"PAR1"
 # Both versions of Feather. Arrow's format is made for memory that is trusted: its reader follows offsets as they are.
@@ -63,19 +63,19 @@ class ParquetSource(Source):
             with reading(file.name):
                 n_rows += sum(read_footer(file).row_groups)
                 with _reader(file) as reader:
-                    found = reader.schema_arrow.remove_metadata()
-            schemas.append(found)
-        schema = _joined_schema(files, schemas)
-        named = partition_schema(path, files, schema.names)
-        stamps = tuple(stamp_of(file) for file in files)
-        return cls(path, files, pa.schema([*schema, *named]), stamps, tuple(named.names), n_rows=n_rows)
+                    file_schema = reader.schema_arrow.remove_metadata()
+            schemas.append(file_schema)
+        schema = _join_schemas(files, schemas)
+        partitions = partition_schema(path, files, schema.names)
+        stamps = tuple(file_stamp(file) for file in files)
+        return cls(path, files, pa.schema([*schema, *partitions]), stamps, tuple(partitions.names), n_rows=n_rows)
 
-    def row_groups_of(self, file: Path) -> Sequence[tuple[int, int]]:
+    def list_row_groups(self, file: Path) -> Sequence[tuple[int, int]]:
         """Number of each row group that is read of a file, and its rows."""
         with reading(file.name):
             return list(enumerate(read_footer(file).row_groups))
 
-    def apart(self, columns: Sequence[str]) -> Iterator[list[str]]:
+    def column_groups(self, columns: Sequence[str]) -> Iterator[list[str]]:
         """Groups of a few columns, of more where there are few rows: Arrow holds the different texts of a row group."""
         width = max(1, _APART_VALUES // max(1, min(self.n_rows, BATCH_ROWS)))
         for start in range(0, len(columns), width):
@@ -83,9 +83,9 @@ class ParquetSource(Source):
 
     def loads(self, file: Path, columns: Sequence[str], batch_rows: int = BATCH_ROWS) -> Iterator[Load]:
         """Columns of one file in loads of a row group, or of several where they are small."""
-        first, found = 0, self.row_groups_of(file)
-        for groups, n_rows in consecutive([rows for _, rows in found], BATCH_ROWS):
-            numbers = [found[place][0] for place in groups]
+        first, row_groups = 0, self.list_row_groups(file)
+        for groups, n_rows in consecutive([rows for _, rows in row_groups], BATCH_ROWS):
+            numbers = [row_groups[place][0] for place in groups]
             yield Load(first, n_rows, partial(self._load, file, columns, batch_rows, numbers, n_rows))
             first += n_rows
 
@@ -99,20 +99,20 @@ class ParquetSource(Source):
         if left:
             raise SourceError(f"{file.name} is damaged: it does not hold the rows that its footer announces")
 
-    def _stored(
+    def _file_batches(
         self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
     ) -> Iterator[pa.RecordBatch]:
         with contextlib.ExitStack() as stack:
             with reading(file.name):
-                raw, size = _footer_of(file)
+                raw, size = _read_footer_bytes(file)
                 Footer.read(raw, size, file.name).refuse_bombs(columns, file, row_groups)
                 # Each load opens the file again, and a footer grows with the number of loads.
-                known = _metadata(raw) if len(raw) <= REMEMBERED_BYTES else None
+                metadata = _metadata(raw) if len(raw) <= REMEMBERED_BYTES else None
                 text = [name for name in columns if is_text(self.schema.field(name).type)]
-                reader = stack.enter_context(_reader(file, text, known))
-                if text and (plain := _without_dictionaries(reader.metadata, text, row_groups)):
-                    kept = [name for name in text if name not in plain]
-                    reader = stack.enter_context(_reader(file, kept, known))
+                reader = stack.enter_context(_reader(file, text, metadata))
+                if text and (plain := _plain_text_columns(reader.metadata, text, row_groups)):
+                    text_columns = [name for name in text if name not in plain]
+                    reader = stack.enter_context(_reader(file, text_columns, metadata))
             with reading(file.name):
                 batches = reader.iter_batches(
                     batch_size=batch_rows, row_groups=row_groups, columns=list(columns), use_threads=False
@@ -139,7 +139,7 @@ class ParquetSource(Source):
         return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
 
-def _joined_schema(files: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Schema:
+def _join_schemas(files: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Schema:
     """Columns of all files, in types that hold the values of each.
 
     Raises
@@ -156,10 +156,10 @@ def _joined_schema(files: Sequence[Path], schemas: Sequence[pa.Schema]) -> pa.Sc
             raise SourceError(f"{file.name} has {what}, compared with {files[0].name}; give all files the same columns")
     if len(set(first.names)) < len(first.names):
         return first
-    return pa.schema([_joined_field(name, files, [schema.field(name) for schema in schemas]) for name in first.names])
+    return pa.schema([_join_fields(name, files, [schema.field(name) for schema in schemas]) for name in first.names])
 
 
-def _joined_field(name: str, files: Sequence[Path], fields: Sequence[pa.Field]) -> pa.Field:
+def _join_fields(name: str, files: Sequence[Path], fields: Sequence[pa.Field]) -> pa.Field:
     """A column in the narrowest type that holds exactly the values that it may have in each file."""
     kinds = list(dict.fromkeys(field.type for field in fields))
     if len(kinds) == 1:
@@ -178,13 +178,13 @@ def _joined_field(name: str, files: Sequence[Path], fields: Sequence[pa.Field]) 
     return pa.field(name, joined)
 
 
-def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     """A type that holds the values of two; None where they are of two kinds."""
     try:
-        [field] = pa.unify_schemas([pa.schema([("x", one)]), pa.schema([("x", other)])], promote_options="permissive")
+        [field] = pa.unify_schemas([pa.schema([("x", left)]), pa.schema([("x", right)])], promote_options="permissive")
     except pa.ArrowException:
         return None
-    is_mixed = any(of(one) != of(other) for of in (pa.types.is_temporal, is_text, _is_bytes))
+    is_mixed = any(is_kind(left) != is_kind(right) for is_kind in (pa.types.is_temporal, is_text, _is_bytes))
     return None if is_mixed else field.type
 
 
@@ -197,17 +197,15 @@ def is_text(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_binary(dtype))
 
 
-def _without_dictionaries(
-    metadata: pq.FileMetaData, names: Sequence[str], row_groups: Sequence[int] | None
-) -> set[str]:
+def _plain_text_columns(metadata: pq.FileMetaData, names: Sequence[str], row_groups: Sequence[int] | None) -> set[str]:
     """Columns of text with pages in an encoding that Arrow cannot leave in dictionaries."""
-    wanted, found = set(names), set()
+    wanted, columns = set(names), set()
     places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in wanted]
     for group in range(metadata.num_row_groups) if row_groups is None else row_groups:
         for chunk in (metadata.row_group(group).column(place) for place in places):
             if not _IN_DICTIONARIES.issuperset(chunk.encodings):
-                found.add(chunk.path_in_schema)
-    return found
+                columns.add(chunk.path_in_schema)
+    return columns
 
 
 def consecutive(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ...], int]]:
@@ -225,11 +223,11 @@ def consecutive(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ..
 
 def read_footer(file: Path) -> Footer:
     """What the footer of a file says, if all of it hangs together."""
-    raw, size = _footer_of(file)
+    raw, size = _read_footer_bytes(file)
     return Footer.read(raw, size, file.name)
 
 
-def _footer_of(file: Path) -> tuple[bytes, int]:
+def _read_footer_bytes(file: Path) -> tuple[bytes, int]:
     """The footer alone, and bytes of the whole file, after a look at the magic numbers around them."""
     name = file.name
     with file.open("rb") as stream:
@@ -259,8 +257,8 @@ def _footer_of(file: Path) -> tuple[bytes, int]:
 @lru_cache(maxsize=2)
 def _metadata(raw: bytes) -> pq.FileMetaData:
     """The reader's own view of a footer that hangs together."""
-    alone = pa.BufferReader(MAGIC + raw + struct.pack("<I", len(raw)) + MAGIC)
-    with pq.ParquetFile(alone, **_limits()) as reader:
+    footer = pa.BufferReader(MAGIC + raw + struct.pack("<I", len(raw)) + MAGIC)
+    with pq.ParquetFile(footer, **_limits()) as reader:
         return reader.metadata
 
 
@@ -287,9 +285,9 @@ def _limits() -> dict[str, Any]:
 def open_parquet(file: Path, **settings: Any) -> Iterator[pq.ParquetFile]:
     """A reader of a file by its name, or of the opened file where the name is not text in UTF-8, as Arrow's are."""
     with contextlib.ExitStack() as stack:
-        named: Path | BinaryIO = file
+        source: Path | BinaryIO = file
         try:
             str(file).encode()
         except UnicodeEncodeError:
-            named = stack.enter_context(file.open("rb"))
-        yield stack.enter_context(pq.ParquetFile(named, **settings))
+            source = stack.enter_context(file.open("rb"))
+        yield stack.enter_context(pq.ParquetFile(source, **settings))

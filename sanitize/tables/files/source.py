@@ -39,17 +39,17 @@ class Numbers:
 
     Attributes
     ----------
-    named : collection of str
+    columns : collection of str
         Columns that must be numbers: those with bins, or that were numbers when a tree was grown.
     dates : collection of str
         Columns that are cut as dates, if they are written in another form than that of ISO 8601.
-    found : callable, optional
+    is_inferred : callable, optional
         Of other columns, by name, whether they are to be what all of their values are written as.
     """
 
-    named: Collection[str] = ()
+    columns: Collection[str] = ()
     dates: Collection[str] = ()
-    found: Callable[[str], bool] | None = None
+    is_inferred: Callable[[str], bool] | None = None
 
 
 # Columns are what they are: text in a CSV file.
@@ -122,7 +122,7 @@ class Source(ABC):
                 raise ColumnError(f"{self.root.name} has {times[name]} columns named {name!r}; rename them first", name)
             check_type(self.schema.field(name).type, name)
 
-    def described(self, types: Mapping[str, str]) -> Source:
+    def with_types(self, types: Mapping[str, str]) -> Source:
         """The same table, in which numbers that are codes are values without an order.
 
         Raises
@@ -132,7 +132,7 @@ class Source(ABC):
         """
         if absent := [name for name in types if name not in self.schema.names]:
             raise self.absent(absent)
-        fields = [described_field(field, types.get(field.name)) for field in self.schema]
+        fields = [apply_kind(field, types.get(field.name)) for field in self.schema]
         return self if fields == list(self.schema) else replace(self, schema=pa.schema(fields))
 
     def with_numbers(self, numbers: Numbers) -> Source:
@@ -153,20 +153,20 @@ class Source(ABC):
         """Columns of one file, or of some of its row groups, a batch at a time; text columns stay dictionaries."""
         stored = [name for name in columns if name not in self.partitions]
         batch_rows = min(batch_rows, max(1, _BATCH_VALUES // max(1, len(stored))))
-        for batch in self._stored(file, stored, batch_rows, row_groups):
-            found = {name: batch.column(j) for j, name in enumerate(stored)}
-            self._check_folders(file, found)
+        for batch in self._file_batches(file, stored, batch_rows, row_groups):
+            arrays = {name: batch.column(j) for j, name in enumerate(stored)}
+            self._check_folders(file, arrays)
             if self.partitions:
-                found |= self._named(file, batch.num_rows)
-            yield {name: self._as_described(name, found[name]) for name in columns}
+                arrays |= self._folder_columns(file, batch.num_rows)
+            yield {name: self._as_described(name, arrays[name]) for name in columns}
             advance(batch.num_rows)
 
-    def _check_folders(self, file: Path, found: Mapping[str, pa.Array]) -> None:
+    def _check_folders(self, file: Path, arrays: Mapping[str, pa.Array]) -> None:
         """Refuse a file with a column that its folder names, too, with another value."""
         for name, text in _values(self.root, file) if self.root.is_dir() else ():
-            if name not in found:
+            if name not in arrays:
                 continue
-            values = found[name].unique().drop_null().cast(value_type(found[name].type))
+            values = arrays[name].unique().drop_null().cast(value_type(arrays[name].type))
             if any(str(value) != text and not _is_same_number(value, text) for value in values.to_pylist()):
                 raise ColumnError(
                     f"column {name!r} has other values in {file.name} than the folder that it lies in names; move the "
@@ -184,11 +184,11 @@ class Source(ABC):
         is_code = pa.types.is_dictionary(described) and not pa.types.is_dictionary(column.type)
         return column.dictionary_encode() if is_code else column
 
-    def _named(self, file: Path, n_rows: int) -> dict[str, pa.Array]:
+    def _folder_columns(self, file: Path, n_rows: int) -> dict[str, pa.Array]:
         """The columns of one file that its folders name, as dictionaries of one value."""
-        found, arrays = dict(_values(self.root, file)), {}
+        texts, arrays = dict(_values(self.root, file)), {}
         for name in self.partitions:
-            dtype, text = self.schema.field(name).type, found[name]
+            dtype, text = self.schema.field(name).type, texts[name]
             value = int(text) if text is not None and pa.types.is_integer(dtype) else text
             values = pa.array([] if value is None else [value], dtype)
             mask = np.full(n_rows, value is None)
@@ -203,21 +203,21 @@ class Source(ABC):
             yield Load(first, n_rows, partial(iter, (batch,)))
             first += n_rows
 
-    def apart(self, columns: Sequence[str]) -> Iterator[list[str]]:
+    def column_groups(self, columns: Sequence[str]) -> Iterator[list[str]]:
         """The columns in groups, to look at one after another: a row of a few takes less memory than of all."""
         if columns:
             yield list(columns)
 
     @abstractmethod
-    def _stored(
+    def _file_batches(
         self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
     ) -> Iterator[pa.RecordBatch]:
         """Columns that the file itself holds, in the order given; perhaps none, then rows are what counts."""
 
-    def unchanged(self) -> None:
+    def check_unchanged(self) -> None:
         """Refuse to go on when a file is not the one that was opened."""
         for file, stamp in zip(self.files if self.is_on_disk else (), self._stamps, strict=True):
-            if not file.exists() or stamp_of(file) != stamp:
+            if not file.exists() or file_stamp(file) != stamp:
                 raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
 
 
@@ -228,7 +228,7 @@ def _is_same_number(value: Any, text: str | None) -> bool:
         return False
 
 
-def described_field(field: pa.Field, kind: str | None) -> pa.Field:
+def apply_kind(field: pa.Field, kind: str | None) -> pa.Field:
     """A column of a table that knows its types, as it is said to be."""
     dtype = value_type(field.type)
     if (kind in NUMBERS and not is_number_type(dtype)) or (
@@ -294,13 +294,13 @@ def check_regular(file: Path) -> None:
         raise SourceError(f"{file.name} is not a regular file; write the data to a file first")
 
 
-def stamp_of(file: Path) -> tuple[int, int, int]:
+def file_stamp(file: Path) -> tuple[int, int, int]:
     """What tells that a file was written to."""
     state = file.stat()
     return state.st_size, state.st_mtime_ns, state.st_ino
 
 
-def bytes_of(file: Path, most: int = 1 << 28) -> bytes:
+def read_small_file(file: Path, most: int = 1 << 28) -> bytes:
     """All that a regular file holds, for files that are small.
 
     Raises
@@ -334,7 +334,7 @@ def reading(name: str) -> Iterator[None]:
         raise SourceError(f"{name} cannot be read: {reason} ({type(error).__name__})") from None
 
 
-def partition_schema(root: Path, files: Sequence[Path], held: Collection[str] = ()) -> pa.Schema:
+def partition_schema(root: Path, files: Sequence[Path], file_columns: Collection[str] = ()) -> pa.Schema:
     """Columns named by the folders of all files, as in ``year=2024/part.parquet``; none for a file or a flat folder.
 
     A column whose every value is a whole number written plainly is a number, any other is text; the name
@@ -348,17 +348,17 @@ def partition_schema(root: Path, files: Sequence[Path], held: Collection[str] = 
     """
     if not root.is_dir():
         return pa.schema([])
-    found = [_values(root, file) for file in files]
-    names = [name for name, _ in found[0]]
-    if any([name for name, _ in values] != names for values in found):
+    folders = [_values(root, file) for file in files]
+    names = [name for name, _ in folders[0]]
+    if any([name for name, _ in values] != names for values in folders):
         raise SourceError(f"the folders under {root.name!r} do not name the same columns for every file")
     if len(set(names)) < len(names):
         raise SourceError(f"the folders under {root.name!r} name a column twice")
     fields = []
     for j, name in enumerate(names):
-        if name in held:
+        if name in file_columns:
             continue
-        texts = {values[j][1] for values in found} - {None}
+        texts = {values[j][1] for values in folders} - {None}
         whole = bool(texts) and all(re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text) for text in texts if text is not None)
         fields.append(pa.field(name, pa.int64() if whole else pa.string()))
     return pa.schema(fields)

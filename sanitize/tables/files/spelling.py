@@ -77,7 +77,7 @@ class Spelling:
         """Whether each of these texts is a number in it."""
         return all_match(texts, _pattern(self.decimal, self.thousands))
 
-    def without_marks(self, texts: pa.Array) -> pa.Array:
+    def drop_marks(self, texts: pa.Array) -> pa.Array:
         """The texts, null where they stand for a missing value."""
         texts = pc.utf8_ltrim_whitespace(texts) if self.trims else texts
         if not self.missing:
@@ -93,7 +93,7 @@ class Spelling:
         ArrowInvalid
             If one stands for no number of this type.
         """
-        plain = pc.utf8_trim_whitespace(self.without_marks(texts))
+        plain = pc.utf8_trim_whitespace(self.drop_marks(texts))
         plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain)
         if not self.spells(plain.drop_null()):  # Arrow would read 1,5 of another spelling as no number, but 0x1F as one
             raise pa.ArrowInvalid("not a number")
@@ -108,7 +108,7 @@ class Spelling:
         return plain.cast(dtype)
 
 
-def dates_of(texts: pa.Array, form: str, dtype: pa.DataType) -> pa.Array:
+def parse_dates(texts: pa.Array, form: str, dtype: pa.DataType) -> pa.Array:
     """The dates that texts stand for; blank ones are missing.
 
     Raises
@@ -122,14 +122,14 @@ def dates_of(texts: pa.Array, form: str, dtype: pa.DataType) -> pa.Array:
         if pa.types.is_date(dtype):  # with a time of midnight, as tables of dates have it
             plain = pc.replace_substring_regex(plain, r"[ T]00:00(:00(\.0+)?)?$", "")
         return plain.cast(dtype)
-    found = pc.extract_regex(plain, _date_pattern(form))
-    if found.null_count != plain.null_count:
+    matches = pc.extract_regex(plain, _date_pattern(form))
+    if matches.null_count != plain.null_count:
         raise pa.ArrowInvalid("not a date of this form")
-    part = {field.name: pc.struct_field(found, field.name) for field in found.type}
-    day = _joined([_year(part), pc.utf8_lpad(_month(part), 2, "0"), pc.utf8_lpad(part["d"], 2, "0")], "-")
+    part = {field.name: pc.struct_field(matches, field.name) for field in matches.type}
+    day = _join_texts([_year(part), pc.utf8_lpad(_month(part), 2, "0"), pc.utf8_lpad(part["d"], 2, "0")], "-")
     if "H" in part:
         times = [pc.utf8_lpad(part[name], 2, "0") if name in part else _like(day, "00") for name in "HMS"]
-        day = _joined([day, _joined(times, ":")], " ")
+        day = _join_texts([day, _join_texts(times, ":")], " ")
     return day.cast(dtype)
 
 
@@ -138,7 +138,7 @@ def date_type(texts: pa.Array, form: str, widest: pa.DataType | None = None) -> 
     types = _ISO_TYPES if form == ISO else (pa.timestamp("us") if "%H" in form else pa.date32(),)
     for dtype in types[types.index(widest) if widest is not None else 0 :]:
         try:
-            dates_of(texts, form, dtype)
+            parse_dates(texts, form, dtype)
         except pa.ArrowInvalid:
             continue
         return dtype
@@ -171,18 +171,18 @@ def _year(part: dict[str, pa.Array]) -> pa.Array:
         return part["Y"]
     # As POSIX has it: 69 to 99 are of the last century.
     is_past = pc.greater_equal(part["y"], "69")
-    return _joined([pc.if_else(is_past, "19", "20"), part["y"]], "")
+    return _join_texts([pc.if_else(is_past, "19", "20"), part["y"]], "")
 
 
 def _month(part: dict[str, pa.Array]) -> pa.Array:
     if "m" in part:
         return part["m"]
     names = part.get("b", part.get("B"))
-    found = pc.index_in(pc.utf8_slice_codeunits(pc.utf8_lower(names), 0, 3), value_set=pa.array(_MONTHS))
-    return pc.add(found.fill_null(98), 1).cast(pa.string())  # no month of that number: Arrow refuses it
+    index = pc.index_in(pc.utf8_slice_codeunits(pc.utf8_lower(names), 0, 3), value_set=pa.array(_MONTHS))
+    return pc.add(index.fill_null(98), 1).cast(pa.string())  # no month of that number: Arrow refuses it
 
 
-def _joined(parts: list[pa.Array], sign: str) -> pa.Array:
+def _join_texts(parts: list[pa.Array], sign: str) -> pa.Array:
     return pc.binary_join_element_wise(*parts, sign)
 
 

@@ -23,7 +23,7 @@ from sanitize.errors import SanitizeError, SourceError, TargetExists
 from sanitize.tables.columns import as_arrow
 from sanitize.tables.files.parquet import is_text, read_footer
 from sanitize.tables.files.source import Source, reading
-from sanitize.tables.frame import Table, check_any, in_schema, is_dataset, is_stream, joined_schema, readers_of
+from sanitize.tables.frame import Table, cast_to_schema, check_any, is_dataset, is_stream, join_schemas, open_readers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +61,7 @@ class ArrowSource(Source):
         """
         path = Path(Spool.name)
         if not is_stream(native):
-            table = Table.of(native).to_arrow()
+            table = Table.from_native(native).to_arrow()
             yield cls(path, (path,), table.schema.remove_metadata(), n_rows=len(table), read=table.to_batches)
             return
         with contextlib.ExitStack() as stack:
@@ -70,23 +70,27 @@ class ArrowSource(Source):
                 rows: Counter[pa.Schema] = Counter()
                 spool = stack.enter_context(Spool(partial(_keep, native, rows)))
             check_any(rows.total())
-            yield cls(path, (path,), joined_schema(list(rows)), n_rows=rows.total(), read=partial(_kept, spool))
+            yield cls(
+                path, (path,), join_schemas(list(rows)), n_rows=rows.total(), read=partial(_reread_batches, spool)
+            )
 
-    def _stored(
+    def _file_batches(
         self, file: Path, columns: Sequence[str], batch_rows: int, row_groups: Sequence[int] | None
     ) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([self.schema.field(name) for name in columns])
-        held: list[pa.Table] = []
+        tables: list[pa.Table] = []
         n_held = 0
         for batch in self.read():
             for start in range(0, batch.num_rows, batch_rows):
-                part = in_schema(pa.Table.from_batches([batch.slice(start, batch_rows)]).select(list(columns)), schema)
+                part = cast_to_schema(
+                    pa.Table.from_batches([batch.slice(start, batch_rows)]).select(list(columns)), schema
+                )
                 if n_held + len(part) > batch_rows:
-                    yield from _joined(held)
-                    held, n_held = [], 0
-                held.append(part)
+                    yield from _join_tables(tables)
+                    tables, n_held = [], 0
+                tables.append(part)
                 n_held += len(part)
-        yield from _joined(held)
+        yield from _join_tables(tables)
 
 
 def _check_files(stream: Any) -> None:
@@ -104,7 +108,7 @@ def _check_files(stream: Any) -> None:
 
 def _keep(stream: Any, rows: Counter[pa.Schema], file: BinaryIO) -> None:
     """Write all batches of a stream, those of each of its tables after one another, and count rows by their columns."""
-    for reader in readers_of(stream):
+    for reader in open_readers(stream):
         rows[reader.schema] += 0
         with pa.ipc.new_stream(file, reader.schema) as writer:
             for batch in reader:
@@ -112,14 +116,14 @@ def _keep(stream: Any, rows: Counter[pa.Schema], file: BinaryIO) -> None:
                 rows[reader.schema] += batch.num_rows
 
 
-def _kept(spool: Spool) -> Iterator[pa.RecordBatch]:
+def _reread_batches(spool: Spool) -> Iterator[pa.RecordBatch]:
     """The batches again."""
     file = spool.open()
     while file.peek(1):
         yield from pa.ipc.open_stream(pa.PythonFile(file, mode="r"))
 
 
-def _joined(tables: Sequence[pa.Table]) -> Iterator[pa.RecordBatch]:
+def _join_tables(tables: Sequence[pa.Table]) -> Iterator[pa.RecordBatch]:
     """Rows in few batches, with text in dictionaries."""
     with contextlib.suppress(pa.ArrowException):  # dictionaries that differ and hold missing values cannot be joined
         tables = [pa.concat_tables(tables).combine_chunks()] if len(tables) > 1 else tables
@@ -194,7 +198,7 @@ class Remote:
     path: str
 
     @classmethod
-    def of(cls, address: str, error: type[SanitizeError]) -> Remote:
+    def from_address(cls, address: str, error: type[SanitizeError]) -> Remote:
         """The store and the place in it.
 
         Raises
@@ -214,7 +218,7 @@ class Remote:
         return PurePosixPath(self.path).name
 
     @contextlib.contextmanager
-    def fetched(self) -> Iterator[Path]:
+    def fetch(self) -> Iterator[Path]:
         """A copy of the file or folder, only its owner's, which is gone when the block ends."""
         with tempfile.TemporaryDirectory(dir=temporary_place()) as folder:
             root = Path(folder) / (self.name or "the store")
@@ -231,17 +235,19 @@ class Remote:
     def _files(self) -> list[FileInfo]:
         info = self.store.get_file_info(self.path)
         if info.type == FileType.Directory:
-            return [one for one in self.store.get_file_info(FileSelector(self.path, recursive=True)) if one.is_file]
+            return [
+                entry for entry in self.store.get_file_info(FileSelector(self.path, recursive=True)) if entry.is_file
+            ]
         return [info]
 
-    def put(self, file: Path, *, replaces: bool) -> None:
+    def upload(self, file: Path, *, replaces: bool) -> None:
         """Copy a file there; it has another name until all of it has come."""
         hidden = f"{self.path}.{secrets.token_hex(4)}.tmp"
         with writing(Path(self.name)):
             self.check_free(replaces=replaces)
             try:
-                with file.open("rb") as made, self.store.open_output_stream(hidden) as stream:
-                    shutil.copyfileobj(made, stream, COPY_BYTES)
+                with file.open("rb") as source, self.store.open_output_stream(hidden) as stream:
+                    shutil.copyfileobj(source, stream, COPY_BYTES)
                 self.store.move(hidden, self.path)
             except BaseException:
                 with contextlib.suppress(OSError, pa.ArrowException):

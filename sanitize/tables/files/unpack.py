@@ -16,7 +16,7 @@ _HEAD_BYTES = 6
 
 
 @contextlib.contextmanager
-def unpacked(plain: BinaryIO, name: str) -> Iterator[BinaryIO]:
+def open_unpacked(plain: BinaryIO, name: str) -> Iterator[BinaryIO]:
     """The bytes of a file, unpacked a piece at a time.
 
     Raises

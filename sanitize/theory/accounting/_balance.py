@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._util.checks import Vector, required, whole_number
+from sanitize._util.checks import Vector, check_number, whole_number
 from sanitize._util.tolerances import SAME
 from sanitize.core.capacity import check_tol
 from sanitize.core.channel import channel_matrix
 from sanitize.theory.accounting._balance_many import Record, lagrange_bound, search
-from sanitize.theory.accounting._balance_one import distinct_rows, divergence_from, restricted_capacity, widest_input
+from sanitize.theory.accounting._balance_one import distinct_rows, divergence_from, solve_restricted, widest_input
 from sanitize.theory.individual import individual_channel_capacity
-from sanitize.theory.notions import databases_of
+from sanitize.theory.notions import check_databases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,43 +137,43 @@ def balance_function(
     """
     matrix = channel_matrix(channel)
     tol = check_tol(tol)
-    records = databases_of(len(matrix), None, None, (len(matrix),) if sizes is None else sizes)
+    records = check_databases(len(matrix), None, None, (len(matrix),) if sizes is None else sizes)
     starts = whole_number("starts", starts, 1)
     largest = math.log(len(matrix))
     legal = f"lie between 0 and log n_x = {largest:.12g} nats"
-    b = required("b", b, legal, lambda given: 0 <= given <= largest + SAME)
+    b = check_number("b", b, legal, lambda entropy: 0 <= entropy <= largest + SAME)
     if len(records) > 1:
         return _several_records(matrix, records, b, tol, starts)
     distributions, where, counts = distinct_rows(matrix)
     share = counts / len(matrix)
-    open_ = restricted_capacity(distributions, share, math.inf, min(tol, 1e-12))
-    held = restricted_capacity(distributions, share, math.log(len(matrix)) - b, tol)
+    open_ = solve_restricted(distributions, share, math.inf, min(tol, 1e-12))
+    restricted = solve_restricted(distributions, share, math.log(len(matrix)) - b, tol)
     widest = widest_input(distributions, share, open_.p)
     free = math.log(len(matrix)) - divergence_from(widest, share)
-    upper = max(held.lower, min(held.upper, open_.upper))
-    return Balance(b, open_.lower, open_.upper, held.lower, upper, free, (held.p / counts)[where])
+    upper = max(restricted.lower, min(restricted.upper, open_.upper))
+    return Balance(b, open_.lower, open_.upper, restricted.lower, upper, free, (restricted.p / counts)[where])
 
 
 def _several_records(matrix: Vector, sizes: tuple[int, ...], b: float, tol: float, starts: int) -> Balance:
     distributions, _, counts = distinct_rows(matrix)
     slack = math.log(len(matrix)) - b
-    whole = restricted_capacity(distributions, counts / len(matrix), slack, tol).upper
+    whole = solve_restricted(distributions, counts / len(matrix), slack, tol).upper
     capacity = individual_channel_capacity(matrix, sizes=sizes, tol=tol)
     upper = free = 0.0
     leaked, distribution = -1.0, np.full(len(matrix), 1 / len(matrix))
     seen: set[bytes] = set()
     for i in range(len(sizes)):
-        record = Record.of(matrix, sizes, i)
+        record = Record.from_channel(matrix, sizes, i)
         part = record.distributions.tobytes() + record.counts.tobytes()
         if part in seen:  # records that play the same part leak the same
             continue
         seen.add(part)
         masses = search(record, slack, starts, tol)
-        found = float(record.information(masses))
-        if found > leaked:
-            leaked, distribution = found, record.distribution(masses)
+        leakage = float(record.information(masses))
+        if leakage > leaked:
+            leaked, distribution = leakage, record.distribution(masses)
         bound = lagrange_bound(record, slack, masses, max(tol, 1e-9))
-        upper = max(upper, found, min(capacity.upper, whole, bound))
+        upper = max(upper, leakage, min(capacity.upper, whole, bound))
         free = max(free, _free_entropy(record, capacity.lower - tol))
     leaked = max(leaked, 0.0)
     return Balance(b, capacity.lower, capacity.upper, leaked, upper, free, distribution)
@@ -187,7 +187,7 @@ def _free_entropy(record: Record, capacity: float) -> float:
     for selection in itertools.islice(itertools.product(*choices), 4096):
         distributions, counts = record.distributions[letters, selection], record.counts[letters, selection]
         share = counts / counts.sum()
-        reached = restricted_capacity(distributions, share, math.inf, 1e-11)
+        reached = solve_restricted(distributions, share, math.inf, 1e-11)
         if reached.lower >= capacity:
             widest = widest_input(distributions, share, reached.p)
             largest = max(largest, math.log(counts.sum()) - divergence_from(widest, share))

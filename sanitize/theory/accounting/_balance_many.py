@@ -41,20 +41,20 @@ class Record:
     groups: Codes
 
     @classmethod
-    def of(cls, matrix: Vector, sizes: Sequence[int], record: int) -> Record:
+    def from_channel(cls, matrix: Vector, sizes: Sequence[int], record: int) -> Record:
         """Group the databases of a channel (n_x, n_y) by the letter of one record and by their distribution of Y."""
         letter = np.indices(sizes)[record].reshape(-1)
-        found = [
+        letters = [
             np.unique(matrix[letter == a], axis=0, return_inverse=True, return_counts=True)
             for a in range(sizes[record])
         ]
-        m = max(len(distributions) for distributions, _, _ in found)
+        m = max(len(distributions) for distributions, _, _ in letters)
         distributions = np.stack(
-            [np.concatenate([each, np.repeat(each[:1], m - len(each), axis=0)]) for each, _, _ in found]
+            [np.concatenate([pmfs, np.repeat(pmfs[:1], m - len(pmfs), axis=0)]) for pmfs, _, _ in letters]
         )
-        counts = np.stack([np.pad(number.astype(np.float64), (0, m - len(number))) for _, _, number in found])
+        counts = np.stack([np.pad(number.astype(np.float64), (0, m - len(number))) for _, _, number in letters])
         groups = np.empty(len(matrix), np.intp)
-        for a, (_, where, _) in enumerate(found):
+        for a, (_, where, _) in enumerate(letters):
             groups[letter == a] = a * m + where.reshape(-1)
         return cls(distributions, counts, groups)
 
@@ -98,7 +98,7 @@ def search(record: Record, slack: float, starts: int, tol: float) -> Vector:
         across = np.exp(outer - outer.max(axis=1, keepdims=True))
         return np.asarray(within / total * (across / across.sum(axis=1, keepdims=True)))
 
-    def allowed(masses: Vector) -> Mask:
+    def is_allowed(masses: Vector) -> Mask:
         return relative_entropies(masses[:, used], even[used]) <= slack
 
     before = np.full(len(masses), -1.0)
@@ -112,17 +112,17 @@ def search(record: Record, slack: float, starts: int, tol: float) -> Vector:
         narrow = gibbs(scores, low)
         for _ in range(28):
             middle = (low + high) / 2
-            wide = allowed(gibbs(scores, middle))
+            wide = is_allowed(gibbs(scores, middle))
             low, high = np.where(wide, low, middle), np.where(wide, middle, high)
-        masses = np.where(allowed(narrow)[:, None, None], narrow, gibbs(scores, high))
-        now = record.information(masses)
-        if np.abs(now - before).max() < tol / 10:
+        masses = np.where(is_allowed(narrow)[:, None, None], narrow, gibbs(scores, high))
+        information = record.information(masses)
+        if np.abs(information - before).max() < tol / 10:
             break
         if step == steps // 20:  # by then the starts have chosen their hills
-            best = np.argsort(now)[-4:]
-            masses, now = masses[best], now[best]
-        before = now
-    met = np.where(allowed(masses), record.information(masses), -1.0)
+            best = np.argsort(information)[-4:]
+            masses, information = masses[best], information[best]
+        before = information
+    met = np.where(is_allowed(masses), record.information(masses), -1.0)
     best_start = int(met.argmax())
     return np.asarray(masses[best_start] if met[best_start] >= 0 else even)
 
@@ -176,7 +176,7 @@ def _model(
     owner = np.array([a for a, _, _ in cuts])
     mixtures = np.array([u for _, u, _ in cuts])
     distances = np.array([distance for _, _, distance in cuts])
-    known = _negentropy(mixtures)
+    negentropies = _negentropy(mixtures)
     even = np.full(len(tops), 1 / len(tops))
 
     def objective(z: Vector) -> float:
@@ -187,11 +187,11 @@ def _model(
         p = softmax(z[n_y + 1 :] / (unit * z[n_y]))
         return np.concatenate([np.zeros(n_y), [unit * (slack - float(relative_entropies(p, even)))], p])
 
-    def above(z: Vector) -> Vector:
-        gains = known - mixtures @ np.log(z[:n_y])
+    def margins(z: Vector) -> Vector:
+        gains = negentropies - mixtures @ np.log(z[:n_y])
         return np.asarray(z[n_y + 1 :][owner] - gains + unit * z[n_y] * distances)
 
-    def above_slope(z: Vector) -> Vector:
+    def margins_slope(z: Vector) -> Vector:
         of_v = (owner[:, None] == np.arange(len(tops))).astype(np.float64)
         return np.column_stack([mixtures / z[:n_y], unit * distances, of_v])
 
@@ -202,19 +202,23 @@ def _model(
         low = np.append(np.maximum(start[:n_y] / reach, 1e-9), max(start[n_y] / reach, 1e-7))
         high = np.append(np.minimum(start[:n_y] * reach, 1.0), min(start[n_y] * reach, 50.0))
         spans: list[tuple[float | None, float | None]] = list(zip(low.tolist(), high.tolist(), strict=True))
-        found = minimize(
+        solution = minimize(
             objective,
             start,
             jac=slope,
             method="SLSQP",
             bounds=spans + [(None, None)] * len(tops),
-            constraints=[NonlinearConstraint(above, 0, np.inf, jac=above_slope), LinearConstraint(sums, 1, 1)],
+            constraints=[NonlinearConstraint(margins, 0, np.inf, jac=margins_slope), LinearConstraint(sums, 1, 1)],
             options={"maxiter": 200, "ftol": 1e-12},
         )
-        if found.success:
+        if solution.success:
             break
-    distribution = np.clip(found.x[:n_y], low[:n_y], high[:n_y])
-    return float(found.fun), distribution / distribution.sum(), unit * float(np.clip(found.x[n_y], low[n_y], high[n_y]))
+    distribution = np.clip(solution.x[:n_y], low[:n_y], high[:n_y])
+    return (
+        float(solution.fun),
+        distribution / distribution.sum(),
+        unit * float(np.clip(solution.x[n_y], low[n_y], high[n_y])),
+    )
 
 
 def _best_mixture(distributions: Vector, share: Vector, q: Vector, s: float, tol: float) -> tuple[float, Vector]:
@@ -248,12 +252,12 @@ def _best_mixture(distributions: Vector, share: Vector, q: Vector, s: float, tol
         tried, cells = centres[open_], cells[open_]
         # Each simplex (c, m, m) is cut in two across its longest edge.
         edges = np.square(cells[:, :, None] - cells[:, None]).sum(axis=3).reshape(len(cells), -1)
-        one, other = np.divmod(edges.argmax(axis=1), m)
-        each = np.arange(len(cells))
-        middle = (cells[each, one] + cells[each, other]) / 2
+        near, far = np.divmod(edges.argmax(axis=1), m)
+        positions = np.arange(len(cells))
+        middle = (cells[positions, near] + cells[positions, far]) / 2
         left, right = cells.copy(), cells.copy()
-        left[each, one] = middle
-        right[each, other] = middle
+        left[positions, near] = middle
+        right[positions, far] = middle
         cells = np.concatenate([left, right])
 
 

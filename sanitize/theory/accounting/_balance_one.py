@@ -81,7 +81,7 @@ def gibbs_bound(values: Vector, share: Vector, slack: float) -> float:
     return min(top, bound)
 
 
-def restricted_capacity(pmfs: Vector, share: Vector, slack: float, tol: float) -> RestrictedCapacity:
+def solve_restricted(pmfs: Vector, share: Vector, slack: float, tol: float) -> RestrictedCapacity:
     """Largest I(p, W) subject to D(p||u) <= slack, by a logarithmic barrier and Newton steps.
 
     Each p gives the lower bound I(p, W), and its output distribution q = pW the upper bound of `gibbs_bound`.
@@ -95,7 +95,7 @@ def restricted_capacity(pmfs: Vector, share: Vector, slack: float, tol: float) -
     lower = upper = -math.inf
     while True:
         if slack > NO_SLACK and k > 1:
-            p = _centred(p, pmfs, share, slack, barrier)
+            p = _barrier_maximum(p, pmfs, share, slack, barrier)
         lower = _information(p, pmfs)
         bound = max(lower, gibbs_bound(divergences(pmfs, p @ pmfs), share, slack))
         upper = bound if math.isinf(upper) else min(upper, bound)
@@ -134,7 +134,7 @@ def _information(p: Vector, pmfs: Vector) -> float:
     return max(0.0, float(p @ divergences(pmfs, p @ pmfs)))
 
 
-def _centred(p: Vector, pmfs: Vector, share: Vector, slack: float, barrier: float) -> Vector:
+def _barrier_maximum(p: Vector, pmfs: Vector, share: Vector, slack: float, barrier: float) -> Vector:
     """Maximum of I(p) + μ (log(slack - D(p||u)) + Σ log p); Newton steps in relative changes of p."""
 
     def room(p: Vector) -> float:
@@ -156,8 +156,8 @@ def _centred(p: Vector, pmfs: Vector, share: Vector, slack: float, barrier: floa
             slope = slope + barrier / left * outward
             curvature[np.diag_indices_from(curvature)] += barrier / left * p
             curvature += barrier / left**2 * np.outer(outward, outward)
-        both = cho_solve(cho_factor(curvature), np.column_stack([slope, p]))
-        change = both[:, 0] - (p @ both[:, 0]) / (p @ both[:, 1]) * both[:, 1]
+        solutions = cho_solve(cho_factor(curvature), np.column_stack([slope, p]))
+        change = solutions[:, 0] - (p @ solutions[:, 0]) / (p @ solutions[:, 1]) * solutions[:, 1]
         gain = float(change @ curvature @ change)
         if gain <= 1e-6 * barrier:
             break

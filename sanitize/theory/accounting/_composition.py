@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._util.checks import Vector, listed, whole_number
+from sanitize._util.checks import Vector, as_list, whole_number
 from sanitize._util.limits import DENSE_CELLS
 from sanitize.core.capacity import best_selection, channel_capacity, check_tol
 from sanitize.core.channel import channel_matrix
 from sanitize.errors import InvalidChannel, InvalidParameter
 from sanitize.theory.accounting._joint_release import row_products
 from sanitize.theory.individual import individual_channel_capacity
-from sanitize.theory.notions import databases_of
+from sanitize.theory.notions import check_databases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -203,21 +203,25 @@ def general_composition(
     >>> [round(value / math.log(2), 4) for value in (*found.own, *found.cross, found.printed, found.bound)]
     [1.0, 0.0, 2.0, 0.0, 3.0, 2.0]
     """
-    channels, sizes = listed("channels", channels), listed("sizes", sizes)
+    channels, sizes = as_list("channels", channels), as_list("sizes", sizes)
     if not channels or len(channels) != len(sizes):
         raise InvalidParameter(f"sizes must have one entry a channel, got {len(sizes)} for {len(channels)}")
     kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
     pairs = zip(kernels, sizes, strict=True)
-    shapes = [databases_of(len(kernel), None, None, letters) for kernel, letters in pairs]
+    shapes = [check_databases(len(kernel), None, None, letters) for kernel, letters in pairs]
     if len({len(shape) for shape in shapes}) > 1:
         raise InvalidParameter("sizes must name the same people in every table, so be equally long")
-    own, whole = _capacities(kernels, shapes, tol)
+    individual, whole = _capacities(kernels, shapes, tol)
     letters = np.array(shapes, dtype=object)
-    others = [max(np.delete(letters, j, axis=0).prod(axis=0)) for j in range(len(kernels))]
-    cross = tuple(cross_capacity(kernel, int(n), tol) for kernel, n in zip(kernels, others, strict=True))
-    parts = zip(own, cross, whole, strict=True)
+    n_other_databases = [max(np.delete(letters, j, axis=0).prod(axis=0)) for j in range(len(kernels))]
+    cross = tuple(cross_capacity(kernel, int(n), tol) for kernel, n in zip(kernels, n_other_databases, strict=True))
+    parts = zip(individual, cross, whole, strict=True)
     return GeneralComposition(
-        own, cross, whole, printed=sum(own) + sum(cross), bound=sum(min(one + other, f) for one, other, f in parts)
+        individual,
+        cross,
+        whole,
+        printed=sum(individual) + sum(cross),
+        bound=sum(min(c_own + c_cross, f) for c_own, c_cross, f in parts),
     )
 
 
@@ -260,12 +264,12 @@ def parallel_composition(
     >>> [round(value, 4) for value in (parts.claimed, float(both), parts.bound)]
     [0.3681, 0.5144, 0.7361]
     """
-    channels, sizes = listed("channels", channels), listed("sizes", sizes)
+    channels, sizes = as_list("channels", channels), as_list("sizes", sizes)
     if not channels or len(channels) != len(sizes):
         raise InvalidParameter(f"channels and sizes must have one entry a part, got {len(channels)} and {len(sizes)}")
     kernels = [channel_matrix(channel, f"channel {j + 1}") for j, channel in enumerate(channels)]
     individual, whole = _capacities(kernels, sizes, tol)
-    bound = max(own + math.fsum(whole[:j] + whole[j + 1 :]) for j, own in enumerate(individual))
+    bound = max(capacity + math.fsum(whole[:j] + whole[j + 1 :]) for j, capacity in enumerate(individual))
     return ParallelComposition(individual, whole, max(individual), bound)
 
 
@@ -274,5 +278,5 @@ def _capacities(
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """C_1 of each channel, and its capacity."""
     parts = zip(kernels, sizes, strict=True)
-    own = tuple(float(individual_channel_capacity(kernel, sizes=shape, tol=tol)) for kernel, shape in parts)
-    return own, tuple(float(channel_capacity(kernel, tol)) for kernel in kernels)
+    individual = tuple(float(individual_channel_capacity(kernel, sizes=shape, tol=tol)) for kernel, shape in parts)
+    return individual, tuple(float(channel_capacity(kernel, tol)) for kernel in kernels)

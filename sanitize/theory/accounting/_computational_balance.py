@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._util.checks import Vector, is_number, listed, whole_number
+from sanitize._util.checks import Vector, as_list, is_number, whole_number
 from sanitize.core.channel import channel_matrix
 from sanitize.errors import InvalidChannel, InvalidParameter
 from sanitize.theory.accounting._balance import Balance, BalanceBounds, balance_function
@@ -117,24 +117,24 @@ def computational_balance_function(
             raise InvalidParameter(
                 f"readers={k}: there are more than {most} maps of {n_y} outputs to {k} values; list some"
             )
-        given = [np.eye(k)[labels] for labels in _partitions(n_y, k)]
+        matrices = [np.eye(k)[labels] for labels in _partitions(n_y, k)]
     else:
         several: Sequence[ArrayLike] = readers  # type: ignore[assignment]
-        given = [channel_matrix(reader, f"reader {j + 1}") for j, reader in enumerate(listed("readers", several))]
-        if not given:
+        matrices = [channel_matrix(reader, f"reader {j + 1}") for j, reader in enumerate(as_list("readers", several))]
+        if not matrices:
             raise InvalidParameter("readers must hold at least one channel from Y, or be a number of values")
-        for j, reader in enumerate(given):
+        for j, reader in enumerate(matrices):
             if len(reader) != n_y:
                 raise InvalidChannel(f"reader {j + 1} takes {len(reader)} outputs, the channel has {n_y}")
-    seen = [matrix @ reader for reader in given]
-    balances = tuple(balance_function(one, b, sizes, tol=tol, starts=starts) for one in _distinct(seen))
+    seen = [matrix @ reader for reader in matrices]
+    balances = tuple(balance_function(balance, b, sizes, tol=tol, starts=starts) for balance in _distinct(seen))
     everyone = individual_channel_capacity(matrix, sizes=(len(matrix),) if sizes is None else sizes, tol=tol)
     return ComputationalBalance(
         float(b),
-        max(one.capacity_lower for one in balances),
-        min(everyone.upper, max(one.capacity_upper for one in balances)),
-        max(one.restricted_lower for one in balances),
-        max(one.restricted_upper for one in balances),
+        max(balance.capacity_lower for balance in balances),
+        min(everyone.upper, max(balance.capacity_upper for balance in balances)),
+        max(balance.restricted_lower for balance in balances),
+        max(balance.restricted_upper for balance in balances),
         balances,
         everyone.lower,
         everyone.upper,
@@ -143,16 +143,16 @@ def computational_balance_function(
 
 def _partitions(n: int, k: int) -> list[list[int]]:
     """Labels 0..k-1 of n things in ascending order, each label used and named in the order of its first use."""
-    found: dict[int, list[list[int]]] = {0: [[]]}  # of the first things, by how many labels they use
+    labellings: dict[int, list[list[int]]] = {0: [[]]}  # of the first things, by how many labels they use
     for left in reversed(range(n)):
-        before, found = found, {}
+        before, labellings = labellings, {}
         for used in range(max(k - left, 1), k + 1):
-            found[used] = [[*labels, label] for labels in before.get(used, []) for label in range(used)]
-            found[used] += [[*labels, used - 1] for labels in before.get(used - 1, [])]
-    return sorted(found[k])
+            labellings[used] = [[*labels, label] for labels in before.get(used, []) for label in range(used)]
+            labellings[used] += [[*labels, used - 1] for labels in before.get(used - 1, [])]
+    return sorted(labellings[k])
 
 
 def _distinct(channels: list[Vector]) -> list[Vector]:
     """Channels that differ in more than the names of records and outputs."""
-    kept = {np.unique(one, axis=1).tobytes(): one for one in reversed(channels)}
-    return list(kept.values())[::-1]
+    distinct = {np.unique(matrix, axis=1).tobytes(): matrix for matrix in reversed(channels)}
+    return list(distinct.values())[::-1]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sanitize._util.checks import Codes, Mask, Vector, distributed, doubles, listed
+from sanitize._util.checks import Codes, Mask, Vector, as_list, check_probabilities, doubles
 from sanitize._util.limits import BLOCK_CELLS, CHANNEL_CELLS
 from sanitize.core.alphabet import Alphabet
 from sanitize.core.channel import Channel, Tuples, channel_matrix
@@ -95,27 +95,27 @@ def joint_release(
     >>> max_log_lift(joint_release(distribution, [np.eye(2), np.eye(2)])).round(4)
     array([0.6931, 0.6931, 0.6931, 0.6931])
     """
-    given = listed("channels", channels)
+    parts = as_list("channels", channels)
     columns: list[_Column]
     if isinstance(distribution, JointDistribution):
         pmf, sensitive, n = distribution.pmf, distribution.sensitive, distribution.n
-        tuples, alphabets = Tuples.split(distribution.public, [(name,) for name in distribution.public.columns])
-        columns = [(codes, len(own), own) for codes, own in zip(tuples.codes.T, alphabets, strict=True)]
+        tuples, alphabets = Tuples.from_alphabet(distribution.public, [(name,) for name in distribution.public.columns])
+        columns = [(codes, len(alphabet), alphabet) for codes, alphabet in zip(tuples.codes.T, alphabets, strict=True)]
     else:
-        tensor = tensor_of(distribution)
-        kept = np.flatnonzero(tensor.reshape(len(tensor), -1).sum(axis=0))
-        sensitive, n = Alphabet.of_size("s", len(tensor)), None
-        pmf = tensor.reshape(len(tensor), -1)[:, kept]
-        positions = np.unravel_index(kept, tensor.shape[1:])
+        tensor = check_tensor(distribution)
+        possible = np.flatnonzero(tensor.reshape(len(tensor), -1).sum(axis=0))
+        sensitive, n = Alphabet.from_size("s", len(tensor)), None
+        pmf = tensor.reshape(len(tensor), -1)[:, possible]
+        positions = np.unravel_index(possible, tensor.shape[1:])
         columns = [(codes, size, None) for codes, size in zip(positions, tensor.shape[1:], strict=True)]
-    if len(given) != len(columns):
+    if len(parts) != len(columns):
         raise InvalidParameter(
-            f"channels must hold one channel a column: {len(columns)} columns, {len(given)} channels"
+            f"channels must hold one channel a column: {len(columns)} columns, {len(parts)} channels"
         )
-    kernels = [_rows(channel, *column, j + 1) for j, (channel, column) in enumerate(zip(given, columns, strict=True))]
+    kernels = [_rows(channel, *column, j + 1) for j, (channel, column) in enumerate(zip(parts, columns, strict=True))]
     shape = tuple(kernel.shape[1] for _, kernel in kernels)
     check_outputs(shape)
-    return distribution_of_tuples(_contracted(pmf, kernels), shape, sensitive, n)
+    return distribution_of_tuples(_contract(pmf, kernels), shape, sensitive, n)
 
 
 def check_outputs(shape: tuple[int, ...]) -> None:
@@ -130,14 +130,14 @@ def distribution_of_tuples(
     released: Vector, shape: tuple[int, ...], sensitive: Alphabet, n: int | None = None
 ) -> JointDistribution:
     """Distribution of S and the tuples of output numbers that can occur, from all of them in lexicographic order."""
-    kept = np.flatnonzero(released.sum(axis=0))
-    numbers = np.stack(np.unravel_index(kept, shape), axis=1)
+    possible = np.flatnonzero(released.sum(axis=0))
+    numbers = np.stack(np.unravel_index(possible, shape), axis=1)
     symbols = numbers[:, 0].tolist() if len(shape) == 1 else [tuple(row) for row in numbers.tolist()]
     names = [f"y{j + 1}" for j in range(len(shape))]
-    return JointDistribution(released[:, kept], sensitive, Alphabet(names, symbols), n)
+    return JointDistribution(released[:, possible], sensitive, Alphabet(names, symbols), n)
 
 
-def _contracted(pmf: Vector, kernels: Sequence[tuple[Codes, Vector]]) -> Vector:
+def _contract(pmf: Vector, kernels: Sequence[tuple[Codes, Vector]]) -> Vector:
     """Distribution of S and the released tuples, shape (n_s, product of the n_y), from that of S and the tuples."""
     inputs = [len(kernel) for _, kernel in kernels]
     if len(pmf) * math.prod(inputs) <= CHANNEL_CELLS:
@@ -159,7 +159,7 @@ def _contracted(pmf: Vector, kernels: Sequence[tuple[Codes, Vector]]) -> Vector:
 
 def row_products(matrices: Sequence[Vector]) -> Vector:
     """Each row's products of the entries of that row, one of each matrix; the last matrix counts fastest."""
-    return reduce(lambda one, other: (one[:, :, None] * other[:, None, :]).reshape(len(one), -1), matrices)
+    return reduce(lambda left, right: (left[:, :, None] * right[:, None, :]).reshape(len(left), -1), matrices)
 
 
 def sequential_log_lift(distribution: ArrayLike) -> SequentialLift:
@@ -189,7 +189,7 @@ def sequential_log_lift(distribution: ArrayLike) -> SequentialLift:
     >>> split.first.round(4).tolist(), float(split.second.max().round(4))
     ([[0.0, 0.0], [0.0, 0.0]], 0.6931)
     """
-    tensor, p_s = pair_of(distribution, "Y1", "Y2")
+    tensor, p_s = check_pair_tensor(distribution, "Y1", "Y2")
     with np.errstate(divide="ignore", invalid="ignore"):
         before = tensor.sum(axis=2) / tensor.sum(axis=(0, 2))
         first = np.log(before / p_s[:, None])
@@ -224,34 +224,36 @@ def conditional_dependence(distribution: ArrayLike) -> float:
     >>> round(conditional_dependence([[[0.2, 0.05], [0.05, 0.2]], [[0.125, 0.125], [0.125, 0.125]]]), 4)   # ln 2.5
     0.9163
     """
-    tensor = tensor_of(distribution)
+    tensor = check_tensor(distribution)
     worst = 0.0
     for row in tensor:
         total = row.sum()
         if total == 0:
             continue
         axes = set(range(row.ndim))
-        apart = reduce(np.multiply.outer, [row.sum(axis=tuple(axes - {axis})) / total for axis in sorted(axes)])
-        possible = apart > 0
+        independent = reduce(np.multiply.outer, [row.sum(axis=tuple(axes - {axis})) / total for axis in sorted(axes)])
+        possible = independent > 0
         with np.errstate(divide="ignore"):
-            worst = max(worst, float(np.abs(np.log(row[possible] / total / apart[possible])).max()))
+            worst = max(worst, float(np.abs(np.log(row[possible] / total / independent[possible])).max()))
     return worst
 
 
-def tensor_of(distribution: ArrayLike, *axes: str) -> Vector:
+def check_tensor(distribution: ArrayLike, *axes: str) -> Vector:
     """A distribution of S and columns, those named or any, checked, as probabilities that add up to 1."""
     tensor = doubles(
         distribution, InvalidDistribution("distribution must be an array of probabilities (n_s, n_x1, ..., n_xd)")
     )
     if not tensor.size or not (tensor.ndim == len(axes) if axes else tensor.ndim >= 2):
-        named = ", ".join(axes or ("S", "X1", "..."))
-        raise InvalidDistribution(f"distribution must have the axes {named}, with entries, got shape {tensor.shape}")
-    return distributed(tensor, "distribution")
+        axis_names = ", ".join(axes or ("S", "X1", "..."))
+        raise InvalidDistribution(
+            f"distribution must have the axes {axis_names}, with entries, got shape {tensor.shape}"
+        )
+    return check_probabilities(tensor, "distribution")
 
 
-def pair_of(distribution: ArrayLike, one: str, other: str) -> tuple[Vector, Vector]:
+def check_pair_tensor(distribution: ArrayLike, first_axis: str, second_axis: str) -> tuple[Vector, Vector]:
     """A distribution of S and two columns, checked, and P(S), which must be positive."""
-    tensor = tensor_of(distribution, "S", one, other)
+    tensor = check_tensor(distribution, "S", first_axis, second_axis)
     p_s = tensor.sum(axis=(1, 2))
     if not p_s.all():
         raise InvalidDistribution("distribution: some sensitive symbol has probability 0; drop it")

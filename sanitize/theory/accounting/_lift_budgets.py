@@ -11,7 +11,7 @@ from typing import Any
 
 from scipy.special import ndtr
 
-from sanitize._util.checks import listed, nats, positive, probability, whole_number
+from sanitize._util.checks import as_list, nats, positive, probability, whole_number
 from sanitize.core.budgets import LiftBudget
 from sanitize.errors import InvalidParameter
 
@@ -181,8 +181,8 @@ def private_mean_tail(
     >>> round(private_mean_tail(1.0, 1.0, 0.5, variance=least).limit, 3)
     0.07
     """
-    given = {"half_range": half_range, "eps": eps, "tau": tau}
-    half_range, eps, tau = (positive(name, value) for name, value in given.items())
+    parameters = {"half_range": half_range, "eps": eps, "tau": tau}
+    half_range, eps, tau = (positive(name, value) for name, value in parameters.items())
     if not (math.isfinite(half_range) and math.isfinite(eps) and math.isfinite(tau)):
         raise InvalidParameter(f"half_range, eps and tau must be finite, got {half_range}, {eps} and {tau}")
     level = 2 * (eps + nats("balance", balance))
@@ -198,9 +198,9 @@ def private_mean_tail(
 
 
 def _check_lift_budgets(budgets: Any) -> None:
-    given = listed("budgets", budgets)
-    if not given or not all(isinstance(budget, LiftBudget) for budget in given):
-        raise InvalidParameter(f"budgets must be LiftBudget values, at least one, got {given!r}")
+    values = as_list("budgets", budgets)
+    if not values or not all(isinstance(budget, LiftBudget) for budget in values):
+        raise InvalidParameter(f"budgets must be LiftBudget values, at least one, got {values!r}")
 
 
 @dataclass(frozen=True)
@@ -239,9 +239,9 @@ def basic_composition(eps: Sequence[float], deltas: Sequence[float] | None = Non
     >>> basic_composition([0.5, 1.0], [0.0, 0.25])
     PrivacyLoss(eps=1.5, delta=0.25)
     """
-    levels = [nats("eps", level) for level in listed("eps", eps)]
+    levels = [nats("eps", level) for level in as_list("eps", eps)]
     chances = (
-        [0.0] * len(levels) if deltas is None else [probability("deltas", delta) for delta in listed("deltas", deltas)]
+        [0.0] * len(levels) if deltas is None else [probability("deltas", delta) for delta in as_list("deltas", deltas)]
     )
     if len(levels) != len(chances) or not levels:
         raise InvalidParameter(f"eps and deltas must have one entry a channel, got {len(levels)} and {len(chances)}")

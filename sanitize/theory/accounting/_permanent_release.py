@@ -10,7 +10,7 @@ from sanitize._util.checks import Codes, Vector
 from sanitize.core.alphabet import Alphabet
 from sanitize.core.channel import channel_matrix
 from sanitize.errors import InvalidParameter
-from sanitize.theory.accounting._joint_release import check_outputs, distribution_of_tuples, tensor_of
+from sanitize.theory.accounting._joint_release import check_outputs, check_tensor, distribution_of_tuples
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -79,7 +79,7 @@ def permanent_release(
     array([0.3747, 0.6931, 0.6931, 0.3747])
     """
     kernel = channel_matrix(channel, "channel")
-    pmf, codes = tensor_of(distribution, "S", "history"), np.asarray(histories)
+    pmf, codes = check_tensor(distribution, "S", "history"), np.asarray(histories)
     n_x, n_y = kernel.shape
     if codes.ndim != 2 or not codes.size or codes.dtype.kind not in "iu" or len(codes) != pmf.shape[1]:
         raise InvalidParameter(f"histories must be whole numbers of shape ({pmf.shape[1]}, T), got {codes.shape}")
@@ -94,16 +94,16 @@ def permanent_release(
     for start in range(0, len(codes), step):
         rows = slice(start, start + step)
         history, weight, sequence = _answers(codes[rows], kernel)
-        for own, mass in zip(released, pmf[:, rows], strict=True):
-            own += np.bincount(sequence, mass[history] * weight, len(own))
-    return distribution_of_tuples(released, (n_y,) * length, Alphabet.of_size("s", len(pmf)))
+        for total, mass in zip(released, pmf[:, rows], strict=True):
+            total += np.bincount(sequence, mass[history] * weight, len(total))
+    return distribution_of_tuples(released, (n_y,) * length, Alphabet.from_size("s", len(pmf)))
 
 
 def _answers(codes: Codes, kernel: Vector) -> tuple[Codes, Vector, Codes]:
     """Every history with every sequence of symbols that it may have: history, probability, number of the sequence."""
     n_y = kernel.shape[1]
     history, weight = np.arange(len(codes)), np.ones(len(codes))
-    said = np.zeros((len(codes), 0), np.intp)
+    answers = np.zeros((len(codes), 0), np.intp)
     for t in range(codes.shape[1]):
         # The first month of each value; its own where it is new.
         first = (codes[:, : t + 1] == codes[:, t : t + 1]).argmax(axis=1)[history]
@@ -112,7 +112,7 @@ def _answers(codes: Codes, kernel: Vector) -> tuple[Codes, Vector, Codes]:
         drawn = kernel[codes[history[new], t]]
         place, symbol = np.nonzero(drawn)
         weight = np.concatenate([weight[old], weight[new][place] * drawn[place, symbol]])
-        answer = np.concatenate([said[old, first[old]] if t else old, symbol])
-        kept = np.concatenate([old, new[place]])
-        history, said = history[kept], np.column_stack([said[kept], answer])
-    return history, weight, np.asarray(np.ravel_multi_index(tuple(said.T), (n_y,) * said.shape[1]))
+        answer = np.concatenate([answers[old, first[old]] if t else old, symbol])
+        parents = np.concatenate([old, new[place]])
+        history, answers = history[parents], np.column_stack([answers[parents], answer])
+    return history, weight, np.asarray(np.ravel_multi_index(tuple(answers.T), (n_y,) * answers.shape[1]))

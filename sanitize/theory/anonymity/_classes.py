@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sanitize._util.checks import Vector, one_of
+from sanitize._util.checks import Vector, check_choice
 from sanitize.core.alphabet import Alphabet
 from sanitize.core.binning import is_numeric
 from sanitize.core.joint import ContingencyTable, JointDistribution
@@ -49,7 +49,7 @@ class ClassCounts:
         return JointDistribution.from_matrix(self.counts / self.counts.sum())
 
     @classmethod
-    def of(cls, table: ContingencyTable) -> ClassCounts:
+    def from_table(cls, table: ContingencyTable) -> ClassCounts:
         """Counts of a table with one sensitive column."""
         counts = table.counts[np.ix_(table.counts.sum(axis=1) > 0, table.counts.sum(axis=0) > 0)]
         if not counts.size:
@@ -61,12 +61,12 @@ class ClassCounts:
 
 def class_sizes(table: Any, quasi_identifiers: Columns) -> NDArray[np.int64]:
     """Rows of each class; shape (n_classes,)."""
-    known = None
+    public_columns = None
     if isinstance(table, ContingencyTable):
         if not np.issubdtype(table.counts.dtype, np.integer):
             raise InvalidParameter("k is a number of rows, and these counts are weighted; count without weights")
-        known = table.public.columns
-    names = _names(quasi_identifiers, known, "quasi_identifiers")
+        public_columns = table.public.columns
+    names = _names(quasi_identifiers, public_columns, "quasi_identifiers")
     rows, weights, orders = _rows(table, names)
     sizes = np.bincount(Alphabet.from_table(rows, names, orders).encode(rows), weights).astype(np.int64)
     if not len(sizes):
@@ -76,16 +76,16 @@ def class_sizes(table: Any, quasi_identifiers: Columns) -> NDArray[np.int64]:
 
 def class_counts(table: Any, quasi_identifiers: Columns, sensitive: Columns, others: Others) -> list[ClassCounts]:
     """Counts of each sensitive column; with others known, they join the quasi-identifiers."""
-    one_of("others", others, "unknown", "known")
+    check_choice("others", others, "unknown", "known")
     public, secret = class_names(table, quasi_identifiers, sensitive)
     rows, weights, orders = _rows(table, (*public, *secret))
-    found = []
+    counts = []
     for name in secret:
-        beside = [other for other in secret if other != name] if others == "known" else []
-        counted = ContingencyTable.empty([name], [*public, *beside], orders)
+        extra_columns = [column for column in secret if column != name] if others == "known" else []
+        counted = ContingencyTable.empty([name], [*public, *extra_columns], orders)
         counted.count(rows, weights)
-        found.append(ClassCounts.of(counted))
-    return found
+        counts.append(ClassCounts.from_table(counted))
+    return counts
 
 
 def _rows(table: Any, names: Sequence[str]) -> tuple[dict[str, Any], NDArray[Any] | None, Mapping[str, Any] | None]:
@@ -94,35 +94,39 @@ def _rows(table: Any, names: Sequence[str]) -> tuple[dict[str, Any], NDArray[Any
     The weights are None where every row is one, and so are the orders where values have their own.
     """
     if not isinstance(table, ContingencyTable):
-        rows = Table.of(table)
+        rows = Table.from_native(table)
         return {name: as_arrow(rows[name], name).dictionary_encode() for name in names}, None, None
     s, x = np.nonzero(table.counts)
     cells = {**table.sensitive.decode(s), **table.public.decode(x)}
-    both = (table.sensitive, table.public)
-    orders = {name: level for own in both for name, level in zip(own.columns, own.levels, strict=True)}
+    alphabets = (table.sensitive, table.public)
+    orders = {
+        name: level for alphabet in alphabets for name, level in zip(alphabet.columns, alphabet.levels, strict=True)
+    }
     return {name: cells[name] for name in names}, table.counts[s, x], orders
 
 
 def class_names(table: Any, quasi_identifiers: Columns, sensitive: Columns) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Columns that make the classes, and the sensitive ones."""
-    known = (table.public.columns, table.sensitive.columns) if isinstance(table, ContingencyTable) else (None, None)
-    public = _names(quasi_identifiers, known[0], "quasi_identifiers")
-    secret = _names(sensitive, known[1], "sensitive")
-    both = sorted(set(public) & set(secret))
-    if both:
-        raise ColumnError(f"column {both[0]!r} is both a quasi-identifier and sensitive; choose one", both[0])
+    table_columns = (
+        (table.public.columns, table.sensitive.columns) if isinstance(table, ContingencyTable) else (None, None)
+    )
+    public = _names(quasi_identifiers, table_columns[0], "quasi_identifiers")
+    secret = _names(sensitive, table_columns[1], "sensitive")
+    overlap = sorted(set(public) & set(secret))
+    if overlap:
+        raise ColumnError(f"column {overlap[0]!r} is both a quasi-identifier and sensitive; choose one", overlap[0])
     return public, secret
 
 
-def _names(given: Columns, known: tuple[str, ...] | None, what: str) -> tuple[str, ...]:
-    if given is None:
-        if known is None:
+def _names(columns: Columns, allowed: tuple[str, ...] | None, what: str) -> tuple[str, ...]:
+    if columns is None:
+        if allowed is None:
             raise InvalidParameter(f"name the columns: {what}=[...]")
-        return known
-    names = (given,) if isinstance(given, str) else tuple(given)
+        return allowed
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
     if not names or len(set(names)) < len(names):
         raise ColumnError(f"{what} must name at least one column, each once")
     for name in names:
-        if known is not None and name not in known:
-            raise ColumnError.absent([name], known)
+        if allowed is not None and name not in allowed:
+            raise ColumnError.absent([name], allowed)
     return names

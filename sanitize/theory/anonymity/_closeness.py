@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sanitize._util.checks import one_of
+from sanitize._util.checks import check_choice
 from sanitize.core.lifts import lift
 from sanitize.theory.anonymity._classes import Columns, Others, class_counts
 
@@ -52,16 +52,16 @@ def t_closeness(
     >>> round(sz.theory.anonymity.t_closeness(sz.datasets.load_titanic(), ["class", "sex"], "survived"), 4)
     0.6494
     """
-    one_of("distance", distance, "auto", "equal", "ordered")
-    found = []
+    check_choice("distance", distance, "auto", "equal", "ordered")
+    distances = []
     for column in class_counts(table, quasi_identifiers, sensitive, others):
         difference = column.shares - (column.counts.sum(axis=1) / column.counts.sum())[:, None]
         if distance == "equal" or (distance == "auto" and not column.numeric):
-            found.append(float(np.abs(difference).sum(axis=0).max() / 2))
+            distances.append(float(np.abs(difference).sum(axis=0).max() / 2))
             continue
         steps = len(difference) - 1
-        found.append(float(np.abs(np.cumsum(difference, axis=0)).sum(axis=0).max() / steps) if steps else 0.0)
-    return max(found)
+        distances.append(float(np.abs(np.cumsum(difference, axis=0)).sum(axis=0).max() / steps) if steps else 0.0)
+    return max(distances)
 
 
 def delta_disclosure(
@@ -99,7 +99,7 @@ def delta_disclosure(
     >>> round(delta, 4), round(float(abs(sz.log_lift(joint)).max()), 4)
     (3.2003, 3.2003)
     """
-    one_of("absent", absent, "infinite", "ignore")
+    check_choice("absent", absent, "infinite", "ignore")
     largest = 0.0
     for column in class_counts(table, quasi_identifiers, sensitive, others):
         lifts = lift(column.distribution)

@@ -173,6 +173,6 @@ def recursive_l_diversity(
     worst = 0.0
     for column in columns:
         falling = -np.sort(-column.counts, axis=0)
-        rest = falling[l - 1 :].sum(axis=0)
-        worst = max(worst, float((falling[0] / rest).max()) if len(falling) >= l and rest.all() else math.inf)
+        remaining = falling[l - 1 :].sum(axis=0)
+        worst = max(worst, float((falling[0] / remaining).max()) if len(falling) >= l and remaining.all() else math.inf)
     return worst

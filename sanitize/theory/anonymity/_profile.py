@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sanitize._util.formatting import Told, figure, percent, plain
+from sanitize._util.formatting import Told, figure, percent, spell_infinities
 from sanitize.theory.anonymity._classes import Columns, Others, class_names, class_sizes
 from sanitize.theory.anonymity._closeness import beta_likeness, delta_disclosure, enhanced_beta_likeness, t_closeness
 from sanitize.theory.anonymity._diversity import (
@@ -58,7 +58,7 @@ class AnonymityProfile(Told):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for the owner of the table."""
-        return plain({"attack": "anonymity", **vars(self), "summary": list(self.summary)})
+        return spell_infinities({"attack": "anonymity", **vars(self), "summary": list(self.summary)})
 
 
 def anonymity_profile(

@@ -7,9 +7,9 @@ an integer array (n_pairs, 2) read in both directions; None means all pairs of i
 
 from __future__ import annotations
 
-from sanitize.theory.notions._neighbours import databases_of as databases_of
+from sanitize.theory.notions._neighbours import check_databases as check_databases
+from sanitize.theory.notions._neighbours import check_pairs as check_pairs
 from sanitize.theory.notions._neighbours import hamming_neighbours as hamming_neighbours
-from sanitize.theory.notions._neighbours import pairs_of as pairs_of
 from sanitize.theory.notions._notions import approximate_dp, global_dp, identifiability, prior_ratio, renyi_dp
 
 __all__ = ["approximate_dp", "global_dp", "identifiability", "prior_ratio", "renyi_dp"]

@@ -54,14 +54,14 @@ def renyi(p: Vector, q: Vector, alpha: float) -> Vector:
     # Above this order the divergence is the largest log-ratio to the last digit.
     if alpha > 1e18:
         return np.maximum(ratio.max(axis=1), 0.0)
-    both = (p > 0) & (q > 0)
+    overlap = (p > 0) & (q > 0)
     shift = alpha - 1
     lost = np.where(q == 0, p, 0.0).sum(axis=1)
     if alpha == 1:
-        value = _mean_terms(p, q, ratio, both, alpha)
+        value = _mean_terms(p, q, ratio, overlap, alpha)
     else:
         with np.errstate(divide="ignore"):
-            exponents = np.where(both, np.log(p) + shift * np.where(both, ratio, 0.0), -np.inf)
+            exponents = np.where(overlap, np.log(p) + shift * np.where(overlap, ratio, 0.0), -np.inf)
         # log Σ p^α q^(1-α) is exact enough unless it is small: P and Q are close, or α is near 1.
         top = exponents.max(axis=1)
         shifted = exponents - np.where(np.isinf(top), 0.0, top)[:, None]
@@ -70,7 +70,7 @@ def renyi(p: Vector, q: Vector, alpha: float) -> Vector:
         value = total / shift
         small = np.abs(total) <= 0.5
         if small.any():
-            mean = _mean_terms(p[small], q[small], ratio[small], both[small], alpha)
+            mean = _mean_terms(p[small], q[small], ratio[small], overlap[small], alpha)
             if alpha < 1:
                 mean += lost[small] * alpha / (1 - alpha)
             value[small] = np.log1p(shift * mean) / shift
@@ -79,13 +79,13 @@ def renyi(p: Vector, q: Vector, alpha: float) -> Vector:
     return np.maximum(value, 0.0)
 
 
-def _mean_terms(p: Vector, q: Vector, ratio: Vector, both: Mask, alpha: float) -> Vector:
+def _mean_terms(p: Vector, q: Vector, ratio: Vector, overlap: Mask, alpha: float) -> Vector:
     """Σ q g(p/q) with g(t) = (t^α - 1 - α(t-1)) / (α-1) >= 0, so that no term cancels another.
 
     It is the KL divergence at α = 1; times α-1, plus 1, it is Σ p^α q^(1-α).
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        terms = np.where(both, _terms(p, q, ratio, alpha), 0.0)
+        terms = np.where(overlap, _terms(p, q, ratio, alpha), 0.0)
     return terms.sum(axis=1) + np.where(p == 0, q, 0.0).sum(axis=1)
 
 

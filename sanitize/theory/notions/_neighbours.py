@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sanitize._util.checks import listed, whole_number
+from sanitize._util.checks import as_list, whole_number
 from sanitize.errors import InvalidParameter
 
 
@@ -55,7 +55,7 @@ def database_sizes(n_records: int | None, n_symbols: int | None, sizes: Sequence
     """Letters of each record, from ``n_records`` and ``n_symbols`` or from ``sizes``."""
     most_databases = 1 << 40  # more than any channel can have; larger ones would only exhaust memory
     if sizes is not None and n_records is None and n_symbols is None:
-        shape = tuple(whole_number("every one of sizes", size, 1) for size in listed("sizes", sizes))
+        shape = tuple(whole_number("every one of sizes", size, 1) for size in as_list("sizes", sizes))
     elif sizes is None and n_records is not None and n_symbols is not None:
         shape = (whole_number("n_symbols", n_symbols, 1),) * whole_number("n_records", n_records, 1, 1 << 16)
     else:
@@ -65,7 +65,7 @@ def database_sizes(n_records: int | None, n_symbols: int | None, sizes: Sequence
     return shape
 
 
-def databases_of(
+def check_databases(
     n_inputs: int, n_records: int | None, n_symbols: int | None, sizes: Sequence[int] | None
 ) -> tuple[int, ...]:
     """Letters of each record, checked to make up the inputs of a channel."""
@@ -77,7 +77,7 @@ def databases_of(
     return shape
 
 
-def pairs_of(neighbours: ArrayLike, n_inputs: int) -> NDArray[np.intp]:
+def check_pairs(neighbours: ArrayLike, n_inputs: int) -> NDArray[np.intp]:
     """Pairs of inputs as an integer array (n_pairs, 2), checked to name inputs."""
     try:
         pairs = np.asarray(neighbours)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._util.checks import Vector, probabilities, required
+from sanitize._util.checks import Vector, check_number, probabilities
 from sanitize._util.limits import BLOCK_CELLS
 from sanitize.core.channel import channel_matrix
 from sanitize.errors import InvalidParameter
 from sanitize.theory.notions._divergences import epsilon_at, log_ratios, positive_part, renyi
-from sanitize.theory.notions._neighbours import databases_of, pairs_of
+from sanitize.theory.notions._neighbours import check_databases, check_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,7 +74,7 @@ def global_dp(
     """
     matrix = channel_matrix(channel)
     if neighbours is None:
-        shape = databases_of(len(matrix), n_records, n_symbols, sizes)
+        shape = check_databases(len(matrix), n_records, n_symbols, sizes)
         tensor = matrix.reshape(*shape, -1)
         ends = [(tensor.max(axis=record), tensor.min(axis=record)) for record in range(len(shape))]
         return max(0.0, *(float(log_ratios(top, low).max()) for top, low in ends))
@@ -128,9 +128,9 @@ def approximate_dp(
     if (eps is None) == (delta is None):
         raise InvalidParameter("give exactly one of eps (for the least delta) and delta (for the least eps)")
     if eps is not None:
-        level = required("eps", eps, "be a number >= 0 (inf is allowed)", lambda v: v >= 0)
+        level = check_number("eps", eps, "be a number >= 0 (inf is allowed)", lambda v: v >= 0)
         return _worst(matrix, neighbours, partial(positive_part, eps=level))
-    mass = required("delta", delta, "be between 0 and 1", lambda v: 0 <= v <= 1)
+    mass = check_number("delta", delta, "be between 0 and 1", lambda v: 0 <= v <= 1)
     return _worst(matrix, neighbours, partial(epsilon_at, delta=mass))
 
 
@@ -165,7 +165,7 @@ def renyi_dp(channel: Channel | ArrayLike | Any, alpha: float, neighbours: Array
     [0.5493, 0.8473, 1.0986]
     """
     matrix = channel_matrix(channel)
-    order = required("alpha", alpha, "be a number > 0 (inf is allowed)", lambda v: v > 0)
+    order = check_number("alpha", alpha, "be a number > 0 (inf is allowed)", lambda v: v > 0)
     if math.isinf(order) and neighbours is None:
         return global_dp(matrix, 1, len(matrix))
     return _worst(matrix, neighbours, partial(renyi, alpha=order))
@@ -206,7 +206,7 @@ def identifiability(prior: ArrayLike, channel: Channel | ArrayLike | Any, neighb
     if len(distribution) != len(matrix):
         raise InvalidParameter(f"prior has {len(distribution)} entries, expected one for each of {len(matrix)} inputs")
     with np.errstate(divide="ignore"):
-        return _spread(np.log(distribution)[:, None] + np.log(matrix), neighbours)
+        return _log_range(np.log(distribution)[:, None] + np.log(matrix), neighbours)
 
 
 def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
@@ -235,7 +235,7 @@ def prior_ratio(prior: ArrayLike, neighbours: ArrayLike | None = None) -> float:
     1.3863
     """
     with np.errstate(divide="ignore"):
-        return _spread(np.log(probabilities(prior))[:, None], neighbours)
+        return _log_range(np.log(probabilities(prior))[:, None], neighbours)
 
 
 def _worst(matrix: Vector, neighbours: ArrayLike | None, divergence: Callable[[Vector, Vector], Vector]) -> float:
@@ -244,7 +244,7 @@ def _worst(matrix: Vector, neighbours: ArrayLike | None, divergence: Callable[[V
         matrix = np.unique(matrix, axis=0)
         pairs = np.stack(np.triu_indices(len(matrix), 1), axis=1)
     else:
-        pairs = pairs_of(neighbours, len(matrix))
+        pairs = check_pairs(neighbours, len(matrix))
     block = max(1, BLOCK_CELLS // matrix.shape[1])
     worst = 0.0
     for start in range(0, len(pairs), block):
@@ -253,7 +253,7 @@ def _worst(matrix: Vector, neighbours: ArrayLike | None, divergence: Callable[[V
     return worst
 
 
-def _spread(logs: Vector, neighbours: ArrayLike | None) -> float:
+def _log_range(logs: Vector, neighbours: ArrayLike | None) -> float:
     """Largest difference of log-weights (n_x, n_y) between neighbours; two weights of 0 do not differ."""
     logs = logs[:, (logs > -np.inf).any(axis=0)]
     if neighbours is None:

@@ -90,11 +90,11 @@ def least_information(information: Information, d: Vector, limit: float, gap: fl
     # A distortion this small, in units of the largest, buys less than doubles tell from nothing: it is taken back.
     least = 1e-15
     path = _Path(information, information.p[:, None] * d, max(limit, least))
-    weight, best, steps = _FIRST_WEIGHT, path.certified(_FIRST_WEIGHT), 0
+    weight, best, steps = _FIRST_WEIGHT, path.certificate(_FIRST_WEIGHT), 0
     while best.value - best.lower > gap and weight < _LAST_WEIGHT and steps < _STEPS_IN_ALL:
         steps += path.centre(weight)
-        found = path.certified(weight)
-        best = replace(found if found.value <= best.value else best, lower=max(best.lower, found.lower))
+        candidate = path.certificate(weight)
+        best = replace(candidate if candidate.value <= best.value else best, lower=max(best.lower, candidate.lower))
         weight *= _FASTER
     if limit > least:
         return best
@@ -117,7 +117,7 @@ class _Path:
     def slack(self, channel: Vector) -> float:
         return self.limit - float((self.costs * channel).sum())
 
-    def certified(self, weight: float) -> Certified:
+    def certificate(self, weight: float) -> Certified:
         """The channel of this moment with the bound that its gradient gives."""
         from scipy.optimize import minimize_scalar
 
@@ -193,7 +193,7 @@ class _Path:
         scale = 1 / np.sqrt(np.maximum(size, SMALLEST_POSITIVE))
         scaled, aim = system * scale[:, None] * scale, right * scale
         # Rank is told as well by pivots as by singular values, in a quarter of the time.
-        found = lstsq(scaled, aim, cond=1e-16, lapack_driver="gelsy", check_finite=False)[0] * scale
-        change = -inverse * (gradient + found[:n_x, None] + found[n - 1] * self.costs - v * found[n:])
+        multipliers = lstsq(scaled, aim, cond=1e-16, lapack_driver="gelsy", check_finite=False)[0] * scale
+        change = -inverse * (gradient + multipliers[:n_x, None] + multipliers[n - 1] * self.costs - v * multipliers[n:])
         change -= p * change.sum(axis=1, keepdims=True)
         return change, max(0.0, -float((gradient * change).sum()))

@@ -22,9 +22,9 @@ from sanitize.theory.tradeoff._shells import level_at, mean_distance, symmetric
 from sanitize.theory.tradeoff._tradeoff import (
     PrivacyInterval,
     Tradeoff,
-    distributions_of,
-    level_of,
+    check_priors,
     single_distribution,
+    smallest_level,
 )
 
 
@@ -64,7 +64,7 @@ class _Database(Tradeoff):
         """Largest distortion of the closed form, h(ε~_X) with h(ε) = n/(1 + e**ε/(m-1))."""
         return mean_distance(self.threshold, self.n_records, self._n_symbols)
 
-    def _known(self, distortion: float) -> float:
+    def _check_closed_form(self, distortion: float) -> float:
         """The distortion, if the closed form is for it."""
         if distortion > self.largest * (1 + SAME):
             raise InvalidParameter(
@@ -75,7 +75,7 @@ class _Database(Tradeoff):
 
     def _level(self, distortion: float) -> float:
         """h^-1(D), at least the threshold, for a distortion of the closed form."""
-        return max(level_at(self._known(distortion), self.n_records, self._n_symbols), self.threshold)
+        return max(level_at(self._check_closed_form(distortion), self.n_records, self._n_symbols), self.threshold)
 
     def _privacy(self, distortion: float) -> float:
         return self._level(distortion)
@@ -143,7 +143,7 @@ class DatabaseIdentifiability(_OnePrior):
 
         The lower end is not tight there; `OptimalIdentifiability` computes the value.
         """
-        level = level_at(self._within(distortion), self.n_records, self._n_symbols)
+        level = level_at(self._check_distortion(distortion), self.n_records, self._n_symbols)
         if level >= self.threshold:
             return PrivacyInterval(level, level)
         return PrivacyInterval(max(level, _ratio(self._distributions[0])), self.threshold)
@@ -169,19 +169,21 @@ class DatabaseMutualInformation(_OnePrior):
     (0.390621, 0.2)
     """
 
-    def _told(self, distortion: float) -> float:
+    def _information(self, distortion: float) -> float:
         share = distortion / self.n_records
         noise = self.n_records * float(entr(share) + entr(1 - share)) + distortion * math.log(self._n_symbols - 1)
         return max(0.0, float(entr(self._distributions).sum()) - noise)
 
     def _privacy(self, distortion: float) -> float:
-        return self._told(self._known(distortion))
+        return self._information(self._check_closed_form(distortion))
 
     def _distortion(self, level: float) -> float:
-        if level >= self._told(0.0):
+        if level >= self._information(0.0):
             return 0.0
         n, m = self.n_records, self._n_symbols
-        return self._known(mean_distance(level_of(lambda t: self._told(mean_distance(t, n, m)), level), n, m))
+        return self._check_closed_form(
+            mean_distance(smallest_level(lambda t: self._information(mean_distance(t, n, m)), level), n, m)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,12 +215,12 @@ class DatabaseDP(_Database):
     n_records: int = 1
 
     def __post_init__(self) -> None:
-        self._take(distributions_of(self.priors))
+        self._take(check_priors(self.priors))
 
-    def _known(self, distortion: float) -> float:
+    def _check_closed_form(self, distortion: float) -> float:
         if math.isinf(self.threshold):  # some databases need no telling apart; h^-1(0) need not be the value
             raise InvalidParameter("some prior must have positive entries only for the closed form; bounds need not")
-        return super()._known(distortion)
+        return super()._check_closed_form(distortion)
 
     def bounds(self, distortion: float) -> PrivacyInterval:
         """Least differential privacy at any distortion D from 0 to n.
@@ -227,12 +229,12 @@ class DatabaseDP(_Database):
         constant release is good enough, and of one record exactly (`PriorDP`). Of several priors, in the place
         of [ZB Thm 6.1], from the largest lower bound of one of them to max(h^-1(D), 0), which E_d reaches.
         """
-        distortion = self._within(distortion)
+        distortion = self._check_distortion(distortion)
         level = level_at(distortion, self.n_records, self._n_symbols)
         distributions = zip(self._distributions, self._thresholds, strict=True)
-        each = [self._bounds(distortion, level, *distribution) for distribution in distributions]
-        lower = max(one.lower for one in each)
-        return each[0] if len(each) == 1 else PrivacyInterval(lower, max(lower, level))
+        intervals = [self._bounds(distortion, level, *distribution) for distribution in distributions]
+        lower = max(interval.lower for interval in intervals)
+        return intervals[0] if len(intervals) == 1 else PrivacyInterval(lower, max(lower, level))
 
     def _bounds(self, distortion: float, level: float, distribution: Vector, threshold: float) -> PrivacyInterval:
         n = self.n_records

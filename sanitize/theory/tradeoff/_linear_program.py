@@ -19,7 +19,7 @@ from scipy import sparse
 from sanitize._util.checks import Codes, Mask, Vector, doubles
 from sanitize._util.tolerances import TIGHT
 from sanitize.errors import InvalidParameter
-from sanitize.theory.notions import approximate_dp, global_dp, pairs_of
+from sanitize.theory.notions import approximate_dp, check_pairs, global_dp
 
 Index = NDArray[np.int64]
 # Variables of some rows of a program, their coefficients, and the right side of all of these rows.
@@ -58,7 +58,7 @@ class Problem:
         """Cost of each cell, shape (k, n_x, n_y)."""
         return self.distributions[:, :, None] * self.d
 
-    def spent(self, channel: Vector) -> float:
+    def excess_distortion(self, channel: Vector) -> float:
         """Distortion of a channel above the floor, the largest over the distributions, in units."""
         return float((self.distributions @ (self.d * channel).sum(axis=1)).max())
 
@@ -106,10 +106,10 @@ class Program:
         cost[variables[variables >= 0]] = costs[variables >= 0]
         upper, limits = _system(self._limits, self.n_variables)
         equal, totals = _system(self._totals, self.n_variables)
-        found = linprog(cost, A_ub=upper, b_ub=limits, A_eq=equal, b_eq=totals, method="highs-ds", options=TIGHT)
-        if found.x is None:
+        solution = linprog(cost, A_ub=upper, b_ub=limits, A_eq=equal, b_eq=totals, method="highs-ds", options=TIGHT)
+        if solution.x is None:
             raise InvalidParameter("the level and the distortion must allow some channel; the program has no solution")
-        return np.maximum(found.x, 0.0)
+        return np.maximum(solution.x, 0.0)
 
     def shares(self, values: Vector) -> Vector:
         """The cells as a matrix; 0 where left out, and where the solver's tolerance is all there is."""
@@ -125,14 +125,14 @@ def _system(blocks: list[_Rows], n_variables: int) -> tuple[sparse.csr_array | N
     for variables, coefficients, _ in blocks:
         values = np.broadcast_to(np.asarray(coefficients, dtype=np.float64), variables.shape)
         # Coefficients that a solver would take for 0, or worse, half the time.
-        kept = (variables >= 0) & (np.abs(values) > 1e-8 * np.abs(values).max(axis=1, keepdims=True))
-        entries = values[kept], (np.nonzero(kept)[0], variables[kept])
+        is_used = (variables >= 0) & (np.abs(values) > 1e-8 * np.abs(values).max(axis=1, keepdims=True))
+        entries = values[is_used], (np.nonzero(is_used)[0], variables[is_used])
         parts.append(sparse.csr_array(entries, shape=(len(variables), n_variables)))
     right = [np.full(len(variables), side) for variables, _, side in blocks]
     return (sparse.vstack(parts, "csr"), np.concatenate(right)) if blocks else (None, None)
 
 
-def problem_of(distributions: Vector, distances: ArrayLike) -> Problem:
+def make_problem(distributions: Vector, distances: ArrayLike) -> Problem:
     """Distributions (k, n_x) and distortions (n_x, n_y) that fit together, in units."""
     d = doubles(distances, InvalidParameter("distances must be a matrix of numbers"))
     if d.ndim != 2 or not d.size or d.shape[0] != distributions.shape[1]:
@@ -150,23 +150,23 @@ def both_ways(neighbours: ArrayLike | None, size: int) -> Codes:
     """Ordered pairs of different neighbours, shape (k, 2); all pairs for None."""
     if neighbours is None:
         return np.argwhere(~np.eye(size, dtype=bool))
-    pairs = pairs_of(neighbours, size)
+    pairs = check_pairs(neighbours, size)
     return np.concatenate([pairs, pairs[:, ::-1]])
 
 
-def measured_dp(channel: Vector, delta: float, neighbours: ArrayLike | None) -> float:
+def dp_level(channel: Vector, delta: float, neighbours: ArrayLike | None) -> float:
     """Least ε of (ε, δ)-DP by event, rounded up."""
     if delta == 1 or constant(channel):
         return 0.0
     if delta > 0:
         level = approximate_dp(channel, delta=delta * (1 - 5e-16), neighbours=neighbours)
-        return rounded_up(level) if level else 0.0
+        return round_up(level) if level else 0.0
     if neighbours is None:
-        return rounded_up(global_dp(channel, 1, len(channel)))
-    return rounded_up(global_dp(channel, neighbours=neighbours))
+        return round_up(global_dp(channel, 1, len(channel)))
+    return round_up(global_dp(channel, neighbours=neighbours))
 
 
-def measured_max_information(prior: Vector, channel: Vector) -> float:
+def max_information_level(prior: Vector, channel: Vector) -> float:
     """Largest log p(y|x)/p_Y(y) over all inputs, possible or not, rounded up."""
     if constant(channel):
         return 0.0
@@ -176,14 +176,14 @@ def measured_max_information(prior: Vector, channel: Vector) -> float:
     marginal = np.array([math.fsum(column) for column in (prior[:, None] * channel[:, shown]).T]) / math.fsum(prior)
     with np.errstate(divide="ignore"):
         ratios = np.log(top[shown] / marginal)
-    return rounded_up(max(0.0, float(ratios.max()))) + _ABSOLUTE  # rows sum to 1 but for the last digit
+    return round_up(max(0.0, float(ratios.max()))) + _ABSOLUTE  # rows sum to 1 but for the last digit
 
 
-def measured_maximal_leakage(channel: Vector) -> float:
+def maximal_leakage_level(channel: Vector) -> float:
     """Log Σ_y max_x p(y|x), rounded up; the sum is exact."""
     if constant(channel):
         return 0.0
-    return rounded_up(max(0.0, math.log1p(math.fsum([*channel.max(axis=0).tolist(), -1.0]))))
+    return round_up(max(0.0, math.log1p(math.fsum([*channel.max(axis=0).tolist(), -1.0]))))
 
 
 def constant(channel: Vector) -> bool:
@@ -191,12 +191,12 @@ def constant(channel: Vector) -> bool:
     return bool((channel == channel[0]).all())
 
 
-def rounded_up(level: float) -> float:
+def round_up(level: float) -> float:
     """A level no smaller than the one a measurement may have rounded down."""
     return level * (1 + _RELATIVE) + _ABSOLUTE
 
 
-def within(
+def build_for_level(
     build: Callable[[float], Vector], level: float, measure: Callable[[Vector], float]
 ) -> tuple[Vector, float] | None:
     """Channel whose measured level is at most the one asked for, built a little below it where rounding needs that.
@@ -206,16 +206,16 @@ def within(
     target, room = level, 0.0
     for _ in range(60):
         channel = build(target)
-        found = measure(channel)
-        if found <= level:
-            return channel, found
+        measured_level = measure(channel)
+        if measured_level <= level:
+            return channel, measured_level
         if target == 0:
             return None
-        room = max(2 * room, 2 * (found - level) if math.isfinite(found) else 1e-15)
+        room = max(2 * room, 2 * (measured_level - level) if math.isfinite(measured_level) else 1e-15)
         target = max(0.0, level - room)
     return None
 
 
-def normalised(shares: Vector) -> Vector:
+def normalise_rows(shares: Vector) -> Vector:
     """Rows scaled to sum to 1."""
     return shares / shares.sum(axis=1, keepdims=True)

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from sanitize._util.checks import Codes, Mask, Vector
 from sanitize._util.tolerances import SAME
-from sanitize.theory.tradeoff._linear_program import Index, Problem, Program, normalised
+from sanitize.theory.tradeoff._linear_program import Index, Problem, Program, normalise_rows
 
 _FIXED_POINTS, _SETTLED = 200, 1e-14
 
@@ -31,7 +31,7 @@ def best_constant(problem: Problem) -> Vector:
         program = Program(np.ones((1, constants.shape[1]), dtype=bool))
         worst = program.worst(program.cells[0], constants)
         program.balance(program.cells, 1.0, 1.0)
-        distribution = normalised(program.shares(program.least(*worst)))[0]
+        distribution = normalise_rows(program.shares(program.least(*worst)))[0]
     return np.tile(distribution, (problem.d.shape[0], 1))
 
 
@@ -41,7 +41,7 @@ def sharp_part(problem: Problem, eps: float) -> Vector:
     worth = _worth_it(problem, shrink / -math.expm1(-eps))
     opened = np.flatnonzero(worth.any(axis=0))
     # In units of e**-ε times what the channel is: cells of V, and l_y for each output.
-    program, low = _floored(worth[:, opened], np.ones(len(worth)), np.ones(len(opened)), eps)
+    program, low = _floor_program(worth[:, opened], np.ones(len(worth)), np.ones(len(opened)), eps)
     x, y = np.nonzero(program.allowed)
     costs = np.hstack([problem.costs()[:, x, opened[y]], shrink * problem.constants[:, opened]])
     values = program.least(*program.worst(np.append(program.cells[x, y], low), costs))
@@ -49,11 +49,11 @@ def sharp_part(problem: Problem, eps: float) -> Vector:
     # Where the constant part alone is best, V may as well be that part.
     shares[shares.sum(axis=1) == 0] = values[low]
     sharp = np.zeros(worth.shape)
-    sharp[:, opened] = normalised(shares)
+    sharp[:, opened] = normalise_rows(shares)
     return sharp
 
 
-def blended(sharp: Vector, eps: float) -> Vector:
+def blend_floor(sharp: Vector, eps: float) -> Vector:
     """(l + (e**ε - 1) V) / (Σ l + e**ε - 1), l_y = max_x V(y|x)."""
     low = sharp.max(axis=0)
     if eps == 0:
@@ -88,14 +88,14 @@ def identifiable_part(problem: Problem, eps: float) -> Vector:
     # L_y in units of the likeliest input that likes y, each row in units of its input.
     scale = np.where(d == 0, p[:, None], 0.0).max(axis=0)
     scale[scale == 0] = p.max()
-    (program, low), (x, y) = _floored(allowed, p, scale, eps), np.nonzero(allowed)
+    (program, low), (x, y) = _floor_program(allowed, p, scale, eps), np.nonzero(allowed)
     costs = np.append((p[:, None] * d)[x, y], shrink * scale * every)
     costs /= costs.max() or 1.0
     values = program.least(np.append(program.cells[x, y], low), costs)
     return p[:, None] * program.shares(values)
 
 
-def _floored(allowed: Mask, p: Vector, scale: Vector, eps: float) -> tuple[Program, Index]:
+def _floor_program(allowed: Mask, p: Vector, scale: Vector, eps: float) -> tuple[Program, Index]:
     """Cells in units of their inputs and L_y in units of ``scale``: p U <= (1 - e**-ε) L, and rows with L sum to 1."""
     program, (x, y) = Program(allowed), np.nonzero(allowed)
     low, total, ratio = program.new(len(scale)), program.new(1), p[x] / scale[y]
@@ -110,10 +110,10 @@ def _floored(allowed: Mask, p: Vector, scale: Vector, eps: float) -> tuple[Progr
 def identifiable(problem: Problem, part: Vector, eps: float) -> Vector:
     """Channel of an ε-identifiable joint distribution close to U + e**-ε L, its rows brought back to the prior."""
     p = problem.distributions[0]
-    settled = _settled(p, part, eps) if eps > 0 else None
+    settled = _fixed_point(p, part, eps) if eps > 0 else None
     if settled is not None:
-        return normalised(settled / p[:, None])
-    return filled_up(problem, with_floor(part, eps), eps, p, 1.0 - np.eye(len(p)))
+        return normalise_rows(settled / p[:, None])
+    return fill_rows(problem, with_floor(part, eps), eps, p, 1.0 - np.eye(len(p)))
 
 
 def with_floor(part: Vector, eps: float) -> Vector:
@@ -121,42 +121,42 @@ def with_floor(part: Vector, eps: float) -> Vector:
     return part + part.max(axis=0) / math.expm1(eps) if eps > 0 else part
 
 
-def _settled(p: Vector, part: Vector, eps: float) -> Vector | None:
+def _fixed_point(p: Vector, part: Vector, eps: float) -> Vector | None:
     """U + e**-ε L with the rows of U scaled until they sum to P(x) - e**-ε Σ L; None if that does not settle."""
     u, odds = part, 1 / math.expm1(eps)
     for _ in range(_FIXED_POINTS):
-        rest, sums = p - odds * u.max(axis=0).sum(), u.sum(axis=1)
-        if (rest <= 0).any() or (sums <= 0).any():
+        remainder, sums = p - odds * u.max(axis=0).sum(), u.sum(axis=1)
+        if (remainder <= 0).any() or (sums <= 0).any():
             return None
-        change = rest / sums
+        change = remainder / sums
         if np.abs(change - 1).max() < _SETTLED:
             return u + odds * u.max(axis=0)
         u = u * change[:, None]
     return None
 
 
-def filled_up(problem: Problem, joint: Vector, eps: float, weights: Vector, steps: Vector) -> Vector:
+def fill_rows(problem: Problem, joint: Vector, eps: float, weights: Vector, steps: Vector) -> Vector:
     """Channel of a nearly private distribution, made private.
 
     Its cells are raised to what their neighbours demand. As much of that is taken as leaves each input a rest that
     is private too; all the rests go to one output.
     """
-    raised = demanded(joint, eps, steps)
+    raised = raise_cells(joint, eps, steps)
     sums, near = raised.sum(axis=1), steps == 1
     if np.ptp(sums / weights) <= SAME:  # a level lower by as much makes up for it
-        return normalised(raised)
+        return normalise_rows(raised)
     growth = math.exp(eps)
     room, used = growth * weights[None, :] - weights[:, None], growth * sums[None, :] - sums[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         limits = np.where(near & (used > 0), np.maximum(room, 0.0) / used, np.inf)
     share = min(1.0, float(limits.min()), float((weights / sums).min()))
     raised *= share * (1 - 1e-15)
-    rest = np.maximum(weights - raised.sum(axis=1), 0.0)
-    raised[:, problem.constants.max(axis=0).argmin()] += rest
-    return normalised(raised / weights[:, None])
+    remainder = np.maximum(weights - raised.sum(axis=1), 0.0)
+    raised[:, problem.constants.max(axis=0).argmin()] += remainder
+    return normalise_rows(raised / weights[:, None])
 
 
-def demanded(joint: Vector, eps: float, steps: Vector) -> Vector:
+def raise_cells(joint: Vector, eps: float, steps: Vector) -> Vector:
     """Every cell raised to e**(-ε steps) of what any other input has there."""
     return np.stack([(np.exp(-eps * steps[x])[:, None] * joint).max(axis=0) for x in range(len(joint))])
 
@@ -169,7 +169,7 @@ def steps_between(pairs: Codes, size: int) -> Vector:
     return shortest_path(graph, unweighted=True)
 
 
-def proposed(problem: Problem, weights: Vector, eps: float, pairs: Codes) -> Vector:
+def solve_relaxed(problem: Problem, weights: Vector, eps: float, pairs: Codes) -> Vector:
     """Cheapest joint w(x) p(y|x) with w(x) p(y|x) <= e**ε w(x') p(y|x') for neighbours, to a solver's tolerance."""
     steps, liked = steps_between(pairs, len(weights)), problem.d == 0
     # Steps from each input to the nearest one that likes the output; 0 where there is none.
@@ -184,4 +184,4 @@ def proposed(problem: Problem, weights: Vector, eps: float, pairs: Codes) -> Vec
     program.balance(program.cells, np.exp(logs), 1.0)
     costs = (problem.costs() * np.exp(logs)).reshape(len(problem.distributions), -1)
     values = program.least(*program.worst(program.cells.ravel(), costs))
-    return weights[:, None] * normalised(program.shares(values) * np.exp(logs))
+    return weights[:, None] * normalise_rows(program.shares(values) * np.exp(logs))

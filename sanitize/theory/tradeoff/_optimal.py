@@ -19,44 +19,44 @@ from sanitize._util.checks import Codes, Vector, number
 from sanitize._util.limits import LARGEST_EXPONENT
 from sanitize._util.tolerances import SAME
 from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.theory.notions import identifiability, pairs_of, prior_ratio
+from sanitize.theory.notions import check_pairs, identifiability, prior_ratio
 from sanitize.theory.tradeoff._barrier import MutualInformation, SibsonNorm, least_information
 from sanitize.theory.tradeoff._linear_program import (
     Problem,
     both_ways,
-    measured_dp,
-    measured_max_information,
-    measured_maximal_leakage,
-    normalised,
-    problem_of,
-    rounded_up,
-    within,
+    build_for_level,
+    dp_level,
+    make_problem,
+    max_information_level,
+    maximal_leakage_level,
+    normalise_rows,
+    round_up,
 )
 from sanitize.theory.tradeoff._local import (
     best_constant,
-    blended,
-    demanded,
-    filled_up,
+    blend_floor,
+    fill_rows,
     identifiable,
     identifiable_part,
-    proposed,
+    raise_cells,
     sharp_part,
+    solve_relaxed,
     steps_between,
     with_floor,
 )
 from sanitize.theory.tradeoff._outputs import (
-    held_to_events,
-    held_to_outputs,
-    improved,
+    cap_events,
+    cap_outputs,
+    improve_by_events,
     least_informative,
     least_leakage,
     least_leakage_of_many,
-    revealed,
+    mix_noiseless,
 )
 from sanitize.theory.tradeoff._tradeoff import (
     OptimalChannel,
     Tradeoff,
-    distributions_of,
+    check_priors,
     least_argument,
     single_distribution,
 )
@@ -73,9 +73,9 @@ class _Program(Tradeoff):
     _problem: Problem
 
     def _pose(self, distributions: Vector) -> None:
-        vars(self)["_problem"] = problem_of(distributions, self.distances)
+        vars(self)["_problem"] = make_problem(distributions, self.distances)
         if self.neighbours is not None:
-            vars(self)["neighbours"] = pairs_of(self.neighbours, distributions.shape[1])
+            vars(self)["neighbours"] = check_pairs(self.neighbours, distributions.shape[1])
 
     @cached_property
     def _pairs(self) -> Codes:
@@ -83,44 +83,44 @@ class _Program(Tradeoff):
 
     def at_level(self, level: float) -> OptimalChannel:
         """Channel of the least distortion within a level in nats; levels above 700 are met by 700."""
-        return self._at_level(min(number("level", level, 0, math.inf), LARGEST_EXPONENT))
+        return self._channel_for_level(min(number("level", level, 0, math.inf), LARGEST_EXPONENT))
 
     def at_distortion(self, distortion: float) -> OptimalChannel:
         """Channel of the least level with a distortion of at most D."""
-        return self._at_distortion(self._within(distortion))
+        return self._channel_for_distortion(self._check_distortion(distortion))
 
     @abstractmethod
-    def _at_level(self, level: float) -> OptimalChannel: ...
+    def _channel_for_level(self, level: float) -> OptimalChannel: ...
 
-    def _at_distortion(self, distortion: float) -> OptimalChannel:
-        def designed(level: float) -> OptimalChannel | None:
+    def _channel_for_distortion(self, distortion: float) -> OptimalChannel:
+        def design_or_none(level: float) -> OptimalChannel | None:
             try:
-                return self._at_level(level)
+                return self._channel_for_level(level)
             except InvalidParameter:
                 return None
 
-        found = least_argument(designed, lambda one: one.distortion, distortion)
-        if found is None:
+        channel = least_argument(design_or_none, lambda candidate: candidate.distortion, distortion)
+        if channel is None:
             raise InvalidParameter(f"distortion must be reachable by some level up to 700 nats, got {distortion:.12g}")
-        return found
+        return channel
 
-    def _within(self, distortion: float) -> float:
+    def _check_distortion(self, distortion: float) -> float:
         return number("distortion", distortion, 0, math.inf)
 
     def _privacy(self, distortion: float) -> float:
-        return self._at_distortion(distortion).privacy
+        return self._channel_for_distortion(distortion).privacy
 
     def _distortion(self, level: float) -> float:
         return self.at_level(level).distortion
 
     def _matrix(self, distortion: float) -> Vector:
-        return self._at_distortion(distortion).matrix
+        return self._channel_for_distortion(distortion).matrix
 
-    def _stated(self, found: tuple[Vector, float] | None) -> OptimalChannel:
+    def _make_optimal(self, measurement: tuple[Vector, float] | None) -> OptimalChannel:
         """A channel with the level and the distortion measured on it."""
-        if found is None:
+        if measurement is None:
             raise InvalidParameter("the level must be larger for doubles: no channel measured within it")
-        channel, level = found
+        channel, level = measurement
         return OptimalChannel(level, self._problem.distortion(channel), channel)
 
 
@@ -156,33 +156,41 @@ class OptimalDP(_Program):
     neighbours: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        self._pose(distributions_of(self.priors))
+        self._pose(check_priors(self.priors))
         vars(self)["delta"] = number("delta", self.delta, 0, 1)
 
-    def _at_level(self, level: float) -> OptimalChannel:
+    def _channel_for_level(self, level: float) -> OptimalChannel:
         problem, delta = self._problem, self.delta
         pure: Callable[[float], Vector]
         if self.neighbours is None:
-            pure = partial(blended, sharp_part(problem, level) if level > 0 else best_constant(problem))
+            pure = partial(blend_floor, sharp_part(problem, level) if level > 0 else best_constant(problem))
         else:
             # A private channel for each level close to ε, from one program at ε.
             weights = np.ones(len(problem.d))
-            steps, joint = steps_between(self._pairs, len(weights)), proposed(problem, weights, level, self._pairs)
-            aim = problem.spent(joint)
-            if problem.spent(filled_up(problem, joint, level, weights, steps)) > aim * (1 + _REPAIR) + _REPAIR_UNITS:
+            steps, joint = steps_between(self._pairs, len(weights)), solve_relaxed(problem, weights, level, self._pairs)
+            aim = problem.excess_distortion(joint)
+            if (
+                problem.excess_distortion(fill_rows(problem, joint, level, weights, steps))
+                > aim * (1 + _REPAIR) + _REPAIR_UNITS
+            ):
                 raise InvalidParameter(
                     f"level must be small enough for doubles at these neighbours, got {level:.12g}: no private channel "
                     "found within 1e-6 of the optimum"
                 )
-            pure = partial(filled_up, problem, joint, weights=weights, steps=steps)
-        measure = partial(measured_dp, delta=delta, neighbours=self.neighbours)
-        best = within(lambda target: revealed(problem, pure(target), delta), level, measure)
+            pure = partial(fill_rows, problem, joint, weights=weights, steps=steps)
+        measure = partial(dp_level, delta=delta, neighbours=self.neighbours)
+        best = build_for_level(lambda target: mix_noiseless(problem, pure(target), delta), level, measure)
         if delta > 0 and best is not None:
-            better = improved(problem, level, delta, self._pairs, best[0])
+            better = improve_by_events(problem, level, delta, self._pairs, best[0])
             if better is not None:
-                held = within(lambda t: held_to_events(problem, better, t, delta, self._pairs), level, measure)
-                best = min([one for one in (best, held) if one is not None], key=lambda one: problem.spent(one[0]))
-        return self._stated(best or (best_constant(problem), 0.0))
+                event_channel = build_for_level(
+                    lambda t: cap_events(problem, better, t, delta, self._pairs), level, measure
+                )
+                best = min(
+                    [candidate for candidate in (best, event_channel) if candidate is not None],
+                    key=lambda candidate: problem.excess_distortion(candidate[0]),
+                )
+        return self._make_optimal(best or (best_constant(problem), 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +226,7 @@ class OptimalIdentifiability(_Program):
                 "prior must have positive entries: beside a letter of probability 0 no finite level holds"
             )
 
-    def _at_level(self, level: float) -> OptimalChannel:
+    def _channel_for_level(self, level: float) -> OptimalChannel:
         above = 1e-9  # how far above ε the level of a channel may be stated where it cannot be repaired
         problem, distribution = self._problem, self._problem.distributions[0]
         least = prior_ratio(distribution, self.neighbours)
@@ -228,26 +236,28 @@ class OptimalIdentifiability(_Program):
             )
 
         def measure(channel: Vector) -> float:
-            return rounded_up(identifiability(distribution, channel, self.neighbours))
+            return round_up(identifiability(distribution, channel, self.neighbours))
 
         steps = steps_between(self._pairs, len(distribution))
         if self.neighbours is None:
             part = identifiable_part(problem, level)
             joint = with_floor(part, level)
-            held = within(lambda target: identifiable(problem, part, target), level, measure)
+            repaired = build_for_level(lambda target: identifiable(problem, part, target), level, measure)
         else:
-            joint = proposed(problem, distribution, level, self._pairs)
-            held = within(lambda target: filled_up(problem, joint, target, distribution, steps), level, measure)
+            joint = solve_relaxed(problem, distribution, level, self._pairs)
+            repaired = build_for_level(
+                lambda target: fill_rows(problem, joint, target, distribution, steps), level, measure
+            )
         # Where the prior alone takes up the whole level nothing can be repaired; the level stated is the one measured.
-        plain = normalised(demanded(joint, level, steps))
-        spent = problem.spent(plain)
-        if held is None or problem.spent(held[0]) > spent * (1 + above) + _REPAIR_UNITS:
-            found = measure(plain)
-            if found <= level + above:
-                return self._stated((plain, found))
-            if held is None or problem.spent(held[0]) > spent * (1 + _REPAIR) + _REPAIR_UNITS:
+        plain = normalise_rows(raise_cells(joint, level, steps))
+        spent = problem.excess_distortion(plain)
+        if repaired is None or problem.excess_distortion(repaired[0]) > spent * (1 + above) + _REPAIR_UNITS:
+            plain_level = measure(plain)
+            if plain_level <= level + above:
+                return self._make_optimal((plain, plain_level))
+            if repaired is None or problem.excess_distortion(repaired[0]) > spent * (1 + _REPAIR) + _REPAIR_UNITS:
                 raise InvalidParameter(f"level must be further above {least:.12g} for doubles, got {level:.12g}")
-        return self._stated(held)
+        return self._make_optimal(repaired)
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,11 +284,11 @@ class OptimalMaxInformation(_Program):
     def __post_init__(self) -> None:
         self._pose(single_distribution(self.prior)[None])
 
-    def _at_level(self, level: float) -> OptimalChannel:
+    def _channel_for_level(self, level: float) -> OptimalChannel:
         problem = self._problem
         channel = least_informative(problem, level) if level > 0 else best_constant(problem)
-        measure = partial(measured_max_information, problem.distributions[0])
-        return self._stated(within(partial(held_to_outputs, problem, channel), level, measure))
+        measure = partial(max_information_level, problem.distributions[0])
+        return self._make_optimal(build_for_level(partial(cap_outputs, problem, channel), level, measure))
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,34 +328,36 @@ class OptimalSibson(_Program):
 
     def __post_init__(self) -> None:
         vars(self).update(alpha=number("alpha", self.alpha, 1, math.inf), tol=number("tol", self.tol, 1e-13, 1))
-        self._pose(distributions_of(self.priors) if self.alpha == math.inf else single_distribution(self.priors)[None])
+        self._pose(check_priors(self.priors) if self.alpha == math.inf else single_distribution(self.priors)[None])
 
-    def _at_level(self, level: float) -> OptimalChannel:
+    def _channel_for_level(self, level: float) -> OptimalChannel:
         unit, floor = self._problem.unit, float(self._problem.floor.max())
-        found = least_argument(lambda t: self._at_distortion(unit * (floor + t)), lambda one: one.privacy, level)
-        return found or self._at_distortion(math.inf)
+        channel = least_argument(
+            lambda t: self._channel_for_distortion(unit * (floor + t)), lambda candidate: candidate.privacy, level
+        )
+        return channel or self._channel_for_distortion(math.inf)
 
-    def _at_distortion(self, distortion: float) -> OptimalChannel:
+    def _channel_for_distortion(self, distortion: float) -> OptimalChannel:
         problem = self._problem
         least = problem.unit * float(problem.floor.max())
         limits = number("distortion", distortion, least * (1 - SAME), math.inf) / problem.unit - problem.floor
         limits, channel = np.maximum(limits, 0.0), best_constant(problem)
         if (problem.distributions @ (problem.d * channel).sum(axis=1) <= limits).all():
-            return self._stated((channel, 0.0))
+            return self._make_optimal((channel, 0.0))
         if self.alpha == math.inf:
             single = len(limits) == 1
             channel = least_leakage(problem, float(limits[0])) if single else least_leakage_of_many(problem, limits)
-            return self._stated((channel, measured_maximal_leakage(channel)))
+            return self._make_optimal((channel, maximal_leakage_level(channel)))
         distribution, channel = problem.distributions[0], np.zeros_like(problem.d)
-        kept = distribution > 0
-        p = distribution[kept] / distribution[kept].sum()
+        possible = distribution > 0
+        p = distribution[possible] / distribution[possible].sum()
         information = MutualInformation(p) if self.alpha == 1 else SibsonNorm(p, self.alpha)
         # Gap that is sought, in nats; how much of it doubles can prove differs between machines, so less is asked.
         gap = min(self.tol, 1e-9) * information.nat
-        found = least_information(information, problem.d[kept], float(limits[0]) * (1 - SAME), gap)
-        value = information.nats(found.value)
-        if value - information.nats(max(found.lower, 0.0)) > self.tol:
+        solution = least_information(information, problem.d[possible], float(limits[0]) * (1 - SAME), gap)
+        value = information.nats(solution.value)
+        if value - information.nats(max(solution.lower, 0.0)) > self.tol:
             raise InvalidParameter(f"tol must be one that doubles can prove at this distortion, got {self.tol:g}")
-        channel[kept] = found.channel
-        channel[~kept, int((distribution[kept] @ found.channel).argmax())] = 1.0
-        return self._stated((channel, rounded_up(value)))
+        channel[possible] = solution.channel
+        channel[~possible, int((distribution[possible] @ solution.channel).argmax())] = 1.0
+        return self._make_optimal((channel, round_up(value)))

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from sanitize._util.checks import Codes, Mask, Vector
-from sanitize.theory.tradeoff._linear_program import Problem, Program, normalised
+from sanitize.theory.tradeoff._linear_program import Problem, Program, normalise_rows
 from sanitize.theory.tradeoff._local import best_constant
 
 _FLAT = 1e-12
@@ -31,17 +31,17 @@ def least_leakage(problem: Problem, limit: float) -> Vector:
     low, high = _corner(costs, math.inf), best_constant(problem)
     for _ in range(200):
         spans = [(float((costs * end).sum()), float(end.max(axis=0).sum())) for end in (low, high)]
-        (near, much), (far, little) = spans
-        if much - little <= _FLAT:
+        (near, near_leakage), (far, far_leakage) = spans
+        if near_leakage - far_leakage <= _FLAT:
             return low
-        slope = (much - little) / (far - near)
+        slope = (near_leakage - far_leakage) / (far - near)
         corner = _corner(costs, slope)
         spent, paid = float((costs * corner).sum()), float(corner.max(axis=0).sum())
-        if paid + slope * spent >= (much + slope * near) * (1 - _FLAT):
+        if paid + slope * spent >= (near_leakage + slope * near) * (1 - _FLAT):
             break
         low, high = (corner, high) if spent <= limit else (low, corner)
     share = min(1.0, max(0.0, (limit - near) / (far - near) * (1 - 1e-15)))
-    return normalised(share * high + (1 - share) * low)
+    return normalise_rows(share * high + (1 - share) * low)
 
 
 def _corner(costs: Vector, slope: float) -> Vector:
@@ -59,7 +59,7 @@ def _corner(costs: Vector, slope: float) -> Vector:
     program.require(np.stack([program.cells[x, y], top[y]], axis=1), [1.0, -1.0])
     program.balance(program.cells, 1.0, 1.0)
     values = program.least(np.append(program.cells[x, y], top), np.append(weighted[x, y], np.ones(len(top))))
-    return normalised(program.shares(values))
+    return normalise_rows(program.shares(values))
 
 
 def least_leakage_of_many(problem: Problem, limits: Vector) -> Vector:
@@ -77,14 +77,14 @@ def least_leakage_of_many(problem: Problem, limits: Vector) -> Vector:
     scale = np.maximum(used.max(axis=1, keepdims=True), 1.0)
     for row, unit in zip(used / scale, 1 / scale[:, 0], strict=True):
         program.require(program.cells[x, y][None], row[None], unit)
-    channel = normalised(program.shares(program.least(top, np.ones(len(top)))))
+    channel = normalise_rows(program.shares(program.least(top, np.ones(len(top)))))
     # Whatever the tolerance spent too much is given back to the noiseless choice.
     spent = (problem.distributions * (problem.d * channel).sum(axis=1)).sum(axis=1)
     over = spent > limits
-    kept = float((limits[over] / spent[over]).min()) * (1 - 1e-15) if over.any() else 1.0
+    share = float((limits[over] / spent[over]).min()) * (1 - 1e-15) if over.any() else 1.0
     nearest = np.zeros_like(channel)
     nearest[np.arange(len(channel)), np.where(problem.d == 0, channel, -1.0).argmax(axis=1)] = 1.0
-    return normalised(kept * channel + (1 - kept) * nearest)
+    return normalise_rows(share * channel + (1 - share) * nearest)
 
 
 def least_informative(problem: Problem, eps: float) -> Vector:
@@ -116,27 +116,27 @@ def least_informative(problem: Problem, eps: float) -> Vector:
     free = np.flatnonzero(~bound)
     shares[free] /= weights[free, None]
     shares[free, nearest[free]] += np.maximum(1 - shares[free].sum(axis=1), 0.0)
-    return normalised(shares)
+    return normalise_rows(shares)
 
 
-def held_to_outputs(problem: Problem, channel: Vector, eps: float) -> Vector:
+def cap_outputs(problem: Problem, channel: Vector, eps: float) -> Vector:
     """Rows that tell more than ε of their input blended with p_Y, each as little as needed."""
     p, growth = problem.distributions[0], math.exp(eps)
-    held = channel
+    capped = channel
     for _ in range(20):
-        marginal = p @ held
-        over = held - growth * marginal
+        marginal = p @ capped
+        over = capped - growth * marginal
         if (over <= 0).all():
-            return held
-        share = np.divide(over, held - marginal, out=np.zeros_like(over), where=over > 0).max(axis=1)
-        held = held + np.minimum(share * (1 + 1e-15), 1.0)[:, None] * (marginal - held)
+            return capped
+        share = np.divide(over, capped - marginal, out=np.zeros_like(over), where=over > 0).max(axis=1)
+        capped = capped + np.minimum(share * (1 + 1e-15), 1.0)[:, None] * (marginal - capped)
     marginal = p @ channel
     shown = marginal > 0
     ratio = float((channel[:, shown] / marginal[shown]).max()) if (channel[:, ~shown] == 0).all() else math.inf
     return channel + max(0.0, 1 - math.expm1(eps) / (ratio - 1)) * (marginal - channel)
 
 
-def revealed(problem: Problem, channel: Vector, delta: float) -> Vector:
+def mix_noiseless(problem: Problem, channel: Vector, delta: float) -> Vector:
     """The noiseless choice with probability δ, of several the one the channel likes best, else the channel."""
     nearest = np.where(problem.d == 0, channel, -1.0).argmax(axis=1)
     share = delta if delta == 1 else max(0.0, delta - 4.5e-16)  # a cell near 1 is known no better
@@ -145,32 +145,32 @@ def revealed(problem: Problem, channel: Vector, delta: float) -> Vector:
     return mixed
 
 
-def improved(problem: Problem, eps: float, delta: float, pairs: Codes, known: Vector) -> Vector | None:
+def improve_by_events(problem: Problem, eps: float, delta: float, pairs: Codes, baseline: Vector) -> Vector | None:
     """A channel that costs less than the known one, up to the tolerance of a solver; None if there is none."""
     # From this level on a solver's tolerance is more than an event could gain.
     if eps > 12.0 or not 0 < delta < 1:
         return None
-    program, size, shrink = Program(np.ones(problem.d.shape, dtype=bool)), known.shape[1], math.exp(-eps)
+    program, size, shrink = Program(np.ones(problem.d.shape, dtype=bool)), baseline.shape[1], math.exp(-eps)
     program.balance(program.cells, 1.0, 1.0)
     worst = program.worst(program.cells.ravel(), problem.costs().reshape(len(problem.distributions), -1))
-    enough = problem.spent(known) * (1 - 1e-7) - _TOLERANCE
-    apart, events = pairs, np.eye(size, dtype=bool)[known.argmax(axis=1)][pairs[:, 0]]
-    for _ in range(_ROUNDS if known.size <= _CELLS_SEARCHED else 1):
+    enough = problem.excess_distortion(baseline) * (1 - 1e-7) - _TOLERANCE
+    cut_pairs, events = pairs, np.eye(size, dtype=bool)[baseline.argmax(axis=1)][pairs[:, 0]]
+    for _ in range(_ROUNDS if baseline.size <= _CELLS_SEARCHED else 1):
         # P(A|x) <= e**ε P(A|x') + δ for each of these pairs and its event A.
-        sides = [np.where(events, program.cells[side], -1) for side in apart.T]
+        sides = [np.where(events, program.cells[side], -1) for side in cut_pairs.T]
         program.require(np.hstack(sides), np.repeat([shrink, -1.0], size)[None], shrink * delta)
-        channel = normalised(program.shares(program.least(*worst)))
-        if problem.spent(channel) >= enough:
+        channel = normalise_rows(program.shares(program.least(*worst)))
+        if problem.excess_distortion(channel) >= enough:
             return None
         excess, events = _events(channel, pairs, eps)
         over = excess > delta + _TOLERANCE
         if not over.any():
             return channel
-        apart, events = pairs[over], events[over]
+        cut_pairs, events = pairs[over], events[over]
     return None
 
 
-def held_to_events(problem: Problem, channel: Vector, eps: float, delta: float, pairs: Codes) -> Vector:
+def cap_events(problem: Problem, channel: Vector, eps: float, delta: float, pairs: Codes) -> Vector:
     """The channel blended with a constant one so that no event exceeds δ."""
     over = max(0.0, float(_events(channel, pairs, eps)[0].max()) - delta)
     return channel + over / (delta + over) * (best_constant(problem) - channel)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sanitize._util.checks import Codes, Vector, listed, number, probabilities, whole_number
+from sanitize._util.checks import Codes, Vector, as_list, number, probabilities, whole_number
 from sanitize._util.limits import DENSE_CELLS
 from sanitize.errors import InvalidDistribution, InvalidParameter
-from sanitize.theory.tradeoff._tradeoff import Tradeoff, distributions_of, level_of
+from sanitize.theory.tradeoff._tradeoff import Tradeoff, check_priors, smallest_level
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class PriorDP(Tradeoff):
         distribution, n = probabilities(self.prior), whole_number("n_records", self.n_records, 1)
         vars(self).update(prior=distribution, delta=number("delta", self.delta, 0, 1), n_records=n)
         vars(self)["_order"] = likeliest_first(distribution)
-        vars(self)["_tails"] = tails_of(distribution[self._order])
+        vars(self)["_tails"] = cumulative_tails(distribution[self._order])
 
     def _privacy(self, distortion: float) -> float:
         distortion /= self.n_records
@@ -72,23 +72,23 @@ class PriorDP(Tradeoff):
 
     def _losses(self, level: float) -> Vector:
         """Chance that a record changes if the k likeliest letters are kept at level ε, for k = 1..m."""
-        others = np.arange(len(self._order)) * math.exp(-level)
+        ratios = np.arange(len(self._order)) * math.exp(-level)
         # 1 - F/(1 + o) = (T + o)/(1 + o)
-        return (self._tails[1:] + others) / (1 + others)
+        return (self._tails[1:] + ratios) / (1 + ratios)
 
     def _distortion(self, level: float) -> float:
         return self.n_records * (1 - self.delta) * float(self._losses(level).min())
 
     def _matrix(self, distortion: float) -> Vector:
-        return product_of([self._local(self._privacy(distortion))] * self.n_records)
+        return product_channel([self._local(self._privacy(distortion))] * self.n_records)
 
     def _local(self, level: float) -> Vector:
         """Channel of one record."""
         k, m, ratio = 1 + int(self._losses(level).argmin()), len(self._order), math.exp(-level)
-        kept, matrix = self._order[:k], np.zeros((m, m))
-        matrix[:, kept] = 1 / k
-        matrix[np.ix_(kept, kept)] = ratio / (1 + (k - 1) * ratio)
-        matrix[kept, kept] = 1 / (1 + (k - 1) * ratio)
+        likeliest, matrix = self._order[:k], np.zeros((m, m))
+        matrix[:, likeliest] = 1 / k
+        matrix[np.ix_(likeliest, likeliest)] = ratio / (1 + (k - 1) * ratio)
+        matrix[likeliest, likeliest] = 1 / (1 + (k - 1) * ratio)
         return self.delta * np.eye(m) + (1 - self.delta) * matrix
 
 
@@ -117,7 +117,7 @@ class RecordsDP(Tradeoff):
     _records: list[PriorDP] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        vars(self)["_records"] = [PriorDP(prior, self.delta) for prior in listed("priors", self.priors)]
+        vars(self)["_records"] = [PriorDP(prior, self.delta) for prior in as_list("priors", self.priors)]
         if not self._records:
             raise InvalidDistribution("priors must hold the distribution of at least one record")
 
@@ -127,14 +127,14 @@ class RecordsDP(Tradeoff):
         return len(self._records)
 
     def _privacy(self, distortion: float) -> float:
-        return level_of(lambda level: -self._distortion(level), -distortion)
+        return smallest_level(lambda level: -self._distortion(level), -distortion)
 
     def _distortion(self, level: float) -> float:
-        return (1 - self._records[0].delta) * float(sum(one._losses(level).min() for one in self._records))
+        return (1 - self._records[0].delta) * float(sum(record._losses(level).min() for record in self._records))
 
     def _matrix(self, distortion: float) -> Vector:
         level = self._privacy(distortion)
-        return product_of([one._local(level) for one in self._records])
+        return product_channel([record._local(level) for record in self._records])
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,11 +167,11 @@ class PriorMaximalLeakage(Tradeoff):
     _tails: list[Vector] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        distributions = distributions_of(self.priors)
+        distributions = check_priors(self.priors)
         # The letters are ranked as the whole set ranks them, whatever ties one prior has.
         order = likeliest_first(distributions.sum(axis=0))
         ranked = distributions[:, order]
-        vars(self).update(priors=distributions, _order=order, _tails=list(map(tails_of, ranked)))
+        vars(self).update(priors=distributions, _order=order, _tails=list(map(cumulative_tails, ranked)))
         if (np.diff(ranked, axis=1) > 0).any():
             raise InvalidDistribution("priors must be sorted by one common order of the letters (Class II)")
 
@@ -196,7 +196,7 @@ class PriorMaximalLeakage(Tradeoff):
         return n * self._privacy(number("distortion", distortion, 0, n) / n)
 
     def _privacy(self, distortion: float) -> float:
-        return max(math.log(shown - 1 + kept) for shown, kept in self._kept(distortion))
+        return max(math.log(shown - 1 + share) for shown, share in self._letter_counts(distortion))
 
     def _distortion(self, level: float) -> float:
         if level >= math.log(len(self._order)):
@@ -206,14 +206,14 @@ class PriorMaximalLeakage(Tradeoff):
         return max(float(tails[k] - (letters - k) * (tails[k] - tails[k + 1])) for tails in self._tails)
 
     def _matrix(self, distortion: float) -> Vector:
-        shown, last = max(self._kept(distortion), key=sum)
-        kept = np.zeros(len(self._order))
-        kept[self._order[: shown - 1]], kept[self._order[shown - 1]] = 1.0, last
-        matrix = np.diag(kept)
-        matrix[:, self._order[0]] += 1 - kept
+        shown, last = max(self._letter_counts(distortion), key=sum)
+        shares = np.zeros(len(self._order))
+        shares[self._order[: shown - 1]], shares[self._order[shown - 1]] = 1.0, last
+        matrix = np.diag(shares)
+        matrix[:, self._order[0]] += 1 - shares
         return matrix
 
-    def _kept(self, distortion: float) -> Iterator[tuple[int, float]]:
+    def _letter_counts(self, distortion: float) -> Iterator[tuple[int, float]]:
         """Of each prior how many letters are released, and the share of the last of them that is kept."""
         for tails in self._tails:
             shown = int((tails > distortion).sum())
@@ -221,10 +221,10 @@ class PriorMaximalLeakage(Tradeoff):
                 yield 1, 1.0
                 continue
             letter = tails[shown - 1] - tails[shown]
-            kept = float((tails[shown - 1] - distortion) / letter)
-            while (1 - kept) * letter > distortion - tails[shown]:  # what is not kept costs no more than is left of D
-                kept = math.nextafter(kept, 1)
-            yield shown, kept
+            share = float((tails[shown - 1] - distortion) / letter)
+            while (1 - share) * letter > distortion - tails[shown]:  # what is not kept costs no more than is left of D
+                share = math.nextafter(share, 1)
+            yield shown, share
 
 
 def likeliest_first(masses: Vector) -> Codes:
@@ -232,14 +232,14 @@ def likeliest_first(masses: Vector) -> Codes:
     return np.argsort(-masses, kind="stable")
 
 
-def tails_of(ranked: Vector) -> Vector:
+def cumulative_tails(ranked: Vector) -> Vector:
     """T_k = Σ_{i>k} P_i for k = 0..m, of a distribution sorted from its likeliest letter."""
     return np.append(np.cumsum(ranked[::-1])[::-1], 0.0)
 
 
-def product_of(channels: list[Any]) -> Vector:
+def product_channel(channels: list[Any]) -> Vector:
     """Matrix of the channel of all records, each through its own; databases in lexicographic order."""
-    size = math.prod(len(one) for one in channels)
+    size = math.prod(len(channel) for channel in channels)
     if size**2 > DENSE_CELLS:
         raise InvalidParameter(f"the channel of all records must have at most 2**25 cells, got {size} x {size}")
     return np.asarray(reduce(np.kron, channels), np.float64)

@@ -91,7 +91,7 @@ class ShellPath:
         information = self.log_total - log_z + math.log1p(-slope * distortion) / self.order
         return distortion, max(0.0, information), log_g - log_z
 
-    def at(self, above: Callable[[Distribution], float]) -> Distribution:
+    def crossing(self, above: Callable[[Distribution], float]) -> Distribution:
         """Point where a function that grows with the distortion crosses 0."""
         # The distribution with shells below J only grows with J; J = 1 is no distortion.
         low = 1 + bisect_left(

@@ -36,7 +36,7 @@ class Tradeoff(ABC):
 
     def privacy(self, distortion: float) -> float:
         """Least level of a channel whose distortion is at most D, in nats; inf where no finite level suffices."""
-        return self._privacy(self._within(distortion))
+        return self._privacy(self._check_distortion(distortion))
 
     def distortion(self, level: float) -> float:
         """Least distortion of a channel within a level in nats, from 0 to inf: the inverse of `privacy`."""
@@ -48,9 +48,9 @@ class Tradeoff(ABC):
         Its probabilities are the integers over 2**62 next to the optimum, so a level that rests on a ratio may
         differ from `privacy` by 2**-62 over the smallest entry.
         """
-        return Channel.from_matrix(self._matrix(self._within(distortion)))
+        return Channel.from_matrix(self._matrix(self._check_distortion(distortion)))
 
-    def _within(self, distortion: float) -> float:
+    def _check_distortion(self, distortion: float) -> float:
         # No distortion of more than all records makes sense; a family that does not count them is of one.
         return number("distortion", distortion, 0, getattr(self, "n_records", 1))
 
@@ -102,7 +102,7 @@ class OptimalChannel:
     matrix: Vector
 
 
-def distributions_of(priors: ArrayLike) -> Vector:
+def check_priors(priors: ArrayLike) -> Vector:
     """One distribution (m,) or several (k, m), as rows."""
     table = doubles(priors, InvalidDistribution("prior must be one distribution (m,) or several (k, m) of numbers"))
     if table.ndim not in (1, 2) or not table.size:
@@ -112,7 +112,7 @@ def distributions_of(priors: ArrayLike) -> Vector:
 
 def single_distribution(prior: ArrayLike) -> Vector:
     """The only distribution (m,)."""
-    distributions = distributions_of(prior)
+    distributions = check_priors(prior)
     if len(distributions) > 1:
         raise InvalidDistribution(
             f"prior must be one distribution of shape (m,), got {len(distributions)} distributions"
@@ -120,7 +120,7 @@ def single_distribution(prior: ArrayLike) -> Vector:
     return distributions[0]
 
 
-def level_of(value: Callable[[float], float], target: float) -> float:
+def smallest_level(value: Callable[[float], float], target: float) -> float:
     """The least t >= 0 where an increasing value(t) reaches the target; inf if it does not up to t = 700."""
     if value(0.0) >= target:
         return 0.0
@@ -150,8 +150,8 @@ def least_argument(
     The value falls as t grows; where there is no design, t is too small.
     """
 
-    def enough(found: OptimalChannel) -> bool:
-        return value(found) <= aim * (1 + SAME)
+    def enough(candidate: OptimalChannel) -> bool:
+        return value(candidate) <= aim * (1 + SAME)
 
     low, high = 0.0, 0.5
     short, best = design(low), design(high)
@@ -170,10 +170,10 @@ def least_argument(
             share = math.log(value(short) / aim) / math.log(value(short) / value(best))
             edge = _WIDTH / 2 * max(high, 1e-3)
             middle = min(max(low + share * width + edge / 2, low + edge), high - edge)
-        found = design(middle)
-        if found is not None and enough(found):
-            high, best = middle, found
+        candidate = design(middle)
+        if candidate is not None and enough(candidate):
+            high, best = middle, candidate
         else:
-            low, short = middle, found
+            low, short = middle, candidate
         secant = high - low <= width / 2 or not secant
     return best

@@ -23,7 +23,7 @@ from sanitize.theory.tradeoff._shells import (
     mean_distance,
     symmetric,
 )
-from sanitize.theory.tradeoff._tradeoff import Tradeoff, level_of
+from sanitize.theory.tradeoff._tradeoff import Tradeoff, smallest_level
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class _Uniform(Tradeoff):
         return self._loss(self._level(distortion))
 
     def _distortion(self, level: float) -> float:
-        return mean_distance(level_of(self._loss, level), self.n_records, self.n_symbols)
+        return mean_distance(smallest_level(self._loss, level), self.n_records, self.n_symbols)
 
     def _matrix(self, distortion: float) -> Vector:
         return symmetric(self._level(distortion), self.n_records, self.n_symbols)
@@ -194,8 +194,8 @@ class UniformSibson(_UniformOfOrder):
         What the paper prints. The least among products of identical factors (Lemma 16.2 holds for those only),
         among all channels for n = 1 or α = 1; else an upper bound, n log(m(1-D/n)) at α = inf.
         """
-        one = UniformSibson(1, self.n_symbols, self.alpha)
-        return self.n_records * one.privacy(self._within(distortion) / self.n_records)
+        single = UniformSibson(1, self.n_symbols, self.alpha)
+        return self.n_records * single.privacy(self._check_distortion(distortion) / self.n_records)
 
     @property
     def _symmetric(self) -> bool:
@@ -229,7 +229,7 @@ class UniformSibson(_UniformOfOrder):
             return self.n_records * math.log(self.n_symbols)
         if self._symmetric:
             return self._loss(level)
-        return self._path.at(lambda distribution: distribution[0] - distortion)[1]
+        return self._path.crossing(lambda distribution: distribution[0] - distortion)[1]
 
     def _distortion(self, level: float) -> float:
         most = self.n_records * math.log(self.n_symbols)
@@ -239,7 +239,7 @@ class UniformSibson(_UniformOfOrder):
             return distance_of_ball(level - most, self.n_records, self.n_symbols)
         if self._symmetric or level == 0:
             return super()._distortion(level)
-        return self._path.at(lambda distribution: level - distribution[1])[0]
+        return self._path.crossing(lambda distribution: level - distribution[1])[0]
 
     def _matrix(self, distortion: float) -> Vector:
         level = self._level(distortion)
@@ -248,7 +248,7 @@ class UniformSibson(_UniformOfOrder):
         if math.isinf(self.alpha):
             heights = Ball(distortion, self.n_records, self.n_symbols).heights
         else:
-            heights = np.exp(self._path.at(lambda distribution: distribution[0] - distortion)[2])
+            heights = np.exp(self._path.crossing(lambda distribution: distribution[0] - distortion)[2])
         return heights[hamming_distances(self.n_records, self.n_symbols)]
 
 
@@ -273,8 +273,8 @@ def max_information_bound(distortion: float, n_symbols: int, least_share: float)
     0.405465
     """
     m, distortion = whole_number("n_symbols", n_symbols, 2), number("distortion", distortion, 0, 1)
-    share, other = number("least_share", least_share, 0, 1 / m), distortion / (m - 1)
+    share, flip_share = number("least_share", least_share, 0, 1 / m), distortion / (m - 1)
     if distortion * m >= m - 1:
         return 0.0
-    floor = other + share * (1 - distortion - other)
+    floor = flip_share + share * (1 - distortion - flip_share)
     return math.log((1 - distortion) / floor) if floor else math.inf

@@ -19,7 +19,7 @@ _MOST_COLUMNS, _PRIOR = 40, 2.0
 Codes = NDArray[np.int64]
 
 
-def levels_of(scene: Scene, cuts: int) -> tuple[Codes, Codes, list[int]]:
+def scene_levels(scene: Scene, cuts: int) -> tuple[Codes, Codes, list[int]]:
     """Few codes of the released rows and of targets, shape (n, n_columns), and how many there are of each column."""
     columns = scene.columns[:_MOST_COLUMNS]
     sides, sizes = zip(*(column.levels(cuts) for column in columns), strict=True)
@@ -35,23 +35,23 @@ def most_informative_tree(codes: Codes, sizes: list[int]) -> list[tuple[int, int
     for i, j in combinations(range(len(sizes)), 2):
         counts = np.bincount(codes[:, i] * sizes[j] + codes[:, j], minlength=sizes[i] * sizes[j]).reshape(sizes[i], -1)
         share = counts / len(codes)
-        seen, apart = share > 0, np.outer(share.sum(axis=1), share.sum(axis=0))
+        seen, independent = share > 0, np.outer(share.sum(axis=1), share.sum(axis=0))
         # Shorter for more information; edges without any have a length too.
-        weights[i, j] = 1e3 - (share[seen] @ np.log(share[seen] / apart[seen]))
+        weights[i, j] = 1e3 - (share[seen] @ np.log(share[seen] / independent[seen]))
     tree = minimum_spanning_tree(csr_array(weights))
     order, parents = breadth_first_order(tree, 0, directed=False)
     return [(int(parents[child]), int(child)) for child in order[1:]]
 
 
-def log_density(learned: Codes, asked: Codes, sizes: list[int], tree: list[tuple[int, int]]) -> Vector:
+def log_density(learned: Codes, rows: Codes, sizes: list[int], tree: list[tuple[int, int]]) -> Vector:
     """Log of the density of some rows by frequencies of others along a tree, each smoothed by those of its column."""
     root = (np.bincount(learned[:, 0], minlength=sizes[0]) + 1) / (len(learned) + sizes[0])
-    total = np.log(root)[asked[:, 0]]
+    total = np.log(root)[rows[:, 0]]
     for parent, child in tree:
         size = sizes[child]
-        alone = (np.bincount(learned[:, child], minlength=size) + 1) / (len(learned) + size)
+        marginal = (np.bincount(learned[:, child], minlength=size) + 1) / (len(learned) + size)
         pairs = np.bincount(learned[:, parent] * size + learned[:, child], minlength=sizes[parent] * size)
         pairs = pairs.reshape(-1, size)
-        given = (pairs + _PRIOR * alone) / (pairs.sum(axis=1, keepdims=True) + _PRIOR)
-        total += np.log(given)[asked[:, parent], asked[:, child]]
+        conditional = (pairs + _PRIOR * marginal) / (pairs.sum(axis=1, keepdims=True) + _PRIOR)
+        total += np.log(conditional)[rows[:, parent], rows[:, child]]
     return total

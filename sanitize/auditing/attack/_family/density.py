@@ -8,7 +8,7 @@ import numpy as np
 
 from sanitize._util.checks import Vector
 from sanitize.auditing.attack._attack import Attack
-from sanitize.auditing.attack._family.column_tree import levels_of, log_density, most_informative_tree
+from sanitize.auditing.attack._family.column_tree import log_density, most_informative_tree, scene_levels
 from sanitize.auditing.attack._scene import Scene
 
 # Levels of a column for pairs and for trees of columns.
@@ -23,13 +23,13 @@ class PairDensity(Attack):
 
     def score(self, scene: Scene) -> Vector:
         """Return the sum over pairs of columns of the log of the ratio of their frequencies."""
-        released, targets, sizes = levels_of(scene, _PAIR_LEVELS)
+        released, targets, sizes = scene_levels(scene, _PAIR_LEVELS)
         total = np.zeros(len(targets))
         for i, j in combinations(range(len(sizes)), 2):
-            place, own = targets[:, i] * sizes[j] + targets[:, j], released[:, i] * sizes[j] + released[:, j]
-            counts, expected = (np.bincount(code, minlength=sizes[i] * sizes[j]) for code in (own, place))
-            total += np.log(counts[place] / len(own) + 1 / len(own)) - np.log(
-                expected[place] / len(place) + 1 / len(own)
+            place, released_place = targets[:, i] * sizes[j] + targets[:, j], released[:, i] * sizes[j] + released[:, j]
+            counts, expected = (np.bincount(code, minlength=sizes[i] * sizes[j]) for code in (released_place, place))
+            total += np.log(counts[place] / len(released_place) + 1 / len(released_place)) - np.log(
+                expected[place] / len(place) + 1 / len(released_place)
             )
         return total
 
@@ -47,7 +47,7 @@ class TreeDensity(Attack):
         """
         total = np.zeros(scene.n[1])
         for cuts in _LEVELS:
-            released, targets, sizes = levels_of(scene, cuts)
+            released, targets, sizes = scene_levels(scene, cuts)
             tree = most_informative_tree(released, sizes)
             total += log_density(released, targets, sizes, tree) - log_density(targets, targets, sizes, tree)
         return total

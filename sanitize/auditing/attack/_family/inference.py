@@ -7,7 +7,7 @@ import numpy as np
 from sanitize._util.checks import Vector
 from sanitize.auditing.attack._attack import Attack
 from sanitize.auditing.attack._compared import RELEASED
-from sanitize.auditing.attack._family.learned_secrets import learned_ranks
+from sanitize.auditing.attack._family.learned_secrets import learn_ranks
 from sanitize.auditing.attack._scene import OTHERS, Scene
 
 
@@ -28,9 +28,9 @@ class KnownColumns(Attack):
         with the public columns in rows of the source that are no targets.
         """
         if scene.is_printed:
-            return scene.ranked_right(_shares(scene.neighbours.known_secrets))
-        known, row = scene.search.known, scene.neighbours.known_row
-        return learned_ranks(scene, OTHERS, [j in known for j in range(len(scene.columns))], row)
+            return scene.ranking_chance(_shares(scene.neighbours.known_secrets))
+        side_columns, row = scene.search.known, scene.neighbours.known_row
+        return learn_ranks(scene, OTHERS, [j in side_columns for j in range(len(scene.columns))], row)
 
 
 class AllColumns(KnownColumns):
@@ -41,7 +41,7 @@ class AllColumns(KnownColumns):
 
     def score(self, scene: Scene) -> Vector | None:
         """Return the chance of ranking each target's secret right; None where no secret is released."""
-        return scene.ranked_right(_shares(scene.neighbours.secrets)) if scene.is_printed else None
+        return scene.ranking_chance(_shares(scene.neighbours.secrets)) if scene.is_printed else None
 
 
 class Classifier(KnownColumns):
@@ -52,7 +52,7 @@ class Classifier(KnownColumns):
 
     def score(self, scene: Scene) -> Vector | None:
         """Return the chance of ranking each target's secret right; None where no secret is released."""
-        return learned_ranks(scene, RELEASED, [True] * len(scene.columns)) if scene.is_printed else None
+        return learn_ranks(scene, RELEASED, [True] * len(scene.columns)) if scene.is_printed else None
 
 
 def _shares(counts: Vector) -> Vector:

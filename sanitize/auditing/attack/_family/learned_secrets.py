@@ -14,15 +14,15 @@ from sanitize.release.features import Features, indicators
 _FEWEST, _MOST, _CUTS = 20, 20_000, 16
 
 
-def learned_ranks(scene: Scene, teacher: int, is_known: list[bool], row: Rows | None = None) -> Vector | None:
+def learn_ranks(scene: Scene, teacher: int, is_known: list[bool], row: Rows | None = None) -> Vector | None:
     """Right ranks by classifiers that learn from one table; unknown columns of a target are those of a released row."""
     chosen = scene.rng("learned").permutation(scene.n[teacher])[:_MOST]
     secret = np.concatenate([scene.secret[teacher][chosen], scene.secret[TARGETS]])
     if len(chosen) < _FEWEST or len(np.unique(scene.secret[teacher][chosen])) < 2:
         return None
     parts = []
-    for column, known in zip(scene.columns, is_known, strict=True):
-        pieces = [(teacher, chosen), (TARGETS, slice(None)) if known or row is None else (RELEASED, row)]
+    for column, is_side in zip(scene.columns, is_known, strict=True):
+        pieces = [(teacher, chosen), (TARGETS, slice(None)) if is_side or row is None else (RELEASED, row)]
         if column.ranks is not None:
             ranks = np.concatenate([column.ranks[side][rows] for side, rows in pieces]) / APART
             parts += [ranks[:, None].astype(np.float32), indicators(np.minimum(ranks * _CUTS, _CUTS).astype(np.int64))]
@@ -40,4 +40,4 @@ def learned_ranks(scene: Scene, teacher: int, is_known: list[bool], row: Rows | 
             rows[: len(chosen)],
             rows[len(chosen) :],
         )
-    return scene.ranked_right(beliefs)
+    return scene.ranking_chance(beliefs)

@@ -37,7 +37,7 @@ class RestOfRecord(Attack):
 
     def score(self, scene: Scene) -> Vector | None:
         """Return 1 for targets of whom everything is read off."""
-        rest = [column for j, column in enumerate(scene.columns) if j not in scene.search.known]
+        unknown_columns = [column for j, column in enumerate(scene.columns) if j not in scene.search.known]
         row = scene.neighbours.known_row
-        same = [column.codes[RELEASED][row] == column.codes[TARGETS] for column in rest]
-        return np.all(same, axis=0).astype(float) if rest else None
+        same = [column.codes[RELEASED][row] == column.codes[TARGETS] for column in unknown_columns]
+        return np.all(same, axis=0).astype(float) if unknown_columns else None

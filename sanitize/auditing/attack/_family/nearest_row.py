@@ -29,8 +29,8 @@ class CalibratedNearestRow(Attack):
 
     def score(self, scene: Scene) -> Vector:
         """Return the log of the ratio of both distances, each a little more than it is."""
-        found, little = scene.neighbours, APART / 50
-        return np.log(found.population + little) - np.log(found.nearest + little)
+        neighbours, little = scene.neighbours, APART / 50
+        return np.log(neighbours.population + little) - np.log(neighbours.nearest + little)
 
 
 class Neighbourhood(Attack):
@@ -41,5 +41,5 @@ class Neighbourhood(Attack):
 
     def score(self, scene: Scene) -> Vector:
         """Return the log of the ratio of the shares of released rows and of targets among the nearest ten."""
-        found, n = scene.neighbours, scene.n[0]
-        return np.log(found.within + 1 / n) - np.log(found.expected + 1 / n)
+        neighbours, n = scene.neighbours, scene.n[0]
+        return np.log(neighbours.within + 1 / n) - np.log(neighbours.expected + 1 / n)

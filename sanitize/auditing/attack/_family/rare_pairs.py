@@ -24,11 +24,13 @@ class RarePairs(Attack):
     def score(self, scene: Scene) -> Vector:
         """Return the largest surprise of a pair: minus the log of how many rows would have it, were columns apart."""
         columns = scene.columns[:_MOST_COLUMNS]
-        each = [(released + 0.5)[place] for place, released, _ in (scene.combinations([one]) for one in columns)]
+        frequencies = [
+            (released + 0.5)[place] for place, released, _ in (scene.combinations([column]) for column in columns)
+        ]
         best = np.zeros(scene.n[TARGETS])
         for i, j in combinations(range(len(columns)), 2):
             place, released, targets = scene.combinations([columns[i], columns[j]])
             is_alone = (released > 0) & (released < _GROUP) & (targets == 1)
-            expected = each[i] * each[j] / scene.n[RELEASED]
+            expected = frequencies[i] * frequencies[j] / scene.n[RELEASED]
             best = np.maximum(best, is_alone[place] * np.log1p(1 / expected))
         return best

@@ -32,20 +32,20 @@ class LinearReconstruction(KnownColumns):
             return None
         rows = [scene.rng(self.title).permutation(n)[:_MOST_ROWS] for n in (scene.n[RELEASED], scene.n[OTHERS])]
         counts = _indicators(scene, {RELEASED: rows[0], TARGETS: np.arange(scene.n[TARGETS]), OTHERS: rows[1]})
-        released, known = counts[: len(rows[0])], counts[len(rows[0]) :]
+        released, target_counts = counts[: len(rows[0])], counts[len(rows[0]) :]
         secret = (scene.secret[RELEASED][rows[0]] == 0).astype(float)
         # Targets of both kinds stand for those of one.
-        weight = np.where(np.arange(known.shape[0]) < scene.n[TARGETS], scene.n_each / scene.n[TARGETS], 1.0)
-        gram = (known.T @ (known * weight[:, None]).tocsr()).toarray()
+        weight = np.where(np.arange(target_counts.shape[0]) < scene.n[TARGETS], scene.n_each / scene.n[TARGETS], 1.0)
+        gram = (target_counts.T @ (target_counts * weight[:, None]).tocsr()).toarray()
         wanted = (released.T @ (secret - secret.mean())) * weight.sum() / len(secret)
-        belief = known[: scene.n[TARGETS]] @ np.linalg.solve(gram + _RIDGE * np.eye(len(gram)), wanted)
-        return scene.ranked_right(np.column_stack([belief, *[-belief] * (scene.n_secrets - 1)]))
+        belief = target_counts[: scene.n[TARGETS]] @ np.linalg.solve(gram + _RIDGE * np.eye(len(gram)), wanted)
+        return scene.ranking_chance(np.column_stack([belief, *[-belief] * (scene.n_secrets - 1)]))
 
 
 def _indicators(scene: Scene, rows: dict[int, Rows]) -> csr_array:
     """One column for each value, and for each pair of values as far as they fit, of some rows of each table."""
     sides, sizes = zip(*(column.levels(_LEVELS) for column in scene.columns), strict=True)
-    codes = [np.concatenate([side[table][some] for table, some in rows.items()]) for side in sides]
+    codes = [np.concatenate([side[table][selected] for table, selected in rows.items()]) for side in sides]
     pairs = scene.rng("pairs").permutation(list(combinations(range(len(codes)), 2))).tolist()
     parts, n = [], len(codes[0])
     for chosen in [*([j] for j in range(len(codes))), *pairs]:

@@ -31,10 +31,10 @@ class ShadowReleases(Attack):
             for _ in range(_RELEASES // 2):
                 half = np.isin(np.arange(n), rng.choice(n, n // 2, replace=False))
                 for is_in in (half, ~half):
-                    found = signals(scene.release_again(is_in))
-                    sums[is_in.astype(int), np.arange(n)] += found
+                    signal = signals(scene.release_again(is_in))
+                    sums[is_in.astype(int), np.arange(n)] += signal
                     counts[is_in.astype(int), np.arange(n)] += 1
-                    squares += found**2
+                    squares += signal**2
                     step("")
         without, within = means = sums / counts
         spread = np.maximum((squares - (counts * means**2).sum(axis=0)).mean(axis=0) / (_RELEASES - 2), 1e-12)
@@ -42,6 +42,6 @@ class ShadowReleases(Attack):
         effect = within - without
         usual = effect.mean(axis=0)
         noise = 4 * spread / _RELEASES
-        kept = np.maximum(effect.var(axis=0) - noise, 0) / np.maximum(effect.var(axis=0), 1e-12)
-        effect, middle = usual + kept * (effect - usual), (within + without) / 2
+        shrinkage = np.maximum(effect.var(axis=0) - noise, 0) / np.maximum(effect.var(axis=0), 1e-12)
+        effect, middle = usual + shrinkage * (effect - usual), (within + without) / 2
         return np.asarray((effect * (seen - middle) / spread).sum(axis=1))
