@@ -6,7 +6,7 @@ said in the docstring of the function. Rows with a missing value in a column use
 
     pip install pycanon
     python benchmarks/anonymity.py path/to/folder/with/parquet/tables
-    python benchmarks/anonymity.py path/to/folder --record tests/anonymity/pycanon.json
+    python benchmarks/anonymity.py path/to/folder --record tests/theory/anonymity/pycanon.json
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def spark(tmp_path_factory, log):
     log.with_suffix(".properties").write_text(LOGGING.format(path=log))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent / "support"))  # where workers find `engine_cases`
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1] / "support"))  # where workers find `engine_cases`
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         session = (
             SparkSession.builder.master("local[2,3]")

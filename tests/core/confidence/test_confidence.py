@@ -496,7 +496,7 @@ def test_of_a_source_with_values_that_no_row_has_the_intervals_miss():
 
 @pytest.mark.parametrize("page", ["SECURITY.md", "README.md", "docs/guide/sample.md", "docs/guide/report.md"])
 def test_pages_that_promise_for_the_source_say_for_which_values(page):
-    words = " ".join((Path(__file__).parents[2] / page).read_text(encoding="utf-8").split())
+    words = " ".join((Path(__file__).parents[3] / page).read_text(encoding="utf-8").split())
     assert "confidence" in words
     assert re.search("values seen|no other values|all that the source has", words)
     assert "whatever the true distribution" not in words

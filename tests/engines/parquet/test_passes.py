@@ -34,7 +34,7 @@ from sanitize.errors import (
 from sanitize.transformers import RandomizedResponse, SubsetMerging, Watchdog
 from tests.support.levels import level
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the shared tables are not on this machine")
 

@@ -20,7 +20,7 @@ import sanitize as sz
 from sanitize.core.joint import ContingencyTable
 from sanitize.errors import ColumnError, InvalidParameter
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+SHARED = Path(__file__).resolve().parents[4] / "shared" / "data"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"no copies of the real data in {SHARED}")
 # Written by benchmarks/anonymity.py --record, from pyCANON itself.
 PYCANON = json.loads(Path(__file__).with_name("pycanon.json").read_text(encoding="utf-8"))

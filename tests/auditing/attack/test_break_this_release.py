@@ -10,7 +10,7 @@ import pytest
 
 import sanitize as sz
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FILES = {path.stem: path for path in (ROOT / "docs" / "_static" / "break").glob("*.csv")}
 MINE = """
 import sanitize as sz
