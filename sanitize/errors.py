@@ -343,7 +343,7 @@ class UnseenSymbolWarning(UserWarning):
 
 
 class ReleaseWarning(UserWarning):
-    """What is released is less private than it looks, and the report says why."""
+    """A release is less private than it looks, and the report says why."""
 
 
 # All errors and warnings are for users, and nothing else here is.

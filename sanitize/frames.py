@@ -91,7 +91,7 @@ def release(df: Frame, sanitizer: Sanitizer) -> Frame:
 def audit(
     df: Any, sensitive: str | Sequence[str], public: str | Sequence[str] | None = None, *, pipeline: Any = None
 ) -> LeakageReport:
-    """What the public columns of a table tell about the sensitive ones as they are, or what a pipeline tells of them.
+    """Measure what the public columns of a table, or the output of a pipeline, reveal about the sensitive ones.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What every room may use: checks, limits, tolerances, formatting, noise; it knows no table and no channel."""
+"""Helpers of every room: checks, limits, tolerances, formatting, noise; it knows no table and no channel."""

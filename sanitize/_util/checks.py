@@ -25,12 +25,12 @@ _LARGEST_COUNT = (1 << 63) - 1
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether it is a real number of Python or NumPy; True and False are none."""
+    """Return whether it is a real number of Python or NumPy; True and False are none."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether it is an integer of Python or NumPy; True and False are none."""
+    """Return whether it is an integer of Python or NumPy; True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 

@@ -44,7 +44,7 @@ class _Key(str):
 
 
 class Misfit(ValueError):
-    """Where values depart from their form, and how.
+    """Departures of values from their form.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Misfit(ValueError):
 
 
 def field_note(must: str = "", advice: str = "", **limits: Any) -> Meta:
-    """What errors say that a value must be and what to do, and the limits that hold it to that."""
+    """Return the metadata of a field: what errors say it must be and what to do, and its limits."""
     return Meta(extra={"must": must, "advice": advice}, **limits)
 
 
@@ -112,7 +112,7 @@ def list_form(entry: Any) -> Any:
 
 
 def field_notes(structure: Any) -> dict[str, dict[str, Any]]:
-    """What was said of each field of a form."""
+    """Notes on each field of a form."""
     return {field.name: _bare(field.type)[1] for field in msgspec.structs.fields(structure)}
 
 
@@ -143,7 +143,7 @@ def read(form: type[T], values: Any) -> T:
 
 
 def read_sealed(form: type[T], text: str | bytes) -> T:
-    """What a text says whose form ends with ``sha256``, the seal of all the rest.
+    """Read a text whose form ends with ``sha256``, the seal of all the rest.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def _wrong(form: Any, value: Any, path: Place) -> Misfit:
 
 
 def _check_keys(value: dict[str, Any], structure: Any, path: Place) -> Misfit:
-    """What is wrong with an object, each of whose values fits."""
+    """Find the fault of an object each of whose values fits."""
     fields = msgspec.structs.fields(structure)
     tag_field = structure.__struct_config__.tag_field
     names = [*([tag_field] if tag_field else []), *(field.encode_name for field in fields)]
@@ -226,7 +226,7 @@ def _by_rule(cause: Exception | None, path: Place) -> Misfit:
 
 
 def _refusal(value: Any, form: Any) -> Exception | None:
-    """What reading raises, the rule that was broken rather than who noticed; None where nothing is."""
+    """Return the error that reading raises, by the rule that was broken; None if there is none."""
     try:
         msgspec.convert(value, form, dec_hook=_no_structure)
     except _REFUSALS as error:
@@ -235,7 +235,7 @@ def _refusal(value: Any, form: Any) -> Exception | None:
 
 
 def _parts(value: Any, form: Any) -> Iterator[tuple[str | int, Any, Any]]:
-    """What is inside a value by its key, and the form of each."""
+    """Yield the parts of a value by key, and the form of each."""
     for member in _members(_bare(form)[0]):
         inner = get_args(member)
         if isinstance(value, dict) and _is_structure(member) and _is_tagged(value, member):
@@ -279,7 +279,7 @@ def _is_tagged(value: dict[str, Any], structure: Any) -> bool:
 
 
 def _must(form: Any) -> str:
-    """What a value of this form is, in words."""
+    """Describe the values of this form in words."""
     base, extra = _bare(form)
     kind = get_origin(base) or base
     if "must" in extra:

@@ -1,4 +1,4 @@
-"""What a run writes: files, folders and streams that appear together when it ends well, or not at all."""
+"""Files written by a run: files, folders and streams that appear together when it ends well, or not at all."""
 
 from __future__ import annotations
 
@@ -141,12 +141,12 @@ class Outputs:
         self._streams.append((buffer, stream))
 
     def readable(self, path: Path) -> Path:
-        """Where a file or folder of this run can be read before it appears."""
+        """Path at which a file or folder of this run can be read before it appears."""
         return next(entry.readable for entry in self._unnamed if entry.path == path)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of all files and folders."""
+        """Names of all files and folders."""
         return tuple(entry.path.name for entry in self._unnamed)
 
     @contextlib.contextmanager
@@ -246,11 +246,11 @@ class _Unnamed:
 
     @property
     def readable(self) -> Path:
-        """Where it can be read before it has its name."""
+        """Path at which it can be read before it has its name."""
         return self.hidden or Path(self._by_number())
 
     def claim(self, hidden: Path) -> bool:
-        """Whether a hidden name is ours now: somebody may have taken it for a stale one before it was locked."""
+        """Return whether a hidden name is ours now: somebody may have taken it for a stale one before it was locked."""
         if not HAS_LOCKS:  # there nothing that is open takes another name
             return True
         self._claims.append(os.open(hidden, os.O_RDONLY))

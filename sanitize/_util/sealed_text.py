@@ -25,7 +25,7 @@ class NotStrict(ValueError):
 
 
 def strict_json(text: str | bytes) -> Any:
-    """What a JSON text says, where no name occurs twice in an object and no number is beyond all doubles.
+    """Parse a JSON text in which no name occurs twice in an object and no number is beyond all doubles.
 
     Readers differ in which of two equal names they take, so that such a text could show one thing and hide another.
 
@@ -123,7 +123,7 @@ def unpack_array(text: str) -> pa.Array:
 
 
 def _field(metadata: bytes, table: int, number: int) -> int:
-    """Where a field of a flatbuffer's table stands; 0 where the table has none."""
+    """Position of a field of a flatbuffer's table; 0 where the table has none."""
     (back,) = struct.unpack_from("<i", metadata, table)
     (size,) = struct.unpack_from("<H", metadata, table - back)
     if 4 + 2 * number >= size:

@@ -1,4 +1,4 @@
-"""What systems lend, and where they differ: threads, locks and folders on disk, the mask of new files, stops that wait.
+"""Services of the operating system: threads, locks and folders on disk, the mask of new files, stops that wait.
 
 Windows has no locks that another name leaves in place, and renames nothing that is open: there, what a killed run left
 stays until it is taken away by hand.
@@ -67,7 +67,7 @@ def ordered_map(work: Callable[[Item], Result], items: Iterable[Item], workers: 
 
 
 def take_lock(descriptor: int) -> bool:
-    """Whether the lock of an unfinished file or folder is now ours; it goes when the process does."""
+    """Return whether the lock of an unfinished file or folder is now ours; it goes when the process does."""
     try:
         if HAS_LOCKS:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -101,7 +101,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def umask() -> int:
-    """What new files of this process are not open to, read without a moment in which it is something else."""
+    """Return the mask of new files of this process, read without a moment in which it is something else."""
     with contextlib.suppress(OSError):
         state = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
         if match := re.search(r"^Umask:\s*([0-7]+)$", state, re.MULTILINE):

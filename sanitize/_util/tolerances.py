@@ -1,4 +1,4 @@
-"""What rounding of doubles may leave: one number for each meaning, wherever that meaning is used."""
+"""Tolerances for the rounding of doubles: one number for each meaning, wherever that meaning is used."""
 
 # Probabilities sum to 1 when they do up to this.
 PROBABILITY_SUM = 1e-9

@@ -219,7 +219,7 @@ def _give(
 
 
 def _origin(args: argparse.Namespace, policy: Policy, written: Path | None = None) -> dict[str, str | None]:
-    """What a report is of, by the names that were given."""
+    """Origin of a report, by the names on the command line."""
     table = args.input.partition("?")[0] if is_address(args.input) else args.input
     return {
         "title": args.title or policy.title,

@@ -111,7 +111,7 @@ def _material(args: argparse.Namespace, policy: Policy, digest: str, files: tupl
 
 
 def _settings(policy: Policy) -> tuple[tuple[str, ...], ...]:
-    """What a policy says, line by line."""
+    """Settings of a policy, line by line."""
     rows = [("budget", budget_words(policy.budget.build()))]
     for channel in policy.channels:
         settings = "".join(f"; {name} = {value}" for name, value in channel.settings.items())

@@ -57,7 +57,7 @@ def judge(args: argparse.Namespace) -> ReleaseRefuted | None:
 
 
 def judge_release(args: argparse.Namespace, policy: Policy) -> Judgement | None:
-    """What attacks find of a twin of the release that is asked for; where a promise is refuted nothing is written.
+    """Attack a twin of the requested release; if a promise is refuted nothing is written.
 
     That nobody can tell who is in the data is not promised: the report says what is found, and the release is written.
 

@@ -1,4 +1,4 @@
-"""What a column means, told by its name and its values: a quantity, a code, a date, what names its rows, and so on."""
+"""Meanings of columns, inferred from name and values: a quantity, a code, a date, what names its rows, and so on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SENTENCE = 25
 
 @dataclass
 class Traits:
-    """What is told of the values of a column as its rows go by.
+    """Traits of the values of a column, collected as its rows go by.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ def _number_meaning(survey: Any, traits: Traits, count_words: str, names: Collec
 
 
 def _is_weight(name: str, names: Collection[str]) -> bool:
-    """Whether it is named as weights are; a bare weight beside heights is that of a body."""
+    """Return whether it is named as weights are; a bare weight beside heights is that of a body."""
     if name.lower() in ("weight", "wt", "w"):
         return not any(_BODY.search(column) for column in names)
     return _WEIGHT.search(name) is not None

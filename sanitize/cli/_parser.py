@@ -1,4 +1,4 @@
-"""What may stand on the command line."""
+"""Parser of the command line."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def day(text: str) -> str:
 
 
 def sign(text: str) -> str:
-    """What stands between fields; a tab may be written as in TOML."""
+    """Parse a separator of fields; a tab may be written as in TOML."""
     separator = "\t" if text in ("\\t", "tab") else text
     if not is_separator(separator):
         raise argparse.ArgumentTypeError('takes one sign, as in --delimiter ";", or tab')

@@ -68,7 +68,7 @@ class _Survey:
 
     @property
     def distinct(self) -> bool:
-        """Whether most rows have a value of their own."""
+        """True if most rows have a value of their own."""
         return self.n_values > max(self.n_rows / 2, 1)
 
     @property
@@ -78,7 +78,7 @@ class _Survey:
 
     @property
     def needs_bins(self) -> bool:
-        """Whether it has so many numbers or dates that no distribution of them can be learned."""
+        """True if it has so many numbers or dates that no distribution of them can be learned."""
         return (self.type in ("quantity", "date")) and self.n_values > MANY_NUMBERS
 
     def look(self, column: Any, distinct: set[Any], most: int) -> None:
@@ -145,7 +145,7 @@ def _look_for_people(table: Source, surveys: list[_Survey], n_rows: int) -> None
 
 
 def _may_say_whose(survey: _Survey) -> bool:
-    """Whether a column may name people, or go with who they are: amounts that hardly a row shares do neither."""
+    """Return whether a column may name people, or go with who they are: amounts that hardly a row shares do neither."""
     return not (survey.numeric and survey.distinct and not survey.traits.is_whole) or is_named_like_people(survey.name)
 
 

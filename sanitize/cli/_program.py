@@ -105,7 +105,7 @@ def _answer(error: BaseException, args: argparse.Namespace) -> tuple[int, str]:
 
 
 def _leftovers(args: argparse.Namespace) -> str:
-    """What an interruption left."""
+    """Describe the files that an interruption left."""
     if args.outputs is None or not args.outputs.are_there:
         return "nothing was written"
     return f"{', '.join(args.outputs.names) or 'the output'} had been written by then"

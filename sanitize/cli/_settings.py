@@ -1,4 +1,4 @@
-"""What is to be released and how: from a policy, or from settings on the command line."""
+"""Settings of a release: from a policy, or from settings on the command line."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def resolve_policy(args: argparse.Namespace) -> Policy:
 
 
 def input_description(args: argparse.Namespace) -> TableDescription:
-    """What the command line says of how the input is read."""
+    """Description of the input from the command line."""
     header = getattr(args, "header", None)
     return TableDescription(getattr(args, "delimiter", None), None if header is None else header == "yes")
 

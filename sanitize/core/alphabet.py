@@ -312,7 +312,7 @@ class Alphabet:
         return joined, positions[: len(self)], positions[len(self) :]
 
     def form(self) -> AlphabetForm:
-        """What JSON can hold of it; levels travel as Arrow IPC, so no type loses precision."""
+        """Return its form for JSON; levels travel as Arrow IPC, so no type loses precision."""
         return AlphabetForm(self.columns, self.levels, self.codes.tolist())
 
     def __getstate__(self) -> dict[str, Any]:

@@ -161,12 +161,12 @@ class ContingencyTable:
         return first, second
 
     def empty_copy(self) -> ContingencyTable:
-        """The same symbols, none of which was seen: what is likely to hold more rows of the same table."""
+        """Return a table of the same symbols without counts, likely to hold more rows of the same table."""
         row_counts = None if self.row_counts is None else np.zeros_like(self.row_counts)
         return replace(self, counts=np.zeros_like(self.counts), n=0, rows=None, row_counts=row_counts)
 
     def with_rows_counted(self) -> ContingencyTable:
-        """The same table without rows, which counts them beside their weights."""
+        """Return the same table without rows, which counts them next to their weights."""
         return replace(self, row_counts=np.zeros(self.counts.shape, np.int64))
 
     def merge(self, addend: ContingencyTable) -> ContingencyTable:

@@ -419,7 +419,7 @@ def normalized_utility(joint: JointDistribution, channel: Channel) -> float:
 
 
 def share_of_entropy(information: float, p: NDArray[np.float64]) -> float:
-    """What is kept of H(p), between 0 and 1; 1 where one symbol has all mass, whatever sums are rounded to.
+    """Share of H(p) that is kept, between 0 and 1; 1 where one symbol has all mass, whatever sums are rounded to.
 
     Examples
     --------

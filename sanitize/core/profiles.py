@@ -56,7 +56,7 @@ def pair_counts(
     cells: NDArray[np.integer],
     n_cells: int,
 ) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
-    """The same of the pairs of `choose_pairs`; of very many rows of every k-th row, in the groups of that step."""
+    """Yield counts of the pairs of `choose_pairs`; of very many rows of every k-th row, in the groups of that step."""
     pairs = choose_pairs(len(names))
     step = max(1, -(-len(cells) * len(pairs) // 30_000_000))
     cells, groups = cells[::step], groups_of(step)
@@ -69,7 +69,7 @@ def pair_counts(
 def pair_relations(
     names: Sequence[str], codes: Sequence[tuple[Codes, Codes]], weights: tuple[Vector, Vector], *, is_drawn: bool
 ) -> dict[tuple[str, str], float]:
-    """What other rows show of what two columns say about each other, of each of `choose_pairs` that depend.
+    """Share of the dependence of two columns that other rows show, for each of `choose_pairs` that depend.
 
     Of frequencies p of the table and g of the other rows it is E_p log(g(a,b) / g(a) g(b)) over the mutual information
     of p, without the bias of few rows and between 0 and 1: a relation that is turned around is lost.

@@ -1,4 +1,4 @@
-"""What k releases of one row tell together, when each has fresh noise: exactly where that is short, else by draws."""
+"""Leakage of k releases of one row together, each with fresh noise: exactly where that is short, else by draws."""
 
 from __future__ import annotations
 

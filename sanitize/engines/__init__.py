@@ -1,4 +1,4 @@
-"""Where tables are released: files, Dask, Spark and databases."""
+"""Engines that release tables: files, Dask, Spark and databases."""
 
 import lazy_loader
 

@@ -37,11 +37,11 @@ class Effort:
         return 0 if self.is_late() else max(self.limit - self.spent, 0)
 
     def is_late(self, share: float = 1.0) -> bool:
-        """Whether this share of the time has passed."""
+        """Return whether this share of the time has passed."""
         return self.seconds < math.inf and time.monotonic() - self._started >= share * self.seconds
 
     def is_used(self, share: float = 1.0) -> bool:
-        """Whether this share of the units, or of the time, is gone."""
+        """Return whether this share of the units, or of the time, is gone."""
         return self.spent >= share * self.limit or self.is_late(share)
 
     def spend(self, units: int) -> None:

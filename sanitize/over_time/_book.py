@@ -143,7 +143,7 @@ class Entry:
         return codes
 
     def form(self) -> _EntryForm:
-        """What is written of it."""
+        """Return its form in the file."""
         layout = self.layout
         bins = {  # those of dates as they are, others with their symbols
             name: column_bins
@@ -171,7 +171,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Book:
-    """What a ledger's file says.
+    """Content of a ledger's file.
 
     Attributes
     ----------
@@ -225,7 +225,7 @@ class Book:
 def read_book(
     path: Path, form: type[Form], build: Callable[[Form], Made], what: str, most_bytes: int = 1 << 28
 ) -> Made:
-    """What is made of the form that a ledger's file has; every part is checked again."""
+    """Read a ledger's file and build its content; every part is checked again."""
     try:
         content = read_small_file(path, most_bytes)
     except SourceError as error:
@@ -246,7 +246,7 @@ def write_book(path: Path, form: Declared) -> None:
 
 
 def ledger_path(path: str | os.PathLike[str]) -> Path:
-    """Where a ledger is: what a link leads to, so that whatever names it locks, reads and replaces one file."""
+    """Path of a ledger, links followed, so that whatever names it locks, reads and replaces one file."""
     return to_path(path, LedgerError).resolve()
 
 
@@ -272,7 +272,7 @@ def hold_lock(path: Path) -> Iterator[None]:
 
 
 def stamp(target: Path | None) -> tuple[int, int] | None:
-    """What tells whether a target was written; None where there is none."""
+    """Stamp that shows whether a target was written; None if there is none."""
     if target is None or not target.exists():
         return None
     state = target.stat()

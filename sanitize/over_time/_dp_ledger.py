@@ -33,7 +33,7 @@ class _Fit(Declared, frozen=True):
 
     @classmethod
     def from_guarantee(cls, promise: Promise, whom: Whom) -> _Fit:
-        """What a fit costs of rows, or of secrets."""
+        """Cost of a fit, of rows or of secrets."""
         eps, delta = promise.eps, promise.delta
         if whom == "secrets" and promise.keyword == "record_dp":
             eps, delta = 2 * eps, delta * (1 + math.exp(eps))
@@ -158,7 +158,7 @@ class DPLedger:
 
     @property
     def total(self) -> str:
-        """What all fits may cost together, in words."""
+        """Limit on the cost of all fits together, in words."""
         return _total(self._read())
 
     def book(self, promise: Promise) -> None:

@@ -48,7 +48,7 @@ class Counting:
     least: int
 
     def allows(self, secret: Codes, blocks: Codes) -> bool:
-        """Whether blocks, numbered from 1, have enough units and are within the budget."""
+        """Return whether blocks, numbered from 1, have enough units and are within the budget."""
         counts = cell_counts(blocks - 1, secret, int(blocks.max()), len(self.reference))
         n, prior = counts.sum(axis=0), self.reference / self.reference.sum()
         if n.min() < self.least:
@@ -90,7 +90,7 @@ def _join_small_blocks(merged: NDArray[np.int32], sizes: NDArray[np.int64], leas
 
 @dataclass(frozen=True)
 class Sources:
-    """What each unit that is released something now is printed from.
+    """Sources of the rows that each unit is released now.
 
     It is anybody's symbol of its block, so that it tells the block alone, or, where it is told nothing new, one of
     those that its group was printed before. Its own symbol would tell, month after month, whether a value changed that

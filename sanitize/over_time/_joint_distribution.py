@@ -1,4 +1,4 @@
-"""What all recorded releases of some rows and one more tell together."""
+"""Joint distribution of all recorded releases of some rows and one more."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def _with_repeats(report: LeakageReport, distribution: JointDistribution, channe
 
 
 def _repeats(distribution: JointDistribution, channel: Channel) -> str:
-    """What releases with fresh noise tell together, in words; none where there is no noise that could average out."""
+    """Describe what releases with fresh noise reveal together; empty if there is no noise that could average out."""
     once, limit = (repeated_information(distribution, channel, k) for k in (1, math.inf))
     raw = measures.mutual_information(distribution)
     if raw <= _NOTHING or (limit > _NOTHING and once >= limit * (1 - _NO_NOISE)):

@@ -103,7 +103,7 @@ class Ledger:
         return len(Book.read(self.path).entries)
 
     def check(self, rows: Any, sanitizer: Designer) -> LeakageReport:
-        """What one more release would tell together with all that are recorded; nothing is recorded.
+        """Measure what one more release would reveal together with all that are recorded; nothing is recorded.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class Ledger:
         return record_entry(book, _entry(book, sanitizer, None), rows)[1]
 
     def has_receipt(self, digest: str) -> bool:
-        """Whether a recorded release wrote the receipt of this digest."""
+        """Return whether a recorded release wrote the receipt of this digest."""
         return any(entry.receipt == digest for entry in Book.read(self.path).entries)
 
     def record(self, rows: Any, sanitizer: Designer, *, key: Randomness = None) -> LeakageReport:

@@ -114,7 +114,7 @@ class _EntryForm(Declared, frozen=True):
 
 
 class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "hex_key": "key", "entries": "releases"}):
-    """What a unit ledger knows, as its file says it.
+    """State of a unit ledger, as its file holds it.
 
     Attributes
     ----------
@@ -175,12 +175,12 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
 
     @property
     def budget(self) -> Budget:
-        """Of all that a unit is released."""
+        """Budget of all that a unit is released."""
         return budget_from_dict(self.promise, kinds=SYMBOL_BUDGETS)
 
     @property
     def key(self) -> NoiseKey:
-        """Of the noise, and of the digests."""
+        """Key of the noise, and of the digests."""
         return NoiseKey(bytes.fromhex(self.hex_key))
 
     @property
@@ -208,7 +208,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
         return cls("sanitize/units", 1, *promise, (), *of_units, *of_groups, nobody, np.full((1, SAID), -1), (), "")
 
     def report(self) -> UnitReport:
-        """What all releases told."""
+        """Report what all releases revealed."""
         low, high, excess, information = 0.0, 0.0, -math.inf, 0.0
         if self.releases:
             prior = self.sizes[0] / self.sizes[0].sum()

@@ -53,7 +53,7 @@ def whole_share(confidence: float) -> float:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What blocks of units must show.
+    """Evidence that blocks of units must show.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Certificate:
         return no_block, _STAYS
 
     def _shows(self, counts: NDArray[np.int64], level: float) -> bool:
-        """Whether units (n_s, n_blocks) show of every block that it is within the budget.
+        """Return whether units (n_s, n_blocks) show of every block that it is within the budget.
 
         One that is not makes a claim that is false; the first of them passes with probability ``level`` at most, so a
         block needs no smaller one for all of its claims.
@@ -142,6 +142,6 @@ class Certificate:
         return whole
 
     def _predict_evidence(self, counts: NDArray[np.int64]) -> Vector:
-        """What the others are expected to show of blocks of those who choose, in nats; 0 where it is nothing."""
+        """Predict the evidence of certifying units for blocks of the designing ones, in nats; 0 for none."""
         n = counts.sum(axis=0)
         return least_shown((counts + 0.5) / (n + 1), *self.expected, n * (1 - DESIGN_SHARE) / DESIGN_SHARE)

@@ -142,7 +142,7 @@ class UnitLedger:
                 self.path.unlink()
 
     def report(self) -> UnitReport:
-        """What all releases so far told of each unit, and what is left."""
+        """Report what all releases so far revealed about each unit, and what is left."""
         return UnitBook.read(self.path).report()
 
     def groups(self, units: ArrayLike) -> Codes:

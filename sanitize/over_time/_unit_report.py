@@ -1,4 +1,4 @@
-"""What all releases together told of each unit, and what is left to tell."""
+"""Report of all releases together on each unit, and what is left to reveal."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def log_extremes(lifts: Vector) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class UnitReport:
-    """What all releases of a unit ledger tell together of each unit's secret: figures are exact, for these units.
+    """Leakage of all releases of a unit ledger together about each unit's secret: figures are exact, for these units.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class UnitReport:
 
     @property
     def ok(self) -> bool:
-        """Whether whatever was released to any unit is within the budget."""
+        """True if whatever was released to any unit is within the budget."""
         return self.excess <= VERDICT_TOLERANCE
 
     @property

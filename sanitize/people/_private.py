@@ -34,7 +34,7 @@ _SHARE = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class UnitDP(RecordDP):
-    """The same promise of units."""
+    """Guarantee of differential privacy for units."""
 
     def describe_people(self, report: LeakageReport, layout: CellLayout) -> str:
         return _reword_for_units(super().describe_people(report, layout))
@@ -162,7 +162,7 @@ class FlatRecords:
 def _with_usual(
     root: Rows, bins: dict[str, Any], values: dict[str, Sequence[Any]]
 ) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
-    """What is declared, with what follows for columns that rows come to; owners without rows miss them."""
+    """Return the declared bins and values, with those of columns that rows come to; owners without rows miss them."""
     for above, below in ((root, root.below), *((rows, rows.children) for rows in root.below)):
         means = {f"{rows.name}: mean of {name}": rows.label(name) for rows in below for name in rows.columns}
         for name in above.summary_names - {rows.count for rows in above.children}:

@@ -152,12 +152,12 @@ class Rows:
 
     @property
     def count(self) -> str:
-        """What the number of rows is called among the columns of the owner."""
+        """Name of the number of rows among the columns of the owner."""
         return f"{self.name}: number of rows"
 
     @property
     def start(self) -> str:
-        """What the first value of the order is called there."""
+        """Name of the first value of the order there."""
         return f"{self.name}: first {self.child.order}"
 
     def owner_rows(self, columns: Mapping[str, Any], n: int) -> NDArray[np.intp]:
@@ -177,7 +177,7 @@ class Rows:
         return result
 
     def label(self, name: str) -> str:
-        """What a column of it is called among those of units, where all are declared."""
+        """Return the name of a column among those of units, where all are declared."""
         what = "distance of " if name == self.child.order else ""
         return name if name in self.summary_names else f"{self.name}: {what}{name}"
 
@@ -191,7 +191,7 @@ class Rows:
         return float(np.abs(raw_shares - printed_shares).max())
 
     def distances(self, name: str) -> Any:
-        """Of the order the distance of each row from the last that has it, 0 in the first; others as they are."""
+        """Differences of the order column to the last row with a value, 0 in the first; other columns as they are."""
         column = self.columns[name]
         if name != self.child.order or self.before is not None:
             return column
@@ -275,7 +275,7 @@ class _Groups:
         return cls(owners, n, np.bincount(owners, minlength=n), np.searchsorted(owners, np.arange(n)))
 
     def share(self, column: Any, name: str) -> bool:
-        """Whether all rows of each group have the same value."""
+        """Return whether all rows of each group have the same value."""
         codes = ascending(column, name)[1]
         return bool((codes[1:] == codes[:-1])[self.of_row[1:] == self.of_row[:-1]].all())
 
@@ -284,7 +284,7 @@ class _Groups:
         return column.take(pa.array(self.first, mask=self.numbers == 0))
 
     def summary(self, column: Any, name: str, what: str, declared: Sequence[Any] | None) -> list[tuple[str, Any]]:
-        """What a column amounts to in each group, with what that is called."""
+        """Summaries of a column in each group, with their names."""
         if what in ("share", "count"):
             return self.frequencies(column, name, what, declared)
         if what == "first":

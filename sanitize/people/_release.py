@@ -271,7 +271,7 @@ class UnitRelease:
 
     @cached_property
     def report_(self) -> LeakageReport:
-        """Of the fit, until a release sets its own; what a ledger would be told is found out when this is read."""
+        """Report of the fit, until a release sets its own; reading it computes what a ledger would record."""
         history = None if self.ledger is None else self.ledger.check(self._told, self._designer)
         return self._make_report([], history)
 
@@ -315,7 +315,7 @@ class UnitRelease:
 
     @contextlib.contextmanager
     def _draw_units(self, target: Path | None) -> Iterator[tuple[Release, RandomWords, NDArray[np.int32]]]:
-        """What prints, by which noise, and a symbol for each unit that is told something, which a ledger records."""
+        """Yield the release, its noise, and a symbol for each unit that receives one, which a ledger records."""
         if self.ledger is None:
             words = derive_words(self._words, "release")
             yield self._release, words, self._release.channel.sample(self._release.encode(self._told)[0], words)

@@ -99,13 +99,13 @@ class Drafts:
 
     @property
     def has_curves(self) -> bool:
-        """Whether other budgets are tried: classes and joint releases of many rows, and large responses, take long."""
+        """True if other budgets are tried: classes and joint releases of many rows, and large responses, take long."""
         if self.mechanism == CLASSES or is_joint(self.policy):
             return (self.report.n_rows or 0) <= _ROWS_TO_TRY
         return self._is_quick(self.mechanism)
 
     def places(self) -> list[Place]:
-        """What is still to be designed, cheapest first."""
+        """Return what is still to be designed, cheapest first."""
         own_places = [(self.mechanism, multiple) for multiple in self.multiples] if self.has_curves else []
         alternative_places = [(name, multiple) for multiple in self.multiples for name in self.alternatives]
         return [place for place in (*own_places, *alternative_places) if place not in self.reports]
@@ -174,7 +174,7 @@ class Drafts:
         return own_multiples.index(1.0) if len(own_multiples) > 1 else None
 
     def better(self) -> Place | None:
-        """Where more is kept within the budget than the policy's own design keeps; None where it is not."""
+        """Return the place that keeps more within the budget than the policy's own design; None if there is none."""
         if self.pick != self.mechanism:
             return self.pick, 1.0
         # Of equals the budget stays as it is.
@@ -254,7 +254,7 @@ class Drafts:
 
     @property
     def _of_what(self) -> str:
-        """What the shares are kept of."""
+        """Name of what the shares are shares of."""
         return {
             RELATIONS: "of what pairs of columns say about each other",
             _COLUMNS: "of each column, in the mean",
@@ -270,7 +270,7 @@ class Drafts:
         return float(self.reports[place].summary[self._share])
 
     def utility_with_setting(self, table: FirstPass, key: str, value: int | None) -> float | None:
-        """What the policy's mechanism keeps with another setting, None being without; None where that is not more."""
+        """Share that the policy's mechanism keeps with another setting (None: without it), if that is more."""
         own_settings = self.policy.channels[0].settings
         is_known = key in own_settings if value is None else key in OWNERS and self.mechanism in OWNERS[key]
         if is_joint(self.policy) or not is_known or not self._is_quick(self.mechanism):

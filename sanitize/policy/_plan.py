@@ -43,7 +43,7 @@ _FEWEST_ROWS, _DEALT = 100, "with the values dealt at random"
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a policy would release from a table, beside what other mechanisms and budgets would, and proposed lines.
+    """Plan of a release from a table, next to other mechanisms and budgets, with proposed lines.
 
     Everything but the report is made of further figures of the same table, so it is for internal use only.
 
@@ -97,7 +97,7 @@ class Plan:
         return self if self.report is None else replace(self, report=self.report.with_origin(**origin))
 
     def to_text(self, *, full: bool = True) -> str:
-        """What is recommended, the report or its first lines, curves of all mechanisms, and the lines proposed."""
+        """Return the recommendation, the report or its first lines, curves of all mechanisms, and proposed lines."""
         first_curve = self.curves[0] if self.curves and self.report is not None else None
         return render_template(
             "policy/plan.txt.jinja",
@@ -309,7 +309,7 @@ def _changes(drafts: Drafts, table: FirstPass) -> tuple[Proposal, ...]:
 
 
 def _budgets_section(curves: tuple[TradeoffCurve, ...]) -> Section:
-    """What every mechanism keeps within every budget."""
+    """Section on what every mechanism keeps within every budget."""
     utilities = [{point.label: point.normalized_utility for point in reversed(curve.points)} for curve in curves]
     rows = tuple((point.label, *(shares.get(point.label) for shares in utilities)) for point in curves[0].points)
     words = (

@@ -83,7 +83,7 @@ class PolicyBudget:
         return _BUDGETS[self.notion](**self.bounds)
 
     def scaled(self, multiple: float) -> PolicyBudget:
-        """The same with a multiple of its bounds in nats, times raised to its power; with limits by value they stay."""
+        """Return the budget with a multiple of its bounds in nats; limits by value stay."""
         if by_value(self.build()) or "limits" in self.bounds:
             return self
 
@@ -120,7 +120,7 @@ class PolicyChannel:
 
 @dataclass(frozen=True)
 class Policy:
-    """What may be released from a table and how: the part of a release that people review and sign off. Frozen.
+    """Rules for a release from a table: the part of a release that people review and sign off. Frozen.
 
     A policy is a TOML file. It lists every column of the source exactly once, under ``sensitive``, ``public``,
     ``keep`` or ``drop``, or as ``person`` or ``unit``, so that a column nobody has thought about stops the run. It
@@ -299,7 +299,7 @@ class Policy:
 
     @property
     def is_noisy(self) -> bool:
-        """Whether it asks for differential privacy, so that nothing may look at the rows beside noisy counts."""
+        """True if it asks for differential privacy, so that nothing may look at the rows beside noisy counts."""
         return any(set(PROMISES) & set(channel.settings) for channel in self.channels)
 
     def check(self, columns: Sequence[str]) -> None:
@@ -341,7 +341,7 @@ class Policy:
 
 
 def designer_of(policy: Policy) -> Designer:
-    """The same as ``policy.sanitizer()`` without scikit-learn, for code that releases files and fits nothing else."""
+    """Return the designer of ``policy.sanitizer()`` without scikit-learn, for code that only releases files."""
     from sanitize.release.designer import RecipeDesigner
     from sanitize.release.recipes.recipe import recipe_type
 
@@ -349,7 +349,7 @@ def designer_of(policy: Policy) -> Designer:
 
 
 def _build(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any:
-    """What designs a policy's release; ``kind`` gives the class of a name."""
+    """Return the designer of a policy's release; ``kind`` gives the class of a name."""
     shared: dict[str, Any] = {"sensitive": list(policy.sensitive)}
     shared |= {"missing": policy.missing, "handle_unknown": policy.handle_unknown, "person": policy.person}
 
@@ -372,7 +372,7 @@ def _build(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any
 
 
 def is_joint(policy: Policy) -> bool:
-    """Whether its release is a joint one: several channels, a channel with a budget of its own, or kept columns."""
+    """Return whether its release is joint: several channels, a channel with a budget of its own, or kept columns."""
     return len(policy.channels) != 1 or bool(policy.keep) or policy.channels[0].budget is not None
 
 

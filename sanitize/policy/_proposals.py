@@ -79,7 +79,7 @@ def proposals_text(proposals: Sequence[Proposal]) -> str:
 
 
 def propose(policy: Policy, columns: Mapping[str, Any], n_rows: int) -> tuple[Proposal, ...]:
-    """What the columns of a table call for under a policy.
+    """Propose settings for the columns of a table under a policy.
 
     A public column needs bins where it has more than 20 different numbers or dates and the combinations of all public
     columns have fewer than five rows each on average; latent classes are proposed where bins leave it so. Text of more
@@ -165,7 +165,7 @@ def _toml_value(value: Any) -> str:
 def _propose_for_channel(
     policy: Policy, channel: PolicyChannel, surveys: list[ColumnSurvey], n_rows: int
 ) -> list[Proposal]:
-    """What one channel's public columns call for."""
+    """Propose settings for the public columns of one channel."""
     if channel.mechanism == GRID:
         return []
     if channel.mechanism == CLASSES:
@@ -190,7 +190,7 @@ def _propose_for_channel(
 
 
 def _is_sure(channel: PolicyChannel) -> bool:
-    """Whether the channel claims to hold for the source of the rows."""
+    """Return whether the channel claims to hold for the source of the rows."""
     return "confidence" in channel.settings
 
 

@@ -1,4 +1,4 @@
-"""What stands in a release policy, against its declaration: errors say which key, what was expected, and what to do.
+"""Reader of release policies, against their declaration: errors say which key, what was expected, and what to do.
 
 A policy holds no data, so that its own words and numbers are shown.
 """
@@ -44,7 +44,7 @@ def check_shape(text: str) -> None:
 
 
 def fitting(form: type[T], values: Any, where: str = "") -> T:
-    """What stands at a place of a policy as its form.
+    """Convert a value at a place of a policy to its form.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def _refusal(error: Misfit, where: str) -> PolicyError:
 
 
 def _describe_value(value: object, *, quoted: bool = False) -> str:
-    """What a value of TOML is; a word is shown where one of some was expected."""
+    """Describe a value of TOML; a word is shown where one of some was expected."""
     if is_number(value) or (quoted and isinstance(value, str) and len(value) <= 60):
         return short_repr(value)
     kinds = {bool: "a boolean", int: "a number", float: "a number", str: "text", list: "an array", dict: "a table"}

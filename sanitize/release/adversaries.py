@@ -56,7 +56,7 @@ class Secrets:
 
 
 def predict(estimator: Any, seen: Features, secrets: Secrets, train: Rows, test: Rows) -> Vector:
-    """What an adversary who learned from ``train`` believes about the rows ``test``, shape (n_test, n_s).
+    """Predict the secrets of the rows ``test`` by an adversary who learned from ``train``, shape (n_test, n_s).
 
     A share 1 / (n_train + 1) of the prior is mixed in, so that no belief is 0: the loss stays finite and the
     prediction a distribution, which clipping would not give.

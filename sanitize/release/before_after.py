@@ -56,7 +56,7 @@ def found_by_raw_rows(table: Mapping[str, Any], secret: NDArray[np.intp]) -> tup
 
 
 def found_by_released_rows(joint: JointDistribution, channel: Channel) -> float:
-    """The same for whoever knows how often each released symbol goes with each value, from one half of the rows.
+    """Figure for whoever knows how often each released symbol goes with each value, from one half of the rows.
 
     She is tried on the other half; figures of both ways round are averaged.
     """

@@ -111,7 +111,7 @@ class Specification:
 
     @property
     def whom(self) -> str:
-        """What is counted, in a word."""
+        """Word for what is counted."""
         return "people" if self.counts_people else "rows"
 
     def support(self, table: ContingencyTable) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -360,7 +360,7 @@ def _pool_rare(
 
 
 def _warnings(layout: Layout, table: ContingencyTable, spec: Specification, channel: Channel) -> list[str]:
-    """What a reader of the report must know about the data and the settings."""
+    """Warnings for a reader of the report about the data and the settings."""
     notes = []
     empty = int((table.counts == 0).sum())
     if empty and not (spec.facts.secret_dp or spec.facts.record_dp):  # noise says nothing of what is impossible

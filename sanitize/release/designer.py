@@ -1,4 +1,4 @@
-"""What makes releases and remembers them, and what is known of a release to files after its first pass."""
+"""Designers, which make releases and remember them, and the state of a release to files after its first pass."""
 
 from __future__ import annotations
 
@@ -56,23 +56,23 @@ class Prepared(Generic[Report]):
 
 
 def release_footer(report: LeakageReport, order: RowOrder) -> bytes:
-    """What a released file says about itself, as JSON: what anybody may know of its report, and no figure."""
+    """Footer of a released file, as JSON: what anybody may know of its report, and no figure."""
     return json.dumps({**release_note(report), "rows": order}).encode()
 
 
 class Releaser(Protocol[Report]):
-    """What tables in files can be released by: a designer, or a saved release."""
+    """Object that releases tables in files: a designer, or a saved release."""
 
     @property
     def numbers(self) -> Numbers:
         """Columns of numbers, which a CSV file does not know to be numbers."""
 
     def prepare(self, table: FirstPass, order: RowOrder, *, key: bytes | None = None) -> Prepared[Report]:
-        """What the second pass over a table needs."""
+        """Prepare the second pass over a table."""
 
 
 class Releases(Protocol[Report]):
-    """What says by what tables in files are released: itself, or a policy."""
+    """Object that names a releaser of tables in files: itself, or a policy."""
 
     def _releaser(self) -> Releaser[Report]: ...
 
@@ -179,7 +179,7 @@ class Designer(ABC):
         return self.report_
 
     def bare_release(self) -> Release:
-        """What rows are released through, without the distribution it was designed from.
+        """Return the release of rows, without the distribution it was designed from.
 
         Raises
         ------

@@ -21,7 +21,7 @@ POSITION = "(position)"
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """What an adversary sees of each row.
+    """Features of each row that an adversary sees.
 
     Attributes
     ----------

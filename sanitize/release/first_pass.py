@@ -48,7 +48,7 @@ def sample_rows(n: int, most: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Counted:
-    """What some rows come to.
+    """Counts of some rows.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Counted:
         self.clipped.update(columns.clipped)
 
     def empty_copy(self) -> Counted:
-        """The same symbols and columns: what is likely to hold more rows of the same table."""
+        """Return a counter of the same symbols and columns, likely to hold more rows of the same table."""
         return Counted(self.table.empty_copy(), None if self.order is None else self.order.empty_copy())
 
     def merge(self, addend: Counted) -> Counted:
@@ -261,7 +261,7 @@ class RememberedPass(FirstPass):
     _sampled: dict[tuple[tuple[str, ...], int], dict[str, pa.ChunkedArray]] = field(default_factory=dict, repr=False)
 
     def sample(self, names: tuple[str, ...], most: int) -> dict[str, pa.ChunkedArray]:
-        """The same rows as before, where they were asked for before."""
+        """Return the same rows as before, where they were asked for before."""
         if (names, most) not in self._sampled:
             self._sampled[names, most] = super().sample(names, most)
         return self._sampled[names, most]

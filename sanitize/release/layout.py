@@ -250,7 +250,7 @@ class Layout:
 
     @property
     def roles(self) -> tuple[Any, ...]:
-        """What a layout is made of, whatever a subclass knows beside."""
+        """Roles of columns that make a layout, whatever else a subclass knows."""
         return self.sensitive, self.public, self.bins, self.missing
 
     @property
@@ -275,7 +275,7 @@ class Layout:
 
     @staticmethod
     def refuse_distinct(alphabets: Mapping[str, Alphabet], n_rows: int) -> None:
-        """The same for the alphabets of some roles."""
+        """Refuse alphabets of some roles in which most rows have a value of their own."""
         if n_rows < TELLING_ROWS:
             return
         kinds: dict[str, str] = {}
@@ -303,7 +303,7 @@ class Layout:
         return LeakageReport.measure(joint, channel, facts=ReleaseFacts(mechanism="audit", binned=self.binned_public))
 
     def notes(self, clipped: Mapping[str, int]) -> tuple[str, ...]:
-        """What the report says about binning."""
+        """Notes for the report about binning."""
         notes = [
             f"the bin edges of column {name!r} were learned from the data and are released with it"
             for name, bins in self.bins.items()
@@ -347,7 +347,7 @@ class CellLayout(Layout):
         return super().numeric | self.partition.numeric
 
     def with_key(self, key: NoiseKey) -> CellLayout:
-        """The same, whose rows draw their classes by another key."""
+        """Return a copy whose rows draw their classes by another key."""
         return replace(self, partition=self.partition.with_key(key))
 
     def bare(self) -> CellLayout:
@@ -359,7 +359,7 @@ class CellLayout(Layout):
         return _CellColumns(self, source, workers, first)
 
     def cell_columns(self, source: Mapping[str, Any], cells: NDArray[np.int32]) -> Columns:
-        """The same of rows whose classes are known."""
+        """Columns of rows whose classes are known."""
         columns = _CellColumns(self, source)
         columns.check_missing()
         vars(columns)["_cells"] = pa.array(cells)

@@ -140,7 +140,7 @@ def looks_like_people(name: str, columns: Mapping[str, Coded], times: NDArray[An
 
 
 def is_named_like_people(name: str) -> bool:
-    """Whether a name is one of identifiers of people.
+    """Return whether a name is one of identifiers of people.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def is_named_like_people(name: str) -> bool:
 
 
 def is_written_like_people(values: pa.Array, rows_each: float) -> bool:
-    """Whether most values have the shape of an identifier of people: addresses, telephone and other numbers."""
+    """Return whether most values have the shape of an identifier of people: addresses, telephone and other numbers."""
     types, dtype = pa.types, values.type
     if not (types.is_string(dtype) or types.is_large_string(dtype) or types.is_integer(dtype)):
         return False
@@ -168,7 +168,7 @@ def is_written_like_people(values: pa.Array, rows_each: float) -> bool:
 
 
 def _determines_columns(name: str, columns: Mapping[str, Coded], times: NDArray[Any]) -> bool:
-    """Whether rows with one value agree on most other columns, those not counted that follow from another of them.
+    """Return whether rows with one value agree on most other columns, less those that follow from another of them.
 
     Some of the values are looked at, and some of the other columns.
     """
@@ -203,7 +203,7 @@ def _determines_columns(name: str, columns: Mapping[str, Coded], times: NDArray[
 
 
 def _may_be_names(values: pa.Array) -> bool:
-    """Whether values are texts, dates or whole numbers; amounts have fractions."""
+    """Return whether values are texts, dates or whole numbers; amounts have fractions."""
     if pa.types.is_floating(values.type):
         numbers = values.drop_null().to_numpy(zero_copy_only=False)
         return bool((np.trunc(numbers) == numbers).all())

@@ -1,4 +1,4 @@
-"""Whether a sequence of symbols stands in random order: in blocks, by periods and at distances.
+"""Test of whether a sequence of symbols stands in random order: in blocks, by periods and at distances.
 
 Every chance bounds that of a uniformly random order of the very rows that are there, whatever their number and
 frequencies. The rows of a symbol are then a random set A, of m of n rows. A distribution of sequences that gives weight
@@ -55,7 +55,7 @@ _INTERVAL = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What no random order explains.
+    """Pattern of a sequence that no random order explains.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ def _log_choices(n: Numbers, k: Numbers) -> Any:
 
 
 def findings(blocks: NDArray[np.int64], size: int, rows: NDArray[np.uint8], log_rate: float) -> list[Finding]:
-    """What shows in a sequence, the least likely first; in random order nothing, but for a chance of e^log_rate.
+    """Return the patterns of a sequence, the least likely first; in random order none, but for a chance of e^log_rate.
 
     Parameters
     ----------

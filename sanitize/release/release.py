@@ -112,7 +112,7 @@ class Release(Design):
             setattr(designer, name, value)
 
     def bare(self) -> Release:
-        """The same release without the distribution that it was designed from: all that rows need."""
+        """Return the release without the distribution that it was designed from: all that rows need."""
         channel, spec = bare_design(self.channel, self.fallback), replace(self.spec, mechanism=no_mechanism)
         return replace(self, **vars(channel), layout=self.layout.bare(), spec=spec, attributes={})
 

@@ -1,4 +1,4 @@
-"""What the order of rows tells about S: a file sorted by S gives it away whatever the channel does.
+"""Leakage of the order of rows about S: a file sorted by S gives it away whatever the channel does.
 
 Looked at are the sensitive columns as one, and each released column by itself, by `sanitize.release.random_order`: all
 rows by block, and up to 2^20 of them by small block, period and distance. What cannot be tested is an order by another
@@ -106,7 +106,7 @@ class SymbolOrder:
         return symbol_keys, blocks, np.concatenate(rows)
 
     def findings(self, log_rate: float) -> list[Finding]:
-        """What shows in the order; in random order nothing, but for a chance of e^log_rate."""
+        """Return the patterns of the order; in random order nothing, but for a chance of e^log_rate."""
         _, blocks, rows = self.assemble()
         return findings(blocks, self.size, rows, log_rate)
 
@@ -216,7 +216,7 @@ def _power_of_2(x: float) -> int:
 
 
 def _information(blocks: NDArray[np.int64], size: int) -> Measure:
-    """What is reported of position: I(S; block) for blocks of many rows."""
+    """Measure of position: I(S; block) for blocks of many rows."""
     n = int(blocks.sum())
     step = _power_of_2(n / np.clip(n // _SHOWN_ROWS, 2, _SHOWN_BLOCKS)) // size
     shown = np.add.reduceat(blocks, np.arange(0, len(blocks), step)).T

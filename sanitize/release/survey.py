@@ -1,4 +1,4 @@
-"""What a column holds: its kind, how many values, whether they name its rows, and where it could be cut."""
+"""Survey of a column: its kind, how many values, whether they name its rows, and where it could be cut."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str], companion
 
 
 def names_rows(values: pa.Array, n: int, codes: NDArray[np.integer] | None = None) -> bool:
-    """Whether ``n`` rows with these distinct values are told apart by them; ``codes`` say in which order they come."""
+    """Return whether these distinct values tell ``n`` rows apart; ``codes`` say in which order they come."""
     if len(values) <= _MOSTLY * n:
         return False
     types, dtype = pa.types, values.type
@@ -105,12 +105,12 @@ class ColumnSurvey:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it has so many numbers or dates that they are better cut into bins."""
+        """True if it has so many numbers or dates that they are better cut into bins."""
         return self.kind in ("number", "date") and self.n_values > MANY_NUMBERS
 
     @property
     def is_identifier(self) -> bool:
-        """Whether it is text that differs in most rows."""
+        """True if it is text that differs in most rows."""
         return self.kind == "text" and self.n_rows >= TELLING_ROWS and self.n_values > self.n_rows / 2
 
     @cached_property

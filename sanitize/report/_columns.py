@@ -1,4 +1,4 @@
-"""What a release keeps of each public column and pair of columns in groups of their values, beyond chance."""
+"""Utility of a release by public column and pair of columns, in groups of their values, beyond chance."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def with_relations(
 def column_utilities(
     counts: Iterable[tuple[str, sparse.csr_array]], channel: Channel, lost: Mapping[str, float] = _NONE
 ) -> tuple[dict[str, float], Measure]:
-    """What is kept of each column, see `with_columns`, and the mean of those that are not constant."""
+    """Utility of each column, see `with_columns`, and the mean of those that are not constant."""
     rows = _table_utilities(counts, channel)
     column_shares = [(name, share * (1 - lost.get(name, 0.0)), varies) for name, share, varies in rows]
     mean = _mean([share for _, share, varies in column_shares if varies])

@@ -27,7 +27,7 @@ _BAR = 20
 
 @dataclass(frozen=True)
 class TradeoffPoint:
-    """What one budget gives: the figures of the channel that the mechanism designed for it.
+    """Point of a trade-off curve, for one budget: the figures of the channel that the mechanism designed for it.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class TradeoffCurve:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """What a picture of the curve shows, as plain values."""
+        """Return the values in a picture of the curve."""
         names = ("mutual_information", "max_log_lift", "min_log_lift", "normalized_utility")
         points = [{"label": p.label, **{name: exact(p[name]) for name in names}} for p in self.points]
         return {"mechanism": self.mechanism, "points": points}

@@ -63,7 +63,7 @@ class OptimalityForm(Declared, frozen=True):
 
     @property
     def optimality(self) -> Optimality:
-        """The same without the words."""
+        """Return it without the words."""
         return Optimality(self.status, self.gap, self.among)
 
     @classmethod
@@ -135,7 +135,7 @@ def _public_section(section: dict[str, Any]) -> dict[str, Any]:
 
 
 def release_note(report: Verdict) -> dict[str, Any]:
-    """What a released file or frame says about itself: the verdict that anybody may see, and the declared budget."""
+    """Note that a released file or frame carries: the verdict that anybody may see, and the declared budget."""
     verdict, budget = publish(claims(report))["verdict"], report.budget
     note = {
         "sanitize": __version__,

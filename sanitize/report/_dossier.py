@@ -21,7 +21,7 @@ Cells = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Material:
-    """What a dossier is made from, beside the report, as plain values.
+    """Material of a dossier next to the report, as plain values.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What is known of a release beyond the numbers of its report, and how good its design is known to be."""
+"""Facts about a release beyond the numbers of its report, and how good its design is known to be."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEEDED_NOTE = "the noise is seeded: fit for tests, not for release"
 
 @dataclass(frozen=True)
 class Origin:
-    """What a report is of, in words of whoever made it; all of it optional, and none of it taken from a clock.
+    """Origin of a report, in the words of its author; all of it optional, and none of it taken from a clock.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class ReplacedValues:
 
     @classmethod
     def section(cls, columns: tuple[ReplacedValues, ...]) -> Section | None:
-        """What a report says of all columns; None where every value can be printed."""
+        """Section of a report on replaced values; None if every value can be written."""
         rows: tuple[tuple[str | float | None, ...], ...] = tuple(
             (column.column, *(int(getattr(column, name)) for name in _REPLACED)) for column in columns if column.n_rows
         )
@@ -92,7 +92,7 @@ _REPLACED = {
 
 @dataclass(frozen=True)
 class ReleaseFacts:
-    """What a report says about a release beyond its numbers.
+    """Facts that a report states about a release beyond its numbers.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class Section:
 
 @dataclass(frozen=True)
 class PartLeakage:
-    """What one part of a joint release, or one kept column, tells by itself.
+    """Leakage of one part of a joint release, or of one kept column, by itself.
 
     Attributes
     ----------

@@ -69,7 +69,7 @@ class Lack(Declared, frozen=True):
 
     @property
     def advice(self) -> str:
-        """What would help."""
+        """Advice on what would help."""
         if self.reason == "secret":
             return (
                 "join the rare values of the sensitive columns, under [join] in the policy, or release them without; "
@@ -95,7 +95,7 @@ def report_state(*, ok: bool, has_budget: bool, confidence: float | None, is_con
 
 
 def is_useless(state: State, shares: Sequence[float], relations: float | None) -> bool:
-    """Whether next to nothing is kept of most columns; nobody minds in an audit or a refusal.
+    """Return whether next to nothing is kept of most columns; nobody minds in an audit or a refusal.
 
     Of shuffled generated rows, none of which stands for a person, it is what pairs of columns say that matters.
     """
@@ -134,14 +134,14 @@ def headline(document: dict[str, Any]) -> str:
 
 
 def synthetic(document: dict[str, Any]) -> bool:
-    """Whether all rows are drawn from one private model, none in place of another, and the limit has no part in it."""
+    """Return whether all rows are drawn from one private model, in which the limit has no part."""
     return document["verdict"]["state"] == "source" and SYNTHETIC in [
         section["title"] for section in document["sections"]
     ]
 
 
 def sentence(document: dict[str, Any]) -> str:
-    """What the headline means, in plain sentences: the claim, and how far a released value moves a secret."""
+    """Meaning of the headline, in plain sentences: the claim, and how far a released value moves a secret."""
     verdict = document["verdict"]
     if synthetic(document):
         return "All rows are drawn from one model of noisy counts, and none stands for a row of the table."
@@ -197,7 +197,7 @@ def _exposure(document: dict[str, Any], *, is_sure: bool) -> str:
 
 
 def _is_void(document: dict[str, Any]) -> bool:
-    """Whether the figures are not of what would be handed out."""
+    """Return whether the figures are not of what would be handed out."""
     columns = document["columns"]
     return document["verdict"]["refuted"] or bool(set(columns["kept"]) & set(columns["sensitive"]))
 
@@ -207,7 +207,7 @@ def _sides(most: str, least: str) -> str:
 
 
 def alone(document: dict[str, Any]) -> str:
-    """What the figures count: this release, and no other of the same rows."""
+    """Say what the figures count: this release, and no other of the same rows."""
     verdict = document["verdict"]
     n = verdict["recorded"]
     if n is not None and verdict["mechanism"] == LEDGER:
@@ -247,7 +247,7 @@ def colour(document: dict[str, Any]) -> str:
 
 
 def is_worst_case(measure: dict[str, Any]) -> bool:
-    """Whether a measure speaks of the source, and not of the rows."""
+    """Return whether a measure speaks of the source, and not of the rows."""
     return bool(measure["name"].startswith("worst_"))
 
 
@@ -262,7 +262,7 @@ def measure_excess(measure: dict[str, Any]) -> float:
 
 
 def limit_words(budget: Budget | None, side_columns: Sequence[str]) -> str:
-    """What a budget allows, and for whom but those who know nothing of a row."""
+    """Say what a budget allows, and for whom besides those who know nothing of a row."""
     if not side_columns:
         return budget_words(budget)
     which = side_columns[0] if len(side_columns) == 1 else f"any of {', '.join(side_columns)}"

@@ -41,7 +41,7 @@ def _words() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class AttackResult:
-    """What one attack finds of people in the data, next to what it finds of people outside it.
+    """Result of one attack on people in the data, next to people outside it.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class AttackResult:
 
     @property
     def is_too_wide(self) -> bool:
-        """Whether a large difference could have stayed hidden among so few people."""
+        """True if a large difference could have stayed hidden among so few people."""
         return self.interval is not None and self.surest is None and self.interval[1] - self.interval[0] > 2 * _TOO_WIDE
 
     @property
@@ -183,7 +183,7 @@ class ClaimVerdict:
 
     @property
     def title(self) -> str:
-        """What the verdict is about."""
+        """Title of the verdict."""
         return str(_words()["claims"][self.claim]["title"])
 
     @property
@@ -280,7 +280,7 @@ class Judgement(Told):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing refutes either claim."""
+        """True if nothing refutes either claim."""
         return not self.refuted
 
     def require(self) -> Judgement:
@@ -313,7 +313,7 @@ class Judgement(Told):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a group of rows reveals, what was compared, and what was not."""
+        """Notes on what a group of rows reveals, what was compared, and what was not."""
         sentences = (
             ["The figures are of a twin of the release, made without the people outside the data."]
             if self.is_twin
@@ -367,7 +367,7 @@ class Judgement(Told):
         return spell_infinities({**head, **entries, **fields, **texts})
 
     def report_entry(self) -> dict[str, Any]:
-        """What a report for the owner holds of it."""
+        """Entry in a report for the owner."""
         document = self.to_dict()
         names = ("headline", "sentence", "notes", "n_people", "n_outsiders", "confidence")
         attack_keys = (
@@ -386,11 +386,11 @@ class Judgement(Told):
         return {name: document[name] for name in names} | {"attacks": attacks}
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The same as JSON; whatever is not ASCII is escaped. Written to ``path`` when one is given."""
+        """Return it as JSON; whatever is not ASCII is escaped. Written to ``path`` when one is given."""
         return json_text(self.to_dict(), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """The same as one self-contained page: no script, no network; written to ``path`` when one is given."""
+        """Return it as one self-contained page: no script, no network; written to ``path`` when one is given."""
         return write_text(render_template("report/judge.html.jinja", **self.to_dict()), path)
 
 

@@ -1,4 +1,4 @@
-"""Where the marks of a page's pictures go: positions in percent, shades by name, all from the document."""
+"""Marks of a page's pictures: positions in percent, shades by name, all from the document."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ PlotKind = Literal["lift", "histogram", "risk", "marginals", "curve"]
 
 @dataclass(frozen=True, eq=False)
 class LeakageReport(Verdict, ReportViews):
-    """What a release leaks about S and keeps of X, before and after, against its budget. Frozen.
+    """Leakage of a release about S and its utility, before and after, against its budget. Frozen.
 
     Build it with `LeakageReport.measure`. ``print(report)`` gives one screen of text.
 

@@ -217,17 +217,17 @@ class SavedReport(ReportViews):
 
     @property
     def ok(self) -> bool:
-        """Whether the report said that the release is within its budget."""
+        """True if the report said that the release is within its budget."""
         return bool(self._saved["verdict"]["ok"])
 
     @property
     def state(self) -> State:
-        """What the report claimed, ``"source"``, ``"rows"``, ``"refused"`` or ``"audit"``; see `LeakageReport`."""
+        """State of the report, ``"source"``, ``"rows"``, ``"refused"`` or ``"audit"``; see `LeakageReport`."""
         return self._saved["verdict"]["state"]
 
     @property
     def useless(self) -> bool:
-        """Whether it said that most released columns keep less than 5 % of their information; a public one does not."""
+        """True if it said that most released columns keep less than 5 % of their information; a public one does not."""
         return bool(self._saved["verdict"].get("useless"))
 
     @property
@@ -305,14 +305,14 @@ def _check_sense(document: dict[str, Any]) -> None:
 
 
 def _is_constant(document: dict[str, Any]) -> bool:
-    """Whether all sensitive columns of a table have one value."""
+    """Return whether all sensitive columns of a table have one value."""
     columns = document["columns"]
     is_asked = document["verdict"]["counted"] and columns["sensitive"] != columns["released"]
     return is_asked and set(columns["sensitive"]) <= set(columns["constant"])
 
 
 def _check_figures(document: dict[str, Any], *, exposed: bool) -> None:
-    """The same of the figures of the owner's report."""
+    """Check the figures of the owner's report."""
     verdict = document["verdict"]
     _refuse(verdict["tolerance"] != VERDICT_TOLERANCE, f"the report's tolerance is not {VERDICT_TOLERANCE:g}")
     is_half = (verdict["budget"] is None) != (verdict["worst_excess"] is None)

@@ -73,7 +73,7 @@ def to_text(document: dict[str, Any]) -> str:
 
 
 def to_brief(document: dict[str, Any]) -> str:
-    """What whoever released has to know, in some six lines of 80 columns: verdict, people, what is kept."""
+    """Return some six lines of 80 columns for whoever released: verdict, people, what is kept."""
     if document["audience"] == "public":
         return to_text(document)
     verdict, gravest, judged = document["verdict"], grave(document), document.get("judgement")
@@ -154,7 +154,7 @@ def utility_words(document: dict[str, Any], *, in_nats: bool = True) -> str:
 
 
 def _price_words(by_name: dict[str, dict[str, Any]]) -> str:
-    """What confidence costs, and what more rows of the same frequencies would buy."""
+    """Describe the cost of confidence, and what more rows of the same frequencies would gain."""
     if "normalized_utility_plain" not in by_name:
         return ""
     plain, *more = (
@@ -238,7 +238,7 @@ def _section(section: dict[str, Any]) -> list[str]:
 
 
 def is_words(cell: Number) -> bool:
-    """Whether a cell of a section holds a text, and not a figure."""
+    """Return whether a cell of a section holds a text, and not a figure."""
     return isinstance(cell, str) and cell not in ("inf", "-inf")
 
 

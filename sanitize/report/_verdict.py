@@ -168,7 +168,7 @@ class KeptColumn:
 
 
 def measure_columns(joint: JointDistribution, channel: Channel, after: JointDistribution) -> tuple[KeptColumn, ...]:
-    """What the channel keeps of each public column; none where that would be much work.
+    """Measure the utility of each public column; none where that would be much work.
 
     ``after`` is the distribution of (S, Y).
     """
@@ -211,7 +211,7 @@ def utility_share(released: NDArray[np.float64] | sparse.csr_array) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What was measured of a release, against its budget, with the distributions it was measured on."""
+    """Measurements of a release, against its budget, with the distributions it was measured on."""
 
     measures: tuple[Measure, ...]
     budget: Budget | None
@@ -253,7 +253,7 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Whether every symbol is within budget (to 1e-9), there is something to protect, and no check failed.
+        """True if every symbol is within budget (to 1e-9), there is something to protect, and no check failed.
 
         Nor is one that releases a sensitive column.
         """
@@ -261,13 +261,13 @@ class Verdict:
 
     @property
     def protects_nothing(self) -> bool:
-        """Whether there are rows and a budget, and the sensitive columns have one value in all rows."""
+        """True if there are rows and a budget, and the sensitive columns have one value in all rows."""
         is_asked = self.budget is not None and self.n_rows is not None and self.sensitive != self.public
         return is_asked and len(self._constant) == len(self.sensitive)
 
     @property
     def state(self) -> State:
-        """What the verdict claims, in one word.
+        """Claim of the verdict, in one word.
 
         ``"source"``: every distribution that the counts allow at `confidence` is within the budget. ``"rows"``: the
         table's own frequencies are (or the distribution as stated), and as a sample the table may be off.
@@ -281,7 +281,7 @@ class Verdict:
 
     @property
     def useless(self) -> bool:
-        """Whether the release is allowed, and most of its columns keep less than 5 % of their information.
+        """True if the release is allowed, and most of its columns keep less than 5 % of their information.
 
         Of shuffled generated rows, whether they show less than 5 % of what pairs of columns say about each other.
         """
@@ -330,12 +330,12 @@ class Verdict:
 
     @property
     def _refuted(self) -> bool:
-        """Whether a finding refutes the release."""
+        """True if a finding refutes the release."""
         return not all(getattr(finding, "ok", True) for finding in self.findings)
 
     @property
     def _of_cells(self) -> bool:
-        """Whether raw figures are of latent classes, which hide rows of the columns among each other already."""
+        """True if raw figures are of latent classes, which hide rows of the columns among each other already."""
         return self._before.public.columns != self.public
 
     @property

@@ -1,4 +1,4 @@
-"""What every report can do with its document: JSON, text, a page, a fragment, and a badge to stand beside a frame."""
+"""Views of a report's document: JSON, text, a page, a fragment, and a badge to stand beside a frame."""
 
 from __future__ import annotations
 

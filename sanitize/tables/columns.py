@@ -28,7 +28,7 @@ def _is_narrow_decimal(dtype: pa.DataType) -> bool:
 
 
 def is_view(dtype: pa.DataType) -> bool:
-    """Whether it is text or bytes in Arrow's layout of views."""
+    """Return whether it is text or bytes in Arrow's layout of views."""
     return bool(pa.types.is_string_view(dtype) or pa.types.is_binary_view(dtype))
 
 
@@ -83,7 +83,7 @@ def value_type(dtype: pa.DataType) -> pa.DataType:
 
 
 def is_number_type(dtype: pa.DataType) -> bool:
-    """Whether values of a type are numbers."""
+    """Return whether values of a type are numbers."""
     return _kind(dtype) == "number"
 
 
@@ -229,7 +229,7 @@ def hashable_storage(column: ArrowColumn) -> ArrowColumn:
 
 
 def all_below(numbers: NDArray[np.integer[Any]], n: int) -> bool:
-    """Whether all of some numbers are at least 0 and less than ``n``."""
+    """Return whether all of some numbers are at least 0 and less than ``n``."""
     # As unsigned ones, negative numbers are larger than all others of their type: one extreme tells both.
     least_beyond = min(n, int(np.iinfo(numbers.dtype).max) + 1)
     return not len(numbers) or int(numbers.view(f"u{numbers.dtype.itemsize}").max()) < least_beyond

@@ -224,12 +224,12 @@ def _kind(native: Any) -> str | None:
 
 
 def _is(native: Any, module: str, name: str) -> bool:
-    """Whether it is of a class of a library that may not be there."""
+    """Return whether it is of a class of a library that may not be there."""
     return isinstance(native, getattr(sys.modules.get(module), name, ()))
 
 
 def is_stream(native: Any) -> bool:
-    """Whether it is no table yet, but `open_readers` gets one from it."""
+    """Return whether it is no table yet, but `open_readers` gets one from it."""
     if _kind(native) or isinstance(native, (np.ndarray, Table)):
         return False
     if hasattr(native, "__arrow_c_stream__"):
@@ -238,7 +238,7 @@ def is_stream(native: Any) -> bool:
 
 
 def is_dataset(native: Any) -> bool:
-    """Whether it is a data set of pyarrow."""
+    """Return whether it is a data set of pyarrow."""
     return _is(native, "pyarrow.dataset", "Dataset")
 
 

@@ -41,7 +41,7 @@ def decode_dictionary(arrow: ArrowColumn) -> ArrowColumn:
 
 
 def is_ordered(dtype: pa.DataType, name: str) -> bool:
-    """Whether values of a type are numbers, dates or times; nested types are refused."""
+    """Return whether values of a type are numbers, dates or times; nested types are refused."""
     types = pa.types
     if isinstance(dtype, pa.BaseExtensionType):
         dtype = dtype.storage_type

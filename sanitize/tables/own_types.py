@@ -67,7 +67,7 @@ def object_kind(values: Any) -> type | None:
 
 
 def pandas_restorer(column: Any) -> Callable[[pa.Array], Any] | None:
-    """What gives values of Arrow as those of a column of pandas; None where Arrow's are its own."""
+    """Return the function that restores pandas values from Arrow's; None if Arrow's are the column's own."""
     pd, dtype = sys.modules["pandas"], column.dtype
     if isinstance(dtype, pd.CategoricalDtype) and isinstance(
         dtype.categories.dtype, (pd.IntervalDtype, pd.PeriodDtype)

@@ -1,4 +1,4 @@
-"""What a release tells about one record or a group of records, over every prior on the databases.
+"""Leakage about one record or a group of records, over every prior on the databases.
 
 Rows of a channel are databases in lexicographic order. A prior under which the other records depend on x_i turns the
 channel into any channel whose row for x_i is a mean of the rows P(y|x_i, rest); because mutual information is convex

@@ -152,7 +152,7 @@ def _alias_in_step(pmf: NDArray[np.int64], mass: int) -> tuple[NDArray[np.int64]
 
 
 def fits_dense_table(n_rows: int, n_outputs: int, n_entries: int) -> bool:
-    """Whether a dense table is the fastest: every input has every output, or there are few of both.
+    """Return whether a dense table is the fastest: every input has every output, or there are few of both.
 
     The second output of a bucket has to leave half of a word to the threshold.
     """

@@ -98,12 +98,12 @@ class CountNoise:
 
     @property
     def once(self) -> bool:
-        """Whether the noise on the second count is that on the first one with the other sign."""
+        """True if the noise on the second count is that on the first one with the other sign."""
         return self.n_secrets == 2 and isinstance(self.distribution, Geometric)
 
     @property
     def variance(self) -> float:
-        """Of the noise on one count."""
+        """Variance of the noise on one count."""
         return self.distribution.variance * (1 if self.once else 1 - 1 / self.n_secrets)
 
     @property
@@ -140,7 +140,7 @@ Noise = CountNoise | RowNoise
 
 
 def digest_of_counts(counts: NDArray[np.int64]) -> str:
-    """What noise on counts is derived by: others have other noise, also under a key that is used twice by mistake."""
+    """Digest from which noise on counts is derived: other counts have other noise, even if a key is used twice."""
     return hashlib.sha256(repr(counts.shape).encode() + counts.tobytes()).hexdigest()
 
 
@@ -165,7 +165,7 @@ class Bits:
                 return drawn
 
     def decays(self, numerator: int, denominator: int) -> bool:
-        """Whether a coin of probability exp(-γ) comes up, γ = ``numerator / denominator`` >= 0.
+        """Return whether a coin of probability exp(-γ) comes up, γ = ``numerator / denominator`` >= 0.
 
         Of coins of probability γ/1, γ/2, γ/3, ... for γ <= 1, the first that fails has an odd number with probability
         Σ_k (-γ)^k / k! = exp(-γ).

@@ -113,7 +113,7 @@ class NoiseKey:
         return NoiseKey.from_system, ()
 
     def for_workers(self) -> NoiseKey:
-        """The same key, whose pickles hold it: for the tasks of a release, and for nothing that is kept."""
+        """Copy of the key whose pickles hold it: for the tasks of a release, and for nothing that is kept."""
         return _WorkersKey(self.key)
 
     def bind(self, *use: object) -> None:
@@ -222,7 +222,7 @@ def sequential_words(source: RandomWords, lane: int, start: int, dtype: np.dtype
 
 
 class RowWords:
-    """What decides the draws of a stage: a word for each row, and more bits for the few rows that ask for them.
+    """Random words of a stage: a word for each row, and more bits for the few rows that ask for them.
 
     Words are those of lane ``2 * lane`` from number ``start`` on, the others those of the lane after it; row i has
     the words of number i in both.
@@ -315,7 +315,7 @@ def noise_key(source: Randomness) -> bytes | None:
 
 
 def is_secure(source: Randomness) -> bool:
-    """Whether a source is fit for release: keyed from the operating system or by the caller; no other source passes."""
+    """Return whether a source is fit for release: only those keyed from the operating system or by the caller are."""
     random_words(source)
     return source is None or isinstance(source, (bytes, NoiseKey))
 

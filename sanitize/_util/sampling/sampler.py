@@ -1,4 +1,4 @@
-"""What all samplers have in common: draws block after block, in arrays that are used again; and the simplest ones.
+"""Parts that all samplers share: draws block after block, in arrays that are used again; and the simplest ones.
 
 Those keep the symbol by one threshold for all, or draw from one common row (randomized response): a table of such
 stages would have a row a symbol that says the same as every other row.
@@ -157,7 +157,7 @@ class KeepTable:
 
     @staticmethod
     def fits(indptr: NDArray[np.int64], indices: NDArray[np.int32], weights: NDArray[np.int64]) -> bool:
-        """Whether a sparse matrix has this form, with more than one input."""
+        """Return whether a sparse matrix has this form, with more than one input."""
         n = len(indptr) - 1
         return (
             n > 1
@@ -210,7 +210,7 @@ class RedrawTable:
 
     @staticmethod
     def fits(indptr: NDArray[np.int64], indices: NDArray[np.int32]) -> bool:
-        """Whether a sparse matrix has this form, with more than one input."""
+        """Return whether a sparse matrix has this form, with more than one input."""
         last = len(indptr) - 2
         return last > 0 and indptr[last] == last and bool((indices[:last] == np.arange(last)).all())
 
@@ -250,7 +250,7 @@ class UniformTable:
 
     @staticmethod
     def fits(indptr: NDArray[np.int64], indices: NDArray[np.int32], weights: NDArray[np.int64], n_outputs: int) -> bool:
-        """Whether a sparse matrix has this form."""
+        """Return whether a sparse matrix has this form."""
         total = int(weights.sum()) if len(indptr) == 2 else 0
         base, larger = divmod(total, n_outputs)
         return (

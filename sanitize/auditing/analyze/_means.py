@@ -120,7 +120,7 @@ def numbers(rows: Table, hidden: Hidden, column: str) -> Vector:
 
 
 def is_numeric(dtype: pa.DataType) -> bool:
-    """Whether values of a type are numbers, True and False among them."""
+    """Return whether values of a type are numbers, True and False among them."""
     return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype))
 
 

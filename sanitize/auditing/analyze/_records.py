@@ -100,7 +100,7 @@ def open_release(
 
 
 def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tuple[Hidden, tuple[str, ...]]:
-    """What went through the channel among these columns, and the names of the others, which were kept as they are.
+    """Split these columns into those that went through the channel and the names of those that were kept as they are.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What is learned from a release: of S by a bounded adversary, and of other columns by an honest analyst."""
+"""Attacks on a release: what is learned of S by a bounded adversary, and of other columns by an honest analyst."""
 
 import lazy_loader
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BayesAttack(Told):
-    """What the Bayes-optimal adversary learns of S from one released symbol, against her prior alone.
+    """Gain of the Bayes-optimal adversary about S from one released symbol, against her prior alone.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Who is attacked: people in the data and as many outside it, mixed."""
+"""Targets of an attack: people in the data and as many outside it, mixed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sanitize.tables.frame import Table, stack_rows
 
 @dataclass(frozen=True, eq=False)
 class Cast:
-    """Who is attacked.
+    """Targets of an attack.
 
     Attributes
     ----------

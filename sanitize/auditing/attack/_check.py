@@ -1,4 +1,4 @@
-"""Whether released rows leak what their report says, or more: attacks held against exact figures."""
+"""Check of whether released rows leak more than their report says: attacks held against exact figures."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Comparison(Told):
 
     @property
     def ok(self) -> bool:
-        """Whether the release is consistent with its report."""
+        """True if the release is consistent with its report."""
         return self.verdict == "consistent"
 
     @property

@@ -120,7 +120,7 @@ class Column:
         return cls(name, codes, n_codes, _ranks([of_code[code] for code in codes]))
 
     def select_targets(self, targets: Sequence[Codes], order: Codes, non_targets: Codes) -> Column:
-        """The same column of the release, of targets of both sides in this order, and of people who are no targets."""
+        """Column of the release for targets of both sides in this order, and for people who are no targets."""
 
         def select(sides: Sequence[Codes]) -> list[Codes]:
             pooled = np.concatenate([side[rows] for side, rows in zip(sides[PEOPLE:], targets, strict=False)])
@@ -137,7 +137,7 @@ class Column:
 
     @cached_property
     def has_gaps(self) -> bool:
-        """Whether a number or date of any table is missing."""
+        """True if a number or date of any table is missing."""
         return self.ranks is not None and any((side > APART).any() for side in self.ranks)
 
     @property
@@ -161,7 +161,7 @@ class Column:
 
     @property
     def is_set(self) -> Mask:
-        """Of each printed row, whether it has an interval or a set of several values here, which nobody has."""
+        """Mask of written rows with an interval or a set of several values here, which no row of a table has."""
         if self.fits is None:
             return np.zeros(len(self.codes[RELEASED]), bool)
         return self.codes[RELEASED] >= self.fits.shape[1]

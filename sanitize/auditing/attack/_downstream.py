@@ -1,4 +1,4 @@
-"""What an honest analyst still learns: models trained on a release, on the raw table, and on rows that are nobody's."""
+"""Use for an honest analyst: models trained on a release, on the raw table, and on rows that are nobody's."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ class Downstream(Told):
 
     @property
     def worse(self) -> bool:
-        """Whether training on the release does measurable harm: the interval lies below 0."""
+        """True if training on the release does measurable harm: the interval lies below 0."""
         return self.interval[1] < 0
 
     @property
     def ignores_rows(self) -> bool:
-        """Whether released rows are known to say nothing measurable of the person whose place they have."""
+        """True if released rows are known to say nothing measurable of the person whose place they have."""
         return self.own_interval is not None and self.own_interval[0] <= 0.5
 
     @property
@@ -328,7 +328,7 @@ class _Levels:
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """What a model predicts: the level of a column, or whether it is above a cut."""
+    """Prediction target of a model: the level of a column, or whether it is above a cut."""
 
     levels: _Levels
     cut: int | None

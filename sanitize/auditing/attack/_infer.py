@@ -185,7 +185,7 @@ def _weights(weights: ArrayLike, n_rows: int) -> Vector:
 
 @dataclass(frozen=True)
 class GroupInference:
-    """What the adversary learns of the rows of one sensitive symbol.
+    """Gain of the adversary on the rows of one sensitive symbol.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class GroupInference:
 
 @dataclass(frozen=True)
 class InferenceAttack(Told):
-    """What a trained adversary learns of S from released rows, each judged by rows she did not learn from.
+    """Gain of a trained adversary about S from released rows, each judged by rows she did not learn from.
 
     Attributes
     ----------
@@ -267,7 +267,7 @@ class InferenceAttack(Told):
 
     @property
     def learns(self) -> bool:
-        """Whether the release tells her anything: the interval lies above 0."""
+        """True if the release tells her anything: the interval lies above 0."""
         return self.interval[0] > 0
 
     @property

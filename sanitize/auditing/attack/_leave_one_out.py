@@ -22,7 +22,7 @@ from sanitize.tables.frame import Table
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """What counts of S beside each released tuple tell of a row that was not counted, in nats.
+    """Information that counts of S next to each released tuple hold about a row that was not counted, in nats.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class LeaveOneOut:
 
     @property
     def learns(self) -> bool:
-        """Whether the release tells her anything: the interval lies above what the bias alone can explain."""
+        """True if the release tells her anything: the interval lies above what the bias alone can explain."""
         return self.interval[0] > self.bias
 
     def __str__(self) -> str:

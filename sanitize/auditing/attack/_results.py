@@ -79,7 +79,7 @@ def _result(
 
 
 def _is_sharper(accusation: AttackResult, first: AttackResult) -> bool:
-    """Whether an accusation of few targets refutes where the ranking of all does not, or another one does less."""
+    """Return whether accusing few targets refutes where the ranking of all, or another accusation, does not."""
     if accusation.status != "more" or accusation.interval is None or first.interval is None:
         return False
     return first.status != "more" or (first.surest is not None and accusation.interval[0] > first.interval[0])

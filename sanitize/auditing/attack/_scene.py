@@ -1,4 +1,4 @@
-"""What an attack has before it: a release, targets of whom nobody says who is in the data, and rows to learn from.
+"""Material of an attack: a release, targets of whom nobody says who is in the data, and rows to learn from.
 
 No attack is told which targets are in the data. So whatever an attack computes, the two kinds of targets are
 exchangeable wherever the release has nothing to do with its people, and a difference of them is tested by dealing the

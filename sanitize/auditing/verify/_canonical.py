@@ -60,7 +60,7 @@ def _write_parquet(file: Path, stream: BinaryIO) -> bytes:
 
 
 def form_checks(released: Source, expected: dict[str, Any]) -> list[Check]:
-    """Whether a release stands in its canonical form, and what its summary says is true."""
+    """Check that a release stands in its canonical form, and that its summary is true."""
     with tempfile.TemporaryDirectory(dir=temporary_place()) as folder:
         rewritten = Path(folder) / released.root.name
         with outputs() as out:
@@ -77,7 +77,7 @@ def form_checks(released: Source, expected: dict[str, Any]) -> list[Check]:
 
 
 def summary_fault(summaries: list[bytes], expected: dict[str, Any]) -> str:
-    """What is wrong with the summaries of the files; empty when they say what designing again says."""
+    """Find a fault of the summaries of the files; empty if they say what a repeated design says."""
     for packed in filter(None, summaries):  # frames are written without one
         if len(packed) > 1 << 16:
             return "a summary is larger than any that sanitize writes"

@@ -134,7 +134,7 @@ def _hexadecimal(file: Path) -> str:
 
 
 def read_json(path: Path, what: str) -> Any:
-    """What a JSON file of these papers holds.
+    """Read a JSON file of these papers.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def _paper_paths(content: Any, folder: Path) -> dict[str, Path]:
 
 
 def _faults(content: Any, folder: Path, released: Path) -> Iterator[str]:
-    """What is wrong with a statement and the files that it names."""
+    """Yield the faults of a statement and of the files that it names."""
     if not isinstance(content, dict) or (content.get("_type"), content.get("predicateType")) != (STATEMENT, PREDICATE):
         yield "it is no statement of a release"
         return
@@ -235,7 +235,7 @@ def _faults(content: Any, folder: Path, released: Path) -> Iterator[str]:
 
 
 def _value_at_path(content: Any, *keys: str) -> Any:
-    """What stands under these keys of objects within one another; None where there is nothing."""
+    """Return the value under these keys of nested objects; None if there is none."""
     for key in keys:
         content = content.get(key) if isinstance(content, dict) else None
     return content

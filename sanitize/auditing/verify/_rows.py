@@ -62,7 +62,7 @@ class _Kinds:
 
 @dataclass(eq=False)
 class OrderTally:
-    """Where symbols stand in a file, and beside which rows of the source.
+    """Counts of where symbols stand in a file, and next to which rows of the table.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the verification of a released file found: its checks, one by one, as text and as JSON."""
+"""Result of the verification of a released file: its checks, one by one, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Check(Declared, frozen=True):
 
 
 class Verification(Declared, frozen=True):
-    """What the verification of a released file found. Frozen.
+    """Result of the verification of a released file. Frozen.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Verification(Declared, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether every check passed."""
+        """True if every check passed."""
         return all(check.ok for check in self.checks)
 
     def require(self) -> Verification:
@@ -103,7 +103,7 @@ class Verification(Declared, frozen=True):
         return {**_SCHEMA, "ok": self.ok, **to_builtin(self), "checks": [to_builtin(check) for check in self.checks]}
 
     def to_json(self) -> str:
-        """The same as JSON; whatever is not ASCII is escaped."""
+        """Return it as JSON; whatever is not ASCII is escaped."""
         return json_text(self.to_dict())
 
     @classmethod

@@ -95,7 +95,7 @@ def redraw(
 
 
 def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
-    """What designs again: of a policy, after a look at the columns it names."""
+    """Return a designer that designs again: of a policy, after a look at the columns it names."""
     if isinstance(sanitizer, Policy):
         with open_source(source) as table:
             sanitizer.check(table.schema.names)
@@ -114,7 +114,7 @@ def _copy_for(source: SourceLike, sanitizer: Designer | Policy) -> Designer:
 def _receipt_check(
     receipt: Receipt, table: Source, rows: RowOrder, other_receipts: Sequence[Receipt], sanitizer: object
 ) -> Check:
-    """Whether a receipt is of this source and order, its key of no other release, and its release in the ledger."""
+    """Check that a receipt is of this source and order, its key of no other release, and its release in the ledger."""
     book = None
     if isinstance(sanitizer, Policy) and sanitizer.ledger is not None:
         from sanitize.over_time import Ledger
@@ -138,7 +138,7 @@ def _receipt_check(
 
 
 def _other_bytes(fault: str, same: str, versions: str) -> list[Check]:
-    """What a release in other bytes than those drawn is: other rows, or another form, as other versions may write."""
+    """Checks of a release in other bytes than those drawn: other rows, or another form, as other versions may write."""
     if fault:
         return [Check.failure("rows", f"{fault} (made with {versions})" if versions else fault)]
     detail = "the rows stand in other bytes than this library writes, which may carry what no row holds"
@@ -182,7 +182,7 @@ def _walk(table: Source) -> Iterator[pa.Table]:
 
 
 def design_check(designer: Designer) -> Check:
-    """What stands behind the channel that the rows are compared with."""
+    """Check the design of the channel that the rows are compared with."""
     mechanism = designer.report_.facts.mechanism
     if designer.bare_release().spec.channel is not None:
         return Check.success("design", f"{mechanism}, as it was given, within its budget on the source")
@@ -350,13 +350,13 @@ def _check_without_receipt(
 
 
 def _words(report: LeakageReport) -> dict[str, Any]:
-    """What a report claims, in the words of its headline."""
+    """Return the claims of a report, in the words of its headline."""
     claim = report._document("internal", n_symbols=0)["verdict"]
     return {name: claim[name] for name in ("state", "headline", "sentence")}
 
 
 def _columns(table: Source, written: Source, release: Release) -> Check:
-    """Whether the released columns are those the release prints, with their types."""
+    """Check that the released columns are those that the release writes, with their types."""
     wanted = column_types(table.schema, release)
     is_csv = isinstance(written, CsvSource)
     found_types = {field.name: wanted.get(field.name) if is_csv else field.type for field in written.schema}

@@ -73,12 +73,12 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
 
     @property
     def has_one_edge(self) -> bool:
-        """Whether a single edge cuts the column in two."""
+        """True if a single edge cuts the column in two."""
         return self.edges[:1] == (-self.endless,)
 
     @property
     def prints_labels(self) -> bool:
-        """Whether released intervals are printed by name, also where others print a value drawn inside."""
+        """True if released intervals are printed by name, also where others print a value drawn inside."""
         return self.has_one_edge
 
     @property
@@ -230,7 +230,7 @@ def as_numbers(values: ArrowColumn) -> Vector:
 
 
 def is_numeric(dtype: pa.DataType) -> bool:
-    """Whether a column can be binned: integers, floats and decimals, but not booleans or dates."""
+    """Return whether a column can be binned: integers, floats and decimals, but not booleans or dates."""
     dtype = value_type(dtype)
     return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype))
 

@@ -114,7 +114,7 @@ def date_edges(name: str, edges: Sequence[Any]) -> tuple[float, ...]:
 
 
 def is_of_dates(spec: Any) -> bool:
-    """Whether what somebody gave as bins of a column speaks of dates: a calendar unit, or edges that are no numbers."""
+    """Return whether declared bins are of dates: a calendar unit, or edges that are no numbers."""
     if isinstance(spec, str):
         return True
     if is_whole(spec) or not isinstance(spec, (Sequence, np.ndarray)):
@@ -123,7 +123,7 @@ def is_of_dates(spec: Any) -> bool:
 
 
 def holds_dates(dtype: pa.DataType) -> bool:
-    """Whether a column holds dates, with or without a time of day."""
+    """Return whether a column holds dates, with or without a time of day."""
     dtype = value_type(dtype)
     return bool(pa.types.is_date(dtype) or pa.types.is_timestamp(dtype))
 

@@ -200,7 +200,7 @@ def min_lift_from_alpha_inverse(bound: float, share: float, alpha: float) -> Bou
 
 
 def _root(log_excess: Callable[[float], float], high: float) -> float:
-    """Where an increasing function crosses 0 between 0 and ``high``."""
+    """Root of an increasing function between 0 and ``high``."""
     from scipy.optimize import brentq
 
     if log_excess(high) <= 0:

@@ -1,4 +1,4 @@
-"""What a lift budget implies: the supremum of every measure, by its name and beside the bound that [ZDS] prints.
+"""Bounds that a lift budget implies: the supremum of every measure, by its name and beside the bound that [ZDS] prints.
 
 Let a = e**-lower, b = e**upper. The lifts of one symbol lie in [a, b] and average to 1 under P_S (those of one
 s average to 1 under P_Y), so the largest mean of f(l) is the concave envelope of f on [a, b], taken at 1: a
@@ -42,7 +42,7 @@ class Bound:
 
     @property
     def verdict(self) -> Literal["tight", "loose", "false"]:
-        """What the printed bound is for these numbers; ``false`` when some distribution breaks it."""
+        """Verdict on the printed bound for these numbers; ``false`` if some distribution breaks it."""
         if self.tight == self.printed or math.isclose(self.tight, self.printed, rel_tol=SAME):
             return "tight"
         holds = self.printed > self.tight if self.side == "upper" else self.printed < self.tight

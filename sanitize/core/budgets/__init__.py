@@ -1,4 +1,4 @@
-"""What each released symbol may leak, as frozen values.
+"""Budgets: limits on the leakage of each released symbol, as frozen values.
 
 A budget looks at the lifts of one symbol and the prior, nothing else, so the same budget drives a mechanism
 and judges its result. ``excess > 0`` holds exactly where a symbol leaks too much; differences up to 1e-12

@@ -44,7 +44,7 @@ OTHERS = "*"
 
 @runtime_checkable
 class Budget(Protocol):
-    """What one released symbol may leak about S.
+    """Limit on what one released symbol leaks about S.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Budget(Protocol):
         """Leakage above the budget of each released symbol, shape (n_y,); > 0 exactly where it is too much."""
 
     def lift_excess(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
+        """Excess of each symbol from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
 
     def lift_risk(self, lifts: NDArray[np.float64], p_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """Risk ω of each column of lifts, shape (k,): the order in which mechanisms treat symbols."""
@@ -325,7 +325,7 @@ def _with_limits(budget: Any, limits: LiftBudget) -> Any:
 
 
 def by_value(budget: object) -> bool:
-    """Whether limits of a budget go by sensitive values, which no distribution has put in order yet."""
+    """Return whether limits of a budget go by sensitive values, which no distribution has put in order yet."""
     limits = lift_limits(budget)
     return limits is not None and "upper" not in vars(limits)
 
@@ -416,7 +416,7 @@ def ends(side: Any) -> tuple[float, float]:
 
 
 def range_text(side: Any) -> str:
-    """The same in words."""
+    """Describe a range in words."""
     return " to ".join(f"{end:.15g}" for end in dict.fromkeys(ends(side)))
 
 
@@ -484,7 +484,7 @@ class AveragedBudget(_LiftBased):
             )
 
     def with_limits(self, limits: LiftBudget | None) -> AveragedBudget:
-        """The same average beside other limits."""
+        """Return the same average with other limits."""
         return replace(self, limits=limits)  # type: ignore[type-var]
 
     def __repr__(self) -> str:

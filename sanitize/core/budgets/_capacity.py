@@ -122,13 +122,13 @@ class CVaRLiftBudget:
         return np.full(len(released.public), float(self.excess_of_release(lift(released), released.p_x)))
 
     def excess_of_release(self, lifts: Vector, p_y: Vector) -> float:
-        """The same from all lifts (n_s, n_y) of a release and the masses of its symbols."""
+        """Excess from all lifts (n_s, n_y) of a release and the masses of its symbols."""
         return float(
             clear_rounding(excess_over(logs(tail_means(lifts, p_y, self.delta)).max(keepdims=True), self.upper))[0]
         )
 
     def is_met(self, lifts: Vector, p_y: Vector) -> bool:
-        """Whether a release is within the budget, without its excess where that is quicker."""
+        """Return whether a release is within the budget, without its excess where that is quicker."""
         return self.excess_of_release(lifts, p_y) <= 0
 
     def excess_at(self, lifts: Vector, p_y: Vector, thresholds: Vector) -> float:
@@ -136,11 +136,11 @@ class CVaRLiftBudget:
         return self.excess_of_release(lifts, p_y)
 
     def lift_thresholds(self, lifts: Vector, p_y: Vector) -> Vector:
-        """Of each s the t that the mean of a release is attained at, shape (n_s,)."""
+        """Threshold t of each s at which the mean of a release is attained, shape (n_s,)."""
         return worst_threshold(lifts.T, p_y, self.delta)
 
     def tail_constraints(self, lifts: Vector, thresholds: Vector, bound: float) -> tuple[Vector, Vector]:
-        """What lifts (k, n_s) are beyond thresholds, shape (k, m), and the most that its means may be, shape (m,).
+        """Return the excess of lifts (k, n_s) over thresholds, shape (k, m), and the limits of its means, shape (m,).
 
         A release whose means are within that, for any thresholds, is within the budget, where the bound is e**upper.
         """
@@ -157,7 +157,7 @@ class CVaRLiftBudget:
 
 @dataclass(frozen=True)
 class PMLEnvelopeBudget(CVaRLiftBudget):
-    """Of Y, and of anything made of it, at most a mass δ makes any secret more than e**upper times as likely.
+    """At most a mass δ of Y, and of anything made of it, makes any secret more than e**upper times as likely.
 
     It bounds sup P(log Λ(Z) > upper), the limit of `sanitize.core.lifts.pml_envelope` from above: a symbol on the bound
     is within it, while the envelope at u counts the symbols that reach u. It implies the budget of `CVaRLiftBudget` for
@@ -192,7 +192,7 @@ class PMLEnvelopeBudget(CVaRLiftBudget):
         return float(clear_rounding(np.array(lift_envelope(lifts, p_y, self.bound)[0] - self.delta)))
 
     def is_met(self, lifts: Vector, p_y: Vector) -> bool:
-        """Whether a release is within the budget; never, where its own symbols beyond the bound have more mass."""
+        """Return whether a release is within the budget; never if its symbols beyond the bound have more mass."""
         beyond = p_y[lifts.max(axis=0) >= self.bound].sum()
         return bool(beyond <= self.delta + BUDGET) and self.excess_of_release(lifts, p_y) <= 0
 
@@ -202,11 +202,11 @@ class PMLEnvelopeBudget(CVaRLiftBudget):
         return float((np.minimum(over, 1 / SMALLEST_POSITIVE).T @ p_y - most).max())
 
     def lift_thresholds(self, lifts: Vector, p_y: Vector) -> Vector:
-        """Of each s the t that the mass of a release is attained at, shape (n_s,)."""
+        """Threshold t of each s at which the mass of a release is attained, shape (n_s,)."""
         return lift_envelope(lifts, p_y, self.bound)[1]
 
     def tail_constraints(self, lifts: Vector, thresholds: Vector, bound: float) -> tuple[Vector, Vector]:
-        """What lifts (k, n_s) are beyond thresholds, of the secret of which it is most, and δ.
+        """Return the largest excess of lifts (k, n_s) over thresholds, and δ.
 
         A threshold may be the bound itself, since a lift on the bound is within it.
         """
@@ -249,7 +249,7 @@ class MeanBudget(OfLifts):
         return self._risk_excess(np.full(len(released.public), mean))
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
-        """What each symbol tells above the budget, shape (k,): where none has any, the release is within it."""
+        """Excess of each symbol over the budget, shape (k,): if none has any, the release is within it."""
         return self._risk_excess(self.lift_risk(lifts, p_s))
 
     def lift_risk(self, lifts: Vector, p_s: Vector) -> Vector:

@@ -77,7 +77,7 @@ def nameless(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def budget_bounds(budget: object) -> dict[str, Any]:
-    """What a budget was made with, by name; nothing for a number, or a class that is no dataclass."""
+    """Parameters of a budget, by name; empty for a number, or a class that is no dataclass."""
     if isinstance(budget, LiftBudget):
         return budget.bounds
     budget_fields = fields(budget) if is_dataclass(budget) else ()
@@ -177,7 +177,7 @@ def check_kind(budget: Budget, owner: str = "random response") -> LiftBudget | L
 
 
 def scale_budget(budget: Budget, share: float) -> Budget:
-    """The same kind of budget with its levels, in nats, times a share from 0 to 1; what is free stays free.
+    """Return a budget of the same kind with its levels, in nats, times a share from 0 to 1; what is free stays free.
 
     Whatever is within it is within the whole, since every budget bounds leakages that its levels bound from above.
     Budgets of other classes than this package's are returned as they are.

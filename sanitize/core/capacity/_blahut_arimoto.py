@@ -154,7 +154,7 @@ def _candidates(kernel: Kernel, bracket: Bracket) -> Codes:
 
 
 def _fits(kernel: Kernel, n: int) -> bool:
-    """Whether a Newton step on n inputs is cheap enough, in multiplications and in memory."""
+    """Return whether a Newton step on n inputs is cheap enough, in multiplications and in memory."""
     return n * n * (n + kernel.n_outputs) <= _NEWTON_WORK and n * kernel.n_outputs <= _NEWTON_CELLS
 
 

@@ -33,7 +33,7 @@ Status = Literal["optimal", "within", "cut short", "heuristic"]
 
 @dataclass(frozen=True)
 class Optimality:
-    """What is proved of the utility of a designed channel.
+    """Proof about the utility of a designed channel.
 
     Attributes
     ----------
@@ -303,7 +303,7 @@ class Channel:
             raise InvalidChannel(f"this is not a channel that can be read here: {error}") from None
 
     def form(self) -> ChannelForm:
-        """What JSON can hold of it."""
+        """Return its form for JSON."""
         return ChannelForm(
             "sanitize/channel", 1, SCALE_BITS, self.inputs.form(), self.outputs.form(), stages_to(self.stages)
         )

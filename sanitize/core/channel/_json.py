@@ -35,7 +35,7 @@ class TuplesForm(Declared, frozen=True):
         require((codes < np.array(self.sizes)).all() and _ascending(codes), "must be distinct and in order", "codes")
 
     def tuples(self) -> Tuples:
-        """The same as arrays."""
+        """Return them as arrays."""
         return Tuples(np.array(self.codes, np.int32), self.sizes)
 
 
@@ -117,7 +117,7 @@ def read_text(text_or_path: str | os.PathLike[str]) -> str:
 
 
 def _ascending(codes: NDArray[Any]) -> bool:
-    """Whether tuples are distinct and in lexicographic order."""
+    """Return whether tuples are distinct and in lexicographic order."""
     steps = np.diff(codes.astype(np.int64), axis=0)
     moved = steps != 0
     return bool(moved.any(axis=1).all() and (steps[np.arange(len(steps)), moved.argmax(axis=1)] > 0).all())

@@ -116,7 +116,7 @@ class ReducedChannel:
 
     @property
     def _is_small(self) -> bool:
-        """Whether all stages may be one matrix."""
+        """True if all stages may be one matrix."""
         return len(self.stages) == 1 or self.n_states * self.stages[-1].n_outputs <= CHANNEL_CELLS
 
     def entropies(self) -> Vector:
@@ -185,5 +185,5 @@ class ReducedChannel:
 
 
 def _overlaps(stage: Stage) -> bool:
-    """Whether two inputs of a stage share an output."""
+    """Return whether two inputs of a stage share an output."""
     return len(stage.indices) > stage.n_outputs or len(np.unique(stage.indices)) < len(stage.indices)

@@ -92,7 +92,7 @@ class Stage:
     def from_masses(
         cls, indptr: NDArray[Any], indices: NDArray[Any], masses: Vector, sums: Vector, n_outputs: int
     ) -> Stage:
-        """The same from rows of positive masses and their sums, which are divided by; every row has entries."""
+        """Build a stage from rows of positive masses and their sums, which are divided by; every row has entries."""
         starts = indptr[:-1]
         rows = np.arange(len(starts)).repeat(indptr[1:] - starts)
         weights = np.maximum(np.rint(masses / sums[rows] * SCALE), 1).astype(np.int64)
@@ -116,7 +116,7 @@ class Stage:
 
     @property
     def form(self) -> tuple[Any, Any, Any, Any]:
-        """What a stage is made of."""
+        """Arrays of a stage."""
         return self.indptr, self.indices, self.weights, self.n_outputs
 
     def __reduce__(self) -> tuple[type[Stage], tuple[Any, ...]]:

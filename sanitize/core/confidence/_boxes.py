@@ -76,7 +76,7 @@ def clopper_pearson(counts: ArrayLike, n: ArrayLike, level: float) -> tuple[Vect
 
 
 def _quantile(a: Vector, b: Vector, tail: float, *, above: bool) -> Vector:
-    """Where the beta distribution with these parameters has a tail of this chance below, or above."""
+    """Quantile of the beta distribution with these parameters: a tail of this chance lies below, or above."""
     quantiles, left = np.empty(a.shape), np.ones(a.shape, bool)
     # A share near 1 is that of the others near 0.
     for first, second, is_mirrored in ((a, b, False), (b, a, True)):
@@ -90,7 +90,7 @@ def _quantile(a: Vector, b: Vector, tail: float, *, above: bool) -> Vector:
 
 
 def _by_newton(a: Vector, b: Vector, tail: float, *, above: bool) -> tuple[Vector, Mask]:
-    """The same by steps on the logarithm of the tail, which is concave, and where they have come to rest.
+    """Quantiles by Newton steps on the logarithm of the tail, which is concave, and where they have come to rest.
 
     They start at an approximation by the normal distribution [Abramowitz and Stegun 1964, 26.5.22].
     """

@@ -230,7 +230,7 @@ class ConfidenceSet:
         return int(np.rint(self.counts.sum()))
 
     def contains(self, joint: JointDistribution) -> bool:
-        """Whether a distribution on the same symbols is in the set, up to rounding."""
+        """Return whether a distribution on the same symbols is in the set, up to rounding."""
         if joint.pmf.shape != self.lower.shape:
             raise InvalidDistribution(f"the set is of distributions of shape {self.lower.shape}, got {joint.pmf.shape}")
         conditional = joint.pmf / joint.p_s[:, None]
@@ -292,7 +292,7 @@ class ConfidenceSet:
 
 
 def design_assumptions(counts: ContingencyTable, *, of_people: bool = False) -> list[str]:
-    """What a set of weighted rows, or of people with several, takes as known of the design, as sentences."""
+    """Assumptions on the design of weighted rows, or of people with several rows, as sentences."""
     if counts.rows is None:
         return []
     rows, largest = WeightedRows.from_weights(*counts.rows), counts.rows[-1]

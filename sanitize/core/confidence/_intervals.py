@@ -111,7 +111,7 @@ def _slope(bottom: Vector, top: Vector, low: Vector, high: Vector) -> Vector:
 
 
 def repeats_too_often(counts: NDArray[np.int64]) -> bool:
-    """Whether rows are there several times as independent draws of no distribution are, but with probability 1e-6.
+    """Return whether rows repeat more often than independent draws of any distribution do but with probability 1e-6.
 
     A table that holds all its rows twice is found, or one of 3,000 with some 400 of them twice. Copies that look like
     draws, as those of a bootstrap do, cannot be told from draws by anybody.

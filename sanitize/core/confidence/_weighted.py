@@ -155,7 +155,7 @@ class _Shares:
 
     @classmethod
     def from_rows(cls, cluster: Codes, x: Codes, weights: Vector, n_x: int, repeats: int) -> _Shares:
-        """What rows of one s come to."""
+        """Sums over the rows of one s."""
         cluster = np.unique(cluster, return_inverse=True)[1]
         total = np.asarray(np.bincount(cluster, weights), np.float64)
         pairs, place = np.unique(cluster * n_x + x, return_inverse=True)

@@ -52,7 +52,7 @@ TASK_ROWS = 1 << 23
 
 
 class Mergeable(Protocol):
-    """What a task returns."""
+    """Result of a task, which merges with others."""
 
     def merge(self, outcome: Any, /) -> Any:
         """Both results as one; neither is changed."""

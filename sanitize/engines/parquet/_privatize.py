@@ -172,7 +172,7 @@ def release_file(
 
 
 def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Callable[..., Any]:
-    """What records a release while it is written; ledgers are loaded only where there is one."""
+    """Return the context that records a release while it is written; ledgers are loaded only if there is one."""
     if not isinstance(sanitizer, Designer):
         raise InvalidParameter(
             "a saved release does not know the joint that a ledger adds up; fit a sanitizer on these rows, or leave "
@@ -185,7 +185,7 @@ def _spending(ledger: Ledger | str | os.PathLike[str], sanitizer: object) -> Cal
 
 @dataclass(frozen=True)
 class _Settings:
-    """What designs, and how rows are read, of a call or else of its policy.
+    """Designer and settings of reading, of a call or else of its policy.
 
     A policy, other than what designs for one, also says how its source is read, and lists the columns.
     """
@@ -298,7 +298,7 @@ def audit_file(
     workers: int | None = None,
     description: TableDescription | None = None,
 ) -> LeakageReport:
-    """What the public columns of a Parquet file or data set tell about the sensitive ones as they are.
+    """Measure what the public columns of a Parquet file or data set reveal about the sensitive ones as they are.
 
     Parameters
     ----------

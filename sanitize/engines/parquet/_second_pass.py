@@ -92,12 +92,12 @@ def shuffle_blocks(counts: Counts, words: RandomWords, sizes: Iterable[int]) -> 
 
 
 def size_generator(words: RandomWords) -> np.random.Generator:
-    """What decides how many of each code are in each block."""
+    """Generator that decides how many of each code are in each block."""
     return words.generator() if isinstance(words, NoiseKey) else cast("GeneratorWords", words).generator
 
 
 def block_generator(words: RandomWords, number: int) -> np.random.Generator:
-    """What decides the order of one block: another generator for each, so that anybody can draw any of them."""
+    """Generator that decides the order of one block: another one for each, so that anybody can draw any of them."""
     return size_generator(words.derive(f"order of block {number}") if isinstance(words, NoiseKey) else words)
 
 

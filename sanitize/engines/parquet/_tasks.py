@@ -159,7 +159,7 @@ class CountReleases:
 
 @dataclass(frozen=True)
 class _WritesParts:
-    """What a task knows that writes a part of its own to a folder."""
+    """Settings of a task that writes a part of its own to a folder."""
 
     source: ParquetSource
     prepared: Prepared[None]

@@ -111,7 +111,7 @@ def plan_units(
     workers: int | None = None,
     description: TableDescription | None = None,
 ) -> UnitReport:
-    """What `release_units` would tell, together with all that the ledger knows; nothing is written or recorded.
+    """Report what `release_units` would reveal, with all that the ledger knows; nothing is written or recorded.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _columns(table: Source, sanitizer: Designer, ledger: UnitLedger, rows: RowOr
 
 
 def _footer(sanitizer: Designer, ledger: UnitLedger) -> bytes:
-    """What a file says about itself: whom its promise is for, and no figure, for its figures are of all releases."""
+    """Footer of a file: whom its promise is for, and no figure, since its figures are of all releases."""
     note = release_note(sanitizer.report_)
     text = {name: note[name] for name in ("sanitize", "format")} | {"mechanism": f"{note['mechanism']}, by unit"}
     whom = "the units of its ledger"

@@ -226,7 +226,7 @@ def _plain(array: pa.Array) -> pa.Array:
 
 
 def formula_note(levels: Mapping[str, pa.Array]) -> tuple[str, ...]:
-    """What the report says when released texts, or names of columns, look like formulas to a spreadsheet."""
+    """Note for the report if released texts, or names of columns, look like formulas to a spreadsheet."""
     columns = []
     for name, level in levels.items():
         texts = [name, *(level.to_pylist() if pa.types.is_string(level.type) else ())]

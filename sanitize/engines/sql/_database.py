@@ -212,7 +212,7 @@ class Database:
 
     @property
     def _prefix(self) -> str:
-        """What names of the statement's own queries begin with, and the table's does not: theirs would hide it."""
+        """Prefix of the names of the statement's own queries, which the table's name does not have."""
         prefix = "sanitize_"
         while self.table.lower().startswith(prefix):
             prefix += "_"
@@ -325,7 +325,7 @@ def id_texts(ids: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
 
 
 def sql_release(saved: SavedRelease | Designer, row_id: str) -> Release:
-    """What draws, if it can be said in SQL; symbols that the fit has not seen are refused.
+    """Return the release that draws, if SQL can express it; symbols that the fit has not seen are refused.
 
     Raises
     ------
@@ -355,7 +355,7 @@ def refuse_type(name: str, *, is_fit: bool) -> None:
 
 
 def decode_outputs(bound: Release) -> dict[str, pa.Array]:
-    """What each released symbol is printed as; numbers cut into bins are printed as labels."""
+    """Return the written value of each released symbol; numbers cut into bins are written as labels."""
     return dict(bound.channel.outputs.decode(np.arange(bound.channel.n_outputs, dtype=np.int32)))
 
 

@@ -1,4 +1,4 @@
-"""What fresh rows prove of the lifts of symbols that other rows chose: proofs 3 and 4 in docs/theory/proofs.md.
+"""Evidence of fresh rows about the lifts of symbols that other rows chose: proofs 3 and 4 in docs/theory/proofs.md.
 
 A released symbol y has P(y|cell) ∝ w(cell) with w in [0, 1]. With m = E w, q = E w 1{S=s} and π = P(s) its lift is
 q / (m π). Rows are independent draws of (S, cell). To prove q <= r π m, take numbers μ, b (about m and r π) and
@@ -60,7 +60,7 @@ _LEAST = 1e-12
 
 
 def _claims(budget: LiftBudget, n_s: int) -> list[tuple[int, int, float, float]]:
-    """What a budget claims of a symbol: the secret, a sign, a ratio, and from which P(s) on other claims say it.
+    """Return the claims of a budget on a symbol: secret, sign, ratio, and the P(s) from which other claims imply it.
 
     P(y, s) is at least (sign 1) or at most (-1) the ratio times P(s) P(y).
 
@@ -128,7 +128,7 @@ class Evidence:
         return least_values
 
     def proves(self, budget: LiftBudget, prior: Bounds) -> Mask:
-        """Whether fresh rows prove that the lifts of each symbol are within the budget, for P(s) within some bounds."""
+        """Return whether fresh rows prove the lifts of each symbol within the budget, for P(s) within some bounds."""
         passed = np.ones(self.k, bool)
         for s, sign, ratio, said_from in _claims(budget, len(prior[0])):
             if prior[0][s] < said_from:
@@ -136,7 +136,7 @@ class Evidence:
         return passed
 
     def shows(self, s: int, sign: int, ratio: float, least: float, most: float) -> Mask:
-        """Whether P(y, s) is shown to be at least (sign 1) or at most (-1) ``ratio`` P(s) P(y), shape (k,)."""
+        """Return whether P(y, s) is shown to be at least (sign 1) or at most (-1) ``ratio`` P(s) P(y), shape (k,)."""
         room = 0.2  # of the depth of f below 0, that e may be
         b = float(np.clip(ratio * self.p_s[s], _LEAST, 1 - _LEAST))
         # f at S = s and elsewhere: in cells that the symbol does not have, and in those it has.
@@ -209,7 +209,7 @@ def secret_shares(design: NDArray[np.int64]) -> Vector:
 
 
 def evidence_threshold(n_symbols: int, error: float) -> float:
-    """What each test of so many symbols has to show, in nats."""
+    """Evidence that each test of so many symbols needs, in nats."""
     return float(-np.log(error * (1 - _FOR_MEANS) / max(n_symbols, 1)))
 
 

@@ -1,4 +1,4 @@
-"""What rows of the design let expect of a test on fresh rows."""
+"""Expected result of a test on fresh rows, from the rows of the design."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be merged: excess and risk of sets, for one distribution or the worst of several, and the channel."""
+"""Risks of merged sets: excess and risk, for one distribution or the worst of several, and the channel."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ class SetRisks(ABC):
 
     @abstractmethod
     def safe(self, columns: Vector) -> Mask:
-        """Whether each set is within the budget."""
+        """Return whether each set is within the budget."""
 
     @abstractmethod
     def risk(self, columns: Vector) -> Vector:
         """Risk ω of each set."""
 
     def is_safe(self, column: Vector) -> bool:
-        """Whether one set is within the budget."""
+        """Return whether one set is within the budget."""
         return bool(self.safe(column[:, None])[0])
 
 
@@ -91,7 +91,7 @@ class RiskOfSets(SetRisks):
         return columns / self.p_s[:, None] / columns.sum(axis=0)
 
     def safe(self, columns: Vector) -> Mask:
-        """Whether each column P(s, set), shape (n_s, k), is within the budget."""
+        """Return whether each column P(s, set), shape (n_s, k), is within the budget."""
         return ~(self.budget.lift_excess(self._lifts(columns), self.p_s) > 0)
 
     def risk(self, columns: Vector) -> Vector:
@@ -113,7 +113,7 @@ class RobustRiskOfSets(SetRisks):
     budget: LiftBudget | LDPBudget
 
     def safe(self, columns: Vector) -> Mask:
-        """Whether each set is within the budget under every distribution."""
+        """Return whether each set is within the budget under every distribution."""
         low, high = self._bounds(columns)
         return np.asarray(~(lift_excess(*self._lifts(low, high), ratio_bounds(low, high), self.budget) > 0))
 
@@ -152,7 +152,7 @@ class OrderedRisks(SetRisks):
     order: SetRisks
 
     def safe(self, columns: Vector) -> Mask:
-        """Whether the judge allows each set."""
+        """Return whether the judge allows each set."""
         return self.judge.safe(columns[: len(self.judge.columns)])
 
     def risk(self, columns: Vector) -> Vector:

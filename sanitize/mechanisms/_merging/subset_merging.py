@@ -216,7 +216,7 @@ def _account(joint: JointDistribution, effort: float | None = None) -> Effort:
 
 
 def _optimality(joint: JointDistribution, budget: Budget, account: Effort) -> Optimality:
-    """What the search proves: the best of all partitions of a few symbols, and nothing above.
+    """Optimality that the search proves: the best of all partitions of a few symbols, and nothing above.
 
     A merging may be within a budget on the whole release where not every symbol is; the search sees none of these.
     """

@@ -143,13 +143,13 @@ def set_that_is_safe(risks: SetRisks, core: Codes, pool: Codes, p_x: Vector, sea
 
 
 def merging_costs(p_x: Vector, members: Codes) -> float:
-    """What merging some symbols costs of I(X;Y), in nats: Σ P(x) log(P(G) / P(x))."""
+    """Loss of I(X;Y) by merging some symbols, in nats: Σ P(x) log(P(G) / P(x))."""
     mass = p_x[members]
     return float(xlogy(mass.sum(), mass.sum()) - xlogy(mass, mass).sum())
 
 
 def _prune_members(risks: SetRisks, core: Codes, taken: Codes, p_x: Vector) -> Codes:
-    """What is left when members leave as long as the set stays safe, the dearest first, many at once where it can."""
+    """Drop members as long as the set stays safe, the dearest first, many at once if possible; return the others."""
     members = np.sort(taken)
     base = risks.columns[:, core].sum(axis=1)
     while len(members):

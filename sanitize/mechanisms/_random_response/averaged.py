@@ -115,7 +115,7 @@ class BoundedPrice:
         return np.where(self.within.contains(lifts), 0.0, math.inf)
 
     def stretch(self, turning: Vector) -> Vector:
-        """What lifts that turn by so much, (..., n_s), add to the square of a length: the sides turn with them."""
+        """Increase of the square of a length by lifts that turn by so much, (..., n_s): the sides turn with them."""
         return np.asarray(turning**2 @ self.within.joint.p_s)
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:

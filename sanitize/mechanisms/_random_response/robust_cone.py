@@ -215,7 +215,7 @@ class RobustCone:
 
 @dataclass(eq=False)
 class RobustCertificate:
-    """What is proved about columns within the budget.
+    """Proof about columns within the budget.
 
     Attributes
     ----------

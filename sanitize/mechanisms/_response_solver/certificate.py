@@ -42,7 +42,7 @@ _HARDLY_ANY = 0.125  # of the boxes
 
 @dataclass(eq=False)
 class Certificate:
-    """What branch and bound proved.
+    """Result that branch and bound proved.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Tree:
 
     @property
     def has_roots(self) -> bool:
-        """Whether some of the first boxes have not been bounded yet."""
+        """True if some of the first boxes have not been bounded yet."""
         return self.n_bounded <= self.polytope.n_spread
 
     @property

@@ -88,7 +88,7 @@ class Search:
         return self
 
     def is_used(self) -> bool:
-        """Whether what is left is for the bound."""
+        """Return whether what is left is for the bound."""
         return self.effort.is_used(_SEARCH_SHARE)
 
     def run(self, show: Callable[[str], None]) -> None:

@@ -1,4 +1,4 @@
-"""What a released symbol leaves open, and the columns found so far with the linear program that mixes them into P_X."""
+"""Entropy that a released symbol leaves, and the linear program that mixes the columns so far into P_X."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Loss:
         return cls(distribution[distribution.any(axis=1)])
 
     def restricted_to(self, letters: Codes) -> Loss:
-        """The same for posteriors over some letters."""
+        """Return the loss of posteriors over some letters."""
         return self if self.distribution is None else Loss(self.distribution[:, letters])
 
     def target_posteriors(self, v: Vector) -> Vector:
@@ -103,7 +103,7 @@ class Loss:
         return max(0.0, float(entr(released.sum(axis=1)).sum() - open_))
 
     def share(self, information: float, p_x: Vector) -> float:
-        """What is kept of H(X), or of I(T;X); 1 where that is 0."""
+        """Share of H(X), or of I(T;X), that is kept; 1 where that is 0."""
         if self.distribution is None:
             return share_of_entropy(information, p_x)
         available = self.entropy(p_x) - float(self.symbol_entropies(len(p_x)) @ p_x)

@@ -46,7 +46,7 @@ class LinearBatch:
         return LinearBatch(self.matrix, self.rhs, self.lower[places], self.upper[places], self.cost[places])
 
     def corner(self, basis: Codes, inverse: Vector, spread: Vector) -> DualSolution:
-        """Where bases (K, m) stand, by costs that are spread a little."""
+        """Return the corners of bases (K, m), by costs that are spread a little."""
         cost = self.cost + spread
         multipliers = np.einsum("ki,kij->kj", np.take_along_axis(cost, basis, 1), inverse)
         reduced = cost - multipliers @ self.matrix
@@ -63,7 +63,7 @@ class LinearBatch:
 
 @dataclass(eq=False)
 class DualSolution:
-    """Where the dual simplex stopped, for K programs.
+    """Result of the dual simplex, for K programs.
 
     Attributes
     ----------

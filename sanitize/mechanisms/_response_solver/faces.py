@@ -66,11 +66,11 @@ class Price:
         return entr(shares).sum(axis=-1) + self.shared * risk - (shares * self.mu[faces]).sum(axis=-1)
 
     def convex_part(self, lifts: Vector) -> Vector:
-        """What the price is beyond its concave part at points of lifts (K, n_s)."""
+        """Price less its concave part at points of lifts (K, n_s)."""
         return (self.rate - self.shared) * self.budget.lift_risk(lifts.T, self.p_s)
 
     def stretch(self, turning: Vector) -> Vector:
-        """What lifts that turn by so much, (..., n_s), add to the square of a length: a third of the cuts is enough."""
+        """Increase of a squared length by lifts that turn by so much, (..., n_s): a third of the cuts is enough."""
         return self.rate * (turning**2 @ self.p_s)
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
@@ -124,7 +124,7 @@ class FacePrice(Protocol):
         """The rest of it, at least 0; inf where no posterior may be."""
 
     def stretch(self, turning: Vector) -> Vector:
-        """What the turning of lifts adds to lengths, by which simplices are cut."""
+        """Increase of lengths by the turning of lifts, by which simplices are cut."""
 
     def may_hold(self, simplices: Simplices, target: float) -> Mask:
         """Which simplices may hold the least price of all, below the target."""

@@ -85,7 +85,7 @@ class RandomResponse:
 
     @property
     def optimality(self) -> Optimality:
-        """What is proved of it; its ``words`` say optimal, within so many nats of the optimum, or cut short."""
+        """Proof about its utility; its ``words`` say optimal, within so many nats of the optimum, or cut short."""
         if self.status == "optimal":
             return Optimality("optimal", self.gap)
         return Optimality("within" if self.status == "stalled" else "cut short", self.gap)
@@ -131,7 +131,7 @@ class Response:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is asked of all blocks alike.
+    """Request that all blocks share.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class Problem:
         target: ArrayLike | None = None,
         side: str | Sequence[str] | ArrayLike = (),
     ) -> Problem:
-        """What a user asks, checked."""
+        """Check the request of a user."""
         loss = Loss.for_target(target, len(check_distribution(joint).public))
         positive("gap", gap)
         return cls(joint, check_kind(as_budget(budget, joint)), gap, loss, SideKnowledge.from_columns(joint, side))
@@ -223,7 +223,7 @@ class Block:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether rounding stopped the search, or would have: a thin polytope uses any effort up."""
+        """True if rounding stopped the search, or would have: a thin polytope uses any effort up."""
         is_thin = 0 < least_side(self.problem.budget) < EQUALITY
         return self.response.status == "stalled" or (self.response.status == "effort" and is_thin)
 
@@ -338,7 +338,7 @@ def _improve_by_tighter_budgets(problem: Problem, parts: list[Block], best: Rand
 
 
 def _bound_by_looser_budgets(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
-    """The same with the bound that looser budgets give where rounding stopped a search."""
+    """Return the response with the bound that looser budgets give where rounding stopped a search."""
     stopped = [part for part in parts if part.is_stopped]
     for part in stopped:
         part.effort = part.effort.part(1.0)

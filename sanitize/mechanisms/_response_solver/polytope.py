@@ -30,7 +30,7 @@ _OVERHEAD, _INVERSE = 2000, 400
 
 @dataclass(frozen=True, eq=False)
 class LiftBounds:
-    """What a budget asks of the lifts l of a posterior v: low <= l <= high, or max l <= (1 + span) min l.
+    """Bounds of a budget on the lifts l of a posterior v: low <= l <= high, or max l <= (1 + span) min l.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class LiftBounds:
         )
 
     def equal(self, bounds: LiftBounds) -> bool:
-        """Whether only the margin of `inner` stands between two bounds."""
+        """Return whether only the margin of `inner` stands between two bounds."""
         if (self.span is None) != (bounds.span is None):
             return False
         pairs = [(self.low, bounds.low), (self.high, bounds.high), (1 + (self.span or 0), 1 + (bounds.span or 0))]
@@ -221,7 +221,7 @@ class Polytope:
         return np.zeros(self.size)
 
     def point_costs(self, v: Vector) -> Vector:
-        """What these costs come to at points v, shape (K,)."""
+        """Costs at points v, shape (K,)."""
         return np.zeros(len(v))
 
     def slack_basis(self, copies: int) -> Codes:
@@ -269,11 +269,11 @@ def least_side(budget: LiftBudget | LDPBudget) -> float:
 
 
 def _least_sides(budget: LiftBudget | LDPBudget) -> Vector:
-    """The same of each secret, or of all."""
+    """Least sides of each secret, or of all."""
     return np.asarray(budget.eps if isinstance(budget, LDPBudget) else np.minimum(budget.lower, budget.upper))
 
 
 def _is_too_loose(budget: LiftBudget, lifts: Vector) -> Mask:
-    """Where a least lift is as good as 0, and may have to be."""
+    """Mask of least lifts that are as good as 0, and may have to be."""
     lower = np.asarray(budget.lower)
     return (lower > LOOSEST) & (lower < math.inf) & (lifts == 0).any()

@@ -74,7 +74,7 @@ class PosteriorSet:
 
     @property
     def is_polytope(self) -> bool:
-        """Whether `gain_cuts`, few enough to list, are all that is asked."""
+        """True if `gain_cuts`, few enough to list, are all that is asked."""
         return self.order == 1 and math.isinf(self.low) and len(self.lifts) <= _MOST_SECRETS
 
     def contains(self, lifts: Vector) -> Mask:
@@ -83,7 +83,7 @@ class PosteriorSet:
         return (excess <= 0) & ~(np.maximum(*self.sizes(lifts)) > 1 - _MARGIN)
 
     def sizes(self, lifts: Vector) -> tuple[Vector, Vector]:
-        """What is used of each side, in parts of what is allowed, of lifts (..., n_s); limits go with the first."""
+        """Share of each side's limit that is used, of lifts (..., n_s); limits go with the first."""
         above, below = np.zeros(lifts.shape[:-1]), np.zeros(lifts.shape[:-1])
         if np.isfinite(self.most).any():
             above = reduce_axis(np.maximum, lifts / self.most, -1)
@@ -139,7 +139,7 @@ class PosteriorSet:
         return np.concatenate([every[above], -every[below]]), ends
 
     def surely_holds(self, lifts: Vector) -> Mask:
-        """Whether all mixtures of points with lifts of shape (K, k, n_s) are within, for convex sides exactly."""
+        """Return whether all mixtures of points with lifts (K, k, n_s) are within, for convex sides exactly."""
         above, below = self.sizes(lifts)
         if self.center == 0:
             return reduce_axis(np.maximum, np.maximum(above, below)) < 1 - _MARGIN
@@ -151,7 +151,7 @@ class PosteriorSet:
         return holds & (self.norm(largest)[0] < self.low * (1 - _MARGIN))
 
     def border(self, q: Vector) -> Vector:
-        """Where the ways from P_X to points q, shape (K, n), leave the set; q itself where they do not."""
+        """Points at which the ways from P_X to points q, shape (K, n), leave the set; q itself if they do not."""
         p_x, inside, outside = self.joint.p_x, np.zeros((len(q), 1)), np.ones((len(q), 1))
         for _ in range(_HALVINGS):
             middle = (inside + outside) / 2

@@ -1,4 +1,4 @@
-"""What a reader may know of a row besides: cuts of posteriors, and the excess of a channel, in each case of it."""
+"""Side knowledge of a reader about a row: cuts of posteriors, and the excess of a channel, in each case of it."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def mix_all_vertices(
 
 
 def _costs(points: Vector, loss: Loss) -> Vector:
-    """What points lose beyond what their letters alone leave open, in nats."""
+    """Loss at points beyond what their letters alone leave open, in nats."""
     return np.maximum(loss.entropies(points) - points @ loss.symbol_entropies(points.shape[1]), 0.0)
 
 

@@ -97,7 +97,7 @@ class _Trials:
         return self.tried[eps].normalized_utility
 
     def judge(self, grid: list[float], *, until: bool) -> list[bool]:
-        """Whether each budget of the grid fulfils the wish.
+        """Return whether each budget of the grid fulfils the wish.
 
         Some mechanisms, such as randomized response, want budgets beyond the log-lifts of the distribution: the largest
         is doubled as long as more may be kept and the last one does not judge as ``until``.

@@ -81,7 +81,7 @@ class Design:
         return float(self.report.summary["normalized_utility"])
 
     def serves(self, joint: JointDistribution, budget: Budget | float) -> bool:
-        """Whether the channel is within another budget."""
+        """Return whether the channel is within another budget."""
         if isinstance(budget, ChannelBudget):
             return False
         if isinstance(budget, Budget):

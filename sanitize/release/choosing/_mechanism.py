@@ -223,7 +223,7 @@ def _room(report: LeakageReport) -> float:
 
 
 def reason(taken: LeakageReport, reports: Sequence[LeakageReport], share: str) -> str:
-    """What the preferred one of some reports does, after its name."""
+    """Say why a report is preferred, after its name."""
     less = max(report.summary[share] for report in reports) - taken.summary[share]
     if less <= SAME_SHARE:
         return "keeps most within the budget"
@@ -239,7 +239,7 @@ def most_useful(shares: Sequence[float]) -> int:
 
 
 def most_useful_so_far(shares: Sequence[float]) -> list[int]:
-    """Of designs for ever looser budgets the one to take at each: what is within a tighter one is within it too."""
+    """Choose a design at each of ever looser budgets: a design within a tighter one is within it too."""
 
     def better(best: int, place: int) -> int:
         return place if shares[place] >= shares[best] - BUDGET else best

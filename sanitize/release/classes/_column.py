@@ -238,14 +238,14 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         return numbers
 
     def is_of(self, edges: Sequence[Any], above: Mapping[str, tuple[str, ...]]) -> bool:
-        """Whether it keeps to declared edges, if there are any, and each rare value to one of its ancestors."""
+        """Return whether it keeps to declared edges, if there are any, and each rare value to one of its ancestors."""
         own = self.edges.to_numpy(zero_copy_only=False)
         is_cut = len(edges) < 2 or np.array_equal(own, np.unique(np.array(edges, own.dtype)))
         pairs = zip(self.pooled.to_pylist(), self.pool.to_pylist(), strict=True)
         return is_cut and all(ancestor in above.get(value, ()) for value, ancestor in pairs)
 
     def may_print(self, column: ArrowColumn) -> bool:
-        """Whether every value of a column is one that may be written."""
+        """Return whether every value of a column is one that may be written."""
         values, codes = factorize(column, self.name)
         if (codes < 0).any() and not (self.places == MISSING).any():
             return False
@@ -443,7 +443,7 @@ def _flatten_outcomes(
 
 
 def _runs(mass: NDArray[Any], most: int, is_start: NDArray[np.bool_]) -> Codes:
-    """Where runs of sorted values begin: those of many rows alone, the others in runs of about equal rows."""
+    """Starts of runs of sorted values: those of many rows alone, the others in runs of about equal rows."""
     n = len(mass)
     if not is_start.any():
         return np.zeros(min(n, 1), np.intp)

@@ -98,7 +98,7 @@ def find_rules(
 
 
 def _leads(rules: dict[int, Rule], start: int, end: int) -> bool:
-    """Whether a column determines another one, directly or by others."""
+    """Return whether a column determines another one, directly or by others."""
     while end != start and end in rules:
         end = rules[end].determiner
     return end == start

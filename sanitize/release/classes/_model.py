@@ -229,7 +229,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         edges: Mapping[str, Sequence[Any]],
         above: Mapping[str, Mapping[str, tuple[str, ...]]],
     ) -> str:
-        """What these classes have that settings of `fit` would not give, in words; empty where nothing shows."""
+        """Describe what settings of `fit` would not give to these classes; empty if nothing shows."""
         if {*self.names} != {*names}:
             return "other columns"
         if self.n_classes != (asked := n_classes or _n_classes(self.n_rows)):
@@ -392,7 +392,7 @@ def _designs(
 
 
 def _look_up(fitted: FittedColumns, place: int) -> LookUp | None:
-    """What the determiner of a column leaves of it, if there is one."""
+    """Look-up of a column by its determiner, if it has one."""
     if place not in fitted.rules:
         return None
     determiner, first, outcomes, shares = fitted.look_up(place)

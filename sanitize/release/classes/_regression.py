@@ -116,7 +116,7 @@ class Design:
 
     @property
     def information(self) -> Vector:
-        """Of each direction, about."""
+        """Approximate information of each direction."""
         return np.maximum(np.outer(self.left[0], self.right[0]), 0.0)
 
     def degrees(self, penalty: float) -> float:

@@ -50,7 +50,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return self._recipe("latent class release").numbers
 
     def specification(self) -> Specification:
-        """Of the mechanism that fits every distribution and budget."""
+        """Specification of the mechanism that fits every distribution and budget."""
         return self._recipe("subset merging").specification()
 
     def _recipe(self, name: str, **settings: Any) -> Recipe:
@@ -88,7 +88,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         return self._restate_confidence(fitted), counts
 
     def _halve_confidence(self, n_rows: float) -> Self:
-        """The same at the confidence that both certificates need to hold together, by the union bound.
+        """Return the recipe at the confidence that both certificates need to hold together, by the union bound.
 
         One is of the set of distributions that all tuples share, one of the split rows of latent classes. Whether there
         are two follows from settings and rows alone: one that is not designed after all counts, too.
@@ -106,7 +106,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         )
 
     def _has_classes(self, n_rows: float) -> bool:
-        """Whether latent classes are compared: few rows have none."""
+        """Return whether latent classes are compared: few rows have none."""
         is_plain = not (self.smoothing or self.person_column)
         return is_plain and n_rows >= MODELLED_ROWS
 
@@ -183,7 +183,7 @@ def _with_columns(
 
 
 def relations_of_tuples(fitted: Release) -> dict[tuple[str, str], float]:
-    """What a release of tuples shows of each pair of columns that depend."""
+    """Share of each dependence of two columns that a release of tuples shows."""
     joint, channel = fitted.joint, fitted.channel
     after = np.zeros(len(joint.public))
     written = joint.public.encode(dict(channel.outputs.decode(np.arange(channel.n_outputs, dtype=np.int32))))

@@ -77,7 +77,7 @@ LEAST_ROWS = 10
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LatentClassParameters:
-    """Of latent classes."""
+    """Parameters of latent classes."""
 
     budget: Budget | None = field(default=None, kw_only=False)
     sensitive: ColumnSpec = None
@@ -106,14 +106,14 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
     summaries: Collection[str] = ()
 
     def with_changes(self, **parameters: Any) -> Self:
-        """The same with other values of some parameters."""
+        """Return a copy with other values of some parameters."""
         recipe = super().with_changes(**parameters)
         recipe.summaries = self.summaries
         return recipe
 
     @property
     def takes_channel(self) -> bool:  # type: ignore[override]
-        """Whether a channel may take the place of a design: a certificate is of its own design alone."""
+        """True if a channel may take the place of a design: a certificate is of its own design alone."""
         return self.confidence is None
 
     @property
@@ -329,7 +329,7 @@ def _design_written_classes(joint: JointDistribution, design: Callable[..., Chan
 
 
 def _classes_section(partition: ClassPartition, counted: Counted, design: Mask | None) -> Section:
-    """What the report says of the classes."""
+    """Section of the report on the classes."""
     words = "Each row is released through its latent class, which was fitted to the public columns alone."
     if design is not None:
         n_fitted = int(design.sum())

@@ -85,7 +85,7 @@ class FittedClasses(CellLayout):
         return self.profiles_of(self.read)
 
     def profiles_of(self, names: Collection[str]) -> Profiles:
-        """The same of some columns alone."""
+        """Profiles of some columns alone."""
         tables = [table.toarray() for name, table in self.column_counts(self.fitted) if name in names]
         starts = np.cumsum([0, *(len(table) for table in tables[:-1])])
         shares = [table.sum(axis=1) / table.sum() for table in tables]
@@ -109,7 +109,7 @@ class FittedClasses(CellLayout):
         return column_counts(self.read, self._groups, self.cells, self.partition.n_cells, rows)
 
     def pair_counts(self) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
-        """The same of pairs of columns; of very many rows of every k-th row."""
+        """Counts of pairs of columns; of very many rows of every k-th row."""
         return pair_counts(
             self.read,
             lambda step: [column_codes[::step] for column_codes in self._groups],
@@ -126,7 +126,7 @@ class FittedClasses(CellLayout):
         return tuple(entries)
 
     def pair_relations(self, p_y: Vector) -> dict[tuple[str, str], float]:
-        """What rows that are generated from a seed show of each pair of columns that depend, see `pair_relations`.
+        """Share of each dependence of two columns that rows generated from a seed show, see `pair_relations`.
 
         They are never released. P(y) is how often each class is.
         """

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class GaussianChannelParameters:
-    """Of a Gaussian channel."""
+    """Parameters of a Gaussian channel."""
 
     budget: CapacityBudget | float | None = field(default=None, kw_only=False)
     bounds: Mapping[str, Pair] | Pair | None = None

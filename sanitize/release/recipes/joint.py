@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class JointReleaseParameters:
-    """Of a joint release."""
+    """Parameters of a joint release."""
 
     sanitizers: Sequence[tuple[str, Recipe]] = field(default=(), kw_only=False)
     budget: Budget | None = field(default=None, kw_only=False)

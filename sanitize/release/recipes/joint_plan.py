@@ -1,4 +1,4 @@
-"""What a joint release does: its parts designed given what the others release, and all of them side by side."""
+"""Plans of joint releases: parts designed given what the others release, and all of them side by side."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def marginal_tables(table: ContingencyTable, groups: Sequence[Sequence[str]]) ->
 
 @dataclass(frozen=True)
 class JointPlan:
-    """What a joint release does: the channel of each part, and of all columns together.
+    """Plan of a joint release: the channel of each part, and of all columns together.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ def _part_lines(
     tables: Sequence[ContingencyTable],
     channels: Mapping[str, Channel],
 ) -> tuple[tuple[PartLeakage, ...], tuple[str, ...]]:
-    """What each part tells by itself, and what a reader must know of its design."""
+    """Lines of the report on what each part reveals by itself, and notes on its design."""
     lines, warnings = [], []
     for (name, part), table in zip(parts, tables, strict=False):
         has_budget = part.budget is not None

@@ -60,12 +60,12 @@ class PrivateModel:
 
     @staticmethod
     def rate_of_levels(eps: Fraction, n_columns: int) -> Fraction:
-        """What one column's levels take of ε."""
+        """Part of ε for the levels of one column."""
         return _LEVELS * eps / n_columns
 
     @staticmethod
     def rate_of_choices(eps: Fraction) -> Fraction:
-        """What all choices of edges together take of ε."""
+        """Part of ε for all choices of edges together."""
         return _CHOICE * eps
 
     @classmethod

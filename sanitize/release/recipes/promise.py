@@ -63,10 +63,10 @@ class Promise(ABC):
 
     @abstractmethod
     def section(self, report: LeakageReport, layout: CellLayout) -> Section:
-        """What a report says of it."""
+        """Section of a report on it."""
 
     def describe_people(self, report: LeakageReport, layout: CellLayout) -> str:
-        """What holds of the people whose rows these are: by default as their rows are printed."""
+        """Describe the guarantee for the people whose rows these are: by default as their rows are written."""
         return report.facts.people
 
     def check_names(self, names: Sequence[str], kind: str) -> None:
@@ -129,7 +129,7 @@ class Promise(ABC):
 
 
 class NoisyCounts(NamedTuple):
-    """What noise left of the counts of (secret, cell) of the design and of the others, and its distribution there."""
+    """Noisy counts of (secret, cell) of the designing and the other rows, and the distribution of the noise."""
 
     design: NDArray[np.int64]
     holdout: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""What a release is made by: frozen parameters of columns and of a mechanism, from counts to channel and report."""
+"""Recipes of releases: frozen parameters of columns and of a mechanism, from counts to channel and report."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Recipe(ABC):
         """Budget and mechanism, with the settings that recipes share; parameters are checked here."""
 
     def with_changes(self, **parameters: Any) -> Self:
-        """The same with other values of some parameters."""
+        """Return a copy with other values of some parameters."""
         return replace(self, **parameters)  # type: ignore[type-var]
 
     def _make_specification(
@@ -139,7 +139,7 @@ class Recipe(ABC):
         return self._audit_order(fitted, counted, is_priced=spec.is_priced)
 
     def _resolve_mechanism(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
-        """What is designed, for which columns, and how many values were clipped: as the counts settle it."""
+        """Settle the design, its columns, and how many values were clipped, from the counts."""
         return spec, layout, counted.clipped
 
     def _attach_printer(self, release: Release, counted: Counted) -> Release:
@@ -147,7 +147,7 @@ class Recipe(ABC):
         return release
 
     def _audit_order(self, fitted: Release, counted: Counted, *, is_priced: bool) -> Release:
-        """The same after a look at the order of the rows, and at what confidence costs."""
+        """Return the release after a look at the order of the rows, and at what confidence costs."""
         spec, table = fitted.spec, counted.table
         if counted.order is not None:
             fitted = replace(fitted, report=counted.order.check_report(fitted.report, spec.budget, table))
@@ -253,7 +253,7 @@ class Recipe(ABC):
 
     @property
     def is_seeded(self) -> bool:
-        """Whether its noise can be guessed."""
+        """True if its noise can be guessed."""
         if isinstance(self.random_state, bytes):
             raise InvalidParameter(
                 "random_state must not be bare bytes, because parameters of estimators are printed; wrap the key: "
@@ -315,7 +315,7 @@ def _price_confidence(release: Release, table: ContingencyTable, spec: Specifica
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PooledParameters:
-    """Of recipes that release combinations of values of the public columns, the rare ones pooled."""
+    """Parameters of recipes that release combinations of values of the public columns, the rare ones pooled."""
 
     budget: Budget | None = field(default=None, kw_only=False)
     sensitive: ColumnSpec = None
@@ -332,7 +332,7 @@ class PooledParameters:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TupleParameters(PooledParameters):
-    """Of those that a confidence can be asked for, too."""
+    """Parameters of recipes that can be asked for a confidence, too."""
 
     confidence: float | None = None
 

@@ -159,7 +159,7 @@ class RecordDP(Promise):
         return times_up(min(log(self.delta) + float(np.logaddexp(0, upper + self.eps)), 0.0))
 
     def section(self, report: LeakageReport, layout: CellLayout) -> Section:
-        """What is promised of each row."""
+        """Section on the guarantee for each row."""
         assert report.confidence is not None
         most, least, beyond = self._bounds(report, layout)
         level = f"{2 * self.eps:g}"

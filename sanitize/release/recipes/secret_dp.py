@@ -96,7 +96,7 @@ class SecretDP(Promise):
         return NoisyCounts(design, holdout, centred[1], noise)
 
     def section(self, report: LeakageReport, layout: CellLayout) -> Section:
-        """What is promised of each row's secret."""
+        """Section on the guarantee for each row's secret."""
         level = f"({self.eps:g}, {self.delta:g})"
         words = (
             f"Everything published from this fit is {level}-differentially private in each row's secret, whatever is "

@@ -41,7 +41,7 @@ class WatchdogRecipe(TupleParameters, Recipe):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SubsetMergingParameters(TupleParameters):
-    """Of subset merging: those of tuples, and an effort."""
+    """Parameters of subset merging: those of tuples, and an effort."""
 
     effort: float | None = None
 
@@ -61,7 +61,7 @@ class SubsetMergingRecipe(SubsetMergingParameters, Recipe):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ResponseParameters(TupleParameters):
-    """Of a search for a channel, which ends when it is near enough to the best or its effort is used."""
+    """Parameters of a search for a channel, which ends when it is near enough to the best or its effort is used."""
 
     gap: float = 1e-6
     effort: float | None = None
@@ -80,7 +80,7 @@ class _Searching(ResponseParameters, Recipe):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class OptimalResponseParameters(ResponseParameters):
-    """Of the best channel: those of a search, and public columns that may be known of a row."""
+    """Parameters of the best channel: those of a search, and public columns that may be known of a row."""
 
     takes_weights = True
 
@@ -130,7 +130,7 @@ def _respond(joint: JointDistribution, eps: float, confidence: object = None) ->
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ExponentialChannelParameters(PooledParameters):
-    """Of an exponential channel."""
+    """Parameters of an exponential channel."""
 
     distance: Near = "line"
 

@@ -107,7 +107,7 @@ def check_fit(layout: Layout, channel: Channel, output: str) -> None:
 
 
 def describe_contents(layout: Layout, channel: Channel) -> str:
-    """What of the table can be read from a saved release, in words."""
+    """Describe what a saved release holds of the table."""
     if (classes := layout_classes(layout)) is None:
         return f"the {channel.n_inputs} public symbols that were seen, and how frequent those printed alike are"
     return f"{classes.n_cells} latent classes: how often each level of a column, or of two, is in each of them; no row"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NewRows:
-    """What reading new rows once tells.
+    """Counts from one pass over new rows.
 
     Attributes
     ----------

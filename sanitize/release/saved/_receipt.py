@@ -57,7 +57,7 @@ class _ReceiptForm(Declared, frozen=True, eq=False):
 
 @dataclass(frozen=True)
 class Receipt:
-    """What the owner of a source keeps of one release to verify it: the key of its noise, and what it was drawn from.
+    """Receipt of one release, with which its owner verifies it: the key of its noise, and what it was drawn from.
 
     `release_file` writes it (``receipt=``) and `verify_file` reads it; nothing in it is trusted.
 
@@ -154,7 +154,7 @@ class Receipt:
 
     @property
     def other_versions(self) -> str:
-        """What it was made with that is of another version here, in words; empty where nothing is."""
+        """Packages of other versions than those it was made with, in words; empty if there are none."""
         installed = _versions()
         return ", ".join(
             f"{name} {version} ({installed.get(name, 'none')} here)"
@@ -164,7 +164,7 @@ class Receipt:
 
 
 def digest_of_source(source: Source) -> str:
-    """What tells a source from others.
+    """Digest that tells a table from others.
 
     Raises
     ------

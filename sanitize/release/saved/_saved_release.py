@@ -108,7 +108,7 @@ class SavedRelease:
 
     @classmethod
     def of(cls, sanitizer: Designer) -> SavedRelease:
-        """What a fitted sanitizer releases with.
+        """Return the saved release of a fitted sanitizer.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class SavedRelease:
 
     @property
     def contents(self) -> str:
-        """What of the table that it was fitted on can be read from it, in words; no value is quoted."""
+        """Description of what can be read from it about the table it was fitted on; no value is quoted."""
         words = describe_contents(self._layout, self.channel)
         if self.record_dp is not None:
             return f"{words}; all of it was learned from noisy counts"
@@ -270,7 +270,7 @@ def _round_measure(line: Measure) -> Measure:
 
 @dataclass(frozen=True, eq=False)
 class AppendedReport:
-    """What is known of a release of new rows through a saved channel.
+    """Report on a release of new rows through a saved channel.
 
     Figures of the fit are what the saved text says. Where the new rows hold the sensitive columns, the channel that is
     applied is measured under their frequencies, and that is the verdict: `held_out`. Where they do not, the verdict is
@@ -312,12 +312,12 @@ class AppendedReport:
 
     @property
     def ok(self) -> bool:
-        """Whether the applied channel is within its budget on the new rows; of the fit where that is not known."""
+        """True if the applied channel is within its budget on the new rows; of the fit where that is not known."""
         return self.held_out is None or self.held_out.ok
 
     @property
     def headline(self) -> str:
-        """What the verdict is about, or that the new rows contradict it."""
+        """Headline: what the verdict covers, or that the new rows contradict it."""
         return _HOLDS if self.ok else "OVER BUDGET ON THE NEW ROWS"
 
     @property
@@ -372,7 +372,7 @@ class AppendedReport:
 
 
 def new_rows_footer(report: AppendedReport, order: RowOrder) -> bytes:
-    """What a file of new rows says about itself, as JSON: the verdict of the fit.
+    """Footer of a file of new rows, as JSON: the verdict of the fit.
 
     It is silent on what was found for the new rows, which is a function of them, and has no digest of the saved
     release, by which whoever knows all rows of the fit but one could try what the last one is.

@@ -109,7 +109,7 @@ class CsvSource(Source):
         return table._apply_description().with_numbers(numbers)
 
     def _with_dialect(self, *, infers_header: bool) -> CsvSource:
-        """The same files with what stands between their fields, and whether they have a header."""
+        """Return the same files with the sign between their fields, and whether they have a header."""
         with self._bytes(self.files[0]) as raw:
             delimiter, is_row = raw.delimiter, lacks_header(raw.sample)
         header = self.description.header
@@ -123,7 +123,7 @@ class CsvSource(Source):
         return replace(self, description=self.description.with_changes(delimiter=delimiter, header=header))
 
     def _apply_description(self) -> CsvSource:
-        """The same files, columns read as their description says."""
+        """Return the same files, columns read as their description says."""
         types = self.description.types
         if absent := [name for name in types if name not in self.schema.names]:
             raise self.absent(absent)
@@ -140,7 +140,7 @@ class CsvSource(Source):
         return table
 
     def with_numbers(self, numbers: Numbers) -> CsvSource:
-        """The same files, with more of their columns as numbers or dates."""
+        """Return the same files, with more of their columns as numbers or dates."""
         times = Counter(self.schema.names)
         once = [field for field in self.schema if times[field.name] == 1 and field.name not in self.partitions]
         texts = [field.name for field in once if pa.types.is_string(field.type)]
@@ -177,7 +177,7 @@ class CsvSource(Source):
         return survey_columns(columns, self._batches(list(columns)), self.description.missing)
 
     def _with_numbers_read(self, columns: Collection[str]) -> CsvSource:
-        """The same source with columns that must be numbers."""
+        """Return the same source with columns that must be numbers."""
         description, surveys, readers = self.description, self._surveys(columns), {}
         signs = choose_signs(surveys.values(), description.delimiter or ",", description.decimal, description.thousands)
         for name, survey in surveys.items():
@@ -188,7 +188,7 @@ class CsvSource(Source):
         return self.reading(readers)
 
     def _with_dates_read(self, forms: Mapping[str, str | None], *, where_iso: bool | None = None) -> CsvSource:
-        """The same source with columns of dates in a form, or in any.
+        """Return the same source with columns of dates in a form, or in any.
 
         Columns must be dates, unless it is said whether those in the form of ISO 8601 are read: others stay texts then.
         """
@@ -214,7 +214,7 @@ class CsvSource(Source):
         return ColumnReader(dtype, Spelling(missing=marks), form) if survey.dates else None
 
     def reading(self, readers: Mapping[str, ColumnReader]) -> CsvSource:
-        """The same source with readers of more columns."""
+        """Return the same source with readers of more columns."""
         types = {name: reader.dtype for name, reader in readers.items()}
         fields = [pa.field(field.name, types.get(field.name, field.type)) for field in self.schema]
         return replace(self, schema=pa.schema(fields), readers={**self.readers, **readers})
@@ -318,7 +318,7 @@ class CsvSource(Source):
 
 @contextlib.contextmanager
 def _parsing(file: Path, schema: pa.Schema, raw: CheckedBytes) -> Iterator[None]:
-    """What the parser found wrong, without the text that it quotes."""
+    """Raise the parser's error without the text that it quotes."""
     try:
         yield
     except pa.ArrowInvalid as error:
@@ -345,7 +345,7 @@ def _parsing(file: Path, schema: pa.Schema, raw: CheckedBytes) -> Iterator[None]
 
 
 def is_text_file(name: str) -> bool:
-    """Whether a file of this name is read as CSV."""
+    """Return whether a file of this name is read as CSV."""
     return name.lower().endswith((*CSV_SUFFIXES, *TEXT_SUFFIXES))
 
 

@@ -88,7 +88,7 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
         return lent
 
     def is_exhausted(self) -> bool:
-        """Whether no row follows."""
+        """Return whether no row follows."""
         if not self._pending:
             self._pending = self._read(1 << 16)
         return not self._pending
@@ -140,7 +140,7 @@ class CheckedBytes(AbstractContextManager["CheckedBytes"]):
 
 
 class Lent:
-    """What a parser reads from: it is gone as soon as the last of the parser's threads is done with it.
+    """File that a parser reads from: it is gone as soon as the last of the parser's threads is done with it.
 
     Bytes cannot be watched but an array of them can, so the blocks that it reads are arrays.
     """
@@ -152,7 +152,7 @@ class Lent:
 
 
 def is_delimiter(text: str) -> bool:
-    """Whether it may stand between fields: one sign of ASCII or a tab, but no quote and no end of a line."""
+    """Return whether it may stand between fields: one sign of ASCII or a tab, but no quote and no end of a line."""
     return len(text) == 1 and text.isascii() and not text.isalnum() and text not in '"\r\n\0'
 
 
@@ -172,7 +172,7 @@ def _dialect(delimiter: str) -> dict[str, Any]:
 
 
 def detect_delimiter(text: str) -> str:
-    """What stands between the fields of the first rows: a sign that the first has, and as often in each of the others.
+    """Detect the sign between the fields of the first rows: one that the first has, and as often in each of the others.
 
     Of several such signs it is the comma, but for commas that stand inside of numbers alone.
     """
@@ -191,13 +191,13 @@ def detect_delimiter(text: str) -> str:
 
 
 def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether commas stand between digits alone."""
+    """Return whether commas stand between digits alone."""
     fields = [field for row in rows for field in row if "," in field]
     return all(re.fullmatch(r"\s*[-+]?[\d.\s]*,\d+\s*", field) for field in fields)
 
 
 def lacks_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first of some rows looks like those below it, so that it names no columns.
+    """Return whether the first of some rows looks like those below it, so that it names no columns.
 
     It does where it has a number or a date wherever all others have one, and where it has none, of text alone, where
     half of its texts stand in the rows below, too.
@@ -221,7 +221,7 @@ def lacks_header(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def header_end(head: bytes) -> int | None:
-    """Where the first row ends, its line end included; None if it does not end here."""
+    """End of the first row, its line end included; None if it does not end here."""
     quotes = seen = 0
     for match in re.finditer(rb"\r\n|\n|\r", head):
         if match.end() == len(head) and match[0] == b"\r":

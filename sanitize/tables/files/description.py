@@ -76,7 +76,7 @@ class TableDescription:
 
     @classmethod
     def coerce(cls, description: Any) -> Self:
-        """What was given, or a description that says nothing."""
+        """Return the description, or an empty one in place of None."""
         if description is None:
             return cls()
         if not isinstance(description, cls):
@@ -93,12 +93,12 @@ class TableDescription:
         ]
 
     def with_changes(self, **values: Any) -> Self:
-        """The same with other values."""
+        """Return a copy with other values."""
         return replace(self, **values)
 
 
 def is_separator(text: Any) -> bool:
-    """Whether it may stand between fields: a sign, perhaps with a blank after it."""
+    """Return whether it may stand between fields: a sign, perhaps with a blank after it."""
     return isinstance(text, str) and is_delimiter(text[:1]) and text[1:] in ("", " ")
 
 
@@ -115,5 +115,5 @@ def check_column_type(column: str, kind: Any) -> None:
 
 
 def is_dated(kind: str) -> bool:
-    """Whether a column of this type holds dates."""
+    """Return whether a column of this type holds dates."""
     return kind in DATES or is_date_format(kind)

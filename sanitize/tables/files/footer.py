@@ -1,4 +1,4 @@
-"""What a Parquet footer says, read by rules before any other parser believes it, from the bytes up.
+"""Parquet footers, read by rules before any other parser believes it, from the bytes up.
 
 Asking pyarrow for a column chunk ends the whole process, without an exception, where the chunk is encrypted or its
 statistics of sizes do not fit the schema; so does reading it, in some versions. So a footer is read here first, what
@@ -152,13 +152,13 @@ _REQUIRED, _REPEATED, _BYTE_ARRAY = 0, 2, 6
 
 
 def is_trusted() -> bool:
-    """Whether files may unfold to whatever they promise."""
+    """Return whether files may unfold to whatever they promise."""
     return os.environ.get(_TRUSTED) == "1"
 
 
 @dataclass(frozen=True, eq=False)
 class Footer:
-    """What is asked of a footer that hangs together. Frozen.
+    """Facts of a consistent footer. Frozen.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the columns of a text file hold, inferred from all of their texts: numbers, dates, or texts as they stand."""
+"""Types of the columns of a text file, inferred from all of their texts: numbers, dates, or texts as they stand."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class ColumnReader:
 
 @dataclass
 class TextSurvey:
-    """What the texts of one column may be, added up a batch at a time.
+    """Survey of the texts of one column, added up a batch at a time.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class TextSurvey:
             self._look_for_numbers(values)
 
     def may_be(self, signs: tuple[str, str]) -> bool:
-        """Whether it holds quantities: numbers in these signs, none of which begins with a nought as codes do."""
+        """Return whether it holds quantities: numbers in these signs, none with a leading zero as codes have."""
         is_long = self.signs.get(signs, False) and self.n_digits > _MOST_DIGITS
         return self.is_filled and signs in self.signs and not self.is_padded and not is_long
 
@@ -160,14 +160,14 @@ class TextSurvey:
 
 
 def _is_of_our_time(texts: pa.Array) -> bool:
-    """Whether eight digits are likely to be days."""
+    """Return whether eight digits are likely to be days."""
     return all_match(texts, r"^\s*(1[89]|20)[0-9]{6}\s*$")
 
 
 def survey_columns(
     columns: Iterable[str], batches: Iterable[Mapping[str, pa.Array]], listed: tuple[str, ...] | None
 ) -> dict[str, TextSurvey]:
-    """Of each column what its texts may be."""
+    """Survey the texts of each column."""
     surveys = {name: TextSurvey(listed) for name in columns}
     for batch in batches:
         for name, survey in surveys.items():
@@ -187,7 +187,7 @@ def choose_signs(
 
 
 def date_order(surveys: Iterable[TextSurvey], delimiter: str) -> dict[str, int]:
-    """Of each way to write dates how many columns are written so, with month and day in the likely order first."""
+    """Count the columns in each way to write dates, with month and day in the likely order first."""
     column_forms = [survey.date_form() for survey in surveys]
     month_first = delimiter.startswith(",")
     order = sorted((ISO, *DATE_FORMATS), key=lambda form: month_first and form.startswith("%d/%m"))

@@ -58,7 +58,7 @@ def to_path(name: str | os.PathLike[str], error: type[SanitizeError]) -> Path:
 
 
 def is_address(name: object) -> TypeGuard[str]:
-    """Whether it is an address in a store: text, since a path has no two slashes after one another."""
+    """Return whether it is an address in a store: text, since a path has no two slashes after one another."""
     return isinstance(name, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", name) is not None
 
 
@@ -70,7 +70,7 @@ def shorten_path(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Target:
-    """Where a release goes: one file, or a folder of parts.
+    """Target of a release: one file, or a folder of parts.
 
     Where it does not replace, whoever comes first has the name: of several releases to one target one is written.
     """
@@ -114,7 +114,7 @@ class Target:
 
     @property
     def is_csv(self) -> bool:
-        """Whether the file is text."""
+        """True if the file is text."""
         return not self.as_folder and self.path.suffix.lower() == ".csv"
 
     def clear_stale(self) -> None:

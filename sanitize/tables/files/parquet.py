@@ -193,7 +193,7 @@ def _is_bytes(dtype: pa.DataType) -> bool:
 
 
 def is_text(dtype: pa.DataType) -> bool:
-    """Whether the reader can leave a column in dictionaries."""
+    """Return whether the reader can leave a column in dictionaries."""
     return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_binary(dtype))
 
 
@@ -222,7 +222,7 @@ def consecutive(sizes: Sequence[int], most: int) -> Iterator[tuple[tuple[int, ..
 
 
 def read_footer(file: Path) -> Footer:
-    """What the footer of a file says, if all of it hangs together."""
+    """Read the footer of a file, if all of it is consistent."""
     raw, size = _read_footer_bytes(file)
     return Footer.read(raw, size, file.name)
 

@@ -103,7 +103,7 @@ class Source(ABC):
 
     @property
     def is_on_disk(self) -> bool:
-        """Whether it can be opened again by its name; what a stream held cannot."""
+        """True if it can be opened again by its name; what a stream held cannot."""
         return bool(self._stamps)
 
     @property
@@ -123,7 +123,7 @@ class Source(ABC):
             check_type(self.schema.field(name).type, name)
 
     def with_types(self, types: Mapping[str, str]) -> Source:
-        """The same table, in which numbers that are codes are values without an order.
+        """Return the same table, in which numbers that are codes are values without an order.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class Source(ABC):
         return self if fields == list(self.schema) else replace(self, schema=pa.schema(fields))
 
     def with_numbers(self, numbers: Numbers) -> Source:
-        """The same table, with more columns as numbers where it knows text alone."""
+        """Return the same table, with more columns as numbers where it knows text alone."""
         return self
 
     def absent(self, columns: Sequence[str]) -> ColumnError:
@@ -281,7 +281,7 @@ def _entries(folder: Path) -> Iterator[Path]:
 
 
 def _is_folder(entry: Path) -> bool:
-    """Whether it is a folder, or an error where that cannot be seen: newer Python's `is_dir` says that it is none."""
+    """Return whether it is a folder; raise where that cannot be seen, for which newer Python's `is_dir` says no."""
     try:
         return stat.S_ISDIR(entry.stat().st_mode)
     except FileNotFoundError:  # a link that leads nowhere
@@ -295,7 +295,7 @@ def check_regular(file: Path) -> None:
 
 
 def file_stamp(file: Path) -> tuple[int, int, int]:
-    """What tells that a file was written to."""
+    """Stamp that shows whether a file was written to."""
     state = file.stat()
     return state.st_size, state.st_mtime_ns, state.st_ino
 

@@ -48,7 +48,7 @@ def is_mark(texts: pa.Array) -> pa.Array:
 
 
 def is_date_format(text: str) -> bool:
-    """Whether it says how dates are written, in the letters of strftime: a year, a month and a day at least."""
+    """Return whether it says how dates are written, in the letters of strftime: a year, a month and a day at least."""
     letters = re.findall("%(.)", text)
     has_day = {"d"} <= set(letters) and bool({"m", "b", "B"} & set(letters)) and bool({"Y", "y"} & set(letters))
     return has_day and set(letters) <= set(_PARTS) and len(set(letters)) == len(letters) and len(text) <= 60
@@ -74,7 +74,7 @@ class Spelling:
     trims: bool = False
 
     def spells(self, texts: pa.Array) -> bool:
-        """Whether each of these texts is a number in it."""
+        """Return whether each of these texts is a number in it."""
         return all_match(texts, _pattern(self.decimal, self.thousands))
 
     def drop_marks(self, texts: pa.Array) -> pa.Array:
@@ -146,7 +146,7 @@ def date_type(texts: pa.Array, form: str, widest: pa.DataType | None = None) -> 
 
 
 def all_match(texts: pa.Array, pattern: str) -> bool:
-    """Whether a pattern matches each text."""
+    """Return whether a pattern matches each text."""
     return bool(pc.all(pc.match_substring_regex(texts, pattern), min_count=0).as_py())
 
 

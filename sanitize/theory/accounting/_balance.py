@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BalanceBounds:
-    """What bounds on a capacity against every distribution, and against those of entropy at least b, leave between."""
+    """Interval of the balance function: capacities against all distributions, and against those of entropy >= b."""
 
     b: float
     capacity_lower: float

@@ -25,7 +25,7 @@ _Cut = tuple[int, Vector, float]
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What one record can do to Y: for each of its letters the distributions within reach, and how often each occurs.
+    """Effect of one record on Y: for each of its letters the distributions within reach, and how often each occurs.
 
     Attributes
     ----------

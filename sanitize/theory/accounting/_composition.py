@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GeneralComposition:
-    """What channels on tables of the same people tell about one person, in nats; one entry for each table j.
+    """Leakage about one person by channels on tables of the same people, in nats; one entry for each table j.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class GeneralComposition:
 
 @dataclass(frozen=True)
 class ParallelComposition:
-    """What channels on disjoint parts of a table tell about one record, in nats.
+    """Leakage about one record by channels on disjoint parts of a table, in nats.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ def general_composition(
 def parallel_composition(
     channels: Sequence[Channel | ArrayLike | Any], sizes: Sequence[Sequence[int]], tol: float = 1e-9
 ) -> ParallelComposition:
-    """What channels on disjoint parts of one table tell about a record: more than the worst of them.
+    """Leakage about one record by channels on disjoint parts of one table: more than the worst of them.
 
     For differential privacy the level of the whole is the largest level of a part. For C_1 it is not, since
     records of other parts may follow from a record [WXH Def. 21, Prop. 7]. The paper leaves open that the excess

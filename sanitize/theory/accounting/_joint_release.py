@@ -119,7 +119,7 @@ def joint_release(
 
 
 def check_outputs(shape: tuple[int, ...]) -> None:
-    """Whether the distribution of tuples with so many symbols in each place fits in memory."""
+    """Return whether the distribution of tuples with so many symbols in each place fits in memory."""
     if math.prod(shape) > _MAX_OUTPUTS:
         raise InvalidParameter(
             f"channels release {math.prod(shape)} tuples, more than {_MAX_OUTPUTS}; measure fewer at once"

@@ -1,4 +1,4 @@
-"""What a unit's symbols tell together where it answers equal values alike: one draw a unit and value, kept for good."""
+"""Joint leakage of a unit's symbols where it answers equal values alike: one draw a unit and value, kept for good."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Program:
         self._totals.append((variables, coefficients, total))
 
     def worst(self, variables: Index, costs: Vector) -> tuple[Index, Vector]:
-        """What to minimise for the least of the largest cost under any source, a row of ``costs`` each, in units."""
+        """Return the objective for the least largest cost under any source, a row of ``costs`` each, in units."""
         worst, shape = self.new(1), (len(costs), 1)
         table = np.hstack([np.broadcast_to(variables, costs.shape), np.broadcast_to(worst, shape)])
         self.require(table, np.hstack([costs / (costs.max() or 1.0), np.full(shape, -1.0)]))
@@ -187,7 +187,7 @@ def maximal_leakage_level(channel: Vector) -> float:
 
 
 def constant(channel: Vector) -> bool:
-    """Whether all inputs release the very same distribution."""
+    """Return whether all inputs release the very same distribution."""
     return bool((channel == channel[0]).all())
 
 

@@ -63,7 +63,7 @@ def _corner(costs: Vector, slope: float) -> Vector:
 
 
 def least_leakage_of_many(problem: Problem, limits: Vector) -> Vector:
-    """The same for several distributions, each with its limit, as one program."""
+    """Least leakage of several distributions, each with its limit, as one program."""
     costs = problem.costs()
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(costs == 0, 0.0, costs / limits[:, None, None])
@@ -177,7 +177,7 @@ def cap_events(problem: Problem, channel: Vector, eps: float, delta: float, pair
 
 
 def _events(channel: Vector, pairs: Codes, eps: float) -> tuple[Vector, Mask]:
-    """Of each pair the largest P(A|x) - e**ε P(A|x') and its event A."""
+    """Return the largest P(A|x) - e**ε P(A|x') of each pair, and its event A."""
     block = max(1, (1 << 20) // channel.shape[1])
     excess, events = [], []
     for start in range(0, len(pairs), block):

@@ -214,7 +214,7 @@ class PriorMaximalLeakage(Tradeoff):
         return matrix
 
     def _letter_counts(self, distortion: float) -> Iterator[tuple[int, float]]:
-        """Of each prior how many letters are released, and the share of the last of them that is kept."""
+        """Yield how many letters are released under each prior, and the share of the last of them that is kept."""
         for tails in self._tails:
             shown = int((tails > distortion).sum())
             if shown < 2:

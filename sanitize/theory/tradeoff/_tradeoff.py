@@ -1,4 +1,4 @@
-"""What all families of trade-offs share: their three functions, the checks of what they are asked, their inverses."""
+"""Parts that all families of trade-offs share: three functions, checks of their arguments, inverses."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class PrivacyInterval:
 
     @property
     def exact(self) -> bool:
-        """Whether the bounds meet."""
+        """True if the bounds meet."""
         return self.lower == self.upper
 
 

@@ -199,7 +199,7 @@ class UniformSibson(_UniformOfOrder):
 
     @property
     def _symmetric(self) -> bool:
-        """Whether the symmetric channel is the best one at every distortion."""
+        """True if the symmetric channel is the best one at every distortion."""
         return self.alpha == 1 or self.n_records == 1
 
     @property
@@ -207,7 +207,7 @@ class UniformSibson(_UniformOfOrder):
         return ShellPath(self.n_records, self.n_symbols, self.alpha)
 
     def _loss(self, level: float) -> float:
-        """What m-ary randomized response on every record tells of a uniform source; for α > 1 on one record."""
+        """Leakage of m-ary randomized response on every record of a uniform source; for α > 1 on one record."""
         m, ratio, order = self.n_symbols, math.exp(-level), self.alpha - 1
         spread = 1 + (m - 1) * ratio
         gain = math.log1p((m - 1) * -math.expm1(-level) / spread)  # log(m c), c the probability to keep

@@ -11,7 +11,7 @@ _GROUP = 3
 
 
 class Copies(Attack):
-    """Whether a target's whole row is released."""
+    """Attack that looks for a target's whole row among those released."""
 
     title = "Copies"
     question = "Is a released row somebody's own?"
@@ -27,7 +27,7 @@ class Copies(Attack):
 
 
 class SingleCopies(Copies):
-    """Whether a row that no other target has is released once or twice; any difference refutes."""
+    """Attack that asks if a row that no other target has is released once or twice; any difference refutes."""
 
     title = "Copies of one person"
     question = "Is a released row one person's alone?"

@@ -11,7 +11,7 @@ from sanitize.auditing.attack._scene import TARGETS, Scene
 
 
 class Linkability(Attack):
-    """Whether both halves of a target's columns have the same nearest released row."""
+    """Attack that asks if both halves of a target's columns have the same nearest released row."""
 
     title = "Linkability"
     question = "Do two halves of a record lead to one released row?"
@@ -26,7 +26,7 @@ class Linkability(Attack):
 
 
 class RestOfRecord(Attack):
-    """Whether all other columns are read off the released row that is nearest in the known ones."""
+    """Attack on the rest of a record: all other columns are read off the released row nearest in the known ones."""
 
     title = "The rest of a record"
     question = "Do a few known columns give away all the others?"

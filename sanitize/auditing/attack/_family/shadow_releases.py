@@ -15,7 +15,7 @@ _RELEASES = 16
 
 
 class ShadowReleases(Attack):
-    """Whether the signals of a target are those of releases made with it, or of releases made without it."""
+    """Attack that compares a target's signals with those of releases made with it and without it."""
 
     title = "Shadow releases"
     question = "Can who runs the program again tell who is in the data?"
