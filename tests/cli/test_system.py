@@ -255,7 +255,7 @@ def test_the_mask_of_new_files_is_looked_at_and_not_set(monkeypatch, tmp_path):
     try:
         monkeypatch.setattr(os, "umask", spying)
         if Path("/proc/self/status").exists():
-            outputs.written("a", tmp_path / "x")
+            outputs.write_text("a", tmp_path / "x")
             assert (system.umask(), asked) == (0o027, [])
         monkeypatch.setattr(Path, "read_text", lambda *_, **__: "")
         assert (system.umask(), asked) == (0o027, [0o077, 0o027])

@@ -218,7 +218,7 @@ def test_alphabets_survive_every_kind_of_copy(kind):
     for back in (
         pickle.loads(pickle.dumps(alphabet)),
         copy.deepcopy(alphabet),
-        declared.read(AlphabetForm, declared.plain(alphabet.form())).alphabet(),
+        declared.read(AlphabetForm, declared.to_builtin(alphabet.form())).alphabet(),
     ):
         assert back == alphabet
         assert hash(back) == hash(alphabet)

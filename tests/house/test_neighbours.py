@@ -167,7 +167,7 @@ def test_names_of_groups_are_found(monkeypatch, tmp_path):
     def as_it_is(self: Any, *given: Any, **settings: Any) -> Any:
         return replace(specified(self, *given, **settings), prints=False)
 
-    monkeypatch.setattr(recipe.Recipe, "_specified", as_it_is)
+    monkeypatch.setattr(recipe.Recipe, "_make_specification", as_it_is)
     with pytest.raises(AssertionError, match="names of groups"):
         planted(monkeypatch, tmp_path)
 

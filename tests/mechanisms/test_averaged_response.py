@@ -399,10 +399,10 @@ AVERAGE = AveragedBudget.lift_excess
 
 
 def test_limits_that_a_design_ignores_are_seen_by_the_report_and_where_both_do_by_the_fractions(monkeypatch):
-    monkeypatch.setattr(PosteriorSet, "of", without_limits)
+    monkeypatch.setattr(PosteriorSet, "from_budget", without_limits)
     with pytest.raises(sz.errors.BudgetExceeded):
         response(BESIDE[1]).fit(ROWS)
-    monkeypatch.setattr(AveragedBudget, "excess_of", excess_of_the_average)
+    monkeypatch.setattr(AveragedBudget, "lift_excess", excess_of_the_average)
     with pytest.raises(AssertionError):
         check_limits_through_the_estimator(BESIDE[1])
 

@@ -70,7 +70,7 @@ def tied_joints(draw):
 
 
 @pytest.mark.slow
-@given(st.check_choice(strategies.joints(min_s=2, min_x=3), tied_joints()), strategies.budgets())
+@given(st.one_of(strategies.joints(min_s=2, min_x=3), tied_joints()), strategies.budgets())
 @settings(max_examples=60)
 def test_merging_mechanisms_build_the_partition_of_the_algorithm(joint, case):
     budget, kind, bounds = case

@@ -170,7 +170,7 @@ def test_twenty_years_of_people(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_shares_are_handed_on_and_never_made(tmp_path, monkeypatch):
     """After every turn the shares of all groups add up to no more than before: each test has paid for its level."""
-    totals, told = [whole_share(0.95)], _unit_rows._told
+    totals, told = [whole_share(0.95)], _unit_rows._record_release
 
     def watched(*given):
         after = told(*given)

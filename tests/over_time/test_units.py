@@ -78,7 +78,7 @@ def released(ledger, tables, monkeypatch):
         states.append({w: 0 if n is None else int(after.group[n]) for w, n in zip(secret, found, strict=True)})
         return after
 
-    tell = _unit_rows._told
+    tell = _unit_rows._record_release
     monkeypatch.setattr(_unit_rows, "_record_release", watched)
     made = [ledger.release(table, sanitizer_of(table)) for table in tables]
     monkeypatch.undo()

@@ -235,7 +235,7 @@ def counting_all_rows():
     def learn(cls, codes, *rest):
         return right(cls, [np.repeat(own, many[0]) for own in codes], *rest)
 
-    with patch.object(_private, "_chosen", remembered), patch.object(PrivateModel, "learn", classmethod(learn)):
+    with patch.object(_private, "_choose_rows", remembered), patch.object(PrivateModel, "learn", classmethod(learn)):
         yield
 
 
@@ -258,7 +258,7 @@ def choosing_by_all_rows():
             number = np.bincount(rows.owner)[rows.owner[own]]
             yield rows, np.where(own < 0, -1, start + start % number), before
 
-    with patch.object(_private, "_chosen", chosen):
+    with patch.object(_private, "_choose_rows", chosen):
         yield
 
 

@@ -171,7 +171,7 @@ class TestHalves:
     def test_one_table_without_a_root_has_halves_too(self):
         tables = hospital(400)
         rows = tables["visits"].merge(tables["patients"], on="patient").drop(columns="visit")
-        units = UnitRelease(release_of().by, "patient", {"visits": Child(order="day")})
+        units = UnitRelease(release_of().sanitizer, "patient", {"visits": Child(order="day")})
         found, whole = units.halves({"visits": rows}), units.profiles({"visits": rows})
         assert len(found) == len(whole)
         np.testing.assert_array_equal(found["age"], whole["age"])

@@ -16,7 +16,7 @@ INF = math.inf
 
 FLIP = np.array([[0.75, 0.25], [0.25, 0.75]])
 
-WEIGHTS = st.check_choice(st.just(0), st.integers(1, 4), st.integers(1, 10**6), st.floats(1e-12, 1))
+WEIGHTS = st.one_of(st.just(0), st.integers(1, 4), st.integers(1, 10**6), st.floats(1e-12, 1))
 
 
 @st.composite

@@ -13,7 +13,7 @@ from sanitize.core.joint import JointDistribution
 ORDERS = (1.0, 1 + 1e-9, 1.5, 2.0, 100.0, np.inf)
 
 # Cell weights: many zeros and ties, small integers, and a wide range of magnitudes.
-_CELLS = st.check_choice(
+_CELLS = st.one_of(
     st.just(0),
     st.integers(1, 4),
     st.integers(1, 1000),
@@ -56,7 +56,7 @@ def _from_frame(frame: pd.DataFrame) -> JointDistribution:
 
 def joints(**sizes: int):
     """Distributions of (S, X): from matrices, and counted from tables with two sensitive columns."""
-    return st.check_choice(matrices(**sizes).map(JointDistribution.from_matrix), frames().map(_from_frame))
+    return st.one_of(matrices(**sizes).map(JointDistribution.from_matrix), frames().map(_from_frame))
 
 
 @st.composite
@@ -101,7 +101,7 @@ def joints_and_channels(draw, **sizes: int):
     return joint, draw(channels(len(joint.public)))
 
 
-_NATS = st.check_choice(st.just(0.0), st.sampled_from([0.1, 0.5, 1.0, 2.0]), st.floats(0.0, 5.0), st.just(np.inf))
+_NATS = st.one_of(st.just(0.0), st.sampled_from([0.1, 0.5, 1.0, 2.0]), st.floats(0.0, 5.0), st.just(np.inf))
 KINDS = {
     "lift": LiftBudget,
     "ldp": LDPBudget,

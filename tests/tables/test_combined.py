@@ -113,7 +113,7 @@ def test_answers_of_numbers_are_those_of_a_look_up(dtype, numbered, monkeypatch)
     rng = np.random.default_rng(0)
     answers, numbers = rng.integers(0, 100, 250).astype(dtype), rng.integers(0, 250, 5_000).astype(numbered)
     for rows in (numbers, numbers[::-2], numbers[:0]):
-        found = combined.spread(answers, rows)
+        found = combined.take_answers(answers, rows)
         assert found.dtype == dtype
         assert found.flags.writeable
         assert_array_equal(found, answers[rows])
@@ -125,7 +125,7 @@ def test_a_number_without_an_answer_is_refused_and_not_looked_up_outside_memory(
     monkeypatch.setattr(combined, "_BLOCK_ROWS", 100)
     codes = np.append(np.arange(600) % 3, wrong).astype(np.int32)
     with pytest.raises(IndexError):
-        combined.spread(np.arange(3), codes)
+        combined.take_answers(np.arange(3), codes)
     with pytest.raises(IndexError):
         Alphabet(("s",), ["a", "b", "c"]).decode(codes)
 

@@ -70,7 +70,7 @@ def test_no_column_of_text_is_a_walk_over_all_others(tmp_path):
 
     sys.setprofile(watch)
     try:
-        made = CsvSource.open(tmp_path / "wide.csv", Numbers(named=["c1"], found=lambda _: True))
+        made = CsvSource.open(tmp_path / "wide.csv", Numbers(columns=["c1"], is_inferred=lambda _: True))
         made.check(made.schema.names)
         list(made.batches(made.files[0], made.schema.names))
     finally:

@@ -245,7 +245,7 @@ def test_values_of_a_single_row_get_beyond_the_threshold_with_a_chance_of_delta_
     for rate, delta in itertools.product((Fraction(1, 50), Fraction(1), Fraction(9)), (0.1, 1e-3, 1e-9)):
 
         def kept(z: int, rate: Fraction = rate, delta: float = delta) -> bool:
-            found, _ = noisy._found(column, "c", rate, delta, lambda counts, _: counts + z * (counts == 1))
+            found, _ = noisy._find_values(column, "c", rate, delta, lambda counts, _: counts + z * (counts == 1))
             return "rare" in found.symbols
 
         least = next(z for z in itertools.count() if kept(z))
@@ -261,9 +261,9 @@ def test_values_that_are_found_are_counted_by_the_noisy_look_and_by_nothing_else
     """Beyond the look only the number of rows is known, which is public: the rest of it is what prints as missing."""
     column = pa.array(["b"] * 300 + [None] * 20 + ["rare"] + ["a"] * 500)
     noise = np.array([7, -5, 2])  # of a, b, rare
-    found, counted = noisy._found(column, "c", Fraction(1), 1e-3, lambda counts, _: counts + noise)
+    found, counted = noisy._find_values(column, "c", Fraction(1), 1e-3, lambda counts, _: counts + noise)
     assert dict(zip(found.symbols, counted.tolist(), strict=True)) == {"a": 507, "b": 295, None: 821 - 507 - 295}
-    _, none_left = noisy._found(column, "c", Fraction(1), 1e-3, lambda counts, _: counts + 900)
+    _, none_left = noisy._find_values(column, "c", Fraction(1), 1e-3, lambda counts, _: counts + 900)
     assert none_left[-1] == 0
 
 

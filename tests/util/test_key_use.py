@@ -123,7 +123,7 @@ def test_no_traceback_shows_a_key(door, given, tmp_path, monkeypatch):
             'version = 1\ncolumns = {sensitive = ["s"], public = ["x"]}\nbudget = {upper = 0.7, lower = 1.0}'
         )
     monkeypatch.setattr("sanitize.engines.parquet._second_pass.SecondPass.write", fails)
-    monkeypatch.setattr("sanitize.engines.sql._database.words_of", fails)
+    monkeypatch.setattr("sanitize.engines.sql._database.hash_words", fails)
 
     def release():
         if door == "key":

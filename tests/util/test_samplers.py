@@ -69,9 +69,7 @@ def integer_distributions(draw):
     k = 1 << bits
     rows = []
     for _ in range(draw(st.integers(1, 20))):
-        cells = draw(
-            st.lists(st.check_choice(st.just(0), st.integers(1, 3), st.integers(0, SCALE)), min_size=k, max_size=k)
-        )
+        cells = draw(st.lists(st.one_of(st.just(0), st.integers(1, 3), st.integers(0, SCALE)), min_size=k, max_size=k))
         cells = [Fraction(c, max(sum(cells), 1)) for c in cells]
         row = [int(c * SCALE) for c in cells]
         row[draw(st.integers(0, k - 1))] += SCALE - sum(row)

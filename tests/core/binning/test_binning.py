@@ -31,9 +31,7 @@ def drawn(bins: Bins, code: int) -> pa.Array:
 
 
 ENDS = [0.0, 2.0**53, 2.0**62, 2.0**63, 2.0**64, -(2.0**63), -(2.0**64), 1e300]
-EDGES = st.lists(
-    st.check_choice(st.floats(-100, 100), st.floats(-1e20, 1e20), st.sampled_from(ENDS)), min_size=2, max_size=5
-)
+EDGES = st.lists(st.one_of(st.floats(-100, 100), st.floats(-1e20, 1e20), st.sampled_from(ENDS)), min_size=2, max_size=5)
 
 
 @given(EDGES.map(lambda edges: sorted(set(edges))).filter(lambda edges: len(edges) > 1))

@@ -168,7 +168,7 @@ def test_averages_reach_their_bounds_on_cyclic_joints(size: int, high: int, a: f
 @st.composite
 def distributions(draw):
     n_s, n_y = draw(st.integers(2, 5)), draw(st.integers(2, 6))
-    cells = draw(st.lists(st.check_choice(st.just(0.0), st.floats(1e-4, 1)), min_size=n_s * n_y, max_size=n_s * n_y))
+    cells = draw(st.lists(st.one_of(st.just(0.0), st.floats(1e-4, 1)), min_size=n_s * n_y, max_size=n_s * n_y))
     pmf = np.array(cells).reshape(n_s, n_y) + 1e-3 * np.eye(n_s, n_y, k=draw(st.integers(0, 1)))
     pmf[:, pmf.sum(axis=0) == 0] = 1.0
     pmf[pmf.sum(axis=1) == 0] = 1.0

@@ -53,7 +53,7 @@ def counted(counts) -> sz.JointDistribution:
 def tables(draw, max_s: int = 4, max_x: int = 6):
     """Counts with zeros and with rare symbols; every symbol occurs."""
     n_s, n_x = draw(st.integers(2, max_s)), draw(st.integers(1, max_x))
-    cell = st.check_choice(st.just(0), st.integers(1, 3), st.integers(1, 2000))
+    cell = st.one_of(st.just(0), st.integers(1, 3), st.integers(1, 2000))
     counts = np.array(draw(st.lists(cell, min_size=n_s * n_x, max_size=n_s * n_x))).reshape(n_s, n_x)
     counts[counts.sum(axis=1) == 0, draw(st.integers(0, n_x - 1))] = 1
     counts[draw(st.integers(0, n_s - 1)), counts.sum(axis=0) == 0] = 1

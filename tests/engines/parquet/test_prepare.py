@@ -99,7 +99,7 @@ def test_a_new_symbol_in_the_second_pass_is_a_changed_source_whatever_the_saniti
     def prepare_and_edit(self, table, order, *, key):
         made = prepare(self, table, order, key=key)
         # The same file as far as the first pass knows, so that the second one meets the symbol.
-        monkeypatch.setattr(type(table.source), "unchanged", lambda _: None)
+        monkeypatch.setattr(type(table.source), "check_unchanged", lambda _: None)
         pq.write_table(raw.set_column(1, "x", pa.array(["SECRET_new"] * 500)), source)
         return made
 

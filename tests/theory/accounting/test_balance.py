@@ -67,13 +67,13 @@ def query(f, n, channel=FLIP):
 @st.composite
 def kernels(draw, max_x=5, max_y=4):
     n_x, n_y = draw(st.integers(2, max_x)), draw(st.integers(1, max_y))
-    weight = st.check_choice(st.just(0.0), st.integers(1, 4).map(float), st.floats(1e-6, 1.0))
+    weight = st.one_of(st.just(0.0), st.integers(1, 4).map(float), st.floats(1e-6, 1.0))
     rows = np.array(draw(st.lists(weight, min_size=n_x * n_y, max_size=n_x * n_y))).reshape(n_x, n_y)
     rows[rows.sum(axis=1) == 0] = 1
     return rows / rows.sum(axis=1, keepdims=True)
 
 
-SHARES = st.check_choice(st.sampled_from([0.0, 1e-9, 0.5, 0.99, 1 - 1e-9, 1.0]), st.floats(0, 1))
+SHARES = st.one_of(st.sampled_from([0.0, 1e-9, 0.5, 0.99, 1 - 1e-9, 1.0]), st.floats(0, 1))
 
 
 # --- one record ----------------------------------------------------------------------------------------------
