@@ -260,8 +260,7 @@ class RowOrderLeak(SanitizeError):
     Attributes
     ----------
     where : str
-        Where it shows: in blocks of so many rows, with a period of so many, between rows so many apart, or beside both
-        neighbours.
+        Where it shows: in blocks of so many rows, in every second row, between rows 1 apart, or beside both neighbours.
     """
 
     def __init__(self, where: str) -> None:
