@@ -17,7 +17,6 @@ from sanitize.errors import (
 )
 
 MATRIX = [[0.4, 0.1], [0.1, 0.4]]
-TAIL = sz.core.budgets.CVaRLiftBudget(0.5, delta=0.1)
 OF_A_DISTRIBUTION = [
     sz.lift, sz.log_lift, sz.max_lift, sz.min_lift, sz.l1_lift,
     sz.core.lifts.max_log_lift, sz.core.lifts.min_log_lift, sz.core.lifts.ldp_ratio,
@@ -28,7 +27,6 @@ OF_A_DISTRIBUTION = [
     *(lambda joint, f=f: f(joint, sz.Channel.identity(2)) for f in (sz.core.measures.utility, sz.normalized_utility)),
     *(lambda joint, f=f: f(joint, 1.0) for f in (sz.watchdog, sz.subset_merging)),
     *(lambda joint, f=f: f(joint, 1.0) for f in (sz.optimal_random_response, sz.subset_random_response)),
-    *(lambda joint, f=f: f(joint, TAIL) for f in (sz.mechanisms.tail_merging, sz.mechanisms.tail_random_response)),
     sz.LDPBudget(1.0).excess,
     lambda distribution: sz.LeakageReport.measure(distribution, sz.Channel.identity(2)),
 ]  # fmt: skip

@@ -21,7 +21,6 @@ from ._merging.subset_merging import (
     best_subset_merging as best_subset_merging,
     subset_merging as subset_merging,
 )
-from ._merging.tail_merging import tail_merging as tail_merging
 from ._merging.watchdog import watchdog as watchdog
 from ._random_response.optimal import (
     optimal_random_response as optimal_random_response,
@@ -31,7 +30,6 @@ from ._random_response.subset import (
     paper_subset_random_response as paper_subset_random_response,
     subset_random_response as subset_random_response,
 )
-from ._random_response.tail import tail_random_response as tail_random_response
 from ._response_solver.mixture import RandomResponse as RandomResponse
 from ._certified.certified import (
     as_lift_budget as as_lift_budget,

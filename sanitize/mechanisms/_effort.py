@@ -4,9 +4,26 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from sanitize._util.checks import check_number, positive
+
+
+class Status(StrEnum):
+    """Reason for which a search ended, from the best to the worst."""
+
+    OPTIMAL = "optimal"  # its gap is closed
+    STALLED = "stalled"  # rounding keeps the gap open
+    EFFORT = "effort"  # used up, or far from enough
+    TIME_LIMIT = "time_limit"
+    INTERRUPTED = "interrupted"
+
+    @classmethod
+    def worst(cls, statuses: Iterable[Status]) -> Status:
+        """Return the worst of some, which is what all of them together are."""
+        return max(statuses, key=list(cls).index)
 
 
 @dataclass(eq=False)
@@ -43,6 +60,11 @@ class Effort:
     def is_used(self, share: float = 1.0) -> bool:
         """Return whether this share of the units, or of the time, is gone."""
         return self.spent >= share * self.limit or self.is_late(share)
+
+    @property
+    def status(self) -> Status:
+        """Reason for which a search that may not go on ends."""
+        return Status.TIME_LIMIT if self.is_late() else Status.EFFORT
 
     def spend(self, units: int) -> None:
         """Count work that was done."""

@@ -1,4 +1,4 @@
-"""Whether a sequence of symbols stands in random order: in blocks of all sizes, and next to its neighbours.
+"""Tests of whether a sequence of symbols stands in random order: in blocks of all sizes, and next to its neighbours.
 
 Every chance bounds that of a uniformly random order of the very rows that are there, whatever their number and
 frequencies. The rows of a symbol are then a random set A, of m of n rows. A distribution of sequences that gives weight

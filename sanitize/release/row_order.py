@@ -1,8 +1,9 @@
 """Leakage of the order of rows about S: a file sorted by S gives it away whatever the channel does.
 
 Looked at are the sensitive columns as one, and each released column by itself, by `sanitize.release.random_order`: all
-rows by block, and up to 2^20 of them by small block, in turns and next to their neighbours. Not tested are longer periods
-and distances, and orders by a rule that only a secret gives (a hash of S and a password). The default is to shuffle.
+rows by block, and up to 2^20 of them by small block, in turns and next to their neighbours. Not tested are
+longer periods and distances, and orders by a rule that only a secret gives (a hash of S and a password). The default is
+to shuffle.
 """
 
 from __future__ import annotations

@@ -102,8 +102,7 @@ NAMES = {
         discrete_laplace_channel exponential_channel exponential_entropy gaussian_channel
         gaussian_noise_variance optimal_random_response
         paper_subset_merging paper_subset_random_response randomized_response randomized_response_capacity
-        solve_optimal_random_response subset_merging subset_random_response tail_merging
-        tail_random_response watchdog
+        solve_optimal_random_response subset_merging subset_random_response watchdog
     """,
     "theory.notions": """
         approximate_dp global_dp identifiability prior_ratio renyi_dp
@@ -111,9 +110,6 @@ NAMES = {
     "pandas": "",
     "engines.parquet": """
         audit_file plan_file release_file release_units
-    """,
-    "plots": """
-        lift_histogram lift_map
     """,
     "polars": "",
     "policy": """

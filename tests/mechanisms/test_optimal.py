@@ -84,7 +84,7 @@ def test_the_certificate_alone_leads_to_the_optimum(monkeypatch):
     monkeypatch.setattr(Pricer, "from_pool", lambda *_: 0)
     for joint, budget in instances(25, 13):
         problem = _mixture.Problem(joint, budget, 1e-9, Loss())
-        found = _mixture.Block(problem, np.arange(len(joint.p_x)), None, Effort(10**9)).response
+        found = _mixture.solve_block(problem, np.arange(len(joint.p_x)), None, Effort(10**9))
         exact = entr(joint.p_x).sum() - brute_force(joint, budget)
         assert found.bound == pytest.approx(exact, abs=1e-8)
         assert found.bound <= exact + 2e-10

@@ -138,7 +138,7 @@ def test_the_certificate_alone_leads_to_the_optimum_of_a_target(monkeypatch):
     monkeypatch.setattr(Pricer, "from_pool", lambda *_: 0)
     for joint, budget, distribution in targets(instances(16, 52), 53):
         problem = _mixture.Problem(joint, budget, 1e-9, Loss.for_target(distribution, len(joint.p_x)))
-        found = _mixture.Block(problem, np.arange(len(joint.p_x)), None, Effort(10**9)).response
+        found = _mixture.solve_block(problem, np.arange(len(joint.p_x)), None, Effort(10**9))
         exact = left_open(distribution, joint.p_x) - brute_force(joint, budget, distribution)
         assert found.bound == pytest.approx(exact, abs=1e-8)
         assert found.bound <= exact + 2e-10

@@ -90,9 +90,8 @@ class CVaRLiftBudget:
     for each secret by itself, not for any of them at once: the masses of two secrets may add up, which
     `PMLEnvelopeBudget` does not let them.
 
-    It is a figure of the whole release: every released symbol carries the same excess. Mechanisms that look at one
-    symbol at a time hold each max-lift below the bound, which suffices and keeps less than `tail_merging` and
-    `tail_random_response`.
+    It is a figure of the whole release: every released symbol carries the same excess. Mechanisms look at one symbol at
+    a time and hold each max-lift below the bound, which suffices.
 
     Parameters
     ----------
@@ -119,32 +118,8 @@ class CVaRLiftBudget:
 
     def excess(self, released: JointDistribution) -> Vector:
         """Log of the largest mean over s, above the budget, shape (n_y,): the same for each released symbol."""
-        return np.full(len(released.public), float(self.excess_of_release(lift(released), released.p_x)))
-
-    def excess_of_release(self, lifts: Vector, p_y: Vector) -> float:
-        """Excess from all lifts (n_s, n_y) of a release and the masses of its symbols."""
-        return float(
-            clear_rounding(excess_over(logs(tail_means(lifts, p_y, self.delta)).max(keepdims=True), self.upper))[0]
-        )
-
-    def is_met(self, lifts: Vector, p_y: Vector) -> bool:
-        """Return whether a release is within the budget, without its excess where that is quicker."""
-        return self.excess_of_release(lifts, p_y) <= 0
-
-    def excess_at(self, lifts: Vector, p_y: Vector, thresholds: Vector) -> float:
-        """Excess of a release, or a bound on it from thresholds that a release nearby has, where that is quicker."""
-        return self.excess_of_release(lifts, p_y)
-
-    def lift_thresholds(self, lifts: Vector, p_y: Vector) -> Vector:
-        """Threshold t of each s at which the mean of a release is attained, shape (n_s,)."""
-        return worst_threshold(lifts.T, p_y, self.delta)
-
-    def tail_constraints(self, lifts: Vector, thresholds: Vector, bound: float) -> tuple[Vector, Vector]:
-        """Return the excess of lifts (k, n_s) over thresholds, shape (k, m), and the limits of its means, shape (m,).
-
-        A release whose means are within that, for any thresholds, is within the budget, where the bound is e**upper.
-        """
-        return np.maximum(lifts - thresholds, 0.0), self.delta * (bound - thresholds)
+        largest = logs(tail_means(lift(released), released.p_x, self.delta)).max(keepdims=True)
+        return np.full(len(released.public), clear_rounding(excess_over(largest, self.upper))[0])
 
     def lift_excess(self, lifts: Vector, p_s: Vector) -> Vector:
         """Max-log-lift above the budget, shape (k,): where no symbol has any, the release is within it."""
@@ -187,31 +162,10 @@ class PMLEnvelopeBudget(CVaRLiftBudget):
         """e**upper, so little above it that what is on the bound by rounding is within it."""
         return exp(self.upper) * (1 + 2 * BUDGET)
 
-    def excess_of_release(self, lifts: Vector, p_y: Vector) -> float:
-        """The mass beyond δ, from all lifts (n_s, n_y) of a release and the masses of its symbols."""
-        return float(clear_rounding(np.array(lift_envelope(lifts, p_y, self.bound)[0] - self.delta)))
-
-    def is_met(self, lifts: Vector, p_y: Vector) -> bool:
-        """Return whether a release is within the budget; never if its symbols beyond the bound have more mass."""
-        beyond = p_y[lifts.max(axis=0) >= self.bound].sum()
-        return bool(beyond <= self.delta + BUDGET) and self.excess_of_release(lifts, p_y) <= 0
-
-    def excess_at(self, lifts: Vector, p_y: Vector, thresholds: Vector) -> float:
-        """A bound on the mass beyond δ: any thresholds give one."""
-        over, most = self.tail_constraints(lifts.T, np.minimum(thresholds, exp(self.upper)), self.bound)
-        return float((np.minimum(over, 1 / SMALLEST_POSITIVE).T @ p_y - most).max())
-
-    def lift_thresholds(self, lifts: Vector, p_y: Vector) -> Vector:
-        """Threshold t of each s at which the mass of a release is attained, shape (n_s,)."""
-        return lift_envelope(lifts, p_y, self.bound)[1]
-
-    def tail_constraints(self, lifts: Vector, thresholds: Vector, bound: float) -> tuple[Vector, Vector]:
-        """Return the largest excess of lifts (k, n_s) over thresholds, and δ.
-
-        A threshold may be the bound itself, since a lift on the bound is within it.
-        """
-        over = np.maximum(lifts - thresholds, 0.0) / (self.bound - thresholds)
-        return over.max(axis=1, keepdims=True), np.full(1, self.delta)
+    def excess(self, released: JointDistribution) -> Vector:
+        """The mass beyond δ, shape (n_y,): the same for each released symbol."""
+        beyond = lift_envelope(lift(released), released.p_x, self.bound)[0] - self.delta
+        return np.full(len(released.public), float(clear_rounding(np.array(beyond))))
 
 
 @dataclass(frozen=True)
@@ -353,16 +307,3 @@ def tail_means(lifts: Vector, p_y: Vector, delta: float) -> Vector:
     taken = np.clip(delta - before, 0.0, masses)
     # Rounding of the masses must not raise a mean above its largest term.
     return np.minimum((taken * np.take_along_axis(lifts, order, axis=1)).sum(axis=1) / delta, top)
-
-
-def worst_threshold(lifts: Vector, p_y: Vector, delta: float) -> Vector:
-    """Smallest t of each s with P(l > t) <= δ, shape (n_s,), from lifts (n_y, n_s).
-
-    The mean over the worst mass is min over t of t + E max(l - t, 0) / δ, and it is attained there.
-    """
-    thresholds = np.empty(lifts.shape[1])
-    for s, row in enumerate(lifts.T):
-        order = np.argsort(-row, kind="stable")
-        through = np.cumsum(p_y[order]) / p_y.sum()
-        thresholds[s] = row[order[min(int(np.searchsorted(through, delta, side="right")), len(row) - 1)]]
-    return thresholds

@@ -10,19 +10,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sanitize._util.checks import Codes, Mask, Vector
+from sanitize._util.checks import Codes, Mask, Vector, positive
 from sanitize._util.progress import progress
-from sanitize.core.budgets import AlphaLiftBudget, budget_in_nats, tightest_limit
+from sanitize.core.budgets import AlphaLiftBudget, budget_in_nats, limits_for, tightest_limit
+from sanitize.core.joint import check_distribution
 from sanitize.errors import InvalidBudget
+from sanitize.mechanisms._effort import Status
 from sanitize.mechanisms._merging.risks import merging_groups
 from sanitize.mechanisms._merging.subset_merging import subset_merging
-from sanitize.mechanisms._random_response.tail import channel_posteriors
 from sanitize.mechanisms._response_solver.columns import ColumnPool, Loss, Mixture, RoundingStops, entr
 from sanitize.mechanisms._response_solver.faces import Simplices, lowest
 from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse, Response, solve_within_blocks
 from sanitize.mechanisms._response_solver.posterior_set import Cuts, PosteriorSet, reduce_axis
+from sanitize.mechanisms._response_solver.repair import channel_posteriors
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from sanitize.core.budgets import AveragedBudget
     from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
@@ -44,7 +48,7 @@ _FLOOR = 1e-12
 
 
 def average_response(
-    joint: JointDistribution, budget: AveragedBudget, gap: float, loss: Loss, effort: Effort
+    joint: JointDistribution, budget: AveragedBudget, gap: float, effort: Effort, target: ArrayLike | None
 ) -> RandomResponse:
     """Most of I(T;Y) where an average of the lifts of each released symbol is bounded, with a proven gap.
 
@@ -55,13 +59,13 @@ def average_response(
     letters into simplices, and bounds each by the chord of H and a tangent of the budget. A bound on the l1-lift alone
     is a polytope of posteriors, which `solve_within_blocks` knows. Proofs: docs/theory/mechanisms.md.
     """
+    loss = Loss.for_target(target, len(check_distribution(joint).public))
+    budget = limits_for(budget, joint.sensitive)
     limits = budget.limits or budget_in_nats(math.inf, math.inf)
     if min(tightest_limit(limits.lower), tightest_limit(limits.upper)) == 0:
         raise InvalidBudget("limits of 1 are not taken beside an average: give the LiftBudget alone")
-    posteriors, problem = (
-        PosteriorSet.from_budget(joint, budget),
-        Problem(joint, budget_in_nats(math.inf, math.inf), gap, loss),
-    )
+    posteriors = PosteriorSet.from_budget(joint, budget)
+    problem = Problem(joint, budget_in_nats(math.inf, math.inf), positive("gap", gap), loss)
     if not (budget.excess(joint) > 0).any():
         return solve_within_blocks(problem, None, effort)
     if isinstance(budget, AlphaLiftBudget) and math.isinf(budget.alpha):
@@ -201,7 +205,7 @@ class _Search:
 
     def run(self, problem: Problem) -> RandomResponse:
         """Find columns and prove that none is left, for a coarse gap first; the release is measured."""
-        status = "stalled"
+        status = Status.STALLED
         try:
             with progress("optimal random response") as show, contextlib.suppress(RoundingStops):
                 self.mixture = self.pool.mix()
@@ -213,9 +217,9 @@ class _Search:
                 if self.mixture.value - self.least > coarse:
                     self._raise_bound(replace(problem, gap=coarse))
         except KeyboardInterrupt:
-            status = "interrupted"
+            status = Status.INTERRUPTED
         if self.effort.is_used():
-            status = "time_limit" if self.effort.is_late() else "effort"
+            status = self.effort.status
         problem = replace(problem, side=Cuts(np.zeros((0, len(self.p_x))), self.within))
         chosen, weights = self.mixture.chosen, self.mixture.weights
         columns = self.pool.matrix(chosen)

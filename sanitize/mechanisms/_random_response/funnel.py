@@ -15,12 +15,13 @@ from sanitize._util.checks import Vector
 from sanitize._util.tolerances import BUDGET, TIGHT
 from sanitize.core.budgets import MutualInformationBudget, TotalVariationBudget, budget_in_nats
 from sanitize.core.lifts import lift
-from sanitize.mechanisms._random_response.tail import channel_posteriors
+from sanitize.mechanisms._effort import Status
 from sanitize.mechanisms._response_solver.cells import PricedCells
 from sanitize.mechanisms._response_solver.certificate import certify
 from sanitize.mechanisms._response_solver.columns import RoundingStops, entr
 from sanitize.mechanisms._response_solver.faces import Price, lowest
 from sanitize.mechanisms._response_solver.mixture import Problem, RandomResponse, Response, solve_within_blocks
+from sanitize.mechanisms._response_solver.repair import channel_posteriors
 from sanitize.mechanisms._response_solver.vertices import list_vertices
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, ef
     if budget.upper == 0:
         return sealed
     funnel = Funnel(joint, budget, gap, effort)
-    best = replace(sealed, status="stalled")
+    best = replace(sealed, status=Status.STALLED)
     with contextlib.suppress(RoundingStops):
         funnel.take(
             np.concatenate([np.eye(len(joint.p_x)), joint.p_x[None], channel_posteriors(joint.p_x, sealed.channel)])
@@ -73,7 +74,7 @@ def funnel_response(joint: JointDistribution, budget: MeanBudget, gap: float, ef
             elif not funnel.list_all():
                 funnel.generate_vertices()
         except KeyboardInterrupt:
-            funnel.status = "interrupted"
+            funnel.status = Status.INTERRUPTED
         best = max(best, funnel.make_response(free), key=lambda candidate: candidate.utility)
     return free.with_bound(best, funnel.least)
 
@@ -109,7 +110,7 @@ class Funnel:
         self.lifts, self.rng = lift(joint), np.random.default_rng(0)
         self.least = least_open(joint, budget)
         self.at = self.limit = max(budget.limit, _LEAST_LIMIT)
-        self.points, self.status = np.empty((0, len(joint.p_x))), "stalled"
+        self.points, self.status = np.empty((0, len(joint.p_x))), Status.STALLED
 
     def take(self, points: Vector) -> bool:
         """Take in points, each once, and price all by their best mixture; whether there were new ones."""
@@ -193,7 +194,7 @@ class Funnel:
             proof = certify(cells, self.price.mu, self.joint.p_x, 0.0, self.effort, stop_at_points=False)
             self.prove(proof.bound)
         if self.effort.is_used() or not bounded:
-            self.status = "time_limit" if self.effort.is_late() else "effort"
+            self.status = self.effort.status
 
     def generate(self) -> None:
         """Find columns, and prove that none is left: for looser limits first, whose prices bound this one too.
@@ -218,7 +219,7 @@ class Funnel:
                 if not (len(below) and self.take(self.price.descend(below))):
                     break
         if self.effort.is_used():
-            self.status = "time_limit" if self.effort.is_late() else "effort"
+            self.status = self.effort.status
 
     def _improve(self, gap: float) -> bool:
         """Descend from posteriors in use, from these a little off, and from random ones; whether some were worth it."""

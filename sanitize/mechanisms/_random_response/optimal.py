@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sanitize._util.checks import positive
-from sanitize.core.budgets import AveragedBudget, CVaRLiftBudget, MeanBudget, limits_for
+from sanitize.core.budgets import AveragedBudget, MeanBudget
 from sanitize.core.channel import HEURISTIC
-from sanitize.core.joint import JointDistribution, check_distribution
 from sanitize.errors import InvalidBudget, InvalidParameter
-from sanitize.mechanisms._effort import effort_account
+from sanitize.mechanisms._effort import Status, effort_account
 from sanitize.mechanisms._merging.subset_merging import seed_groups
 from sanitize.mechanisms._random_response.averaged import average_response
 from sanitize.mechanisms._random_response.funnel import funnel_response
 from sanitize.mechanisms._random_response.robust import robust_random_response
 from sanitize.mechanisms._random_response.subset import deal_groups
-from sanitize.mechanisms._random_response.tail import tail_random_response
-from sanitize.mechanisms._response_solver.columns import Loss
 from sanitize.mechanisms._response_solver.mixture import RESPONSE_EFFORT, Problem, RandomResponse, solve_within_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike
 
     from sanitize.core.budgets import Budget
     from sanitize.core.channel import Channel
     from sanitize.core.confidence import ConfidenceSet
+    from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
 
 
@@ -73,11 +71,10 @@ def optimal_random_response(
     joint : JointDistribution
         Distribution of (S, X).
     budget : Budget or float
-        LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget, CVaRLiftBudget, or a budget on a mean.
+        LiftBudget, LDPBudget, L1LiftBudget, Chi2LiftBudget, AlphaLiftBudget, or a budget on a mean.
         A number is symmetric local information privacy (LIP) in nats. Limits of an average are met, too; none of them
-        may be 1. For a `CVaRLiftBudget`, which couples released
-        symbols, it is `tail_random_response`, and no gap is known. For a `MutualInformationBudget`,
-        `TotalVariationBudget` or `MaximalLeakageBudget` it is the privacy funnel [MSFM14], with its gap.
+        may be 1. For a `MutualInformationBudget`, `TotalVariationBudget` or `MaximalLeakageBudget` it is the privacy
+        funnel [MSFM14], with its gap.
     gap : float
         Distance from the optimum that is good enough, in nats, > 0.
     effort : float, optional
@@ -140,27 +137,19 @@ def optimal_random_response(
     >>> [round(sz.normalized_utility(joint, channel), 3) for channel in channels]
     [0.897, 0.842]
     """
-    knows = len(known) > 0  # type: ignore[arg-type]
-    if isinstance(budget, CVaRLiftBudget):
-        if not (confidence is None and target is None and time_limit is None and not knows):
-            raise InvalidBudget(
-                "a CVaRLiftBudget takes no confidence, target, known or time_limit; give LiftBudget for these"
-            )
-        channel = tail_random_response(joint, budget, effort=effort)
-    else:
-        response = solve_optimal_random_response(
-            joint,
-            budget,
-            gap=gap,
-            effort=effort,
-            time_limit=time_limit,
-            target=target,
-            known=known,
-            confidence=confidence,
-        )
-        channel = response.released()
-        if confidence is not None and target is not None:
-            channel = channel.with_optimality(HEURISTIC)
+    response = solve_optimal_random_response(
+        joint,
+        budget,
+        gap=gap,
+        effort=effort,
+        time_limit=time_limit,
+        target=target,
+        known=known,
+        confidence=confidence,
+    )
+    channel = response.released()
+    if confidence is not None and target is not None:
+        channel = channel.with_optimality(HEURISTIC)
     return channel.then(channel.reversed(joint.p_x)).with_optimality(HEURISTIC) if keep_margin else channel
 
 
@@ -230,28 +219,47 @@ def solve_optimal_random_response(
     ('optimal', True, 0.8004)
     """
     account = effort_account(effort, RESPONSE_EFFORT, time_limit)
-    if isinstance(budget, MeanBudget):
-        if not (confidence is None and target is None and not len(known)):  # type: ignore[arg-type]
-            raise InvalidBudget(
-                f"a {type(budget).__name__} takes no confidence, target or known; give LiftBudget for these"
-            )
-        return funnel_response(joint, budget, gap, account)
-    if isinstance(budget, AveragedBudget):
-        if not (confidence is None and not len(known)):  # type: ignore[arg-type]
-            raise InvalidBudget(f"a {type(budget).__name__} takes no confidence or known; give LiftBudget for these")
-        loss = Loss.for_target(target, len(check_distribution(joint).public))
-        return average_response(joint, limits_for(budget, joint.sensitive), positive("gap", gap), loss, account)
-    problem = Problem.from_request(joint, budget, gap, target, known)
+    stated = known if len(known) else None  # type: ignore[arg-type]
+    options: dict[str, Any] = {"confidence": confidence, "target": target, "known": stated}
+    for kind, takes, solve in _SOLVERS:
+        if isinstance(budget, kind):
+            refused = [name for name in options if name not in takes]
+            if any(options.pop(name) is not None for name in refused):
+                words = " or ".join(filter(None, [", ".join(refused[:-1]), refused[-1]]))
+                raise InvalidBudget(f"a {type(budget).__name__} takes no {words}; give LiftBudget for these")
+            return solve(joint, budget, gap, account, **options)
+    return _limited_response(joint, budget, gap, account, **options)
+
+
+def _limited_response(
+    joint: JointDistribution,
+    budget: Budget | float,
+    gap: float,
+    account: Effort,
+    confidence: float | ConfidenceSet | None,
+    target: ArrayLike | None,
+    known: str | Sequence[str] | ArrayLike | None,
+) -> RandomResponse:
+    """Response within bounds on each lift, or on the ratio of two."""
+    problem = Problem.from_request(joint, budget, gap, target, () if known is None else known)
     if confidence is not None:
         if problem.side is not None:
             raise InvalidParameter("known is under the frequencies of the rows: give it without a confidence")
         return robust_random_response(problem, confidence, account)
-    return _better(problem, solve_within_blocks(problem, None, account.part(_WHOLE if time_limit else 1.0)), account)
+    share = _WHOLE if account.seconds < math.inf else 1.0
+    return _better(problem, solve_within_blocks(problem, None, account.part(share)), account)
+
+
+# For each kind of budget the options that its solver takes, and the solver; any other budget is one on lifts.
+_SOLVERS: tuple[tuple[type, frozenset[str], Callable[..., RandomResponse]], ...] = (
+    (MeanBudget, frozenset(), funnel_response),
+    (AveragedBudget, frozenset({"target"}), average_response),
+)
 
 
 def _better(problem: Problem, response: RandomResponse, account: Effort) -> RandomResponse:
     """A response that was cut short, or the one inside blocks of symbols where that keeps more; the bound holds."""
-    if response.status not in {"effort", "time_limit"} or problem.side is not None or account.is_late():
+    if response.status not in {Status.EFFORT, Status.TIME_LIMIT} or problem.side is not None or account.is_late():
         return response
     blocks = deal_groups(seed_groups(problem.joint, problem.budget, (1 - _WHOLE) * account.seconds))
     if len(blocks) == 1:
@@ -259,7 +267,7 @@ def _better(problem: Problem, response: RandomResponse, account: Effort) -> Rand
     try:
         block_response = solve_within_blocks(problem, blocks, account.part(1 - _WHOLE))
     except KeyboardInterrupt:
-        return replace(response, status="interrupted")
+        return replace(response, status=Status.INTERRUPTED)
     if block_response.utility <= response.utility:
         return response
     gap = max(response.bound - block_response.utility, 0.0)

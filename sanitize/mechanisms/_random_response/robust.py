@@ -10,6 +10,7 @@ from scipy import sparse
 from sanitize._util.checks import Codes, Mask, Vector
 from sanitize._util.progress import progress
 from sanitize.core.confidence import design_distributions
+from sanitize.mechanisms._effort import Status
 from sanitize.mechanisms._merging.risks import merging_groups
 from sanitize.mechanisms._merging.subset_merging import subset_merging
 from sanitize.mechanisms._random_response.robust_cone import SAFE, RobustCone, certify_robust
@@ -91,9 +92,9 @@ class _Block:
         self.mixture = self.pool.mix()
 
     @property
-    def status(self) -> str:
+    def status(self) -> Status:
         """Why it ended where the gap is open."""
-        return "time_limit" if self.effort.is_late() else "effort" if self.effort.is_used() else "stalled"
+        return self.effort.status if self.effort.is_used() else Status.STALLED
 
     def improve(self, gap: float) -> None:
         """Add columns until none of those found lowers the loss by more than the gap, or its share is used up."""

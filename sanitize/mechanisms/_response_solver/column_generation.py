@@ -8,6 +8,7 @@ import numpy as np
 
 from sanitize._util.checks import Vector
 from sanitize._util.progress import progress
+from sanitize.mechanisms._effort import Status
 from sanitize.mechanisms._response_solver.certificate import certify
 from sanitize.mechanisms._response_solver.columns import ColumnPool, Loss, Mixture, RoundingStops
 from sanitize.mechanisms._response_solver.pricing import LONG_WALK, SHORT_WALK, Pricer
@@ -52,7 +53,7 @@ class Search:
         Its value is H(T|Y).
     bound : float
         No mixture of posteriors within the outer bounds has a value below this.
-    status : str
+    status : Status
         ``optimal`` (gap reached), ``effort`` (used up, or far from enough), ``time_limit``, ``interrupted``, or
         ``stalled`` (rounding of the linear program stands between the bound and the gap asked for).
     """
@@ -65,7 +66,7 @@ class Search:
         self.within = inner
         self.inner, self.outer = (bounds.polytope(loss.distribution) for bounds in (inner, outer))
         self.p_x, self.gap, self.effort = p_x, gap, effort
-        self.pool, self.bound, self.status = ColumnPool(p_x, loss), 0.0, "stalled"
+        self.pool, self.bound, self.status = ColumnPool(p_x, loss), 0.0, Status.STALLED
         self.pricer = Pricer(self.inner, self.pool, np.random.default_rng(0), gap / 4, effort)
 
     def solve(self, seeds: Iterable[Vector]) -> Search:
@@ -77,14 +78,14 @@ class Search:
             with progress("optimal random response") as show:
                 self.run(show)
             if self.is_used():
-                self.status = "time_limit" if self.effort.is_late(_SEARCH_SHARE) else "effort"
+                self.status = Status.TIME_LIMIT if self.effort.is_late(_SEARCH_SHARE) else Status.EFFORT
         except KeyboardInterrupt:
-            self.status = "interrupted"
+            self.status = Status.INTERRUPTED
             self.mixture = self.pool.mix()
         except (np.linalg.LinAlgError, RoundingStops):
             pass  # what was found before is still a mixture and a bound
         if self.mixture.value - self.bound <= self.gap:
-            self.status = "optimal"
+            self.status = Status.OPTIMAL
         return self
 
     def is_used(self) -> bool:
@@ -143,7 +144,7 @@ class Search:
             self.bound = max(self.bound, value + proof.bound)
             if not len(proof.points):
                 if proof.is_hopeless:
-                    self.status = "effort"
+                    self.status = Status.EFFORT
                 return True
             # Where other rows bind, a basis of the one polytope is none of the other.
             bases = proof.bases if self.inner.n_rows == self.outer.n_rows else self.inner.slack_basis(len(proof.points))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import math
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +17,7 @@ from sanitize.core.budgets import LDPBudget, LiftBudget, as_budget, budget_in_na
 from sanitize.core.channel import Optimality
 from sanitize.core.joint import check_distribution
 from sanitize.core.lifts import lift
+from sanitize.mechanisms._effort import Status
 from sanitize.mechanisms._merging.subset_merging import seed_groups
 from sanitize.mechanisms._response_solver.column_generation import Search
 from sanitize.mechanisms._response_solver.columns import Loss, RoundingStops
@@ -35,9 +37,6 @@ if TYPE_CHECKING:
     from sanitize.core.joint import JointDistribution
     from sanitize.mechanisms._effort import Effort
     from sanitize.mechanisms._response_solver.posterior_set import Cuts
-
-    # Columns over some letters, as if they were the distribution: weights, costs, bound, status, how many there were.
-    _BlockSolution = tuple[Vector | sparse.csc_array, Vector, Vector, float, str, int]
 
 _MOST_LETTERS = 64  # with more, there are too many vertices to list
 # Entries of linear programs solved by default: about half a minute.
@@ -70,7 +69,7 @@ class RandomResponse:
         bound - utility, in nats; at least 0.
     n_columns : int
         Posteriors considered.
-    status : str
+    status : {"optimal", "effort", "time_limit", "interrupted", "stalled"}
         ``optimal`` (gap reached), ``effort`` (used up, or far from enough), ``time_limit``, ``interrupted``, or
         ``stalled`` (rounding keeps the gap open).
     """
@@ -81,14 +80,13 @@ class RandomResponse:
     bound: float
     gap: float
     n_columns: int
-    status: str
+    status: Status
 
     @property
     def optimality(self) -> Optimality:
         """Proof about its utility; its ``words`` say optimal, within so many nats of the optimum, or cut short."""
-        if self.status == "optimal":
-            return Optimality("optimal", self.gap)
-        return Optimality("within" if self.status == "stalled" else "cut short", self.gap)
+        words: dict[Status, Any] = {Status.OPTIMAL: "optimal", Status.STALLED: "within"}
+        return Optimality(words.get(self.status, "cut short"), self.gap)
 
     def released(self, n_blocks: int = 1) -> Channel:
         """The channel with what is proved of it: among all channels, or among those inside its blocks.
@@ -98,7 +96,7 @@ class RandomResponse:
         KeyboardInterrupt
             If the search was interrupted.
         """
-        if self.status == "interrupted":
+        if self.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         among = "" if n_blocks == 1 else "responses inside its blocks"
         return self.channel.with_optimality(replace(self.optimality, among=among))
@@ -118,7 +116,7 @@ class Response:
         Σ P(y) H(X|y) over these letters, or Σ P(y) H(T|y) of a target, and the least that any response has of it, in
         nats of the whole distribution.
     n_columns : int
-    status : str
+    status : Status
     """
 
     columns: sparse.csc_array
@@ -126,7 +124,7 @@ class Response:
     loss: float
     bound: float
     n_columns: int
-    status: str
+    status: Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,26 +167,20 @@ class Problem:
         self, responses: Sequence[Response], least: float, distributions: ConfidenceSet | None = None
     ) -> RandomResponse:
         """The channel, measured; repairs may leave more than the gap asked for, and then the status says so."""
-        columns, weights = (
-            sparse.hstack([response.columns for response in responses], "csc"),
-            [response.weights for response in responses],
-        )
-        channel = response_channel(self.joint, self.budget, columns, np.concatenate(weights), distributions, self.side)
-        information = self.loss.information(self.joint, channel)
-        share, n_columns = (
-            self.loss.share(information, self.joint.p_x),
-            sum(response.n_columns for response in responses),
-        )
-        status = min({response.status for response in responses} - {"optimal"}, default="stalled")
+        columns = sparse.hstack([response.columns for response in responses], "csc")
+        weights = np.concatenate([response.weights for response in responses])
+        channel = response_channel(self.joint, self.budget, columns, weights, distributions, self.side)
+        information, n_columns = self.loss.information(self.joint, channel), sum(part.n_columns for part in responses)
+        share = self.loss.share(information, self.joint.p_x)
+        status = Status.worst([Status.STALLED, *(response.status for response in responses)])
         return self.with_bound(RandomResponse(channel, information, share, information, 0.0, n_columns, status), least)
 
     def with_bound(self, response: RandomResponse, least: float) -> RandomResponse:
         """A response beside the least that any loses in all blocks together."""
         bound = max(self.loss.entropy(self.joint.p_x) - least, response.utility)
         gap = bound - response.utility
-        return replace(
-            response, bound=bound, gap=gap, status="optimal" if gap <= self.gap + _ROUNDING else response.status
-        )
+        status = Status.OPTIMAL if gap <= self.gap + _ROUNDING else response.status
+        return replace(response, bound=bound, gap=gap, status=status)
 
 
 @dataclass(eq=False)
@@ -197,96 +189,106 @@ class Block:
 
     Attributes
     ----------
-    problem : Problem
     letters : ndarray of int
         Ascending; safe as a whole.
     atoms : sequence of ndarrays, optional
         Safe sets of them that seed the search, by default the groups of subset merging.
-    effort : Effort
-        Of the search; after it, of searches for budgets nearby.
     response : Response
     least : float
         No response on these letters loses less, in nats of the whole distribution.
+    effort : Effort
+        Of searches for budgets nearby.
     """
 
-    problem: Problem
     letters: Codes
     atoms: Sequence[Codes] | None
+    response: Response
+    least: float
     effort: Effort
-    response: Response = field(init=False)
-    least: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.response = self._respond(self.problem.budget, self.effort)
-        self.least = self.response.bound
-        self.effort = self.effort.part(0.0 if self.effort.is_late(_NEARBY_SHARE) else _NEARBY_SHARE)
+    def is_stopped(self, budget: LiftBudget | LDPBudget) -> bool:
+        """Tell whether rounding stopped the search, or would have: a thin polytope uses any effort up."""
+        is_thin = 0 < least_side(budget) < EQUALITY
+        return self.response.status is Status.STALLED or (self.response.status is Status.EFFORT and is_thin)
 
-    @property
-    def is_stopped(self) -> bool:
-        """True if rounding stopped the search, or would have: a thin polytope uses any effort up."""
-        is_thin = 0 < least_side(self.problem.budget) < EQUALITY
-        return self.response.status == "stalled" or (self.response.status == "effort" and is_thin)
-
-    def search(self, budget: LiftBudget | LDPBudget) -> Response:
+    def retry(self, problem: Problem, budget: LiftBudget | LDPBudget) -> Response:
         """The response for a budget nearby."""
-        response = self._respond(budget, self.effort)
-        if response.status == "interrupted":
+        response = solve_block(replace(problem, budget=budget), self.letters, self.atoms, self.effort)
+        if response.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return response
 
-    def _respond(self, budget: LiftBudget | LDPBudget, effort: Effort) -> Response:
-        """The response as a part of the whole distribution."""
-        joint, (posteriors, weights, costs, bound, status, n_columns) = (
-            self.problem.joint,
-            self.solve_block(budget, effort),
-        )
-        columns, total = sparse.csc_array(posteriors), float(joint.p_x[self.letters].sum())
-        parts = columns.data, self.letters[columns.indices], columns.indptr
-        whole = sparse.csc_array(parts, shape=(len(joint.p_x), len(weights)))
-        return Response(whole, weights * total, float(costs @ weights) * total, bound * total, n_columns, status)
 
-    def solve_block(self, budget: LiftBudget | LDPBudget, effort: Effort) -> _BlockSolution:
-        """Letters as they are where that is allowed, else by all vertices, else by column generation."""
-        joint, letters, loss = self.problem.joint, self.letters, self.problem.loss.restricted_to(self.letters)
-        side = self.problem.side
-        p_x, symbol_entropies, lifts = joint.p_x[letters], loss.symbol_entropies(len(letters)), lift(joint)[:, letters]
-        prior = p_x / p_x.sum()
-        inner = LiftBounds.inner(lifts, budget, prior)
-        outer = LiftBounds.outer(lifts, budget, lifts @ prior) if least_side(budget) else inner
-        if side is not None:
-            inner, outer = (
-                replace(bounds, sides=side.cuts(budget, prior, is_inner=is_inner))
-                for bounds, is_inner in ((inner, True), (outer, outer is inner))
-            )
-        cuts = outer.cuts() if len(letters) <= _MOST_LETTERS else None
-        # A letter well outside one of few cuts is over the budget; where there is none, the budget itself is asked.
-        is_over = cuts is not None and cuts.min(initial=0.0) < -_BESIDE * lifts.max()
-        is_over = is_over or bool(outer.sides is not None and len(outer.sides))
-        if not is_over and not (budget.lift_excess(lifts, joint.p_s) > 0).any():
-            every = sparse.eye_array(len(letters), format="csc")
-            return every, prior, symbol_entropies, float(symbol_entropies @ prior), "optimal", len(letters)
-        is_late = effort.is_late()
-        if cuts is not None and not is_late:
-            inner_cuts = cuts if inner.equal(outer) else inner.cuts()
-            listing = mix_all_vertices(cuts, inner_cuts, prior, self.problem.gap, loss)
-            if listing is not None:
-                chosen, mixture, bound, n_vertices = listing
-                bound += float(symbol_entropies @ prior)
-                return chosen.T, mixture.weights, loss.entropies(chosen), bound, "optimal", n_vertices
-        # P_X restricted to safe sets, shape (k, n): those given, or the groups of subset merging.
-        atoms = self.atoms or ([letters] if side is not None else seed_groups(joint, budget, _SEEDS * effort.seconds))
-        seeds = np.array([np.bincount(atom, joint.p_x[atom], len(joint.p_x)) for atom in atoms])[:, letters]
-        seeds /= seeds.sum(axis=1, keepdims=True)
-        search = None
-        with contextlib.suppress(np.linalg.LinAlgError, RoundingStops):
-            search = None if is_late else Search(inner, outer, prior, self.problem.gap, effort, loss).solve(seeds)
-        if search is None:
-            # The seeds alone, with a bound that proves nothing: for distributions beyond linear programs of doubles.
-            weights = (seeds > 0) @ prior
-            return seeds.T, weights, loss.entropies(seeds), 0.0, "time_limit" if is_late else "stalled", len(seeds)
-        pool, mixture = search.pool, search.mixture
-        columns, costs = pool.matrix(mixture.chosen), np.array(pool.costs)[mixture.chosen]
-        return columns, mixture.weights, costs, search.bound, search.status, len(pool)
+def solve_block(problem: Problem, letters: Codes, atoms: Sequence[Codes] | None, effort: Effort) -> Response:
+    """Return the response on some letters: as they are where that is allowed, else by all vertices, else by columns.
+
+    Parameters
+    ----------
+    problem : Problem
+    letters : ndarray of int
+        Ascending; safe as a whole.
+    atoms : sequence of ndarrays, optional
+        Safe sets of them that seed a search, by default the groups of subset merging.
+    effort : Effort
+    """
+    joint, budget, side, loss = problem.joint, problem.budget, problem.side, problem.loss.restricted_to(letters)
+    p_x, symbol_entropies, lifts = joint.p_x[letters], loss.symbol_entropies(len(letters)), lift(joint)[:, letters]
+    prior = p_x / p_x.sum()
+    place = partial(_place_columns, letters=letters, p_x=joint.p_x)
+    inner = LiftBounds.inner(lifts, budget, prior)
+    outer = LiftBounds.outer(lifts, budget, lifts @ prior) if least_side(budget) else inner
+    if side is not None:
+        inner, outer = (
+            replace(bounds, sides=side.cuts(budget, prior, is_inner=is_inner))
+            for bounds, is_inner in ((inner, True), (outer, outer is inner))
+        )
+    cuts = outer.cuts() if len(letters) <= _MOST_LETTERS else None
+    # A letter well outside one of few cuts is over the budget; where there is none, the budget itself is asked.
+    is_over = cuts is not None and cuts.min(initial=0.0) < -_BESIDE * lifts.max()
+    is_over = is_over or bool(outer.sides is not None and len(outer.sides))
+    if not is_over and not (budget.lift_excess(lifts, joint.p_s) > 0).any():
+        every, least = sparse.eye_array(len(letters), format="csc"), float(symbol_entropies @ prior)
+        return place(every, prior, symbol_entropies, least, Status.OPTIMAL, len(letters))
+    is_late = effort.is_late()
+    if cuts is not None and not is_late:
+        inner_cuts = cuts if inner.equal(outer) else inner.cuts()
+        listing = mix_all_vertices(cuts, inner_cuts, prior, problem.gap, loss)
+        if listing is not None:
+            chosen, mixture, bound, n_vertices = listing
+            bound += float(symbol_entropies @ prior)
+            return place(chosen.T, mixture.weights, loss.entropies(chosen), bound, Status.OPTIMAL, n_vertices)
+    # P_X restricted to safe sets, shape (k, n): those given, or the groups of subset merging.
+    atoms = atoms or ([letters] if side is not None else seed_groups(joint, budget, _SEEDS * effort.seconds))
+    seeds = np.array([np.bincount(atom, joint.p_x[atom], len(joint.p_x)) for atom in atoms])[:, letters]
+    seeds /= seeds.sum(axis=1, keepdims=True)
+    search = None
+    with contextlib.suppress(np.linalg.LinAlgError, RoundingStops):
+        search = None if is_late else Search(inner, outer, prior, problem.gap, effort, loss).solve(seeds)
+    if search is None:
+        # The seeds alone, with a bound that proves nothing: for distributions beyond linear programs of doubles.
+        status = Status.TIME_LIMIT if is_late else Status.STALLED
+        return place(seeds.T, (seeds > 0) @ prior, loss.entropies(seeds), 0.0, status, len(seeds))
+    pool, mixture = search.pool, search.mixture
+    costs = np.array(pool.costs)[mixture.chosen]
+    return place(pool.matrix(mixture.chosen), mixture.weights, costs, search.bound, search.status, len(pool))
+
+
+def _place_columns(
+    posteriors: Vector | sparse.csc_array,
+    weights: Vector,
+    costs: Vector,
+    bound: float,
+    status: Status,
+    n_columns: int,
+    *,
+    letters: Codes,
+    p_x: Vector,
+) -> Response:
+    """Columns over some letters, as if these were the distribution, as a part of the whole one."""
+    columns, total = sparse.csc_array(posteriors), float(p_x[letters].sum())
+    parts = columns.data, letters[columns.indices], columns.indptr
+    whole = sparse.csc_array(parts, shape=(len(p_x), len(weights)))
+    return Response(whole, weights * total, float(costs @ weights) * total, bound * total, n_columns, status)
 
 
 def solve_within_blocks(problem: Problem, blocks: Sequence[Sequence[Codes]] | None, effort: Effort) -> RandomResponse:
@@ -307,50 +309,53 @@ def solve_within_blocks(problem: Problem, blocks: Sequence[Sequence[Codes]] | No
     parts: list[Block] = []
     for atoms in [None] if blocks is None else blocks:
         letters = np.arange(n) if atoms is None else np.sort(np.concatenate(atoms))
-        parts.append(Block(problem, letters, atoms, effort.part(len(letters) / n)))
-        if parts[-1].response.status == "interrupted" and blocks is not None:
+        account = effort.part(len(letters) / n)
+        response = solve_block(problem, letters, atoms, account)
+        if response.status is Status.INTERRUPTED and blocks is not None:
             raise KeyboardInterrupt
+        nearby = account.part(0.0 if account.is_late(_NEARBY_SHARE) else _NEARBY_SHARE)
+        parts.append(Block(letters, atoms, response, response.bound, nearby))
     best = problem.measure([part.response for part in parts], sum(part.least for part in parts))
     try:
         return _bound_by_looser_budgets(problem, parts, _improve_by_tighter_budgets(problem, parts, best))
     except KeyboardInterrupt:
-        return replace(best, status="interrupted")
+        return replace(best, status=Status.INTERRUPTED)
 
 
 def _improve_by_tighter_budgets(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
     """The best that tighter budgets give where rounding stopped a search, or where repairs cost much."""
-    stopped = [part for part in parts if part.is_stopped]
-    weak_parts = stopped or (parts if best.status == "stalled" else [])
+    stopped = [part for part in parts if part.is_stopped(problem.budget)]
+    weak_parts = stopped or (parts if best.status is Status.STALLED else [])
     entropy = problem.loss.entropy(problem.joint.p_x)
     for tight_budget in tighter(problem.budget):
         retries = [part for part in weak_parts if not part.effort.is_used()]
-        if best.status == "optimal" or not retries:
+        if best.status is Status.OPTIMAL or not retries:
             break
-        tried = {part: part.search(tight_budget) for part in retries}
+        tried = {part: part.retry(problem, tight_budget) for part in retries}
         responses = [tried.get(part, part.response) for part in parts]
         candidate = problem.measure(responses, sum(part.least for part in parts))
         best = candidate if candidate.utility > best.utility else best
         # What is found within a budget and needs no repair is not bettered within a tighter one.
         is_whole = candidate.utility >= entropy - sum(response.loss for response in responses) - _REPAIRED
-        if is_whole and all(response.status == "optimal" for response in tried.values()):
+        if is_whole and all(response.status is Status.OPTIMAL for response in tried.values()):
             break
     return best
 
 
 def _bound_by_looser_budgets(problem: Problem, parts: list[Block], best: RandomResponse) -> RandomResponse:
-    """Return the response with the bound that looser budgets give where rounding stopped a search."""
-    stopped = [part for part in parts if part.is_stopped]
+    """Return the best with the bound that looser budgets give where rounding stopped a search."""
+    stopped = [part for part in parts if part.is_stopped(problem.budget)]
     for part in stopped:
         part.effort = part.effort.part(1.0)
     for loose_budget in looser(problem.budget):
         retries = [part for part in stopped if not part.effort.is_used()]
-        if best.status == "optimal" or not retries:
+        if best.status is Status.OPTIMAL or not retries:
             break
-        responses = [part.search(loose_budget) for part in retries]
+        responses = [part.retry(problem, loose_budget) for part in retries]
         for part, response in zip(retries, responses, strict=True):
             part.least = max(part.least, response.bound)
         best = problem.with_bound(best, sum(part.least for part in parts))
-        if all(response.status == "optimal" for response in responses):
+        if all(response.status is Status.OPTIMAL for response in responses):
             break
     return best
 

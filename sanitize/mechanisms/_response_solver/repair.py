@@ -163,3 +163,9 @@ def _response_names(channel: Channel) -> Alphabet:
         return [group_label(public, symbols, len(symbols)) for symbols in members]
 
     return Alphabet.from_n_labels("+".join(public.columns), channel.n_outputs, names)
+
+
+def channel_posteriors(p_x: Vector, channel: Channel) -> Vector:
+    """P(x|y) of a channel, shape (n_y, n_x)."""
+    masses = channel.matrix * p_x[:, None]
+    return np.asarray((masses / masses.sum(axis=0)).T)
