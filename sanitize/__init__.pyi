@@ -11,7 +11,6 @@ from . import (
     over_time as over_time,
     pandas as pandas,
     people as people,
-    plots as plots,
     polars as polars,
     policy as policy,
     release as release,

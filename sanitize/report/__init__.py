@@ -5,8 +5,6 @@ The measuring code reads the channel's matrix and nothing else: it does not know
 
 from __future__ import annotations
 
-from sanitize.report._axes import draw_histogram as draw_histogram
-from sanitize.report._axes import draw_lift as draw_lift
 from sanitize.report._columns import column_distributions as column_distributions
 from sanitize.report._columns import column_utilities as column_utilities
 from sanitize.report._columns import share_beyond_chance as share_beyond_chance

@@ -1,4 +1,4 @@
-"""The privacy-utility curve as a frozen table of figures: as text, plain values, a frame and a picture."""
+"""The privacy-utility curve as a frozen table of figures: as text, plain values and a frame."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from sanitize.core.measures import Measure
 
@@ -164,34 +163,6 @@ class TradeoffCurve:
 
     def __str__(self) -> str:
         return self.to_text()
-
-    def plot(
-        self, ax: Axes | None = None, *, measure: str = "mutual_information", chosen: TradeoffPoint | None = None
-    ) -> Axes:
-        """Draw the share of information kept against a measured leakage.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
-        measure : str
-            Leakage on the horizontal axis, by its name in a report.
-        chosen : TradeoffPoint, optional
-            Point to mark.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return self.draw(ax, measure, None if chosen is None else (chosen[measure], chosen.normalized_utility))
-
-    def draw(self, ax: Axes | None, measure: str, chosen: tuple[float, float] | None) -> Axes:
-        """The picture of `plot`, with any pair (leakage, share kept) marked."""
-        from sanitize.report._axes import draw_curve
-
-        points = sorted((float(point[measure]), point.normalized_utility, point.label) for point in self.points)
-        words = next((line.label for line in self.before if line.name == measure), measure)
-        return draw_curve(ax, points, self.mechanism, words, chosen)
 
 
 def _numbers(budget: Budget | float) -> dict[str, float]:

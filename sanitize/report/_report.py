@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pandas as pd
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from sanitize.core.budgets import Budget
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
 MOST_PAIRS = 30
 # Probabilities that are worth computing for those who know more, beside the verdict.
 _SIDE_CELLS = 1 << 22
-PlotKind = Literal["lift", "histogram", "risk", "marginals", "curve"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,32 +335,6 @@ class LeakageReport(Verdict, ReportViews):
 
     def _document(self, audience: Audience, n_symbols: int | None = None) -> dict[str, Any]:
         return to_document(self, audience, n_symbols)
-
-    def plot(self, kind: PlotKind, ax: Axes | None = None) -> Axes:
-        """One picture of the release, on matplotlib axes. No picture names a sensitive symbol.
-
-        Parameters
-        ----------
-        kind : {"lift", "histogram", "risk", "marginals", "curve"}
-            Heat map of the log-lift before and after, sensitive symbols by rank and share; histogram of the max-
-            and min-log-lift of the symbols before (filled) and after (outlines) [ZDS Fig. 1]; range of the
-            log-lift of each released symbol, with what is allowed; shares of symbols before and after;
-            privacy-utility curve with this release on it (`with_curve` first).
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-
-        Raises
-        ------
-        ModuleNotFoundError
-            Without matplotlib: ``pip install 'sanitize-tabular[plot]'``.
-        """
-        from sanitize.report._report_axes import draw_report
-
-        return draw_report(self, kind, ax)
 
     def __repr__(self) -> str:
         return f"LeakageReport({self.facts.mechanism}, {short(self.state, useless=self.useless)})"

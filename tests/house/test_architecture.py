@@ -23,7 +23,7 @@ _util
 tables
 core
 mechanisms report
-plots release
+release
 transformers frames pandas polars over_time theory
 people
 policy
@@ -61,7 +61,6 @@ DOORS = {
     "cryptography": ("sanitize/_util/sampling/noise.py",),
     "jinja2": ("sanitize/report/",),
     "msgspec": ("sanitize/_util/declared.py",),
-    "matplotlib": ("sanitize/report/", "sanitize/plots.py"),
     "tqdm": ("sanitize/_util/progress.py",),
     "dask": ("sanitize/engines/dask.py",),
     "distributed": ("sanitize/engines/dask.py",),

@@ -17,7 +17,6 @@ MODULES = sorted(
 )
 # Libraries that examples take, of groups that the tests of the README do without.
 NEEDED = {
-    "sanitize.plots": "matplotlib",
     "sanitize.engines.dask": "distributed",
     "sanitize.engines.spark": "pyspark",
     "sanitize.engines.sql": "duckdb",

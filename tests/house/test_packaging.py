@@ -138,7 +138,7 @@ def test_what_is_imported_is_declared():
                 names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
                 names += [node.module] if isinstance(node, ast.ImportFrom) else []
                 imported |= {name.partition(".")[0] for name in names}
-    for optional in ("dask", "matplotlib", "pyspark"):
+    for optional in ("dask", "pyspark"):
         pytest.importorskip(optional, reason=f"{optional} is not installed")
     homes = importlib.metadata.packages_distributions()
     outside = imported - sys.stdlib_module_names - {"sanitize", "_typeshed"}
@@ -175,7 +175,7 @@ IMPORT_ALL = """
 import importlib, pathlib, pkgutil, sys, warnings
 sys.path.insert(0, sys.argv[1])
 import sanitize
-optional = {"dask", "pyspark", "polars", "rich", "matplotlib", "sqlglot"}
+optional = {"dask", "pyspark", "polars", "rich", "sqlglot"}
 pending = [(sanitize.__path__, "sanitize.")]
 while pending:
     paths, prefix = pending.pop()

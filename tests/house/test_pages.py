@@ -24,7 +24,6 @@ NEEDED = {
     "guide/databases.md": "duckdb",
     "guide/engines.md": "pyspark",
     "guide/parquet.md": "duckdb",
-    "guide/report.md": "matplotlib",
 }
 TOPICS = (
     "theory.accounting",
@@ -34,7 +33,6 @@ TOPICS = (
     "datasets",
     "frames",
     "mechanisms",
-    "plots",
     "theory.tradeoff",
 )
 
