@@ -4,6 +4,5 @@ from . import (
     hamming as hamming,
     individual as individual,
     notions as notions,
-    sequential as sequential,
     tradeoff as tradeoff,
 )

@@ -127,9 +127,6 @@ NAMES = {
     "theory.hamming": """
         hamming_channel identifiability_channel
     """,
-    "theory.sequential": """
-        sequential_response
-    """,
     "release.saved": """
         Receipt SavedRelease
     """,

@@ -20,7 +20,6 @@ from sanitize.core.alphabet import Alphabet
 from sanitize.core.budgets import budget_in_nats, limits_for
 from sanitize.errors import InvalidBudget
 from sanitize.mechanisms._response_solver.polytope import LiftBounds
-from sanitize.theory.sequential import sequential_response
 
 MERGING = ("watchdog", "paper_subset_merging", "subset_merging", "best_subset_merging")
 RESPONSES = ("optimal_random_response", "subset_random_response", "paper_subset_random_response")
@@ -313,26 +312,6 @@ def test_certified_classes_are_within_each_limit_under_the_true_law() -> None:
         failed += bool(lifts[1].max() > 1.36 or lifts[1].min() < 0.56 or lifts.max() > 2.3 or lifts.min() < 0.18)
     assert told > 3
     assert failed <= stats.binom.isf(1e-6, 12, 1 - level)
-
-
-def test_the_second_release_of_two_keeps_each_secrets_limit() -> None:
-    rng = np.random.default_rng(2)
-    law = rng.random((3, 3, 4)) + 0.2
-    law /= law.sum()
-    first = 0.9 / 3 + 0.1 * np.eye(3)
-    most, least = np.array([1.1, 1.8, 3.0]), np.array([0.9, 0.5, 0.0])
-    second = sequential_response(law, first, named(most, least))
-    joint = np.einsum("sab,ay,bz->syz", law, first, second.matrix).reshape(3, -1)
-    joint = joint[:, joint.any(axis=0)]
-    lifts = joint / joint.sum(axis=1)[:, None] / joint.sum(axis=0)
-    assert (lifts.max(axis=1) <= most * (1 + 1e-11)).all()
-    assert (lifts.min(axis=1) >= least * (1 - 1e-11)).all()
-    assert second.n_outputs > 1
-    tight = sequential_response(law, first, sz.LiftBudget(at_most=1.1, at_least=0.9))
-    told = [
-        sz.mutual_information(sz.JointDistribution.from_matrix(law.sum(axis=1)).push(one)) for one in (second, tight)
-    ]
-    assert told[0] > told[1]
 
 
 def test_what_takes_one_limit_for_all_refuses_others() -> None:

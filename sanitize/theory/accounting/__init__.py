@@ -12,6 +12,6 @@ __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 # Names of the stub that are for other rooms only, or what a call returns.
 _FOR_ROOMS = {
     *("Balance", "ComputationalBalance", "GeneralComposition", "MeanTail", "ParallelComposition", "PrivacyLoss"),
-    *("check_pair_tensor", "sequential_log_lift"),
+    "sequential_log_lift",
 }
 __all__ = sorted(set(_names) - _FOR_ROOMS)

@@ -189,7 +189,7 @@ def sequential_log_lift(distribution: ArrayLike) -> SequentialLift:
     >>> split.first.round(4).tolist(), float(split.second.max().round(4))
     ([[0.0, 0.0], [0.0, 0.0]], 0.6931)
     """
-    tensor, p_s = check_pair_tensor(distribution, "Y1", "Y2")
+    tensor, p_s = _check_pair_tensor(distribution, "Y1", "Y2")
     with np.errstate(divide="ignore", invalid="ignore"):
         before = tensor.sum(axis=2) / tensor.sum(axis=(0, 2))
         first = np.log(before / p_s[:, None])
@@ -251,7 +251,7 @@ def check_tensor(distribution: ArrayLike, *axes: str) -> Vector:
     return check_probabilities(tensor, "distribution")
 
 
-def check_pair_tensor(distribution: ArrayLike, first_axis: str, second_axis: str) -> tuple[Vector, Vector]:
+def _check_pair_tensor(distribution: ArrayLike, first_axis: str, second_axis: str) -> tuple[Vector, Vector]:
     """A distribution of S and two columns, checked, and P(S), which must be positive."""
     tensor = check_tensor(distribution, "S", first_axis, second_axis)
     p_s = tensor.sum(axis=(1, 2))
