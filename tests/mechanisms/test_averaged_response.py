@@ -500,7 +500,7 @@ def further_chord(self, some, target):
 
 
 class SOUND:
-    of, tangents, norm = PosteriorSet.from_budget, PosteriorSet.tangents, PosteriorSet.norm
+    from_budget, tangents, norm = PosteriorSet.from_budget, PosteriorSet.tangents, PosteriorSet.norm
     sizes, gain_cuts = PosteriorSet.sizes, PosteriorSet.gain_cuts
 
 
@@ -521,7 +521,7 @@ FAULTS = [
         (),
     ),
     (PosteriorSet, "sizes", upper_side_alone, TANGENTS, (BUDGETS[5],)),
-    (PosteriorSet, "of", a_looser_budget, FRACTIONS, (Chi2LiftBudget(lower=0.5, upper=0.3), 2, 1)),
+    (PosteriorSet, "from_budget", a_looser_budget, FRACTIONS, (Chi2LiftBudget(lower=0.5, upper=0.3), 2, 1)),
     (PosteriorSet, "gain_cuts", half_the_gain, test_the_gain_cuts_are_the_l1_lift, ()),
     (averaged, "least_mixture", without_edges, test_the_least_mixture_is_that_of_a_linear_program, ()),
     (averaged, "lowest", fewer_letters, test_faces_of_as_many_letters_as_secrets_are_searched, ()),
