@@ -9,9 +9,13 @@ import lazy_loader
 # Files are loaded when a name of theirs is first used.
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
-# Names of the stub that are for other rooms only, or what a call returns.
-_FOR_ROOMS = {
-    *("Balance", "ComputationalBalance", "GeneralComposition", "MeanTail", "ParallelComposition", "PrivacyLoss"),
-    "sequential_log_lift",
+# What a call returns.
+_FOR_CALLERS = {
+    "Balance",
+    "ComputationalBalance",
+    "GeneralComposition",
+    "MeanTail",
+    "ParallelComposition",
+    "PrivacyLoss",
 }
-__all__ = sorted(set(_names) - _FOR_ROOMS)
+__all__ = sorted(set(_names) - _FOR_CALLERS)

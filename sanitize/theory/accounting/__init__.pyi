@@ -18,7 +18,6 @@ from ._computational_balance import (
 from ._joint_release import (
     conditional_dependence as conditional_dependence,
     joint_release as joint_release,
-    sequential_log_lift as sequential_log_lift,
 )
 from ._lift_budgets import (
     MeanTail as MeanTail,

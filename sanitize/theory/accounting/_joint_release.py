@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sanitize._util.checks import Codes, Mask, Vector, as_list, check_probabilities, doubles
+from sanitize._util.checks import Codes, Vector, as_list, check_probabilities, doubles
 from sanitize._util.limits import BLOCK_CELLS, CHANNEL_CELLS
 from sanitize.core.alphabet import Alphabet
 from sanitize.core.channel import Channel, Tuples, channel_matrix
@@ -23,32 +22,6 @@ _Column = tuple[Codes, int, Alphabet | None]
 
 # Released tuples that fit in memory, cells of a distribution kept as a dense tensor, and those worked on at once.
 _MAX_OUTPUTS = 1 << 20
-
-
-@dataclass(frozen=True, eq=False)
-class SequentialLift:
-    """Log-lift of two releases, split into the first and what the second adds, in nats.
-
-    Where (y_1, y_2) cannot occur, and where s is ruled out by y_1 already, the second release adds 0.
-
-    Attributes
-    ----------
-    first : ndarray of shape (n_s, n_y1)
-        log l(s, y_1).
-    second : ndarray of shape (n_s, n_y1, n_y2)
-        log l(s, y_2 | y_1) = log P(s | y_1, y_2) / P(s | y_1).
-    occurs : ndarray of bool, shape (n_y1, n_y2)
-        Which pairs have positive probability.
-    """
-
-    first: Vector
-    second: Vector
-    occurs: Mask
-
-    @property
-    def total(self) -> Vector:
-        """Log-lift of the pair, log l(s, y_1, y_2), shape (n_s, n_y1, n_y2)."""
-        return self.first[:, :, None] + self.second
 
 
 def joint_release(
@@ -162,43 +135,6 @@ def row_products(matrices: Sequence[Vector]) -> Vector:
     return reduce(lambda left, right: (left[:, :, None] * right[:, None, :]).reshape(len(left), -1), matrices)
 
 
-def sequential_log_lift(distribution: ArrayLike) -> SequentialLift:
-    """Split of the joint log-lift: log l(s, y_1, y_2) = log l(s, y_1) + log l(s, y_2 | y_1).
-
-    If the second release meets a lift budget conditionally on every y_1, budgets add (`sequential_budget`).
-
-    Parameters
-    ----------
-    distribution : array-like of shape (n_s, n_y1, n_y2)
-        Joint distribution P(s, y_1, y_2); every s has positive probability.
-
-    Returns
-    -------
-    SequentialLift
-
-    Raises
-    ------
-    InvalidDistribution
-        If the distribution is not one, has another number of axes, or some s has probability 0.
-
-    Examples
-    --------
-    >>> distribution = np.zeros((2, 2, 2))
-    >>> distribution[[0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 0, 1]] = 0.25
-    >>> split = sequential_log_lift(distribution)
-    >>> split.first.round(4).tolist(), float(split.second.max().round(4))
-    ([[0.0, 0.0], [0.0, 0.0]], 0.6931)
-    """
-    tensor, p_s = _check_pair_tensor(distribution, "Y1", "Y2")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        before = tensor.sum(axis=2) / tensor.sum(axis=(0, 2))
-        first = np.log(before / p_s[:, None])
-        second = np.log(tensor / tensor.sum(axis=0) / before[:, :, None])
-    # 0/0: nothing can be added to what cannot occur, nor to certainty.
-    first, second = (np.where(np.isnan(logs), 0.0, logs) for logs in (first, second))
-    return SequentialLift(first, second, tensor.sum(axis=0) > 0)
-
-
 def conditional_dependence(distribution: ArrayLike) -> float:
     """γ = max |log P(x_1, ..., x_d | s) / Π_j P(x_j | s)| over cells whose columns each can occur with s, in nats.
 
@@ -249,15 +185,6 @@ def check_tensor(distribution: ArrayLike, *axes: str) -> Vector:
             f"distribution must have the axes {axis_names}, with entries, got shape {tensor.shape}"
         )
     return check_probabilities(tensor, "distribution")
-
-
-def _check_pair_tensor(distribution: ArrayLike, first_axis: str, second_axis: str) -> tuple[Vector, Vector]:
-    """A distribution of S and two columns, checked, and P(S), which must be positive."""
-    tensor = check_tensor(distribution, "S", first_axis, second_axis)
-    p_s = tensor.sum(axis=(1, 2))
-    if not p_s.all():
-        raise InvalidDistribution("distribution: some sensitive symbol has probability 0; drop it")
-    return tensor, p_s
 
 
 def _rows(channel: Any, codes: Codes, size: int, alphabet: Alphabet | None, position: int) -> tuple[Codes, Vector]:

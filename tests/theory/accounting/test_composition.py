@@ -33,7 +33,6 @@ from sanitize.theory.accounting import (
     private_mean_tail,
     sensitive_ldp_composition,
     sequential_budget,
-    sequential_log_lift,
 )
 from sanitize.theory.individual import individual_channel_capacity
 from sanitize.theory.notions import global_dp
@@ -457,19 +456,13 @@ def test_channels_that_do_not_fit_are_refused():
 @pytest.mark.parametrize(
     "distribution", [[[0.5, 0.6]], [[-0.1, 1.1]], [[math.nan, 1.0]], [1.0], [["a"]], np.zeros((0, 2))]
 )
-@pytest.mark.parametrize(
-    "measure", [sequential_log_lift, conditional_dependence, lambda distribution: joint_release(distribution, [FLIP])]
-)
+@pytest.mark.parametrize("measure", [conditional_dependence, lambda distribution: joint_release(distribution, [FLIP])])
 def test_what_is_no_distribution_is_refused(distribution, measure):
     with pytest.raises(InvalidDistribution, match="distribution must"):
         measure(distribution)
 
 
 def test_distributions_of_the_wrong_kind_are_refused():
-    with pytest.raises(InvalidDistribution, match="axes S, Y1, Y2"):
-        sequential_log_lift([[0.5, 0.5]])
-    with pytest.raises(InvalidDistribution, match="probability 0"):
-        sequential_log_lift([[[1.0]], [[0.0]]])
     with pytest.raises(InvalidDistribution, match="probability 0"):
         joint_release([[0.5, 0.5], [0.0, 0.0]], [FLIP])
 
