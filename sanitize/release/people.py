@@ -57,7 +57,7 @@ _NAMED = re.compile(
     rf"ssn|social security.*|national insurance.*|iban|passports?|reisepass|pasaporte|passeport|nino|nif|dni|cpf|curp|"
     rf"aadhaar|bsn|nir|mrn|msisdn|imei|user ?name|login|sur ?name|(?:last|first|full|family|given|maiden) ?name|"
     rf"fore ?name|nachname|vorname|apellidos?|prenom|cognome|accounts?|konto|cuenta|compte|"
-    rf"address|adresse|anschrift|direccion|indirizzo|"
+    rf"address|adresse|anschrift|direccion|indirizzo|street(?: ?name)?|strasse|calle|rue|"
     rf"patient|person|customer|client|employee|student|participant|respondent|user|kunde|paciente|cliente|"
     rf"dob|date of birth|birth ?(?:date|day)|geburts(?:datum|tag)|date (?:de )?naissance|fecha (?:de )?nacimiento|"
     rf"(?:{_PEOPLE}) ?(?:{_NUMBERS}))"
@@ -148,7 +148,7 @@ def is_named_like_people(name: str) -> bool:
     >>> [is_named_like_people(name) for name in names]
     [True, True, True, True, False, False, False, False]
     """
-    bare = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    bare = unicodedata.normalize("NFKD", name.replace("ß", "ss")).encode("ascii", "ignore").decode()
     words = re.sub(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z]+", " ", bare).lower().strip()
     return bool(_NAMED.fullmatch(words)) and not _OTHER_ID.fullmatch(words)
 

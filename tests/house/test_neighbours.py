@@ -162,10 +162,10 @@ def test_metadata_of_the_source_is_found(monkeypatch, tmp_path):
 
 def test_names_of_groups_are_found(monkeypatch, tmp_path):
     """A design that is released as it is: its symbols are called by what one row may move between them."""
-    specified = recipe.Recipe._make_specification
+    make_specification = recipe.Recipe._make_specification
 
     def as_it_is(self: Any, *given: Any, **settings: Any) -> Any:
-        return replace(specified(self, *given, **settings), prints=False)
+        return replace(make_specification(self, *given, **settings), prints=False)
 
     monkeypatch.setattr(recipe.Recipe, "_make_specification", as_it_is)
     with pytest.raises(AssertionError, match="names of groups"):

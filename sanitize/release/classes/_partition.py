@@ -150,7 +150,7 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
         if self.model.n_rows < MODELLED_ROWS or self.model.membership > _MOST_TOLD:
             return " There are too few rows to hide who is in the data."
         right = f"{self.model.membership:.0%} of the time (50 % is chance)"
-        who = "an attacker who knows everyone else would be right about who is in the data"
+        who = "an attacker who knows everyone else, but not the key, would be right about who is in the data"
         return f" Estimated by the size of the model, {who} {right}."
 
 
