@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize.release.adversaries import area, assign_folds, boosting, class_probabilities
+from sanitize.release.adversaries import area, assign_folds, boosting, class_probabilities, threads_for
 from sanitize.tables.columns import as_arrow, factorize
 from sanitize.tables.ordered import as_ordered, is_ordered
 
@@ -45,10 +45,11 @@ def found_by_raw_rows(table: Mapping[str, Any], secret: NDArray[np.intp]) -> tup
     figures = []
     for own in (y, np.random.default_rng(13).permutation(y)):
         fold, beliefs = assign_folds(own, np.arange(len(own)), _FOLDS, 0), np.empty((len(own), int(y.max()) + 1))
-        for k in range(_FOLDS):
-            beliefs[fold == k] = class_probabilities(
-                model, x[fold != k], own[fold != k], x[fold == k], beliefs.shape[1]
-            )
+        with threads_for(None):
+            for k in range(_FOLDS):
+                beliefs[fold == k] = class_probabilities(
+                    model, x[fold != k], own[fold != k], x[fold == k], beliefs.shape[1]
+                )
         # One fold is one model, whose beliefs are not those of another.
         areas = [(_area(beliefs[fold == k], own[fold == k]), (fold == k).mean()) for k in range(_FOLDS)]
         figures.append(sum(one * share for one, share in areas))
