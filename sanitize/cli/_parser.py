@@ -18,6 +18,7 @@ from sanitize.cli import _commands as commands
 from sanitize.cli._settings import MECHANISMS, check_dossier, check_settings
 from sanitize.cli._standard import one_line
 from sanitize.core.binning import STEPS
+from sanitize.policy import REPLACED_MECHANISMS
 from sanitize.tables.files.description import is_separator
 
 _CHECKS = {**dict.fromkeys(("audit", "plan", "release", "verify"), check_settings), "report": check_dossier}
@@ -80,9 +81,16 @@ def sign(text: str) -> str:
     return separator
 
 
+def mechanism(text: str) -> str:
+    """The name of a mechanism, not of one that was replaced."""
+    if text in REPLACED_MECHANISMS:
+        raise argparse.ArgumentTypeError(f"{text!r} was replaced: write {REPLACED_MECHANISMS[text]!r}")
+    return text
+
+
 # Kinds of values by the names that ``commands.toml`` has for them.
 _TYPES: dict[str, Callable[[str], Any]] = {
-    **{kind.__name__: kind for kind in (int, float, bins, level, day, sign)},
+    **{kind.__name__: kind for kind in (int, float, bins, level, day, sign, mechanism)},
     "path": Path,
 }
 

@@ -20,3 +20,6 @@ from ._policy import (
     designer_of as designer_of,
     is_joint as is_joint,
 )
+from ._reader import (
+    REPLACED_MECHANISMS as REPLACED_MECHANISMS,
+)

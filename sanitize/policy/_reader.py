@@ -18,7 +18,7 @@ from sanitize.errors import PolicyError
 T = TypeVar("T")
 
 # Mechanisms that are no more, and what does their work.
-_REPLACED = {"tree-merging": "latent-classes", "tree-random-response": "latent-classes"}
+REPLACED_MECHANISMS = {"tree-merging": "latent-classes", "tree-random-response": "latent-classes"}
 
 
 class Misshapen(ValueError):
@@ -73,8 +73,8 @@ def wrong_table(where: str, reason: str) -> PolicyError:
 
 def unknown_word(where: str, words: Sequence[str], value: object) -> PolicyError:
     """Error for what is none of some words."""
-    if isinstance(value, str) and value in _REPLACED:
-        return invalid_key(where, f"{value!r} was replaced: write {_REPLACED[value]!r}")
+    if isinstance(value, str) and value in REPLACED_MECHANISMS:
+        return invalid_key(where, f"{value!r} was replaced: write {REPLACED_MECHANISMS[value]!r}")
     near = get_close_matches(value, words, n=1) if isinstance(value, str) else ()
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return invalid_key(

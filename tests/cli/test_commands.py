@@ -69,6 +69,11 @@ def test_the_process_is_as_it_was_when_the_command_returns(place, run):
             "subset-merging",
             "sanitize plan --help",
         ),
+        (
+            ["plan", "raw.parquet", "-s", "a", "-x", "b", "--at-most", "2", "-m", "tree-merging"],
+            "'tree-merging' was replaced: write 'latent-classes'; see",
+            "sanitize plan --help",
+        ),
         (["release", "raw.parquet", "--bins", "age=a", "-o", "o"], "age=18,30,45,65", "sanitize release --help"),
     ],
 )
