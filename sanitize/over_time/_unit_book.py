@@ -45,7 +45,7 @@ _BOOK_BYTES = 1 << 30
 # Of the name of the unit column, which errors repeat.
 _NAME_CHARACTERS = 200
 # Printed values that are kept of each group, for units that are told nothing new.
-SAID = 64
+SAMPLE = 64
 DIGEST_BYTES = 16
 
 
@@ -205,7 +205,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
         nobody, no_codes = np.zeros((0, DIGEST_BYTES), np.uint8), np.zeros(0, np.intp)
         no_sizes, shares = np.zeros((1, 0), np.int64), np.array([share])
         of_units, of_groups = (nobody, nobody, no_codes, no_codes), (no_sizes, no_sizes[0], shares)
-        return cls("sanitize/units", 1, *promise, (), *of_units, *of_groups, nobody, np.full((1, SAID), -1), (), "")
+        return cls("sanitize/units", 1, *promise, (), *of_units, *of_groups, nobody, np.full((1, SAMPLE), -1), (), "")
 
     def report(self) -> UnitReport:
         """Report what all releases revealed."""
@@ -252,7 +252,7 @@ class UnitBook(Declared, frozen=True, eq=False, rename={"promise": "budget", "he
         require(self.secret.shape == self.group.shape == (n,) and n == len({bytes(row) for row in self.units}))
         require(self.sizes.shape[1:] == self.chosen.shape == (n_secrets,) and len(self.sizes) > 0)
         n_groups = len(self.sizes)
-        require(self.said.shape == (n_groups, SAID) and self.shares.shape == (n_groups,))
+        require(self.said.shape == (n_groups, SAMPLE) and self.shares.shape == (n_groups,))
         most = 0.0 if self.confidence is None else whole_share(self.confidence)
         require(0 <= most < 1 and bool(((self.shares >= 0) & (self.shares <= most)).all()))
         require(bool(n) == bool(self.entries) == bool(self.sensitive) == bool(n_secrets))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # Of the probability of error, spent on P(s).
 _FOR_PRIOR = 0.05
 # Of the share of a group, spent on the test of its blocks, kept if they do not pass, and kept by those who are absent.
-_FOR_TEST, _STAYS, LEFT = 0.25, 0.05, 0.2
+_FOR_TEST, _FAILED, ABSENT = 0.25, 0.05, 0.2
 # What blocks are to show on the units that choose them, times what the others have to show.
 _SURE = 1.5
 # Below it the tails of exact intervals have too few digits.
@@ -88,18 +88,18 @@ class Certificate:
         """
         no_block: Codes = np.zeros(len(secret), np.intp)
         if chooses.sum() < self.counting.least:  # whatever the others are, so that no test of theirs was skipped
-            return (no_block + 1, 1 - LEFT) if is_first else (no_block, 1.0)
+            return (no_block + 1, 1 - ABSENT) if is_first else (no_block, 1.0)
         wanted = self._choose_blocks(secret[chooses], symbol[chooses], int(symbol.max()) + 1, share)
         n_blocks = int(wanted.max()) + 1
         if n_blocks > 1:
             blocks = wanted[symbol] + 1
             other_counts = cell_counts(blocks[~chooses] - 1, secret[~chooses], n_blocks, len(self.proven[0]))
             if self._shows(other_counts, share * _FOR_TEST / n_blocks) and self.counting.allows(secret, blocks):
-                return blocks, 1 - _FOR_TEST - _STAYS - LEFT
-            return (no_block + 1 if is_first else no_block), _STAYS
+                return blocks, 1 - _FOR_TEST - _FAILED - ABSENT
+            return (no_block + 1 if is_first else no_block), _FAILED
         if not is_stale and self.counting.allows(secret, no_block + 1):
-            return no_block + 1, 1 - _STAYS - LEFT
-        return no_block, _STAYS
+            return no_block + 1, 1 - _FAILED - ABSENT
+        return no_block, _FAILED
 
     def _shows(self, counts: NDArray[np.int64], level: float) -> bool:
         """Return whether units (n_s, n_blocks) show of every block that it is within the budget.

@@ -12,8 +12,8 @@ from sanitize.core.channel import ReducedChannel
 from sanitize.core.measures import entropy, share_of_entropy
 from sanitize.errors import ColumnError, LedgerError
 from sanitize.over_time._groups import Counting, Sources
-from sanitize.over_time._unit_book import DIGEST_BYTES, SAID, PairWords, text_digests
-from sanitize.over_time._unit_certificate import LEFT, Certificate, is_design_unit
+from sanitize.over_time._unit_book import DIGEST_BYTES, SAMPLE, PairWords, text_digests
+from sanitize.over_time._unit_certificate import ABSENT, Certificate, is_design_unit
 from sanitize.over_time._unit_report import UnitEntry, log_extremes
 from sanitize.tables.columns import as_arrow, factorize, python_values
 
@@ -49,30 +49,23 @@ def release_rows(
     LedgerError
         If a unit has several secrets, or one that the first release had not, or no row may be printed.
     """
-    book, unit, n_new = _with_rows(book, release, table)
-    codes, _ = release.encode(table)
-    channel = release.channel
-    y = _lasting_draws(book, channel, unit, codes)
+    book, unit, n_new = _identify_units(book, release, table)
+    codes, channel = release.encode(table)[0], release.channel
+    symbols = _lasting_draws(book, channel, unit, codes)
+    book, value, symbol = _number_values(book, channel.outputs)
     source_symbols = ReducedChannel.source_symbols(channel)
-    digests = text_digests(book.key, [f"printed:{text}" for text in _symbols(channel.outputs)])
-    number = np.append(digest_numbers(book.values, digests), -1)  # of each output's value; the last output is no value
-    new = np.flatnonzero(number[:-1] < 0)
-    number[new] = len(book.values) + np.arange(len(new))
-    book = book.__replace__(values=np.concatenate([book.values, digests[new]]))
-    output = np.full(len(book.values) + 1, -1)  # the last of no value
-    output[number[:-1]] = np.arange(channel.n_outputs)
-    released = np.full(len(y), -1, np.int32)
+    released = np.full(len(symbols), -1, np.int32)
     rows, n_again = np.zeros((len(book.secrets), channel.n_outputs)), 0
-    for turn, turn_rows in enumerate(_turns(unit)):
-        if len(turn_rows) < book.least:
+    for turn, places in enumerate(_turns(unit)):
+        if len(places) < book.least:
             break
-        units, earlier_symbols = unit[turn_rows], output[book.said]
-        blocks, error_shares = _blocks(book, units, source_symbols, y[turn_rows], earlier_symbols)
-        sources = Sources.from_blocks(book.group[units], blocks, y[turn_rows], earlier_symbols)
-        released[turn_rows] = sources.draw(random_words.words_at(_BLOCK_LANE + turn, np.arange(len(turn_rows))))
+        units, drawn, earlier_symbols = unit[places], symbols[places], symbol[book.said]
+        blocks, error_shares = _partition_groups(book, units, source_symbols, drawn, earlier_symbols)
+        sources = Sources.from_blocks(book.group[units], blocks, drawn, earlier_symbols)
+        released[places] = sources.draw(random_words.words_at(_BLOCK_LANE + turn, np.arange(len(places))))
         rows += sources.rows(book.secret[units], rows.shape)
-        n_again += int(((sources.block == 0) & (released[turn_rows] >= 0)).sum())
-        book = _record_release(book, units, blocks, number[released[turn_rows]], error_shares)
+        n_again += int(((blocks == 0) & (released[places] >= 0)).sum())
+        book = _record_turn(book, units, blocks, value[released[places]], error_shares)
     shown = released >= 0
     if not shown.any():
         raise LedgerError(
@@ -87,34 +80,41 @@ def release_rows(
     return book.with_release(entry), released
 
 
-def _blocks(
-    book: UnitBook, unit_places: Codes, source_symbols: Codes, y: NDArray[np.int32], earlier_symbols: Codes
+def _number_values(book: UnitBook, outputs: Alphabet) -> tuple[UnitBook, Codes, Codes]:
+    """Return the book with the values that can be printed, the number of each symbol's value, and the symbol of each.
+
+    Both end with -1, so that -1 as a place stands for nothing in either.
+    """
+    digests = text_digests(book.key, [f"printed:{text}" for text in _symbols(outputs)])
+    value = digest_numbers(book.values, digests)
+    new = np.flatnonzero(value < 0)
+    value[new] = len(book.values) + np.arange(len(new))
+    book = book.__replace__(values=np.concatenate([book.values, digests[new]]))
+    symbol = np.full(len(book.values) + 1, -1)
+    symbol[value] = np.arange(len(outputs))
+    return book, np.append(value, -1), symbol
+
+
+def _partition_groups(
+    book: UnitBook, units: Codes, source_symbols: Codes, drawn: NDArray[np.int32], earlier_symbols: Codes
 ) -> tuple[Codes, Vector]:
-    """Block of each unit that is released something, by what it was printed from; and what is left of shares."""
-    sizes = np.bincount(book.group, minlength=len(earlier_symbols))
+    """Block of each unit, 0 where it is told nothing new; and the part that is left of the share of each group."""
+    counting, is_first = Counting(book.sizes[0], book.budget, book.least), len(book.sizes) == 1
+    proof = book.confidence and Certificate.from_counts(counting, book.chosen, book.budget, book.confidence)
+    sizes = np.bincount(book.group, minlength=len(book.sizes))
     sizes[0] += 1  # for those who are still to come
     printed_sources = np.where(earlier_symbols >= 0, source_symbols[earlier_symbols], -1)
-    secret, symbol, group, units = (
-        book.secret[unit_places],
-        source_symbols[y],
-        book.group[unit_places],
-        book.units[unit_places],
-    )
-    counting, is_first = Counting(book.sizes[0], book.budget, book.least), len(book.sizes) == 1
-    chooses = is_design_unit(units)
-    proof = book.confidence and Certificate.from_counts(counting, book.chosen, book.budget, book.confidence)
-    # 0 where a unit is told nothing new, else from 1 on.
-    blocks, error_shares = np.zeros(len(unit_places), np.intp), np.ones(len(sizes))
-    order = np.argsort(group, kind="stable")
+    secret, symbol, group = book.secret[units], source_symbols[drawn], book.group[units]
+    chooses, order = is_design_unit(book.units[units]), np.argsort(group, kind="stable")
+    blocks, error_shares = np.zeros(len(units), np.intp), np.ones(len(book.sizes))
     for members in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
-        group_number, of_members = int(group[members[0]]), (secret[members], symbol[members])
+        number, of_members = int(group[members[0]]), (secret[members], symbol[members])
         # Whether one block would part those who are here from those who are not, and say nothing new.
-        is_stale = len(members) < sizes[group_number] and bool(
-            np.isin(symbol[members], printed_sources[group_number]).all()
-        )
+        is_known = bool(np.isin(symbol[members], printed_sources[number]).all())
+        is_stale = is_known and len(members) < sizes[number]
         if proof:
-            of_units = chooses[members], float(book.shares[group_number])
-            blocks[members], error_shares[group_number] = proof.divide(
+            of_units = chooses[members], float(book.shares[number])
+            blocks[members], error_shares[number] = proof.divide(
                 *of_members, *of_units, is_first=is_first, is_stale=is_stale
             )
         else:
@@ -122,48 +122,47 @@ def _blocks(
     return blocks, error_shares
 
 
-def _record_release(book: UnitBook, units: Codes, block: Codes, printed: Codes, error_shares: Vector) -> UnitBook:
+def _record_turn(book: UnitBook, units: Codes, blocks: Codes, printed: Codes, error_shares: Vector) -> UnitBook:
     """The book after some units were printed a value each; a block that is all of a group is no new one.
 
-    ``handed`` is the part of each group's share that those who were told something new are handed, or the group itself
-    where nobody was.
+    A group keeps the part of its share that ``error_shares`` says; of those who were told something new, each new group
+    has as much of it as it has of the units that choose, and those who were absent keep some.
     """
-    printed_samples, shares = book.said, book.shares * error_shares
+    samples, shares = book.said, book.shares * error_shares
     if not book.releases and len(book.sizes) == 1:
-        printed_samples = _sample(printed)[None, :]  # for whoever comes later
-    served = np.flatnonzero(block)
+        samples = _sample(printed)[None, :]  # for whoever comes later
+    served = np.flatnonzero(blocks)
     if not len(served):
-        return book.__replace__(said=printed_samples, shares=shares)
-    width = int(block.max()) + 1
-    pairs, pair_places, size = np.unique(
-        book.group[units[served]] * width + block[served], return_inverse=True, return_counts=True
+        return book.__replace__(said=samples, shares=shares)
+    width, n_old, served_units = int(blocks.max()) + 1, len(book.sizes), units[served]
+    pairs, pair_places, n_units = np.unique(
+        book.group[served_units] * width + blocks[served], return_inverse=True, return_counts=True
     )
     old = pairs // width
-    new = (size < np.bincount(book.group)[old]) | (pairs < width)
-    number = np.where(new, len(book.sizes) - 1 + np.cumsum(new), old)
-    sizes = np.concatenate([book.sizes, np.zeros((int(new.sum()), len(book.secrets)), np.int64)])
+    is_new = (n_units < np.bincount(book.group)[old]) | (pairs < width)
+    number, n_new = np.where(is_new, n_old - 1 + np.cumsum(is_new), old), int(is_new.sum())
+    sizes = np.concatenate([book.sizes, np.zeros((n_new, len(book.secrets)), np.int64)])
     sizes[number] = 0
-    np.add.at(sizes, (number[pair_places], book.secret[units[served]]), 1)
-    printed_samples = np.concatenate([printed_samples, np.full((int(new.sum()), SAID), -1)])
+    np.add.at(sizes, (number[pair_places], book.secret[served_units]), 1)
+    samples = np.concatenate([samples, np.full((n_new, SAMPLE), -1)])
     order = np.argsort(pair_places, kind="stable")
-    for new_group, members in zip(number, np.split(order, np.cumsum(size)[:-1]), strict=True):
-        printed_samples[new_group] = _sample(printed[served[members]])
-    after = book.group.copy()
-    after[units[served]] = number[pair_places]
-    n_choosing = np.bincount(pair_places, is_design_unit(book.units[units[served]]))
+    for new_group, members in zip(number, np.split(order, np.cumsum(n_units)[:-1]), strict=True):
+        samples[new_group] = _sample(printed[served[members]])
+    group = book.group.copy()
+    group[served_units] = number[pair_places]
+    n_choosing = np.bincount(pair_places, is_design_unit(book.units[served_units]))
     part = n_choosing / np.maximum(np.bincount(old, n_choosing)[old], 1)
-    new_shares = (shares[old] * part)[new]
-    shares[old[new]] = book.shares[old[new]] * LEFT
-    shares = np.concatenate([shares, new_shares])
-    return book.__replace__(group=after, sizes=sizes, said=printed_samples, shares=shares)
+    new_shares = (shares[old] * part)[is_new]
+    shares[old[is_new]] = book.shares[old[is_new]] * ABSENT
+    return book.__replace__(group=group, sizes=sizes, said=samples, shares=np.concatenate([shares, new_shares]))
 
 
 def _sample(printed: Codes) -> Codes:
     """Some of the values that were printed, which are drawn in any order."""
-    return printed[np.arange(SAID) * len(printed) // SAID]
+    return printed[np.arange(SAMPLE) * len(printed) // SAMPLE]
 
 
-def _with_rows(book: UnitBook, release: Release, table: Mapping[str, Any]) -> tuple[UnitBook, Codes, int]:
+def _identify_units(book: UnitBook, release: Release, table: Mapping[str, Any]) -> tuple[UnitBook, Codes, int]:
     """The book with the units of a table, the number of each row's unit in it, and how many of them are new."""
     layout = release.layout
     if set(layout.sensitive) == set(layout.read):

@@ -87,7 +87,7 @@ class Known:
 def released(seed, folder, monkeypatch, confidence=0.95):
     """The ledger after a year, and what was told under the distribution."""
     known = Known(distribution_of(seed))
-    of_book, split, chosen, labels = _unit_rows._blocks, Certificate.divide, Certificate._choose_blocks, []
+    of_book, split, chosen, labels = _unit_rows._partition_groups, Certificate.divide, Certificate._choose_blocks, []
 
     def watched_chosen(self, secret, symbol, n_symbols, share):
         known.last = chosen(self, secret, symbol, max(n_symbols, N_VALUES), share)
@@ -111,7 +111,7 @@ def released(seed, folder, monkeypatch, confidence=0.95):
         patched.setattr(NoiseKey, "from_system", lambda: NoiseKey.from_seed(seed))
         patched.setattr(Certificate, "_choose_blocks", watched_chosen)
         patched.setattr(Certificate, "divide", watched_split)
-        patched.setattr(_unit_rows, "_blocks", watched_blocks)
+        patched.setattr(_unit_rows, "_partition_groups", watched_blocks)
         folder.mkdir(exist_ok=True)
         ledger = UnitLedger(folder / f"u{seed}", BUDGET, unit="who", confidence=confidence)
         for month, table in enumerate(year(seed)):
@@ -170,14 +170,14 @@ def test_twenty_years_of_people(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_shares_are_handed_on_and_never_made(tmp_path, monkeypatch):
     """After every turn the shares of all groups add up to no more than before: each test has paid for its level."""
-    totals, told = [whole_share(0.95)], _unit_rows._record_release
+    totals, told = [whole_share(0.95)], _unit_rows._record_turn
 
     def watched(*given):
         after = told(*given)
         totals.append(float(after.shares.sum()))
         return after
 
-    monkeypatch.setattr(_unit_rows, "_record_release", watched)
+    monkeypatch.setattr(_unit_rows, "_record_turn", watched)
     ledger, _ = released(1, tmp_path, monkeypatch)
     assert ledger.report().n_groups > 5
     assert all(later <= before + 1e-15 for before, later in itertools.pairwise(totals))

@@ -78,8 +78,8 @@ def released(ledger, tables, monkeypatch):
         states.append({w: 0 if n is None else int(after.group[n]) for w, n in zip(secret, found, strict=True)})
         return after
 
-    tell = _unit_rows._record_release
-    monkeypatch.setattr(_unit_rows, "_record_release", watched)
+    tell = _unit_rows._record_turn
+    monkeypatch.setattr(_unit_rows, "_record_turn", watched)
     made = [ledger.release(table, sanitizer_of(table)) for table in tables]
     monkeypatch.undo()
     return made, [dict.fromkeys(secret, 0), *states], secret
@@ -108,8 +108,8 @@ def sequences(ledger, tables, monkeypatch):
         seen.append(None)
         return sources
 
-    seen, blocks, of = [], _unit_rows._blocks, Sources.from_blocks
-    monkeypatch.setattr(_unit_rows, "_blocks", watched_blocks)
+    seen, blocks, of = [], _unit_rows._partition_groups, Sources.from_blocks
+    monkeypatch.setattr(_unit_rows, "_partition_groups", watched_blocks)
     monkeypatch.setattr(Sources, "from_blocks", watched_sources)
     made = [ledger.release(table, sanitizer_of(table)) for table in tables]
     monkeypatch.undo()
