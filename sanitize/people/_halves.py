@@ -12,7 +12,7 @@ from sanitize.people._profiles import Child, row_owners, sort_rows
 from sanitize.tables.columns import look_up
 
 if TYPE_CHECKING:
-    from sanitize.people._profiles import Rows
+    from sanitize.people._profiles import OwnedRows
     from sanitize.tables.frame import Table
 
 
@@ -41,7 +41,7 @@ def halve_units(
     return tables
 
 
-def side_by_side(whole: Rows, halves: Rows) -> dict[str, Any]:
+def side_by_side(whole: OwnedRows, halves: OwnedRows) -> dict[str, Any]:
     """Columns of units: their own, and what each half of their rows amounts to."""
     names = [name for name in whole.columns if name not in whole.summary_names]
     columns = {name: whole.columns[name] for name in names}

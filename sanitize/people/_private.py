@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sanitize._util.sampling.noise import NoiseKey
     from sanitize.core.alphabet import Alphabet
-    from sanitize.people._profiles import Rows
+    from sanitize.people._profiles import OwnedRows
     from sanitize.release.layout import CellLayout
     from sanitize.release.recipes.classes import LatentClassReleaseRecipe
     from sanitize.report import LeakageReport, Section
@@ -63,14 +63,14 @@ class FlatRecords:
 
     Attributes
     ----------
-    root : Rows
+    root : OwnedRows
     recipe : LatentClassReleaseRecipe
         With values or bins of all columns of a record.
     columns : dict of str to column
         Codes of the chosen rows and of those before; one more where there is none.
     """
 
-    root: Rows
+    root: OwnedRows
     recipe: LatentClassReleaseRecipe
     columns: dict[str, pa.Array]
     _layout: Layout
@@ -78,7 +78,7 @@ class FlatRecords:
     _key: NoiseKey
 
     @classmethod
-    def from_units(cls, root: Rows, recipe: LatentClassReleaseRecipe) -> FlatRecords:
+    def from_units(cls, root: OwnedRows, recipe: LatentClassReleaseRecipe) -> FlatRecords:
         """Records of units.
 
         Raises
@@ -123,12 +123,12 @@ class FlatRecords:
         recipe = recipe.with_changes(bins=bins, record_dp=replace(promise, values=values))
         return cls(root, recipe, columns, layout, alphabets, key.derive("values of rows"))
 
-    def generate_rows(self, records: Mapping[str, Any]) -> Rows:
+    def generate_rows(self, records: Mapping[str, Any]) -> OwnedRows:
         """Rows of records of the model, which nobody has: of each its chosen row, as often as it says it has rows."""
         root = replace(self.root, columns={name: records[name] for name in self.root.columns})
         return self._generate_children(root, records, np.arange(len(root.owner)))
 
-    def _generate_children(self, above: Rows, records: Mapping[str, Any], record: NDArray[np.intp]) -> Rows:
+    def _generate_children(self, above: OwnedRows, records: Mapping[str, Any], record: NDArray[np.intp]) -> OwnedRows:
         children = []
         for rows in above.children:
             owner = np.repeat(np.arange(len(record)), rows.owner_rows(above.columns, len(record)))
@@ -141,10 +141,10 @@ class FlatRecords:
                 columns[order] = pc.if_else(follows, columns[order], pa.scalar(0, columns[order].type))
             new = replace(rows, columns=columns, before=before, owner=owner, n_owners=len(record), unit=record)
             children.append(self._generate_children(new, records, row_record))
-        return replace(above, children=children)
+        return replace(above, children=tuple(children))
 
     def _values(
-        self, rows: Rows, name: str, records: Mapping[str, Any], row_record: NDArray[np.intp], which: str = "{}"
+        self, rows: OwnedRows, name: str, records: Mapping[str, Any], row_record: NDArray[np.intp], which: str = "{}"
     ) -> tuple[pa.Array, NDArray[np.bool_]]:
         """Values of a column of records, those of others where there are none; and where there are none."""
         label = rows.label(name)
@@ -160,7 +160,7 @@ class FlatRecords:
 
 
 def _with_usual(
-    root: Rows, bins: dict[str, Any], values: dict[str, Sequence[Any]]
+    root: OwnedRows, bins: dict[str, Any], values: dict[str, Sequence[Any]]
 ) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
     """Return the declared bins and values, with those of columns that rows come to; owners without rows miss them."""
     for above, below in ((root, root.below), *((rows, rows.children) for rows in root.below)):
@@ -174,8 +174,8 @@ def _with_usual(
 
 
 def _choose_rows(
-    above: Rows, owner: NDArray[np.intp], key: NoiseKey
-) -> Iterator[tuple[Rows, NDArray[np.intp], NDArray[np.intp]]]:
+    above: OwnedRows, owner: NDArray[np.intp], key: NoiseKey
+) -> Iterator[tuple[OwnedRows, NDArray[np.intp], NDArray[np.intp]]]:
     """A row of each unit and the one before it, of all tables below; -1 where there is none."""
     for rows in above.children:
         number = np.append(np.bincount(rows.owner, minlength=rows.n_owners), 0)[owner]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -30,8 +30,6 @@ from sanitize.tables.ordered import as_ordered, decode_dictionary, from_ordered,
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from sanitize.people._history import HistoryModel
 
 # Categories of a column whose shares are in a profile.
 _SHARES = 12
@@ -94,8 +92,8 @@ class Child:
         return table.drop_columns([column for column in table.column_names if column not in {*keys, *left}])
 
 
-@dataclass(eq=False)
-class Rows:
+@dataclass(frozen=True, eq=False)
+class OwnedRows:
     """Rows of one table, those of an owner together and in their order; those of nobody last.
 
     Attributes
@@ -112,15 +110,13 @@ class Rows:
     n_owners : int
         Owners that there are, without those.
     unit : ndarray of int, shape (n_owners + rows of nobody,)
-    children : list of Rows
+    keys : column
+        What names each of the rows for those that belong to them.
+    children : tuple of OwnedRows
     shared : dict of str to str
         Columns that are the same in all rows of an owner, and what they are called among its own.
     summary_names : set of str
         Columns that rows of others come to.
-    model : HistoryModel or None
-        Of what is left, once it is learned.
-    keys : column
-        What names each of the rows for those that belong to them.
     before : dict of str to pair, optional
         Of rows of a private model, which follow nothing: each column of the row before, and where there is none.
     """
@@ -133,15 +129,14 @@ class Rows:
     owner: NDArray[np.intp]
     n_owners: int
     unit: NDArray[np.intp]
-    children: list[Rows] = field(default_factory=list)
-    shared: dict[str, str] = field(default_factory=dict)
-    summary_names: set[str] = field(default_factory=set)
-    model: HistoryModel | None = None
-    keys: Any = None
+    keys: Any
+    children: tuple[OwnedRows, ...] = ()
+    shared: Mapping[str, str] = field(default_factory=dict)
+    summary_names: frozenset[str] = frozenset()
     before: dict[str, tuple[Any, NDArray[np.bool_]]] | None = None
 
     @property
-    def below(self) -> list[Rows]:
+    def below(self) -> list[OwnedRows]:
         """All that belongs to it, and to that."""
         return [rows for child in self.children for rows in (child, *child.below)]
 
@@ -220,41 +215,46 @@ class Rows:
         column = from_ordered(at, dtype)
         return column.take(pa.array(np.arange(len(owner)), mask=missing))
 
-    def owner_and_unit_columns(
-        self, n_units: int, declared: Mapping[str, Sequence[Any]] | None, *, plainly: bool
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Columns that its owners have of it, and those that units have: what all of their rows amount to.
+    def owner_columns(self, *, is_declared: bool, plainly: bool) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the columns that its owners have of it, and the names there of those that all rows of an owner share.
 
-        What is the same in all rows of each owner is taken out, and is the owner's, plainly without its name. Where
-        values are declared nothing is taken out, and which columns there are follows from what is declared.
+        These are the owner's, plainly without the name of the table. Where values are declared there are none.
         """
         is_owned = self.owner < self.n_owners
-        groups, owner_columns = _Groups.from_rows(self.owner, self.n_owners), {}
-        unit = self.unit[self.owner]
-        of_some, unit_columns = unit < n_units, dict[str, Any]()
-        of_units = _Groups.from_rows(unit, n_units)
-        if declared is not None or len(set(groups.numbers.tolist())) > 1:
-            owner_columns[self.count] = pa.array(groups.numbers)
-        for name in list(self.columns):
-            if declared is None and is_owned.all() and groups.share(self.columns[name], name):
-                self.shared[name] = label = name if plainly else f"{self.name}: {name}"
-                owner_columns[label] = groups.first_values(self.columns.pop(name))
+        groups, columns, shared = _Groups.from_rows(self.owner, self.n_owners), dict[str, Any](), dict[str, str]()
+        if is_declared or len(set(groups.numbers.tolist())) > 1:
+            columns[self.count] = pa.array(groups.numbers)
+        for name, column in self.columns.items():
+            if not is_declared and is_owned.all() and groups.share(column, name):
+                shared[name] = name if plainly else f"{self.name}: {name}"
+                columns[shared[name]] = groups.first_values(column)
             elif name == self.child.order:
-                is_dated = is_owned & ~as_ordered(self.columns[name], name)[1]
+                is_dated = is_owned & ~as_ordered(column, name)[1]
                 dated = _Groups.from_rows(self.owner[is_dated], self.n_owners)
-                owner_columns[self.start] = dated.first_values(self.columns[name].filter(pa.array(is_dated)))
-            else:
-                column = self.columns[name].filter(pa.array(of_some))
-                values = None
-                if declared is not None:
-                    values = [value for value in declared.get(self.label(name), ()) if value is not None]
-                usual = ("mean",) if not values and is_ordered(column.type, name) else ("share",)
-                for what in self.child.summaries.get(name, usual):
-                    unit_columns |= {
-                        f"{self.name}: {title}": summary
-                        for title, summary in of_units.summary(column, name, what, values)
-                    }
-        return owner_columns, unit_columns
+                columns[self.start] = dated.first_values(column.filter(pa.array(is_dated)))
+        return columns, shared
+
+    def unit_summaries(self, n_units: int, declared: Mapping[str, Sequence[Any]] | None) -> dict[str, Any]:
+        """Return what all rows of each unit amount to; which columns there are follows from what is declared."""
+        unit, columns = self.unit[self.owner], dict[str, Any]()
+        of_units, of_some = _Groups.from_rows(unit, n_units), pa.array(unit < n_units)
+        for name in (name for name in self.columns if name != self.child.order):
+            column, values = self.columns[name].filter(of_some), None
+            if declared is not None:
+                values = [value for value in declared.get(self.label(name), ()) if value is not None]
+            usual = ("mean",) if not values and is_ordered(column.type, name) else ("share",)
+            for what in self.child.summaries.get(name, usual):
+                entries = of_units.summary(column, name, what, values)
+                columns |= {f"{self.name}: {title}": summary for title, summary in entries}
+        return columns
+
+    def with_columns(self, columns: Mapping[str, Any], shared: Collection[str] = ()) -> OwnedRows:
+        """Return the rows with columns that others come to, but for some that are their own there."""
+        if duplicates := sorted(columns.keys() & self.columns.keys()):
+            words = f"column {duplicates[0]!r} of table {self.name!r} is there twice; rename it"
+            raise ColumnError(words, duplicates[0])
+        names = self.summary_names | (columns.keys() - set(shared))
+        return replace(self, columns={**self.columns, **columns}, summary_names=names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,7 +344,7 @@ def read_units(
     root: str | None,
     own_columns: Sequence[str] | None,
     declared: Mapping[str, Sequence[Any]] | None = None,
-) -> Rows:
+) -> OwnedRows:
     """The root with all that belongs to it, and with what that amounts to among its columns.
 
     Parameters
@@ -370,31 +370,27 @@ def read_units(
         raise ColumnError(f"column {key!r} of table {first!r} {words}: it has missing or equal keys", key)
     names = [] if root is None else [name for name in own_columns or native.column_names if name != key]
     columns = {name: get_column(native, name).combine_chunks() for name in names}
-    top = Rows(first, _empty_table(read[first]), _types(native), Child(), columns, np.arange(n), n, np.arange(n))
-    by_name: dict[str | None, Rows] = {root: top, None: top}
-    top.keys = values if root is None else values.take(pa.array(codes))
-    # Those of the root before those that belong to them.
-    order = sorted(children, key=lambda name: children[name].parent not in (None, root))
+    keys, place = values if root is None else values.take(pa.array(codes)), np.arange(n)
+    top = OwnedRows(first, _empty_table(read[first]), _types(native), Child(), columns, place, n, place, keys)
+    by_name: dict[str | None, OwnedRows] = {root: top}
+    parents = {name: root if child.parent is None else child.parent for name, child in children.items()}
+    # Those of the root before those that belong to them; what they amount to is found out from below.
+    order = sorted(children, key=lambda name: parents[name] != root)
     for name in order:
         child = children[name]
-        above = by_name[child.parent]
-        by_name[name] = _read_rows(name, read[name], child, above, child.key or key)
-        above.children.append(by_name[name])
+        by_name[name] = _read_rows(name, read[name], child, by_name[parents[name]], child.key or key)
     for name in reversed(order):
-        above = by_name[children[name].parent]
-        for rows, new_columns in zip(
-            (above, top), by_name[name].owner_and_unit_columns(n, declared, plainly=root is None), strict=True
-        ):
-            if duplicates := sorted(new_columns.keys() & rows.columns.keys()):
-                raise ColumnError(
-                    f"column {duplicates[0]!r} of table {rows.name!r} is there twice; rename it", duplicates[0]
-                )
-            rows.columns |= new_columns
-            rows.summary_names |= new_columns.keys() - set(by_name[name].shared.values())
-    return top
+        rows, parent = by_name[name], parents[name]
+        owner_columns, shared = rows.owner_columns(is_declared=declared is not None, plainly=root is None)
+        left = {label: column for label, column in rows.columns.items() if label not in shared}
+        rows = replace(rows, columns=left, shared=shared)
+        above = by_name[parent].with_columns(owner_columns, shared.values())
+        by_name[parent] = replace(above, children=(rows, *above.children))
+        by_name[root] = by_name[root].with_columns(rows.unit_summaries(n, declared), shared.values())
+    return by_name[root]
 
 
-def _read_rows(name: str, table: Table, child: Child, above: Rows, key: str) -> Rows:
+def _read_rows(name: str, table: Table, child: Child, above: OwnedRows, key: str) -> OwnedRows:
     """Rows of a table by their owners in order."""
     native = child.select_columns(table.to_arrow(), name, key)
     if not len(native):
@@ -423,7 +419,7 @@ def _read_rows(name: str, table: Table, child: Child, above: Rows, key: str) -> 
     columns = {column: native[column].combine_chunks() for column in left}
     units = int(above.unit.max(initial=-1)) + 1
     unit = np.append(above.unit[above.owner], units + np.arange(len(nobody)))
-    return Rows(name, _empty_table(table), _types(native), child, columns, owner[order], n, unit, keys=row_keys)
+    return OwnedRows(name, _empty_table(table), _types(native), child, columns, owner[order], n, unit, row_keys)
 
 
 def row_owners(native: pa.Table, key: str, keys: Any) -> NDArray[np.intp]:

@@ -21,7 +21,7 @@ from sanitize.errors import ColumnError, InvalidParameter, SourceError
 from sanitize.people._halves import halve_units, side_by_side
 from sanitize.people._history import HistoryModel, Owners
 from sanitize.people._private import FlatRecords
-from sanitize.people._profiles import Child, Rows, read_units
+from sanitize.people._profiles import Child, OwnedRows, read_units
 from sanitize.release.designer import RecipeDesigner, release_footer
 from sanitize.release.first_pass import Counted
 from sanitize.release.layout import select
@@ -199,7 +199,7 @@ class UnitRelease:
             raise InvalidParameter(f"there is no table {absent[0]!r} among those given; name all of them")
         return {name: Table.from_native(tables[name]) for name in names}
 
-    def _read(self, tables: Tables) -> Rows:
+    def _read(self, tables: Tables) -> OwnedRows:
         read = self._open_tables(tables)
         columns, first = None, next(iter(read.values()))
         if self._recipe.public is not None:
@@ -227,6 +227,7 @@ class UnitRelease:
             If a key names nothing, or the secret is not the unit's own.
         """
         self._rows = root = self._read(tables)
+        self._models: dict[str, HistoryModel] = {}
         self._folder = Path(tables) if isinstance(tables, (str, os.PathLike)) else None
         if hasattr(self.sanitizer, "check"):  # a policy lists all columns
             self.sanitizer.check(list(root.types))
@@ -248,7 +249,7 @@ class UnitRelease:
         layout = replace(recipe.fit_layout(roles, source, self._words, extra_columns=extra_columns), is_shuffled=True)
         # Of private tables below nothing is looked at from here on.
         learned = root if flat is None else flat.generate_rows(layout.source)
-        root.children = learned.children
+        self._rows = root = replace(root, children=learned.children)
         counted = Counted.from_table(layout, source)
         fitted = recipe.design(recipe.for_files(), layout, counted)
         fitted.report.require()
@@ -275,7 +276,7 @@ class UnitRelease:
         history = None if self.ledger is None else self.ledger.check(self._told, self._designer)
         return self._make_report([], history)
 
-    def _learn(self, above: Rows, features: Features, tried: Mapping[str, Any], tried_features: Features) -> None:
+    def _learn(self, above: OwnedRows, features: Features, tried: Mapping[str, Any], tried_features: Features) -> None:
         """Learn what prints the rows of all that belong to these."""
         seed = NoiseKey.from_seed(_SEED)
         for child in above.children:
@@ -287,7 +288,7 @@ class UnitRelease:
                 table = {name: child.distances(name) for name in child.columns}
                 words = derive_words(self._words, f"learn {child.name}")
                 model = HistoryModel.fit(table, Owners(child.owner, child.unit, of_owner), words, child.before)
-                child.model = model = model.tilt(owner, tried_features, shares, seed)
+                self._models[child.name] = model = model.tilt(owner, tried_features, shares, seed)
             if not child.children:
                 continue
             columns, owner_features = {}, tried_features[owner]
@@ -341,7 +342,12 @@ class UnitRelease:
         return {name: tables[name] for name in (self.root, *self.children) if name is not None}
 
     def _generate_rows(
-        self, above: Rows, printed: Mapping[str, Any], features: Features, keys: NDArray[np.intp], words: RandomWords
+        self,
+        above: OwnedRows,
+        printed: Mapping[str, Any],
+        features: Features,
+        keys: NDArray[np.intp],
+        words: RandomWords,
     ) -> Iterator[tuple[str, Any, Line]]:
         """The name, the rows, and how like the table they are, of all that belongs to printed ones."""
         for child in above.children:
@@ -349,10 +355,10 @@ class UnitRelease:
             numbers = np.append(child.owner_rows(printed, n), np.ones(child.n_nobody, np.intp))
             owner = np.repeat(np.arange(len(numbers)), numbers)
             columns, owner_features, moved = {}, of_owner[owner], 0.0
-            if child.model is not None:
+            if (model := self._models.get(child.name)) is not None:
                 own_words = derive_words(words, child.name)
-                states = child.model.draw_states(owner, of_owner, child.shares(printed, len(numbers)), own_words)
-                columns, moved = child.model.write(states, own_words), child.model.transition_distance(states, owner)
+                states = model.draw_states(owner, of_owner, child.shares(printed, len(numbers)), own_words)
+                columns, moved = model.write(states, own_words), model.transition_distance(states, owner)
                 owner_features = np.hstack([states.T.astype(np.float32), owner_features])
             place = pa.array(owner, mask=owner >= n)
             columns |= {name: printed[source].take(place) for name, source in child.shared.items() if source in printed}
@@ -420,7 +426,7 @@ class UnitRelease:
         return reduce(LeakageReport.with_section, sections, report)
 
 
-def _rebuild_table(rows: Rows, columns: Mapping[str, Any], keys: Mapping[str, NDArray[np.intp]]) -> Any:
+def _rebuild_table(rows: OwnedRows, columns: Mapping[str, Any], keys: Mapping[str, NDArray[np.intp]]) -> Any:
     """A printed table with the columns that it had, and new keys."""
     result = {}
     for name, dtype in rows.types.items():

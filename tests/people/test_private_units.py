@@ -122,7 +122,9 @@ def published(units, columns):
     released = units.release()
     return {
         "release": pickle.dumps(units._release),
-        "models": pickle.dumps([(rows.name, rows.model, rows.columns, rows.owner) for rows in units._rows.below]),
+        "models": pickle.dumps(
+            [(rows.name, units._models.get(rows.name), rows.columns, rows.owner) for rows in units._rows.below]
+        ),
         "report": pickle.dumps(units.report_),
         "pages": (units.report_.to_html(), units.report_.to_json(audience="public")),
         "tables": {name: table.to_csv() for name, table in released.items()},

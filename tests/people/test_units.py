@@ -17,7 +17,7 @@ from relational_cases import CODES, hospital
 import sanitize as sz
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, TargetError
 from sanitize.people import Child, UnitRelease
-from sanitize.people._profiles import Rows
+from sanitize.people._profiles import OwnedRows
 from sanitize.transformers import SecretDP
 
 BUDGET = sz.LiftBudget(at_most=1.65, at_least=0.37)
@@ -298,8 +298,8 @@ class TestHistories:
         assert section.rows[0][4] < 0.03
 
     def test_rows_have_the_shares_of_values_that_the_profile_is_printed_with(self, monkeypatch):
-        told, plain = [], Rows.shares
-        monkeypatch.setattr(Rows, "shares", lambda rows, *of: told.append(plain(rows, *of)) or told[-1])
+        told, plain = [], OwnedRows.shares
+        monkeypatch.setattr(OwnedRows, "shares", lambda rows, *of: told.append(plain(rows, *of)) or told[-1])
         rng, n = np.random.default_rng(6), 2000
         people = pd.DataFrame({"who": np.arange(n), "ill": rng.integers(0, 2, n)})
         of, mixes = np.repeat(np.arange(n), rng.integers(20, 40, n)), rng.dirichlet(np.full(6, 0.7), n).cumsum(axis=1)
@@ -350,7 +350,7 @@ class TestHistories:
         released = units.release()["visits"]
         assert "MINE" not in set(released["code"])
         assert released["cost"].max() <= 200
-        model = units._rows.children[0].model
+        model = units._models["visits"]
         for name, column in zip(model.names, model.columns, strict=True):
             assert not {"MINE", 77_777} & set(column.column.values.to_pylist()), name
 
