@@ -8,7 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from sanitize.errors import InvalidParameter, ReleaseWarning, SanitizeError
-from sanitize.release.first_pass import Counted
+from sanitize.release.first_pass import RowCounts
 from sanitize.release.layout import Layout
 from sanitize.report import LeakageReport, report_of
 from sanitize.tables.frame import Table
@@ -146,7 +146,7 @@ def audit(
     names = [name for name in table.names if name not in secret] if public is None else public
     shown = (names,) if isinstance(names, str) else tuple(names)
     layout = Layout(secret, shown)
-    return layout.audit(Counted.from_table(layout, table).table)
+    return layout.audit(RowCounts.from_table(layout, table).table)
 
 
 def last_report(df: Any) -> LeakageReport:

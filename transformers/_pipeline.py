@@ -17,7 +17,7 @@ from sanitize.core.channel import ReducedChannel, Stage, Tuples
 from sanitize.core.joint import ContingencyTable
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.release.layout import Layout
-from sanitize.release.recipes.joint_plan import Beside, marginal_tables, side_by_side
+from sanitize.release.recipes.joint_plan import JointPart, marginal_tables, side_by_side
 from sanitize.report import LeakageReport, PartLeakage, ReleaseFacts
 from sanitize.tables.frame import Table
 from sanitize.transformers._sanitizer import Sanitizer
@@ -78,11 +78,11 @@ class _Sanitized:
     rows: _Rows
 
     @cached_property
-    def beside(self) -> Beside:
+    def beside(self) -> JointPart:
         """What its channel tells, without what only prints it, to be measured beside others."""
         reduced = ReducedChannel.from_channel(self.sanitizer.channel_)
         merged = Stage.deterministic(reduced.states.astype(np.int32), reduced.n_states)
-        return Beside(f"{self.name}: {', '.join(self.sanitizer._release.layout.read)}", (merged, *reduced.stages))
+        return JointPart(f"{self.name}: {', '.join(self.sanitizer._release.layout.read)}", (merged, *reduced.stages))
 
     @cached_property
     def encoded(self) -> tuple[NDArray[Any], int]:
@@ -135,7 +135,7 @@ def audit_pipeline(df: Any, sensitive: tuple[str, ...], pipeline: Any) -> Leakag
 
 
 def _measure_releases(
-    counts: ContingencyTable, releases: Sequence[Beside], facts: ReleaseFacts | None = None
+    counts: ContingencyTable, releases: Sequence[JointPart], facts: ReleaseFacts | None = None
 ) -> LeakageReport:
     distribution = counts.to_joint()
     return LeakageReport.measure(distribution, side_by_side(distribution.public, releases), facts=facts)

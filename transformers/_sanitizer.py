@@ -25,7 +25,7 @@ from sanitize.core import budgets
 from sanitize.core.channel import ReducedChannel
 from sanitize.errors import ColumnError, InvalidParameter, ReleaseWarning
 from sanitize.release.designer import Designer
-from sanitize.release.first_pass import Counted, FirstPass
+from sanitize.release.first_pass import RowCounts, TableCounter
 from sanitize.release.layout import CellLayout, select, two_dimensional, with_sensitive
 from sanitize.release.release import holdout_report, warn_of_unseen
 from sanitize.report import SEEDED_NOTE, LeakageReport, attach_report, badge
@@ -240,7 +240,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
                     "columns with sensitive="
                 )
             with open_source(X, self.numbers) as files:
-                self.draft(FirstPass(files), "shuffle", is_priced=True)
+                self.draft(TableCounter(files), "shuffle", is_priced=True)
             return self
         recipe = self.recipe()
         spec, table = recipe.specification(), self._read(X, reset=True)
@@ -260,7 +260,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         layout, source = recipe.layout(table, sensitive_features)
         rows = source if weights is None else None
         recipe.design(
-            spec, layout, Counted.from_table(layout, source, weights, groups, largest_total), rows=rows
+            spec, layout, RowCounts.from_table(layout, source, weights, groups, largest_total), rows=rows
         ).assign_to(self)
         if y is not None and isinstance(self._release.layout, CellLayout):
             warnings.warn(
@@ -332,7 +332,9 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         """
         check_is_fitted(self, "channel_")
         table = self._read(X, reset=False)
-        counted = Counted.from_table(self._release.layout, with_sensitive(table, self.sensitive, sensitive_features)[1])
+        counted = RowCounts.from_table(
+            self._release.layout, with_sensitive(table, self.sensitive, sensitive_features)[1]
+        )
         return holdout_report(counted.table, self._release, confidence)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:

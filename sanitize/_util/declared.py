@@ -43,7 +43,7 @@ class _Key(str):
     __slots__ = ()
 
 
-class Misfit(ValueError):
+class SchemaError(ValueError):
     """Departures of values from their form.
 
     Attributes
@@ -119,7 +119,7 @@ def field_notes(structure: Any) -> dict[str, dict[str, Any]]:
 def require(holds: Any, what: str = "is inconsistent", *path: str | int) -> None:
     """Refuse, in a form's `__post_init__`, values that its types cannot refuse."""
     if not holds:
-        raise Misfit(what, path)
+        raise SchemaError(what, path)
 
 
 def read(form: type[T], values: Any) -> T:
@@ -133,13 +133,13 @@ def read(form: type[T], values: Any) -> T:
 
     Raises
     ------
-    Misfit
+    SchemaError
         At the first place that does not fit.
     """
     try:
         return msgspec.convert(values, form, dec_hook=_no_structure)
     except _REFUSALS:
-        raise _misfit(values, form, ()) from None
+        raise _first_error(values, form, ()) from None
 
 
 def read_sealed(form: type[T], text: str | bytes) -> T:
@@ -147,17 +147,17 @@ def read_sealed(form: type[T], text: str | bytes) -> T:
 
     Raises
     ------
-    Misfit
+    SchemaError
         If it is no JSON that says one thing only, does not fit its form, or was changed.
     """
     try:
         state = strict_json(text)
     except NotStrict as error:
-        raise Misfit(f"cannot be read: {error}") from None
+        raise SchemaError(f"cannot be read: {error}") from None
     is_changed = isinstance(state, dict) and state.get("sha256") != compute_seal(state)
     try:
         content = read(form, state)
-    except Misfit as error:
+    except SchemaError as error:
         if not is_changed or error.path in (("format",), ("version",)):
             raise
     require(not is_changed, "does not fit its seal, so it was changed or damaged")
@@ -178,11 +178,11 @@ def to_builtin(value: Any) -> Any:
 # ------------------------------------------------------------------------------------------------- where it fails
 
 
-def _misfit(value: Any, form: Any, path: Place) -> Misfit:
+def _first_error(value: Any, form: Any, path: Place) -> SchemaError:
     """The first place that does not fit, found by reading ever smaller parts."""
     for key, part, declared in _parts(value, form):
         if _refusal(part, declared) is not None:
-            return _misfit(part, declared, (*path, key))
+            return _first_error(part, declared, (*path, key))
     base, extra = _bare(form)
     members = _members(base)
     structures = [member for member in members if _is_structure(member)] if isinstance(value, dict) else []
@@ -192,37 +192,37 @@ def _misfit(value: Any, form: Any, path: Place) -> Misfit:
     if structures:
         field = structures[0].__struct_config__.tag_field
         if field not in value:
-            return Misfit("is missing", (*path, field), "missing", extra)
+            return SchemaError("is missing", (*path, field), "missing", extra)
         tags = [structure.__struct_config__.tag for structure in structures]
         return _wrong(Literal[tuple(tags)], value[field], (*path, field))
     cause = _refusal(value, form)
     return _wrong(form, value, path) if isinstance(cause, msgspec.ValidationError) else _by_rule(cause, path)
 
 
-def _wrong(form: Any, value: Any, path: Place) -> Misfit:
+def _wrong(form: Any, value: Any, path: Place) -> SchemaError:
     base, extra = _bare(form)
     words = {"words": get_args(base)} if get_origin(base) is Literal and "must" not in extra else {}
-    return Misfit(f"must be {_must(form)}", path, "wrong", {"must": _must(form), **words, **extra}, value)
+    return SchemaError(f"must be {_must(form)}", path, "wrong", {"must": _must(form), **words, **extra}, value)
 
 
-def _check_keys(value: dict[str, Any], structure: Any, path: Place) -> Misfit:
+def _check_keys(value: dict[str, Any], structure: Any, path: Place) -> SchemaError:
     """Find the fault of an object each of whose values fits."""
     fields = msgspec.structs.fields(structure)
     tag_field = structure.__struct_config__.tag_field
     names = [*([tag_field] if tag_field else []), *(field.encode_name for field in fields)]
     for field in fields:
         if field.required and field.encode_name not in value:
-            return Misfit("is missing", (*path, field.encode_name), "missing", _bare(field.type)[1])
+            return SchemaError("is missing", (*path, field.encode_name), "missing", _bare(field.type)[1])
     for key in value:
         if key not in names:
-            return Misfit("has a key that does not belong there", path, "unknown", {"known": names}, key)
+            return SchemaError("has a key that does not belong there", path, "unknown", {"known": names}, key)
     return _by_rule(_refusal(value, structure), path)
 
 
-def _by_rule(cause: Exception | None, path: Place) -> Misfit:
-    if isinstance(cause, Misfit):
-        return Misfit(cause.what, (*path, *cause.path), cause.fault, cause.extra, cause.value)
-    return Misfit(f"is refused: {cause}" if isinstance(cause, SanitizeError) else "is inconsistent", path)
+def _by_rule(cause: Exception | None, path: Place) -> SchemaError:
+    if isinstance(cause, SchemaError):
+        return SchemaError(cause.what, (*path, *cause.path), cause.fault, cause.extra, cause.value)
+    return SchemaError(f"is refused: {cause}" if isinstance(cause, SanitizeError) else "is inconsistent", path)
 
 
 def _refusal(value: Any, form: Any) -> Exception | None:
@@ -305,7 +305,7 @@ def _no_structure(kind: Any, value: Any) -> Any:
         try:
             return unpack_array(value)
         except ValueError:
-            raise Misfit("is damaged") from None
+            raise SchemaError("is damaged") from None
     if kind is Fraction:
         return Fraction(read(_Ratio, value))
     raise NotImplementedError(f"no value of a form is a {kind}")

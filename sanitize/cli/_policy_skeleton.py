@@ -19,7 +19,7 @@ from sanitize.cli._meanings import Traits, column_meaning
 from sanitize.core.binning import holds_dates, is_numeric
 from sanitize.errors import ColumnError
 from sanitize.policy import N_BINS
-from sanitize.release.first_pass import FirstPass
+from sanitize.release.first_pass import TableCounter
 from sanitize.release.people import REASONS, encode_columns, is_named_like_people, looks_like_people
 from sanitize.release.survey import MANY_NUMBERS
 from sanitize.report import render_template
@@ -137,7 +137,7 @@ def _look_for_people(table: Source, surveys: list[_Survey], n_rows: int) -> None
     if not names or not n_rows:
         return
     most = min(n_rows, _MOST_ROWS, _TOGETHER_VALUES // len(names) + 1)
-    columns = encode_columns(FirstPass(table).sample(names, most), names)
+    columns = encode_columns(TableCounter(table).sample(names, most), names)
     times = np.ones(most)
     for survey in surveys:
         if survey.name in columns and (reason := looks_like_people(survey.name, columns, times)):

@@ -15,8 +15,8 @@ from sanitize._util.declared import (
     Count,
     Declared,
     Digest,
-    Misfit,
     Positive,
+    SchemaError,
     Version1,
     field_note,
     read_sealed,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.core.budgets import Budget
-    from sanitize.release.release import Release
+    from sanitize.release.release import FittedRelease
 
 
 Form = TypeVar("Form", bound=Declared)
@@ -129,7 +129,7 @@ class Entry:
     receipt: str | None = None
 
     @classmethod
-    def from_release(cls, release: Release, key: str | None, receipt: str | None = None) -> Entry:
+    def from_release(cls, release: FittedRelease, key: str | None, receipt: str | None = None) -> Entry:
         """A release that is about to happen."""
         # A generated row is written from a released class alone, so the class is all that it reveals.
         plain = Layout(release.layout.sensitive, release.layout.read, dict(release.layout.bins))
@@ -232,7 +232,7 @@ def read_book(
         raise LedgerError(f"the ledger {error}") from None
     try:
         return build(read_sealed(form, content))
-    except (Misfit, SanitizeError) as error:
+    except (SchemaError, SanitizeError) as error:
         # A part of it read as nothing would let a release pass that must not.
         raise LedgerError(f"{path.name!r} is not {what} that can be trusted: {error}; restore it from a copy") from None
 

@@ -14,7 +14,7 @@ from sanitize._util.tolerances import SMALLEST_POSITIVE
 from sanitize.core.moved_counts import moved_count_sigma
 from sanitize.errors import InvalidParameter, LedgerError
 from sanitize.over_time._book import hold_lock, ledger_path, read_book, write_book
-from sanitize.release.recipes.promise import Promise
+from sanitize.release.recipes.promise import DPGuarantee
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ class _Fit(Declared, frozen=True):
     beside: Annotated[float, field_note("below 1", ge=0, lt=1)]
 
     @classmethod
-    def from_guarantee(cls, promise: Promise, whom: Whom) -> _Fit:
+    def from_guarantee(cls, promise: DPGuarantee, whom: Whom) -> _Fit:
         """Cost of a fit, of rows or of secrets."""
         eps, delta = promise.eps, promise.delta
         if whom == "secrets" and promise.keyword == "record_dp":
@@ -161,7 +161,7 @@ class DPLedger:
         """Limit on the cost of all fits together, in words."""
         return _total(self._read())
 
-    def book(self, promise: Promise) -> None:
+    def book(self, promise: DPGuarantee) -> None:
         """Book a fit that is about to be made; one whose promise has this ledger does so by itself.
 
         Parameters

@@ -18,7 +18,7 @@ from sanitize.core.joint import ContingencyTable, JointDistribution
 from sanitize.core.repeats import repeated_information, repeats_needed
 from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, LedgerError, LedgerExceeded
 from sanitize.over_time._book import Book, Entry, book_digest
-from sanitize.release.recipes.joint_plan import Beside, side_by_side
+from sanitize.release.recipes.joint_plan import JointPart, side_by_side
 from sanitize.report import LEDGER, VERDICT_TOLERANCE, LeakageReport, ReleaseFacts, Section
 from sanitize.tables.files.open import open_source
 from sanitize.tables.files.source import Numbers, Source
@@ -88,7 +88,7 @@ def record_entry(book: Book, entry: Entry, rows: Any) -> tuple[Book, LeakageRepo
 
 
 @dataclass(frozen=True)
-class _Run(Beside):
+class _Run(JointPart):
     """An entry as it is measured beside others: what its channel makes of a symbol before anything is drawn.
 
     Symbols that the channel merges count as one; and printing a released symbol as one that determines it tells

@@ -18,7 +18,7 @@ from sanitize.over_time._book import hold_lock, ledger_path, stamp
 from sanitize.over_time._unit_book import UnitBook
 from sanitize.over_time._unit_rows import design_unit_rows, digest_numbers, release_rows, row_texts, unit_digests
 from sanitize.release.designer import refuse_noisy
-from sanitize.release.first_pass import Counted
+from sanitize.release.first_pass import RowCounts
 from sanitize.tables.frame import Table
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sanitize.core.budgets import Budget
     from sanitize.over_time._unit_report import UnitReport
     from sanitize.release.designer import Designer
-    from sanitize.release.release import Release
+    from sanitize.release.release import FittedRelease
 
 Frame = TypeVar("Frame")
 _NO_NOISE = (
@@ -218,7 +218,7 @@ class UnitLedger:
     @contextlib.contextmanager
     def spending(
         self, rows: Mapping[str, Any], sanitizer: Designer, *, target: Path | None = None
-    ) -> Iterator[tuple[Release, RandomWords, NDArray[np.int32]]]:
+    ) -> Iterator[tuple[FittedRelease, RandomWords, NDArray[np.int32]]]:
         """Record a release for the time of a block that makes it, and take it back if the block fails.
 
         It is recorded before the block, so that a process that is killed has spent and not saved. Where ``target`` has
@@ -235,7 +235,7 @@ class UnitLedger:
 
         Yields
         ------
-        Release, random words, and the released symbol of each row, -1 of one that is withheld
+        FittedRelease, random words, and the released symbol of each row, -1 of one that is withheld
         """
         with hold_lock(self.path):
             before = UnitBook.read(self.path)
@@ -254,7 +254,7 @@ class UnitLedger:
                 raise
 
 
-def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tuple[Release, RandomWords]:
+def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tuple[FittedRelease, RandomWords]:
     """The fitted release of a sanitizer, and the noise that prints it: other noise for every release of one key.
 
     Under a confidence it is that of its recipe on rows of the units that choose, for the others must not.
@@ -278,5 +278,5 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
         recipe = recipe.with_changes(confidence=None)  # of rows, which are no independent draws
     layout, source = recipe.layout(design_unit_rows(book, table))
     spec = replace(recipe.specification(), is_priced=False)
-    fitted = recipe.design(spec, layout, Counted.from_table(layout, source))
+    fitted = recipe.design(spec, layout, RowCounts.from_table(layout, source))
     return replace(fitted.bare(), handle_unknown="high_risk"), words

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sanitize.core.alphabet import Alphabet
     from sanitize.core.channel import Channel
     from sanitize.over_time._unit_book import UnitBook
-    from sanitize.release.release import Release
+    from sanitize.release.release import FittedRelease
     from sanitize.tables.frame import Table
 
 # Lane of the random source above all that print: whose symbol a unit is released as.
@@ -34,7 +34,7 @@ _BLOCK_LANE = 1 << 21
 
 
 def release_rows(
-    book: UnitBook, release: Release, table: Mapping[str, Any], random_words: RandomWords
+    book: UnitBook, release: FittedRelease, table: Mapping[str, Any], random_words: RandomWords
 ) -> tuple[UnitBook, NDArray[np.int32]]:
     """The book with one more release, and the released symbol of each row of a table, -1 of one that is withheld.
 
@@ -162,7 +162,7 @@ def _sample(printed: Codes) -> Codes:
     return printed[np.arange(SAMPLE) * len(printed) // SAMPLE]
 
 
-def _identify_units(book: UnitBook, release: Release, table: Mapping[str, Any]) -> tuple[UnitBook, Codes, int]:
+def _identify_units(book: UnitBook, release: FittedRelease, table: Mapping[str, Any]) -> tuple[UnitBook, Codes, int]:
     """The book with the units of a table, the number of each row's unit in it, and how many of them are new."""
     layout = release.layout
     if set(layout.sensitive) == set(layout.read):

@@ -23,7 +23,7 @@ from sanitize.people._history import HistoryModel, Owners
 from sanitize.people._private import FlatRecords
 from sanitize.people._profiles import Child, OwnedRows, read_units
 from sanitize.release.designer import RecipeDesigner, release_footer
-from sanitize.release.first_pass import Counted
+from sanitize.release.first_pass import RowCounts
 from sanitize.release.layout import select
 from sanitize.release.recipes.classes import LatentClassReleaseRecipe
 from sanitize.release.recipes.promise import check_settings
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from sanitize._util.sampling.noise import RandomWords
     from sanitize.over_time import UnitLedger, UnitReport
     from sanitize.release.classes import ClassPartition
-    from sanitize.release.release import Release
+    from sanitize.release.release import FittedRelease
 
     Features = NDArray[np.float32]  # what is known of each owner, shape (n_owners, n_features)
     Line = tuple[str | float, ...]  # of the report, about one table
@@ -250,10 +250,10 @@ class UnitRelease:
         # Of private tables below nothing is looked at from here on.
         learned = root if flat is None else flat.generate_rows(layout.source)
         self._rows = root = replace(root, children=learned.children)
-        counted = Counted.from_table(layout, source)
+        counted = RowCounts.from_table(layout, source)
         fitted = recipe.design(recipe.for_files(), layout, counted)
         fitted.report.require()
-        self._release: Release = fitted
+        self._release: FittedRelease = fitted
         self._designer = RecipeDesigner(recipe)
         fitted.assign_to(self._designer)
         rows_of = self._release.symbol_rows(counted.table)
@@ -315,7 +315,7 @@ class UnitRelease:
             return self._generate_tables(*drawn)
 
     @contextlib.contextmanager
-    def _draw_units(self, target: Path | None) -> Iterator[tuple[Release, RandomWords, NDArray[np.int32]]]:
+    def _draw_units(self, target: Path | None) -> Iterator[tuple[FittedRelease, RandomWords, NDArray[np.int32]]]:
         """Yield the release, its noise, and a symbol for each unit that receives one, which a ledger records."""
         if self.ledger is None:
             words = derive_words(self._words, "release")
@@ -329,7 +329,7 @@ class UnitRelease:
         """Columns of units, with whose they are."""
         return {**self._rows.columns, self.key: self._rows.keys}
 
-    def _generate_tables(self, release: Release, words: RandomWords, drawn: NDArray[np.int32]) -> dict[str, Any]:
+    def _generate_tables(self, release: FittedRelease, words: RandomWords, drawn: NDArray[np.int32]) -> dict[str, Any]:
         root = self._rows
         order, keys = derive_words(words, "order").words_at(0, np.arange(len(drawn))), np.arange(1, len(drawn) + 1)
         printed = release.decode(drawn[np.argsort(order, kind="stable")], words)

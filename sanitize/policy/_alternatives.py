@@ -29,7 +29,7 @@ from sanitize.report import RELATIONS, TradeoffCurve
 if TYPE_CHECKING:
     from sanitize.policy._policy import Policy
     from sanitize.release.classes import ClassPartition
-    from sanitize.release.first_pass import FirstPass
+    from sanitize.release.first_pass import TableCounter
     from sanitize.report import LeakageReport, Section
 
 
@@ -123,7 +123,7 @@ class Drafts:
             (name, 1.0): self.compared[name] for name in self.alternatives if name in self.compared
         } | self.reports
 
-    def _choose(self, table: FirstPass) -> None:
+    def _choose(self, table: TableCounter) -> None:
         """Let "auto" choose within the budget, among tuples and classes and with a proof, where it has all settings.
 
         Not of tuples under a confidence where that takes long.
@@ -137,7 +137,7 @@ class Drafts:
                 designer.draft(table, policy.rows, classes=self.classes)
                 self.know(designer.compared_)
 
-    def design(self, table: FirstPass) -> Iterator[Place]:
+    def design(self, table: TableCounter) -> Iterator[Place]:
         """Design what is to be designed; what cannot be has no report. Says after each which one it was."""
         places = self.places()
         self._choose(table)
@@ -269,7 +269,7 @@ class Drafts:
         """Share of the information that a design keeps."""
         return float(self.reports[place].summary[self._share])
 
-    def utility_with_setting(self, table: FirstPass, key: str, value: int | None) -> float | None:
+    def utility_with_setting(self, table: TableCounter, key: str, value: int | None) -> float | None:
         """Share that the policy's mechanism keeps with another setting (None: without it), if that is more."""
         own_settings = self.policy.channels[0].settings
         is_known = key in own_settings if value is None else key in OWNERS and self.mechanism in OWNERS[key]
@@ -282,7 +282,7 @@ class Drafts:
             return utility if utility > self.utility((self.mechanism, 1.0)) else None
         return None
 
-    def report_with_join(self, table: FirstPass, join: Mapping[str, Any]) -> LeakageReport | None:
+    def report_with_join(self, table: TableCounter, join: Mapping[str, Any]) -> LeakageReport | None:
         """The report of the policy's own mechanism where sensitive values are joined; None where it cannot be had."""
         with contextlib.suppress(SanitizeError):
             changed = designer_of(replace(self.policy, join={**self.policy.join, **join}))

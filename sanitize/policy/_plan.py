@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from sanitize.policy._policy import Policy
     from sanitize.release.designer import Designer
-    from sanitize.release.first_pass import FirstPass
+    from sanitize.release.first_pass import TableCounter
     from sanitize.report import LeakageReport, TradeoffCurve
     from sanitize.tables.files.open import SourceLike
 
@@ -227,7 +227,7 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
     )
 
 
-def _before_and_after(sanitizer: Designer, policy: Policy, table: FirstPass) -> Section | None:
+def _before_and_after(sanitizer: Designer, policy: Policy, table: TableCounter) -> Section | None:
     """How often the one of two people with a sensitive value is found by raw rows, and by released ones."""
     from sanitize.release.before_after import MOST_ROWS, found_by_raw_rows, found_by_released_rows
 
@@ -271,7 +271,7 @@ def _better(drafts: Drafts) -> tuple[Proposal, ...]:
     return (Proposal("channel", "mechanism", json.dumps(name), why),)
 
 
-def _joins(drafts: Drafts, table: FirstPass) -> tuple[Proposal, ...]:
+def _joins(drafts: Drafts, table: TableCounter) -> tuple[Proposal, ...]:
     """Lines that join rare sensitive values, as few as keep more than next to nothing: they are tried."""
     policy, columns, last = drafts.policy, table.sample(drafts.policy.sensitive, 100_000), None
     for share in (0.01, 0.03, 0.1):
@@ -285,7 +285,7 @@ def _joins(drafts: Drafts, table: FirstPass) -> tuple[Proposal, ...]:
     return ()
 
 
-def _changes(drafts: Drafts, table: FirstPass) -> tuple[Proposal, ...]:
+def _changes(drafts: Drafts, table: TableCounter) -> tuple[Proposal, ...]:
     """A looser limit, rare values pooled, and no claim beyond the rows, where that keeps more."""
     looser, current = drafts.mechanism, drafts.utility((drafts.mechanism, 1.0))
     words, proposals = f"in place of {percent(current)}", []

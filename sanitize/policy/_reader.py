@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from sanitize._util.checks import is_number, short_repr
-from sanitize._util.declared import Misfit, read
+from sanitize._util.declared import SchemaError, read
 from sanitize._util.limits import NESTING
 from sanitize.errors import PolicyError
 
@@ -52,7 +52,7 @@ def fitting(form: type[T], values: Any, where: str = "") -> T:
     """
     try:
         return read(form, values)
-    except Misfit as error:
+    except SchemaError as error:
         raise _refusal(error, where) from None
 
 
@@ -82,7 +82,7 @@ def unknown_word(where: str, words: Sequence[str], value: object) -> PolicyError
     )
 
 
-def _refusal(error: Misfit, where: str) -> PolicyError:
+def _refusal(error: SchemaError, where: str) -> PolicyError:
     path = [where] if where else []
     place = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in (*path, *error.path)).removeprefix(".")
     if error.fault == "missing":

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from sanitize.core.channel import Channel
     from sanitize.core.joint import JointDistribution
     from sanitize.release.classes import ClassPartition
-    from sanitize.release.first_pass import FirstPass, RowOrder
+    from sanitize.release.first_pass import RowOrder, TableCounter
     from sanitize.release.recipes.recipe import Recipe
-    from sanitize.release.release import Release
+    from sanitize.release.release import FittedRelease
     from sanitize.report import LeakageReport
     from sanitize.tables.files.source import Numbers
 
@@ -36,7 +36,7 @@ class Prepared(Generic[Report]):
 
     Attributes
     ----------
-    release : Release
+    release : FittedRelease
         Without a distribution. It takes unseen symbols, because in the second pass they mean that the source has
         changed.
     expected : ndarray of int, shape (n_x,)
@@ -48,7 +48,7 @@ class Prepared(Generic[Report]):
         What the file says about itself, as JSON.
     """
 
-    release: Release
+    release: FittedRelease
     expected: NDArray[np.int64]
     words: RandomWords = field(repr=False)
     report: Report
@@ -67,7 +67,7 @@ class Releaser(Protocol[Report]):
     def numbers(self) -> Numbers:
         """Columns of numbers, which a CSV file does not know to be numbers."""
 
-    def prepare(self, table: FirstPass, order: RowOrder, *, key: bytes | None = None) -> Prepared[Report]:
+    def prepare(self, table: TableCounter, order: RowOrder, *, key: bytes | None = None) -> Prepared[Report]:
         """Prepare the second pass over a table."""
 
 
@@ -88,7 +88,7 @@ class Designer(ABC):
         Leakage before and after, against the budget.
     """
 
-    _release: Release
+    _release: FittedRelease
     _joint: JointDistribution
     channel_: Channel
     report_: LeakageReport
@@ -110,7 +110,7 @@ class Designer(ABC):
 
     def prepare(
         self,
-        table: FirstPass,
+        table: TableCounter,
         order: RowOrder,
         *,
         key: bytes | None = None,
@@ -121,7 +121,7 @@ class Designer(ABC):
 
         Parameters
         ----------
-        table : FirstPass
+        table : TableCounter
             The files, and who counts them.
         order : {"shuffle", "keep"}
             Of the released rows; ``keep`` also measures what it tells.
@@ -158,13 +158,13 @@ class Designer(ABC):
         return Prepared(release, expected, words, fitted.report, release_footer(fitted.report, order))
 
     def draft(
-        self, table: FirstPass, order: RowOrder, *, is_priced: bool = False, classes: ClassPartition | None = None
+        self, table: TableCounter, order: RowOrder, *, is_priced: bool = False, classes: ClassPartition | None = None
     ) -> LeakageReport:
         """Fit on a table in files and measure, and prepare nothing: for code that compares many designs.
 
         Parameters
         ----------
-        table : FirstPass
+        table : TableCounter
         order : {"shuffle", "keep"}
         is_priced : bool
             As of `Specification`.
@@ -178,7 +178,7 @@ class Designer(ABC):
         recipe.fit(spec, table, order)[0].assign_to(self)
         return self.report_
 
-    def bare_release(self) -> Release:
+    def bare_release(self) -> FittedRelease:
         """Return the release of rows, without the distribution it was designed from.
 
         Raises
@@ -188,7 +188,7 @@ class Designer(ABC):
         BudgetExceeded
             If its report is over the budget.
         """
-        release: Release | None = getattr(self, "_release", None)
+        release: FittedRelease | None = getattr(self, "_release", None)
         if release is None:
             raise InvalidParameter(f"this {self.recipe().estimator()} is not fitted yet; call fit first")
         if self.recipe().keep_sensitive:

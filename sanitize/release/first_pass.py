@@ -47,7 +47,7 @@ def sample_rows(n: int, most: int) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Counted:
+class RowCounts:
     """Counts of some rows.
 
     Attributes
@@ -72,7 +72,7 @@ class Counted:
         weights: Any = None,
         clusters: Any = None,
         largest: float | None = None,
-    ) -> Counted:
+    ) -> RowCounts:
         """Counts of a table in memory, whose rows may have weights, and be of clusters of at most some total."""
         counted = cls(layout.empty_table())
         counted.count(layout.columns(source), weights=weights, clusters=clusters, largest=largest)
@@ -92,16 +92,16 @@ class Counted:
             self.order.count(columns, first)
         self.clipped.update(columns.clipped)
 
-    def empty_copy(self) -> Counted:
+    def empty_copy(self) -> RowCounts:
         """Return a counter of the same symbols and columns, likely to hold more rows of the same table."""
-        return Counted(self.table.empty_copy(), None if self.order is None else self.order.empty_copy())
+        return RowCounts(self.table.empty_copy(), None if self.order is None else self.order.empty_copy())
 
-    def merge(self, addend: Counted) -> Counted:
+    def merge(self, addend: RowCounts) -> RowCounts:
         """Counts of the rows of both."""
         order = None if self.order is None or addend.order is None else self.order.merge(addend.order)
         clipped = self.clipped.copy()
         clipped.update(addend.clipped)
-        return Counted(self.table.merge(addend.table), order, clipped)
+        return RowCounts(self.table.merge(addend.table), order, clipped)
 
 
 def row_weights(batch: Batch, name: str) -> NDArray[np.float64]:
@@ -122,7 +122,7 @@ def row_weights(batch: Batch, name: str) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class FirstPass:
+class TableCounter:
     """A table in files, to be counted here.
 
     Attributes
@@ -178,18 +178,18 @@ class FirstPass:
         self.source.check_unchanged()
         return {name: pa.chunked_array(part) for name, part in parts.items()}
 
-    def count(self, layout: Layout, order: RowOrder) -> Counted:
+    def count(self, layout: Layout, order: RowOrder) -> RowCounts:
         """Count all rows; where they keep their order, also by position."""
         return self.count_files(layout, self.order_audit(layout, order))
 
-    def count_files(self, layout: Layout, order: OrderAudit | None, first: int = 0) -> Counted:
+    def count_files(self, layout: Layout, order: OrderAudit | None, first: int = 0) -> RowCounts:
         """Counts of the rows of all files; ``order`` counts them too, from number ``first`` on."""
         names, weights = list(dict.fromkeys((*layout.sensitive, *layout.read))), self.source.weights
         read = names if weights is None else [*names, weights]
         self.source.check(read)
         begin(self.source.known_rows)
 
-        def count_load(numbered: tuple[int, Load]) -> Counted:
+        def count_load(numbered: tuple[int, Load]) -> RowCounts:
             before, load = numbered
             part_counts = total.empty_copy()
             for batch in load.batches():
@@ -200,7 +200,7 @@ class FirstPass:
 
         empty = layout.empty_table()
         # Replaced while threads read it, and never changed.
-        total = Counted(empty if weights is None else empty.with_rows_counted(), order)
+        total = RowCounts(empty if weights is None else empty.with_rows_counted(), order)
         for part_counts in ordered_map(count_load, self.loads(self.source.files, read, first), self.workers):
             total = total.merge(part_counts)
         self.source.check_unchanged()
@@ -254,10 +254,10 @@ class FirstPass:
 
 
 @dataclass(frozen=True)
-class RememberedPass(FirstPass):
+class RememberedPass(TableCounter):
     """A first pass that counts the same columns once, for code that designs many releases of them."""
 
-    _counted: list[tuple[Layout, RowOrder, Counted]] = field(default_factory=list, repr=False)
+    _counted: list[tuple[Layout, RowOrder, RowCounts]] = field(default_factory=list, repr=False)
     _sampled: dict[tuple[tuple[str, ...], int], dict[str, pa.ChunkedArray]] = field(default_factory=dict, repr=False)
 
     def sample(self, names: tuple[str, ...], most: int) -> dict[str, pa.ChunkedArray]:
@@ -266,7 +266,7 @@ class RememberedPass(FirstPass):
             self._sampled[names, most] = super().sample(names, most)
         return self._sampled[names, most]
 
-    def count(self, layout: Layout, order: RowOrder) -> Counted:
+    def count(self, layout: Layout, order: RowOrder) -> RowCounts:
         """The counts of before, where the same columns were counted as the same symbols."""
         for earlier_layout, earlier_order, counted in self._counted:
             if earlier_layout == layout and earlier_order == order:

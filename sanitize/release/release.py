@@ -88,7 +88,7 @@ _BIN_LANE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Release(Design):
+class FittedRelease(Design):
     """A channel ready to be applied to rows of the columns it was designed for.
 
     Attributes
@@ -111,7 +111,7 @@ class Release(Design):
         for name, value in {"channel_": self.channel, "report_": self.report, **self.attributes}.items():
             setattr(designer, name, value)
 
-    def bare(self) -> Release:
+    def bare(self) -> FittedRelease:
         """Return the release without the distribution that it was designed from: all that rows need."""
         channel, spec = bare_design(self.channel, self.fallback), replace(self.spec, mechanism=no_mechanism)
         return replace(self, **vars(channel), layout=self.layout.bare(), spec=spec, attributes={})

@@ -11,8 +11,8 @@ from sanitize._util.declared import (
     Cell,
     Count,
     Declared,
-    Misfit,
     Number,
+    SchemaError,
     Share,
     field_note,
     form,
@@ -209,7 +209,7 @@ class SavedReport(ReportViews):
             raise SourceError("the report's audience must be one of 'internal', 'public'")
         try:
             read(_FORMS[document["audience"]], document)
-        except Misfit as error:
+        except SchemaError as error:
             raise SourceError(f"the report is damaged, or another program's: {error}") from None
         saved = copy.deepcopy(dict(document))
         _check_sense(saved)

@@ -13,7 +13,7 @@ from sanitize.core.profiles import Profiles
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.mechanisms import certified_merging, certified_random_response
 from sanitize.mechanisms._certified.candidates import Agglomeration, agglomerate, best_mixture, candidates
-from sanitize.mechanisms._certified.foresight import Foresight, expected_evidence
+from sanitize.mechanisms._certified.foresight import PowerModel, expected_evidence
 
 BUDGET = sz.LiftBudget(lower=0.8, upper=0.5)
 GIVEN = np.array([0.10, 0.14, 0.2, 0.24, 0.28, 0.32, 0.4, 0.55])
@@ -57,7 +57,7 @@ def test_the_finest_partition_is_that_of_enumeration(parts) -> None:
 
 def test_blocks_are_put_together_until_all_show_enough() -> None:
     design = np.random.default_rng(0).multinomial(6000, DISTRIBUTION.ravel()).reshape(2, 8)
-    foresight = Foresight.from_counts(design, 4.0 * design.sum(), BUDGET, 0.95)
+    foresight = PowerModel.from_counts(design, 4.0 * design.sum(), BUDGET, 0.95)
     made = agglomerate(PROFILES, foresight)
     shown = expected_evidence(foresight, (design @ made.blocks.T).astype(float), made.blocks.sum(axis=1))
     tops = np.setdiff1d(np.arange(len(made.blocks)), made.parts)
@@ -136,7 +136,7 @@ def test_certified_responses_hold_under_the_distribution_of_the_rows() -> None:
 
 def test_candidates_do_not_look_at_fresh_rows_and_reach_every_cell() -> None:
     design = np.random.default_rng(4).multinomial(2000, DISTRIBUTION.ravel()).reshape(2, 8)
-    foresight = Foresight.from_counts(design, 6000.0, sz.LiftBudget(lower=0.5, upper=0.4), 0.95)
+    foresight = PowerModel.from_counts(design, 6000.0, sz.LiftBudget(lower=0.5, upper=0.4), 0.95)
     found = candidates(MEMBERS, PROFILES, foresight).toarray()
     assert found.max(axis=1).min() == found.max() == 1.0
     assert (found.sum(axis=0) > 0).all()

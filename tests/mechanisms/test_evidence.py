@@ -15,7 +15,7 @@ from sanitize.core.budgets import budget_in_nats
 from sanitize.core.confidence import clopper_pearson
 from sanitize.mechanisms._certified import evidence
 from sanitize.mechanisms._certified.evidence import Evidence
-from sanitize.mechanisms._certified.foresight import Foresight, expected_evidence, rows_needed
+from sanitize.mechanisms._certified.foresight import PowerModel, expected_evidence, rows_needed
 
 ALARM = 1e-9  # of each statistical test, were its seed drawn anew
 RUNS = 2_000
@@ -186,7 +186,7 @@ def test_what_is_foreseen_is_about_what_fresh_rows_show() -> None:
     """Counts of 16 times the design: what a symbol needs so that it passes is what was foreseen of it."""
     design = np.array([[30, 120], [120, 380]])
     budget = sz.LiftBudget(lower=1.0, upper=0.5)
-    foresight = Foresight.from_counts(design, 16.0 * design.sum(), budget, 0.95)
+    foresight = PowerModel.from_counts(design, 16.0 * design.sum(), budget, 0.95)
     told = float(expected_evidence(foresight, design[:, :1].astype(float), np.ones(1))[0])
     prior = tuple(2 * [design.sum(axis=1) / design.sum()])
     made = alone(sparse.csr_array([[1.0, 0.0]]), design, 16 * design, 0.05)

@@ -441,7 +441,7 @@ def test_a_release_that_fails_is_not_recorded(place, monkeypatch):
     def fail(*_, **__):
         raise OSError("disk")
 
-    monkeypatch.setattr("sanitize.release.release.Release.decode", fail)
+    monkeypatch.setattr("sanitize.release.release.FittedRelease.decode", fail)
     with pytest.raises(OSError, match="disk"):
         release_units(place / "0.parquet", place / "out.parquet", sanitizer_of(raw), ledger)
     with pytest.raises(OSError, match="disk"):

@@ -19,9 +19,9 @@ from sanitize._util.declared import (
     Declared,
     Digest,
     Finite,
-    Misfit,
     NonNegative,
     Number,
+    SchemaError,
     Share,
     field_note,
     form,
@@ -159,7 +159,7 @@ def test_the_first_place_that_does_not_fit_is_named_and_nothing_quoted(place, va
     for key in place[:-1]:
         inner = inner[key]
     inner[place[-1]] = value
-    with pytest.raises(Misfit) as caught:
+    with pytest.raises(SchemaError) as caught:
         read(Outer, state)
     assert str(caught.value).startswith(words)
     assert SECRET not in str(caught.value)
@@ -173,13 +173,13 @@ def test_a_missing_key_is_named(place):
     for key in place[:-1]:
         inner = inner[key]
     del inner[place[-1]]
-    with pytest.raises(Misfit, match=rf"{place[-1]} is missing"):
+    with pytest.raises(SchemaError, match=rf"{place[-1]} is missing"):
         read(Outer, state)
 
 
 @pytest.mark.parametrize("values", [None, [], "x", 1, math.nan])
 def test_what_is_no_object_at_all_is_refused(values):
-    with pytest.raises(Misfit, match="it must be an object"):
+    with pytest.raises(SchemaError, match="it must be an object"):
         read(Outer, values)
 
 
@@ -192,7 +192,7 @@ def test_no_kind_of_value_passes_for_another():
             state = copy.deepcopy(outer()) | {key: other}
             try:
                 made = to_builtin(getattr(read(Outer, state), key))
-            except Misfit:
+            except SchemaError:
                 refused += 1
                 continue
             assert json.dumps(made) == json.dumps(other) or (type(other) is int and float(made) == other), (key, other)
@@ -207,12 +207,12 @@ def test_deep_nesting_is_refused():
     for _ in range(100_000):
         inner["age"] = {}
         inner = inner["age"]
-    with pytest.raises(Misfit):
+    with pytest.raises(SchemaError):
         read(Outer, outer() | {"inner": deep})
 
 
 def test_forms_without_rules_need_no_class():
     line = form(name=str, share=Share)
     assert read(form(lines=list_form(line)), {"lines": [{"name": "a", "share": 1}]}).lines[0].share == 1.0
-    with pytest.raises(Misfit, match=r"lines\[1\]\.share is missing"):
+    with pytest.raises(SchemaError, match=r"lines\[1\]\.share is missing"):
         read(form(lines=list_form(line)), {"lines": [{"name": "a", "share": 1}, {"name": SECRET}]})

@@ -15,7 +15,7 @@ import pytest
 from sanitize.cli._policy_skeleton import skeleton
 from sanitize.errors import ColumnError
 from sanitize.policy import Policy
-from sanitize.release.first_pass import FirstPass
+from sanitize.release.first_pass import TableCounter
 from sanitize.tables.files import parquet, source
 from sanitize.tables.files.csv import CsvSource
 from sanitize.tables.files.parquet import ParquetSource
@@ -117,7 +117,7 @@ def numbers(path, n_columns: int, n_rows: int = 20_000) -> ParquetSource:
 
 SURVEYS = {
     "a draft of a policy": skeleton,
-    "a sample": lambda table: FirstPass(table, 1 << 20).sample(tuple(table.schema.names), 100),
+    "a sample": lambda table: TableCounter(table, 1 << 20).sample(tuple(table.schema.names), 100),
 }
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import sanitize as sz
-from sanitize._util.declared import Misfit, read
+from sanitize._util.declared import SchemaError, read
 from sanitize._util.sealed_text import compute_seal, pack_array, unpack_array
 from sanitize.errors import InvalidChannel, LedgerError
 
@@ -60,7 +60,7 @@ def test_what_is_damaged_or_would_unfold_is_refused_before_it_is_looked_at(kind)
     assert len(BOMB) < 10_000
     with pytest.raises(ValueError, match="values are damaged"):
         unpack_array(DAMAGED[kind])
-    with pytest.raises(Misfit, match="it is damaged"):
+    with pytest.raises(SchemaError, match="it is damaged"):
         read(pa.Array, DAMAGED[kind])
 
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize.core.binning import Bins
-    from sanitize.release.release import Release
+    from sanitize.release.release import FittedRelease
     from sanitize.tables.files.source import Source
 
 
-def column_types(schema: pa.Schema, release: Release) -> dict[str, pa.DataType]:
+def column_types(schema: pa.Schema, release: FittedRelease) -> dict[str, pa.DataType]:
     """Type of each printed column, as a file without dictionaries names it."""
     printed = release.decode(np.empty(0, np.int32), NoiseKey.from_seed(0))
     return {field.name: value_type(field.type) for field in output_schema(schema, printed, release)}
@@ -38,7 +38,7 @@ def parquet_type(dtype: pa.DataType) -> pa.DataType:
     return pq.read_schema(sink).field(0).type
 
 
-def release_batches(source: Source, released: Source, release: Release) -> Iterator[Mapping[str, Any]]:
+def release_batches(source: Source, released: Source, release: FittedRelease) -> Iterator[Mapping[str, Any]]:
     """Printed columns of a release, batch by batch, in the types that they were printed in."""
     types = column_types(source.schema, release)
     for file in released.files:
@@ -97,12 +97,12 @@ class PrintedSymbols:
 
     Attributes
     ----------
-    release : Release
+    release : FittedRelease
     doubtful : set of tuple
         Columns and bins of which a row read so far leaves in doubt whether it was printed from the next.
     """
 
-    release: Release
+    release: FittedRelease
     doubtful: set[tuple[str, int]] = field(default_factory=set)
 
     def codes(self, batch: Mapping[str, Any]) -> NDArray[np.int32]:

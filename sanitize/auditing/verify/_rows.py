@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from sanitize.core.joint import ContingencyTable
     from sanitize.release.first_pass import RowOrder
-    from sanitize.release.release import Release
+    from sanitize.release.release import FittedRelease
     from sanitize.tables.files.source import Source
 
     Codes: TypeAlias = "NDArray[np.signedinteger]"
@@ -122,14 +122,19 @@ class OrderTally:
 
 
 def check_rows(
-    source: Source, released: Source, release: Release, counts: ContingencyTable, rows: RowOrder, false_alarm: float
+    source: Source,
+    released: Source,
+    release: FittedRelease,
+    counts: ContingencyTable,
+    rows: RowOrder,
+    false_alarm: float,
 ) -> list[Check]:
     """Checks of the rows of a release by tuples, labels or real rows.
 
     Parameters
     ----------
     source, released : Source
-    release : Release
+    release : FittedRelease
         Designed again from the source.
     counts : ContingencyTable
         Of the source.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from sanitize._util.declared import Declared, Misfit, field_note, read, to_builtin
+from sanitize._util.declared import Declared, SchemaError, field_note, read, to_builtin
 from sanitize._util.outputs import json_text
 from sanitize._util.tolerances import FALSE_ALARM
 from sanitize.errors import SourceError, VerificationFailed
@@ -119,7 +119,7 @@ class Verification(Declared, frozen=True):
             raise SourceError("this is not the JSON that sanitize verify --json printed")
         try:
             verification = read(cls, {name: value for name, value in saved.items() if name not in {*_SCHEMA, "ok"}})
-        except Misfit as error:
+        except SchemaError as error:
             raise SourceError(f"the verification is damaged, or another program's: {error}") from None
         if saved.get("ok") is not verification.ok:
             raise SourceError("the verification's verdict contradicts its checks")

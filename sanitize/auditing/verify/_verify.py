@@ -29,7 +29,7 @@ from sanitize.engines.parquet import SecondPass
 from sanitize.errors import BudgetExceeded, InvalidChannel, InvalidParameter, NothingToProtect, RowOrderLeak
 from sanitize.policy import Policy, designer_of
 from sanitize.release.designer import RecipeDesigner, check_designer, refuse_noisy, release_footer
-from sanitize.release.first_pass import FirstPass, check_row_order
+from sanitize.release.first_pass import TableCounter, check_row_order
 from sanitize.release.saved import Receipt, SavedRelease, digest_of_source
 from sanitize.tables.columns import as_arrow
 from sanitize.tables.files.csv import CsvSource
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from sanitize.release.designer import Designer, Prepared
     from sanitize.release.first_pass import RowOrder
-    from sanitize.release.release import Release
+    from sanitize.release.release import FittedRelease
     from sanitize.report import LeakageReport
     from sanitize.tables.files.description import TableDescription
     from sanitize.tables.files.open import Among, SourceLike
@@ -68,7 +68,7 @@ def redraw(
     path = released.root
     with tempfile.TemporaryDirectory(dir=temporary_place()) as folder, open_source(source, designer.numbers) as table:
         checks = [_receipt_check(receipt, table, rows, other_receipts, sanitizer)]
-        first = FirstPass(table, workers=n_workers(None), keeps=rows == "keep")
+        first = TableCounter(table, workers=n_workers(None), keeps=rows == "keep")
         prepared: Prepared[Any]
         if isinstance(designer, SavedRelease):
             prepared = designer.prepare(first, rows, key=receipt.key.key)
@@ -321,7 +321,7 @@ def _check_without_receipt(
     """The report of the release, designed again, and the checks that need no receipt."""
     designer = _copy_for(source, sanitizer)
     with open_source(source, designer.numbers) as table:
-        recipe, first = designer.recipe(), FirstPass(table, workers=n_workers(None))
+        recipe, first = designer.recipe(), TableCounter(table, workers=n_workers(None))
         release, counted = recipe.fit(recipe.for_files(is_priced=False), first, rows)
         release.assign_to(designer)
         pa.default_memory_pool().release_unused()  # Arrow keeps what reading took
@@ -355,7 +355,7 @@ def _words(report: LeakageReport) -> dict[str, Any]:
     return {name: claim[name] for name in ("state", "headline", "sentence")}
 
 
-def _columns(table: Source, written: Source, release: Release) -> Check:
+def _columns(table: Source, written: Source, release: FittedRelease) -> Check:
     """Check that the released columns are those that the release writes, with their types."""
     wanted = column_types(table.schema, release)
     is_csv = isinstance(written, CsvSource)

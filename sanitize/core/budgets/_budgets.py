@@ -64,7 +64,7 @@ class Budget(Protocol):
         """Risk ω of each column of lifts, shape (k,): the order in which mechanisms treat symbols."""
 
 
-class OfLifts(ABC):
+class LiftwiseBudget(ABC):
     """Budgets that are functions of the lifts of one symbol."""
 
     def excess(self, released: JointDistribution) -> NDArray[np.float64]:
@@ -77,7 +77,7 @@ class OfLifts(ABC):
         """Excess from lifts (n_s, k) and the prior (n_s,), shape (k,)."""
 
 
-class _LiftBased(OfLifts):
+class _LiftBased(LiftwiseBudget):
     """Those that are made of numbers alone."""
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ from scipy.special import xlogy
 
 from sanitize._util.checks import Vector, exp, nats, non_negative, number
 from sanitize._util.tolerances import BUDGET, SMALLEST_POSITIVE
-from sanitize.core.budgets._budgets import OfLifts, checking, clear_rounding, excess_over
+from sanitize.core.budgets._budgets import LiftwiseBudget, checking, clear_rounding, excess_over
 from sanitize.core.capacity import channel_capacity
 from sanitize.core.channel import Channel
 from sanitize.core.lifts import lift, lift_envelope, logs
@@ -169,7 +169,7 @@ class PMLEnvelopeBudget(CVaRLiftBudget):
 
 
 @dataclass(frozen=True)
-class MeanBudget(OfLifts):
+class MeanBudget(LiftwiseBudget):
     """Budgets on the mean over released symbols of a convex function of their lifts, which is the same for each symbol.
 
     The function is the largest of some linear ones: ``slope`` tells which, at given lifts. Means of lifts do not raise

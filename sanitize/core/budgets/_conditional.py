@@ -10,7 +10,7 @@ import numpy as np
 from sanitize._util.checks import Codes, Vector
 from sanitize._util.limits import CHANNEL_CELLS
 from sanitize.core.alphabet import Alphabet
-from sanitize.core.budgets._budgets import OfLifts
+from sanitize.core.budgets._budgets import LiftwiseBudget
 from sanitize.core.joint import JointDistribution
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ConditionalBudget(OfLifts):
+class ConditionalBudget(LiftwiseBudget):
     """An inner budget on (b, y) for every b that is released already, whatever b was, as a budget on y alone.
 
     It drives any mechanism that asks a `Budget`: the mechanism is given the distribution of ((s, b), X), takes the
@@ -79,7 +79,7 @@ def conditional_budget(cells: Vector, public: Alphabet, budget: Budget) -> tuple
 
 
 @dataclass(frozen=True, eq=False)
-class ReferredBudget(OfLifts):
+class ReferredBudget(LiftwiseBudget):
     """An inner budget on P(s|y)/P(s) where P(s) is another distribution's, for mechanisms that are given a group alone.
 
     What is told is held against everybody's secrets: P(s|y, group)/P(s), for a distribution of (S, Y) in one group.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sanitize._util.checks import is_number, nats, or_infinity
-from sanitize._util.declared import Finite, Misfit, Number, read
+from sanitize._util.declared import Finite, Number, SchemaError, read
 from sanitize._util.formatting import exact, times
 from sanitize.core.budgets._budgets import (
     AlphaLiftBudget,
@@ -108,7 +108,7 @@ def budget_from_dict(state: Mapping[str, Any], kinds: Mapping[str, type[Any]] = 
         raise InvalidBudget(f"{name} must have the bounds {', '.join(bounds)} and no others")
     try:
         sides = read(dict[str, Number | dict[str, Number]], {bound: state[bound] for bound in bounds})
-    except Misfit:
+    except SchemaError:
         raise InvalidBudget(f"the bounds of {name} must be numbers, or 'inf'") from None
     return kinds[name](**{bound: per_value(float, side) for bound, side in sides.items()})
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from sanitize._util.checks import Vector, doubles, whole_number
-from sanitize._util.declared import Declared, Misfit, Version1, read, to_builtin
+from sanitize._util.declared import Declared, SchemaError, Version1, read, to_builtin
 from sanitize._util.limits import DENSE_CELLS
 from sanitize._util.outputs import write_text
 from sanitize._util.sampling.noise import Randomness, random_words
@@ -299,7 +299,7 @@ class Channel:
         """
         try:
             return read(ChannelForm, strict_json(read_text(text_or_path))).channel()
-        except (NotStrict, Misfit) as error:
+        except (NotStrict, SchemaError) as error:
             raise InvalidChannel(f"this is not a channel that can be read here: {error}") from None
 
     def form(self) -> ChannelForm:

@@ -30,7 +30,7 @@ from sanitize.engines.parquet._tasks import (
 from sanitize.errors import InvalidParameter, TargetError
 from sanitize.over_time import CountedElsewhere, as_ledger
 from sanitize.release.designer import Prepared, check_designer
-from sanitize.release.first_pass import Counted, FirstPass, check_row_order
+from sanitize.release.first_pass import RowCounts, TableCounter, check_row_order
 from sanitize.tables.files.open import Target
 from sanitize.tables.files.parquet import ParquetSource
 from sanitize.tables.frame import Table
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from sanitize.over_time import Entry, Ledger, Tally
     from sanitize.release.first_pass import RowOrder
     from sanitize.release.layout import Layout
-    from sanitize.release.release import Release
+    from sanitize.release.release import FittedRelease
     from sanitize.report import LeakageReport
     from sanitize.transformers import Sanitizer
 
@@ -115,7 +115,7 @@ def release_by_tasks(
 
 
 @dataclass(frozen=True)
-class _FirstPassByTasks(FirstPass):
+class _FirstPassByTasks(TableCounter):
     """A table in files that workers count.
 
     Attributes
@@ -128,7 +128,7 @@ class _FirstPassByTasks(FirstPass):
     engine: Engine = field(kw_only=True)
     tasks: list[Task] = field(kw_only=True)
 
-    def count(self, layout: Layout, order: RowOrder) -> Counted:
+    def count(self, layout: Layout, order: RowOrder) -> RowCounts:
         """Count all rows; where they keep their order, also by position."""
         self.source.check(list(dict.fromkeys((*layout.sensitive, *layout.read))))
         audited = self.order_audit(layout, order) is not None
@@ -192,7 +192,7 @@ def partition_words(words: NoiseKey, number: int) -> NoiseKey:
     return words.derive(f"partition {number}").for_workers()
 
 
-def release_frame(release: Release, frame: Any, words: NoiseKey, start: int = 0) -> Any:
+def release_frame(release: FittedRelease, frame: Any, words: NoiseKey, start: int = 0) -> Any:
     """Released columns of the next rows of a partition, as the same kind of frame."""
     table = Table.from_native(frame)
     columns, _ = release.apply(table, words, start)

@@ -16,7 +16,7 @@ from sanitize.engines.parquet._second_pass import SecondPass
 from sanitize.engines.parquet._writers import formula_note
 from sanitize.errors import InvalidParameter
 from sanitize.release.designer import Designer, Releases, Report, refuse_noisy
-from sanitize.release.first_pass import FirstPass, check_row_order
+from sanitize.release.first_pass import TableCounter, check_row_order
 from sanitize.release.layout import Layout
 from sanitize.tables.files.description import TableDescription as TableDescription
 from sanitize.tables.files.open import Target, attach_description, open_source, open_target
@@ -150,7 +150,7 @@ def release_file(
             check_place(Path(receipt), written)
             begun = Receipt.begin(table, sanitizer, rows, key)
             key = begun.key.key
-        first = FirstPass(table, batch_rows, workers=threads, keeps=rows == "keep")
+        first = TableCounter(table, batch_rows, workers=threads, keeps=rows == "keep")
         prepared = sanitizer.prepare(first, rows, key=key)
         if not allow_useless and isinstance(sanitizer, Designer):
             prepared.report.require_use()
@@ -284,7 +284,7 @@ def plan_file(
     refuse_noisy(settings.sanitizer, "a plan would be a fit of its own; release, and read the report, or plan without")
     with settings.open_table(source) as table:
         report: LeakageReport = settings.sanitizer.prepare(
-            FirstPass(table, batch_rows, workers=settings.threads), settings.rows
+            TableCounter(table, batch_rows, workers=settings.threads), settings.rows
         ).report
     return report
 
@@ -327,5 +327,5 @@ def audit_file(
     """
     with open_source(attach_description(source, description)) as table:
         layout = Layout(tuple(sensitive), tuple(public))
-        counted = FirstPass(table, batch_rows, workers=n_workers(workers)).count(layout, "shuffle")
+        counted = TableCounter(table, batch_rows, workers=n_workers(workers)).count(layout, "shuffle")
     return layout.audit(counted.table)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sanitize._util.sampling.noise import RandomWords
     from sanitize.core.channel import Channel
     from sanitize.release.designer import Prepared
-    from sanitize.release.first_pass import FirstPass
+    from sanitize.release.first_pass import TableCounter
 
     Counts = NDArray[np.int64]
 
@@ -167,7 +167,7 @@ class SecondPass:
 
     Attributes
     ----------
-    first : FirstPass
+    first : TableCounter
         Over the same files, whose rows need not be read again as far as they are kept.
     prepared : Prepared
         What is drawn by; other rows of each symbol than it expects are refused.
@@ -179,7 +179,7 @@ class SecondPass:
         Rows of each input symbol that were read so far.
     """
 
-    first: FirstPass
+    first: TableCounter
     prepared: Prepared[Any]
     before: int = field(default=0, kw_only=True)
 

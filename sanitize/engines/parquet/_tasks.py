@@ -29,7 +29,7 @@ from sanitize.engines.parquet._second_pass import (
 from sanitize.engines.parquet._writers import ROW_GROUP_ROWS
 from sanitize.errors import SourceChanged
 from sanitize.over_time import Tally
-from sanitize.release.first_pass import Counted, FirstPass
+from sanitize.release.first_pass import RowCounts, TableCounter
 from sanitize.release.row_order import OrderAudit
 from sanitize.tables.files.parquet import ParquetSource, consecutive
 from sanitize.tables.files.source import BATCH_ROWS
@@ -133,12 +133,12 @@ class CountRows:
     layout: Layout
     audits_order: bool
 
-    def __call__(self, task: Task) -> Counted:
+    def __call__(self, task: Task) -> RowCounts:
         """Contingency table of the rows of a task."""
         order = None
         if self.audits_order:
             order = OrderAudit.empty(self.layout.sensitive, self.source.n_rows, self.layout.public)
-        counted = FirstPass(_Slice.from_task(self.source, task)).count_files(self.layout, order, task.before)
+        counted = TableCounter(_Slice.from_task(self.source, task)).count_files(self.layout, order, task.before)
         task.check(counted.table.n)
         return counted
 
@@ -171,7 +171,7 @@ class RewriteRows(_WritesParts):
 
     def __call__(self, task: Task) -> Written:
         """Rows of each input symbol that were read; a part that is there already is replaced."""
-        passed = SecondPass(FirstPass(_Slice.from_task(self.source, task)), self.prepared, before=task.before)
+        passed = SecondPass(TableCounter(_Slice.from_task(self.source, task)), self.prepared, before=task.before)
         path = part_path(self.folder, task.number)
         with new_file(path) as stream:
             passed.print(stream, path, passed.blocks(task.file, task.first))
@@ -224,7 +224,7 @@ class WriteShuffled(_WritesParts):
 
     def __call__(self, part: ShuffledPart) -> Written:
         """How many rows were written; a part that is there already is replaced."""
-        passed = SecondPass(FirstPass(self.source), self.prepared)
+        passed = SecondPass(TableCounter(self.source), self.prepared)
         path = part_path(self.folder, part.number)
         with new_file(path) as stream:
             passed.print(stream, path, self._blocks(part))

@@ -12,7 +12,7 @@ from sanitize._util.sampling.noise import NoiseKey
 from sanitize._util.system import n_workers
 from sanitize.engines.parquet._second_pass import Block, SecondPass, block_sizes
 from sanitize.release.designer import Prepared
-from sanitize.release.first_pass import FirstPass, check_row_order
+from sanitize.release.first_pass import TableCounter, check_row_order
 from sanitize.report import release_note
 from sanitize.tables.files.open import Target, attach_description, open_source, open_target
 
@@ -98,7 +98,7 @@ def release_units(
         release, words, codes = outputs.during.enter_context(spending)
         unread = np.zeros(release.channel.n_inputs, np.int64)
         prepared = Prepared(release, unread, words, None, _footer(sanitizer, ledger))
-        _DrawnPass(FirstPass(table, workers=threads), prepared, codes[codes >= 0]).write(outputs, place, rows)
+        _DrawnPass(TableCounter(table, workers=threads), prepared, codes[codes >= 0]).write(outputs, place, rows)
         return ledger.report()
 
 
@@ -152,7 +152,7 @@ def plan_units(
 def _columns(table: Source, sanitizer: Designer, ledger: UnitLedger, rows: RowOrder, workers: int) -> dict[str, Any]:
     """The columns that a release of units needs, after the sanitizer was fitted on the table."""
     table.check([ledger.unit])
-    first = FirstPass(table, workers=workers)
+    first = TableCounter(table, workers=workers)
     sanitizer.draft(first, rows)
     layout = sanitizer.bare_release().layout
     return dict(first.sample((*layout.read, *layout.sensitive, ledger.unit), table.n_rows))

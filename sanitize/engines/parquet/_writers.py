@@ -25,14 +25,14 @@ from sanitize.tables.files.csv_stream import HEADER_BYTES
 from sanitize.tables.files.parquet import is_text
 
 if TYPE_CHECKING:
-    from sanitize.release.release import Release
+    from sanitize.release.release import FittedRelease
 
 ROW_GROUP_ROWS = 1 << 20
 # Newer Arrow cuts pages at 20,000 rows, for indexes of pages; a release has none, and every page has a header to read.
 _PAGES = {"max_rows_per_page": ROW_GROUP_ROWS} if "max_rows_per_page" in signature(pq.ParquetWriter).parameters else {}
 
 
-def output_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release: Release) -> pa.Schema:
+def output_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release: FittedRelease) -> pa.Schema:
     """Schema of the output: no metadata of the source, every column nullable.
 
     Text is written from dictionaries; the file itself names the plain type only. Numbers and dates keep their

@@ -20,7 +20,7 @@ from sanitize.core.channel import SCALE_BITS
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.policy import CLASSES
 from sanitize.release.designer import Designer
-from sanitize.release.first_pass import Counted, FirstPass
+from sanitize.release.first_pass import RowCounts, TableCounter
 from sanitize.release.people import ROW
 from sanitize.release.saved import SavedRelease
 from sanitize.report import render_template
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from sanitize.core.channel import Channel
     from sanitize.policy import Policy
-    from sanitize.release.release import Release
+    from sanitize.release.release import FittedRelease
     from sanitize.tables.files.open import SourceLike
     from sanitize.transformers import Sanitizer
 
@@ -146,12 +146,12 @@ class Database:
         """
         names, designer = policy_columns(policy), policy.sanitizer()
         with open_source(counts, Numbers((*designer.numbers.columns, COUNT))) as files:
-            columns = FirstPass(files).sample((*names, COUNT), files.n_rows)
+            columns = TableCounter(files).sample((*names, COUNT), files.n_rows)
         number = columns.pop(COUNT)
         if not pa.types.is_integer(number.type) or number.null_count or pc.min(number).as_py() < 1:
             raise ColumnError(f"column {COUNT!r} must hold numbers of rows, as the statement counts them", COUNT)
         layout, source = designer.recipe().layout(Table.from_native(pa.table(columns)))
-        counted = Counted.from_table(layout, source, np.asarray(number).astype(np.int64))
+        counted = RowCounts.from_table(layout, source, np.asarray(number).astype(np.int64))
         counted = replace(counted, clipped=Counter())  # in groups and not in rows, which is no figure of the table
         designer.recipe().design(designer.recipe().specification(), layout, counted).assign_to(designer)
         return designer
@@ -324,7 +324,7 @@ def id_texts(ids: pa.Array | pa.ChunkedArray, name: str) -> list[str]:
     return texts
 
 
-def sql_release(saved: SavedRelease | Designer, row_id: str) -> Release:
+def sql_release(saved: SavedRelease | Designer, row_id: str) -> FittedRelease:
     """Return the release that draws, if SQL can express it; symbols that the fit has not seen are refused.
 
     Raises
@@ -354,7 +354,7 @@ def refuse_type(name: str, *, is_fit: bool) -> None:
         )
 
 
-def decode_outputs(bound: Release) -> dict[str, pa.Array]:
+def decode_outputs(bound: FittedRelease) -> dict[str, pa.Array]:
     """Return the written value of each released symbol; numbers cut into bins are written as labels."""
     return dict(bound.channel.outputs.decode(np.arange(bound.channel.n_outputs, dtype=np.int32)))
 
@@ -402,7 +402,7 @@ class Coder:
         columns = (exp.column(head).as_(name) for head, name in zip(heads, names.split(", "), strict=True))
         return exp.select(*columns).from_(exp.values(lines, alias="listed"))
 
-    def codes(self, bound: Release) -> list[exp.Expression]:
+    def codes(self, bound: FittedRelease) -> list[exp.Expression]:
         """Code of each column of a row; NULL for a value that was not seen."""
         layout, inputs = bound.layout, bound.channel.inputs
         return [
@@ -446,7 +446,7 @@ class Coder:
         return exp.Case().when(none, literal(code))
 
 
-def symbol_expression(bound: Release) -> tuple[str, list[tuple[Any, int]]]:
+def symbol_expression(bound: FittedRelease) -> tuple[str, list[tuple[Any, int]]]:
     """Number of a row's public symbol from its codes k0, k1, ..., and what code of the channel each number is."""
     inputs = bound.channel.inputs
     symbol, numbers = "CAST(0 AS BIGINT)", np.zeros(len(inputs), object)  # beyond 64 bits it is refused, not wrapped

@@ -17,7 +17,7 @@ from sanitize.mechanisms._certified.foresight import expected_evidence
 
 if TYPE_CHECKING:
     from sanitize.core.profiles import Profiles
-    from sanitize.mechanisms._certified.foresight import Foresight
+    from sanitize.mechanisms._certified.foresight import PowerModel
 
 # P(y|x') of the second set of cells, in parts of that of the first.
 _RATIOS = np.geomspace(0.01, 100.0, 21)
@@ -28,7 +28,7 @@ _MARGINS = (1.0, 1.3, 1.7, 2.2, 3.0, 4.0, 6.0, 8.0)
 LOSS_STEPS = 32  # of each column, by which losses are compared
 
 
-def candidates(members: Mask, profiles: Profiles, power: Foresight) -> sparse.csr_array:
+def candidates(members: Mask, profiles: Profiles, power: PowerModel) -> sparse.csr_array:
     """P(y|cell) up to a factor of each symbol to test, shape (k, n_cells), the largest entry 1.
 
     For each degree of caution, the symbols that would make the best channel if all passed that show so much on the
@@ -41,7 +41,7 @@ def candidates(members: Mask, profiles: Profiles, power: Foresight) -> sparse.cs
         Cells below each node of a dendrogram.
     profiles : Profiles
         What is to be kept.
-    power : Foresight
+    power : PowerModel
         What the rows of the design let expect.
     """
     profiles = profiles.coarser(LOSS_STEPS)
@@ -74,7 +74,7 @@ def candidates(members: Mask, profiles: Profiles, power: Foresight) -> sparse.cs
     return symbols[np.flatnonzero(tested)]
 
 
-def _dilutions(sets: Mask, power: Foresight) -> list[Codes]:
+def _dilutions(sets: Mask, power: PowerModel) -> list[Codes]:
     """For each degree of caution (node, set, ratio) of the least dilutions that are enough; the last set is all."""
     sizes = sets.sum(axis=1)
     inside = power.design @ sets.T
@@ -147,7 +147,7 @@ class Agglomeration:
         return chosen[np.argsort(chosen.argmax(axis=1))].argmax(axis=0)  # blocks are numbered by their first cell
 
 
-def agglomerate(profiles: Profiles, power: Foresight) -> Agglomeration:
+def agglomerate(profiles: Profiles, power: PowerModel) -> Agglomeration:
     """Put the block that shows least to another one until all show enough, and then again until they show more.
 
     The other one is that with which it shows enough and loses least; where there is none, of those with which it shows
@@ -157,7 +157,7 @@ def agglomerate(profiles: Profiles, power: Foresight) -> Agglomeration:
     ----------
     profiles : Profiles
         What is to be kept.
-    power : Foresight
+    power : PowerModel
         What the rows of the design let expect.
     """
     counts = list(power.design.T.astype(np.float64))

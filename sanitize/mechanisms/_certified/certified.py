@@ -19,7 +19,7 @@ from sanitize.core.joint import JointDistribution
 from sanitize.errors import InvalidBudget, InvalidParameter
 from sanitize.mechanisms._certified.candidates import LOSS_STEPS, agglomerate, best_mixture, candidates
 from sanitize.mechanisms._certified.evidence import Evidence, row_total, shares_within
-from sanitize.mechanisms._certified.foresight import Foresight
+from sanitize.mechanisms._certified.foresight import PowerModel
 from sanitize.mechanisms._response_solver.repair import response_channel
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def certified_random_response(
     if members.shape[1] != k:
         raise InvalidParameter(f"members must be of the {k} cells of the distribution, got {members.shape}")
     variance = noise.variance if noise else 0.0
-    power = Foresight.from_counts(design, row_total(fresh, noise), lift_budget, confidence, variance)
+    power = PowerModel.from_counts(design, row_total(fresh, noise), lift_budget, confidence, variance)
     symbols = candidates(members, profiles, power)
     passed = certified_symbols(symbols, joint, design, fresh, lift_budget, confidence, noise)
     symbols = sparse.csr_array(sparse.vstack([sparse.csr_array(np.ones((1, k))), symbols[np.flatnonzero(passed)]]))
@@ -221,7 +221,7 @@ def certified_merging(
     lift_budget = as_lift_budget(as_budget(budget, joint))
     check_counts(joint, design, fresh, MOST_MERGED)
     variance = noise.variance if noise else 0.0
-    power = Foresight.from_counts(design, row_total(fresh, noise), lift_budget, confidence, variance)
+    power = PowerModel.from_counts(design, row_total(fresh, noise), lift_budget, confidence, variance)
     agglomeration = agglomerate(profiles.coarser(LOSS_STEPS), power)
     symbols = sparse.csr_array(agglomeration.blocks.astype(np.float64))
     passed = certified_symbols(symbols, joint, design, fresh, lift_budget, confidence, noise)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Foresight:
+class PowerModel:
     """Counts of the rows of the design, and where posteriors must lie as far as these can tell.
 
     Attributes
@@ -45,7 +45,7 @@ class Foresight:
     @classmethod
     def from_counts(
         cls, design: NDArray[np.int64], n_fresh: float, budget: LiftBudget, confidence: float, variance: float = 0.0
-    ) -> Foresight:
+    ) -> PowerModel:
         """From counts of the design; of the fresh rows nothing is looked at but their number."""
         p_s = secret_shares(design)
         low = np.where(np.less(budget.lower, LOOSEST), np.exp(np.negative(budget.lower)), 0.0) * p_s
@@ -54,12 +54,12 @@ class Foresight:
         return cls(design, low, high, scale, _evidence_threshold(design.shape[1], confidence), variance)
 
 
-def expected_evidence(power: Foresight, counts: NDArray[Any], draws: NDArray[Any]) -> Vector:
+def expected_evidence(power: PowerModel, counts: NDArray[Any], draws: NDArray[Any]) -> Vector:
     """Least divergence of posteriors from the bounds, times the fresh rows that will tell, in nats; 0 outside of them.
 
     Parameters
     ----------
-    power : Foresight
+    power : PowerModel
     counts : ndarray of shape (n_s, k)
         Rows of the design in each symbol.
     draws : ndarray of shape (k,)

@@ -17,7 +17,7 @@ from sanitize.core.profiles import GROUPS, column_counts, group_levels, pair_rel
 from sanitize.errors import SanitizeError
 from sanitize.release.choosing import PRINTED, choose_report, comparison_section, kinds_for, reason
 from sanitize.release.classes import MODELLED_ROWS
-from sanitize.release.first_pass import Counted
+from sanitize.release.first_pass import RowCounts
 from sanitize.release.recipes.recipe import Recipe, TupleParameters, recipe_type
 from sanitize.report import column_utilities, with_relations
 from sanitize.tables.ordered import is_ordered
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from sanitize._util.sampling.noise import RandomWords
     from sanitize.core.joint import JointDistribution
     from sanitize.release.design import Specification
-    from sanitize.release.first_pass import FirstPass, RowOrder
+    from sanitize.release.first_pass import RowOrder, TableCounter
     from sanitize.release.layout import Layout
     from sanitize.release.recipes.recipe import FittedFiles, Rows
-    from sanitize.release.release import Release
+    from sanitize.release.release import FittedRelease
     from sanitize.tables.files.source import Numbers
 
 
@@ -61,20 +61,20 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         )
         return recipe
 
-    def design(self, spec: Specification, layout: Layout, counted: Counted, rows: Rows = None) -> Release:
+    def design(self, spec: Specification, layout: Layout, counted: RowCounts, rows: Rows = None) -> FittedRelease:
         """Design all that fit, and take the one that keeps most; latent classes are among them where rows are there."""
         n_rows = 0 if rows is None else len(rows[layout.public[0]])
         recipe, candidates = self._halve_confidence(n_rows) if rows is not None else self, []
         if rows is not None and (classes := recipe._classes(layout, n_rows)):
             with contextlib.suppress(SanitizeError):  # what cannot be released through them keeps nothing
                 fitted = classes.fit_layout(layout, rows, random_words(self.random_state))
-                counts = Counted.from_table(fitted, rows)
+                counts = RowCounts.from_table(fitted, rows)
                 draft = replace(classes.specification(), is_priced=False)
                 candidates.append((classes.design(draft, fitted, counts), counts.table))
         return self._restate_confidence(recipe._choose_best(spec, layout, counted, candidates)[0])
 
     def fit(
-        self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
+        self, spec: Specification, table: TableCounter, order: RowOrder, words: RandomWords | None = None
     ) -> FittedFiles:
         """Count a table in files and choose; latent classes count it once more."""
         layout, counted = self._count_files(table, order)
@@ -97,7 +97,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
             return self
         return self.with_changes(confidence=1 - (1 - check_confidence(self.confidence)) / 2)
 
-    def _restate_confidence(self, fitted: Release) -> Release:
+    def _restate_confidence(self, fitted: FittedRelease) -> FittedRelease:
         """A release that was certified with others, so that it holds at the confidence asked for, whichever it is."""
         return (
             fitted
@@ -127,7 +127,7 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
         self,
         spec: Specification,
         layout: Layout,
-        counted: Counted,
+        counted: RowCounts,
         classes: Sequence[FittedFiles],
         *,
         is_shuffled: bool = False,
@@ -156,7 +156,9 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
             chosen if place >= len(releases) else self._audit_order(chosen, counted, is_priced=spec.is_priced)
         ), table
 
-    def _tuples(self, spec: Specification, layout: Layout, counted: Counted, *, is_alone: bool) -> Iterator[Release]:
+    def _tuples(
+        self, spec: Specification, layout: Layout, counted: RowCounts, *, is_alone: bool
+    ) -> Iterator[FittedRelease]:
         """Designs of tuples; none where classes were fitted and they are too many, or cannot be released."""
         rows = counted.table.counts.sum(axis=0)
         n_x = int(np.count_nonzero(rows))
@@ -172,8 +174,8 @@ class BestSanitizerRecipe(TupleParameters, Recipe):
 
 
 def _with_columns(
-    fitted: Release, rows: Sequence[tuple[str, sparse.csr_array]], never: float, *, is_shuffled: bool
-) -> Release:
+    fitted: FittedRelease, rows: Sequence[tuple[str, sparse.csr_array]], never: float, *, is_shuffled: bool
+) -> FittedRelease:
     """A release of tuples whose report says what it keeps of columns, as that of classes does, and leaves out."""
     lines = [column_utilities(rows, fitted.channel)[1]]
     if never:
@@ -182,7 +184,7 @@ def _with_columns(
     return replace(fitted, report=with_relations(report, relations_of_tuples(fitted)) if is_shuffled else report)
 
 
-def relations_of_tuples(fitted: Release) -> dict[tuple[str, str], float]:
+def relations_of_tuples(fitted: FittedRelease) -> dict[tuple[str, str], float]:
     """Share of each dependence of two columns that a release of tuples shows."""
     joint, channel = fitted.joint, fitted.channel
     after = np.zeros(len(joint.public))

@@ -25,7 +25,7 @@ from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
 from sanitize.mechanisms import as_lift_budget, certified_merging, certified_random_response, rows_needed
 from sanitize.release.classes import UNIT, ClassPartition, LatentClassModel, couple_classes
 from sanitize.release.design import Specification, rare_secrets
-from sanitize.release.first_pass import Counted, sample_rows
+from sanitize.release.first_pass import RowCounts, sample_rows
 from sanitize.release.layout import CellLayout
 from sanitize.release.people import one_row_each
 from sanitize.release.recipes.fitted_classes import FEWEST_CELLS, FittedClasses, user_edges
@@ -55,12 +55,12 @@ if TYPE_CHECKING:
     from sanitize._util.sampling.noise import NoiseKey, Randomness, RandomWords
     from sanitize.core.budgets import Budget
     from sanitize.core.joint import ContingencyTable, JointDistribution
-    from sanitize.release.first_pass import FirstPass, RowOrder
+    from sanitize.release.first_pass import RowOrder, TableCounter
     from sanitize.release.layout import ColumnSpec, Layout
     from sanitize.release.recipes.recipe import FittedFiles, LaidOut, Missing, Settled, Weights
     from sanitize.release.recipes.record_dp import RecordDP
     from sanitize.release.recipes.secret_dp import SecretDP
-    from sanitize.release.release import Release
+    from sanitize.release.release import FittedRelease
     from sanitize.report import ReleaseFacts
     from sanitize.tables.files.hierarchies import Hierarchy
     from sanitize.tables.files.source import Numbers
@@ -235,7 +235,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         return (None, None) if person is None or people is None else one_row_each(people, person, key.derive("people"))
 
     def fit(
-        self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
+        self, spec: Specification, table: TableCounter, order: RowOrder, words: RandomWords | None = None
     ) -> FittedFiles:
         """Fit classes on the rows of the files, or a uniform sample of them, and design on the counts of all."""
         if self.promise is not None:
@@ -249,7 +249,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             layout = self.fit_layout(roles, sample, noise, numbers, spec.partition)
             layout = replace(layout, is_shuffled=order == "shuffle")
             is_whole = order == "shuffle" and len(numbers) == table.source.n_rows
-            counted = Counted.from_table(layout, sample) if is_whole else table.count(layout.bare(), order)
+            counted = RowCounts.from_table(layout, sample) if is_whole else table.count(layout.bare(), order)
         if len(numbers) < counted.table.n:
             note = f"the latent classes were fitted on a uniform sample of {len(numbers)} rows"
             spec = replace(spec, facts=replace(spec.facts, warnings=(*spec.facts.warnings, note)))
@@ -257,7 +257,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         exact = counted.table if self.record_dp is None else copy(counted.table)
         return self.design(spec, layout, counted), exact
 
-    def _resolve_mechanism(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
+    def _resolve_mechanism(self, spec: Specification, layout: Layout, counted: RowCounts) -> Settled:
         assert isinstance(layout, FittedClasses)
         clipped: Mapping[str, int] = counted.clipped
         more: dict[str, Any] = {}
@@ -294,7 +294,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         repeated = [REPEATED] if repeats_too_often(layout.repeats) else []
         return replace(spec.facts, warnings=(*spec.facts.warnings, *notes, *repeated), shortage=shortage)
 
-    def _attach_printer(self, release: Release, counted: Counted) -> Release:
+    def _attach_printer(self, release: FittedRelease, counted: RowCounts) -> FittedRelease:
         layout = release.layout
         assert isinstance(layout, FittedClasses)
         partition = layout.partition
@@ -328,7 +328,7 @@ def _design_written_classes(joint: JointDistribution, design: Callable[..., Chan
     return channel.then(writing).with_optimality(channel.optimality)
 
 
-def _classes_section(partition: ClassPartition, counted: Counted, design: Mask | None) -> Section:
+def _classes_section(partition: ClassPartition, counted: RowCounts, design: Mask | None) -> Section:
     """Section of the report on the classes."""
     words = "Each row is released through its latent class, which was fitted to the public columns alone."
     if design is not None:

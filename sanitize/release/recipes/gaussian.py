@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from sanitize.core.joint import ContingencyTable, JointDistribution
     from sanitize.mechanisms import Method
     from sanitize.release.design import Specification
-    from sanitize.release.first_pass import Counted
+    from sanitize.release.first_pass import RowCounts
     from sanitize.release.layout import ColumnSpec
     from sanitize.release.recipes.recipe import LaidOut
-    from sanitize.release.release import Release
+    from sanitize.release.release import FittedRelease
     from sanitize.tables.columns import ArrowColumn
     from sanitize.tables.frame import Table
 
@@ -103,7 +103,7 @@ class GaussianChannelRecipe(GaussianChannelParameters, Recipe):
         step = self.step.get(name) if isinstance(self.step, Mapping) else self.step
         return Grid.from_bounds(name, pair, step, self.points, column)
 
-    def _attach_printer(self, release: Release, counted: Counted) -> Release:
+    def _attach_printer(self, release: FittedRelease, counted: RowCounts) -> FittedRelease:
         # The channel was designed and measured on the tuples that occur; it knows what to do with all others.
         noise = release.spec.mechanism
         assert isinstance(noise, _Noise)

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from sanitize._util.sampling.noise import Randomness
     from sanitize.core.binning import Bins
     from sanitize.core.budgets import Budget
-    from sanitize.release.first_pass import Counted
+    from sanitize.release.first_pass import RowCounts
     from sanitize.release.layout import ColumnSpec, Layout
     from sanitize.release.recipes.recipe import LaidOut, Missing, Settled
-    from sanitize.release.release import Release, Unknown
+    from sanitize.release.release import FittedRelease, Unknown
     from sanitize.tables.frame import Table
 
 
@@ -177,7 +177,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
                 )
         return [(name, part.with_changes(public=list(by_part[name]))) for name, part in self.parts]
 
-    def _resolve_mechanism(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
+    def _resolve_mechanism(self, spec: Specification, layout: Layout, counted: RowCounts) -> Settled:
         assert isinstance(layout, JointLayout)
         layout.check_distinct(counted.table)
         if spec.channel is not None:
@@ -191,7 +191,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
             raise ColumnError(f"the columns {names} cannot be released together: {error}") from None
         return replace(spec, mechanism=plan, facts=plan.facts), layout, counted.clipped
 
-    def _attach_printer(self, release: Release, counted: Counted) -> Release:
+    def _attach_printer(self, release: FittedRelease, counted: RowCounts) -> FittedRelease:
         plan = release.spec.mechanism
         return replace(release, attributes={"channels_": plan.channels}) if isinstance(plan, JointPlan) else release
 

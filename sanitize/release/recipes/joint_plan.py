@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Beside:
+class JointPart:
     """A release as it is measured beside others.
 
     Attributes
@@ -50,7 +50,7 @@ class Beside:
         return [Channel(stages, symbols, Alphabet.from_size(self.column, stages[-1].n_outputs))]
 
 
-def side_by_side(public: Alphabet, releases: Sequence[Beside]) -> Channel:
+def side_by_side(public: Alphabet, releases: Sequence[JointPart]) -> Channel:
     """Channel of all releases together, on tuples of their symbols; columns of no release are kept as they are.
 
     Raises

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MOST_SECRETS = 64
 
 
-class Promise(ABC):
+class DPGuarantee(ABC):
     """Differential privacy at a level, of values that are declared: which of them occur would tell of somebody."""
 
     keyword: ClassVar[str]
@@ -141,7 +141,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     """Refuse settings under which something but noisy counts would look at what is protected."""
     promise = settings["secret_dp"] if settings["record_dp"] is None else settings["record_dp"]
     name, whom = ("secret_dp", "SecretDP") if settings["record_dp"] is None else ("record_dp", "RecordDP")
-    if not (isinstance(promise, Promise) and promise.keyword == name):
+    if not (isinstance(promise, DPGuarantee) and promise.keyword == name):
         raise InvalidParameter(f"{name} must be a {whom}, see sanitize.transformers, got {type(promise).__name__}")
     if name == "record_dp" and settings["secret_dp"] is not None:
         raise InvalidParameter("record_dp protects the whole row, its secret too: leave secret_dp out")
@@ -180,7 +180,7 @@ def noise_key(source: Randomness, name: str) -> NoiseKey:
     )
 
 
-def with_level(facts: ReleaseFacts, promise: Promise, *, seeded: bool) -> ReleaseFacts:
+def with_level(facts: ReleaseFacts, promise: DPGuarantee, *, seeded: bool) -> ReleaseFacts:
     """Facts of a release whose counts hold noise, which a seed undoes."""
     name = promise.keyword
     void = f"{name} is void: the noise on the counts came from random_state=<int>, and whoever guesses it can take it"
@@ -189,7 +189,7 @@ def with_level(facts: ReleaseFacts, promise: Promise, *, seeded: bool) -> Releas
     return replace(facts, **level, warnings=notes)
 
 
-def with_promise(report: LeakageReport, promise: Promise, layout: CellLayout) -> LeakageReport:
+def with_promise(report: LeakageReport, promise: DPGuarantee, layout: CellLayout) -> LeakageReport:
     """Report that says what is promised, and calls its figures of noisy counts estimates."""
     measures = tuple(line if line.name in promise.exact else replace(line, kind="estimate") for line in report.measures)
     facts = replace(report.facts, people=promise.describe_people(report, layout))
@@ -197,7 +197,9 @@ def with_promise(report: LeakageReport, promise: Promise, layout: CellLayout) ->
     return replace(report, sections=(promise.section(report, layout), *report.sections))
 
 
-def with_noise(layout: FittedClasses, counts: ContingencyTable, promise: Promise, source: Randomness) -> NoisyCounts:
+def with_noise(
+    layout: FittedClasses, counts: ContingencyTable, promise: DPGuarantee, source: Randomness
+) -> NoisyCounts:
     """Noisy counts of the rows of the design and of the others; ``counts`` becomes the sum of both.
 
     The exact counts are overwritten: whoever holds the table holds the noisy one from here on. A ledger books the fit
@@ -218,7 +220,7 @@ def with_noise(layout: FittedClasses, counts: ContingencyTable, promise: Promise
 
 
 def _exact_counts(
-    layout: FittedClasses, counts: ContingencyTable, promise: Promise, secrets: Alphabet
+    layout: FittedClasses, counts: ContingencyTable, promise: DPGuarantee, secrets: Alphabet
 ) -> NDArray[np.int64]:
     """Exact counts of (part, declared secret, cell), the parts being the rows of the design and all others."""
     result = np.zeros((2, len(secrets), layout.partition.n_cells), np.int64)
@@ -227,7 +229,7 @@ def _exact_counts(
     return result
 
 
-def _places(seen: Alphabet, promise: Promise, secrets: Alphabet) -> NDArray[np.int32]:
+def _places(seen: Alphabet, promise: DPGuarantee, secrets: Alphabet) -> NDArray[np.int32]:
     """Declared secret of each that was seen."""
     place = secrets.encode(seen.decode(np.arange(len(seen))))
     if (place < 0).any():

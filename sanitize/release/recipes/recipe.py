@@ -17,10 +17,10 @@ from sanitize.core.confidence import ConfidenceSet
 from sanitize.core.measures import Measure, normalized_utility
 from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.release.design import MIN_COUNT, Specification, chain_channels, design, design_channels
-from sanitize.release.first_pass import Counted
+from sanitize.release.first_pass import RowCounts
 from sanitize.release.layout import Layout, make_bins, public_columns, require_columns, select, with_sensitive
 from sanitize.release.people import ROW, encode_counts, refuse_people
-from sanitize.release.release import Release, Unknown
+from sanitize.release.release import FittedRelease, Unknown
 from sanitize.report import SEEDED_NOTE
 from sanitize.tables.columns import as_arrow, factorize
 from sanitize.tables.files.source import Numbers
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sanitize.core.budgets import Budget
     from sanitize.core.channel import Channel
     from sanitize.core.joint import ContingencyTable
-    from sanitize.release.first_pass import FirstPass, RowOrder
+    from sanitize.release.first_pass import RowOrder, TableCounter
     from sanitize.release.layout import ColumnSpec
     from sanitize.tables.columns import ArrowColumn
 
@@ -48,7 +48,7 @@ Weights: TypeAlias = "NDArray[np.float64] | None"
 LaidOut: TypeAlias = "tuple[Layout, Mapping[str, Any]]"
 # What is designed, for which columns, and how many values were clipped.
 Settled: TypeAlias = "tuple[Specification, Layout, Mapping[str, int]]"
-FittedFiles: TypeAlias = "tuple[Release, ContingencyTable]"
+FittedFiles: TypeAlias = "tuple[FittedRelease, ContingencyTable]"
 
 
 class Recipe(ABC):
@@ -103,7 +103,7 @@ class Recipe(ABC):
 
     # --------------------------------------------------------------------------------- from counts to a release
 
-    def design(self, spec: Specification, layout: Layout, counted: Counted, rows: Rows = None) -> Release:
+    def design(self, spec: Specification, layout: Layout, counted: RowCounts, rows: Rows = None) -> FittedRelease:
         """Design from counts, wherever they were taken, and measure: the one pass of tables, files and engines.
 
         Parameters
@@ -111,7 +111,7 @@ class Recipe(ABC):
         spec : Specification
             Of this recipe, with what was given in place of a design if anything was.
         layout : Layout
-        counted : Counted
+        counted : RowCounts
         rows : mapping of str to column, optional
             What was counted, for a recipe that may count them otherwise.
 
@@ -134,19 +134,19 @@ class Recipe(ABC):
         result = design(layout, counted.table, spec, facts, clipped)
         if not self.keep_sensitive:
             result.report.require()
-        release = Release(**vars(result), layout=layout, spec=spec, handle_unknown=self.handle_unknown)
+        release = FittedRelease(**vars(result), layout=layout, spec=spec, handle_unknown=self.handle_unknown)
         fitted = self._attach_printer(release, counted)
         return self._audit_order(fitted, counted, is_priced=spec.is_priced)
 
-    def _resolve_mechanism(self, spec: Specification, layout: Layout, counted: Counted) -> Settled:
+    def _resolve_mechanism(self, spec: Specification, layout: Layout, counted: RowCounts) -> Settled:
         """Settle the design, its columns, and how many values were clipped, from the counts."""
         return spec, layout, counted.clipped
 
-    def _attach_printer(self, release: Release, counted: Counted) -> Release:
+    def _attach_printer(self, release: FittedRelease, counted: RowCounts) -> FittedRelease:
         """The release with what follows its design."""
         return release
 
-    def _audit_order(self, fitted: Release, counted: Counted, *, is_priced: bool) -> Release:
+    def _audit_order(self, fitted: FittedRelease, counted: RowCounts, *, is_priced: bool) -> FittedRelease:
         """Return the release after a look at the order of the rows, and at what confidence costs."""
         spec, table = fitted.spec, counted.table
         if counted.order is not None:
@@ -155,7 +155,7 @@ class Recipe(ABC):
             return fitted
         return _price_confidence(fitted, table, spec)
 
-    def check_weights(self, table: FirstPass, order: RowOrder) -> None:
+    def check_weights(self, table: TableCounter, order: RowOrder) -> None:
         """Refuse weights of the rows of a file where they have no meaning."""
         if table.source.weights is None or (self.takes_weights and self.confidence is None and order == "shuffle"):
             return
@@ -166,13 +166,13 @@ class Recipe(ABC):
         )
 
     def fit(
-        self, spec: Specification, table: FirstPass, order: RowOrder, words: RandomWords | None = None
+        self, spec: Specification, table: TableCounter, order: RowOrder, words: RandomWords | None = None
     ) -> FittedFiles:
         """Count a table in files and design, see `design`; the counts are returned, too."""
         layout, counted = self._count_files(table, order)
         return self.design(spec, layout, counted), counted.table
 
-    def _count_files(self, table: FirstPass, order: RowOrder) -> tuple[Layout, Counted]:
+    def _count_files(self, table: TableCounter, order: RowOrder) -> tuple[Layout, RowCounts]:
         """Roles of the columns of a table in files, and its counts."""
         with table.naming_absent():
             layout, _ = self.layout(Table.from_native(table.empty()))
@@ -184,7 +184,7 @@ class Recipe(ABC):
             if people is None:
                 return layout, counted
             return layout, replace(
-                counted, table=Counted.from_table(layout, columns, np.ones(len(people)), people).table
+                counted, table=RowCounts.from_table(layout, columns, np.ones(len(people)), people).table
             )
 
     def for_files(self, **changed: Any) -> Specification:
@@ -287,7 +287,7 @@ class Recipe(ABC):
         return Layout(sensitive, public, bins, self.missing), source
 
 
-def _price_confidence(release: Release, table: ContingencyTable, spec: Specification) -> Release:
+def _price_confidence(release: FittedRelease, table: ContingencyTable, spec: Specification) -> FittedRelease:
     """The design with what confidence costs in its report: three more designs of the same distribution."""
     if spec.confidence is None:
         return release

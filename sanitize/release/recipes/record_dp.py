@@ -19,7 +19,7 @@ from sanitize.core.budgets import loosest
 from sanitize.core.conversions import power_from_dp
 from sanitize.mechanisms import as_lift_budget
 from sanitize.release.recipes.private_model import PrivateModel
-from sanitize.release.recipes.promise import NoisyCounts, Promise
+from sanitize.release.recipes.promise import DPGuarantee, NoisyCounts
 from sanitize.report import SYNTHETIC, Section
 from sanitize.tables.columns import as_arrow, mask_values, value_type
 from sanitize.tables.ordered import categories, is_ordered
@@ -44,7 +44,7 @@ _LEAST = 1e-6
 
 
 @dataclass(frozen=True)
-class RecordDP(Promise):
+class RecordDP(DPGuarantee):
     """Differential privacy of whole rows in all that is published, as ``record_dp=`` of an estimator.
 
     Half of the rows, chosen by position, give noisy counts of values, of pairs and of secrets in classes, and nothing

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sanitize._util.checks import check_number
 from sanitize._util.sampling.count_noise import CountNoise, Gaussian, digest_of_counts, project_counts
 from sanitize.errors import InvalidParameter
-from sanitize.release.recipes.promise import MOST_SECRETS, NoisyCounts, Promise
+from sanitize.release.recipes.promise import MOST_SECRETS, DPGuarantee, NoisyCounts
 from sanitize.report import Section
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _LARGEST_SIGMA, _LEAST_SIGMA = 1e3, 1 / 64
 
 
 @dataclass(frozen=True)
-class SecretDP(Promise):
+class SecretDP(DPGuarantee):
     """Differential privacy of each row's secret in everything that is published, as ``secret_dp=`` of an estimator.
 
     Counts of secrets get noise before a design, a verdict, a report or a message sees them, so all of these together

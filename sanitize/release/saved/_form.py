@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
@@ -20,14 +20,9 @@ if TYPE_CHECKING:
     from sanitize.core.channel import Channel
 
 
-class Damaged(InvalidParameter):
-    """A text is not a saved release."""
-
-    def __init__(self, what: object) -> None:
-        super().__init__(f"this is not a saved release that can be trusted: {what}; save it again")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return InvalidParameter, self.args
+def damage_error(what: object) -> InvalidParameter:
+    """Error of a text that is not a saved release."""
+    return InvalidParameter(f"this is not a saved release that can be trusted: {what}; save it again")
 
 
 Output = Literal["resample", "model"]  # the last one is for whole tables only
@@ -84,26 +79,26 @@ def check_fit(layout: Layout, channel: Channel, output: str) -> None:
     """Refuse parts that do not belong together."""
     classes = layout_classes(layout)
     if (output == "model") is (classes is None):
-        raise Damaged("latent classes and generated rows go together")
+        raise damage_error("latent classes and generated rows go together")
     if classes is not None:
         symbols, cells = channel.inputs, np.arange(classes.n_cells)
         if symbols.columns != layout.public or not np.array_equal(symbols.symbols, cells):
-            raise Damaged("its channel is not from the classes of its rows")
+            raise damage_error("its channel is not from the classes of its rows")
         if channel.n_outputs != classes.n_cells:
-            raise Damaged("its classes do not write what its channel releases")
+            raise damage_error("its classes do not write what its channel releases")
         return
     if channel.inputs.columns != layout.public:
-        raise Damaged("its channel is for other columns")
+        raise damage_error("its channel is for other columns")
     if not set(layout.bins) <= {*layout.sensitive, *layout.public}:
-        raise Damaged("its bins are for other columns")
+        raise damage_error("its bins are for other columns")
     if channel.outputs.columns != layout.public:
-        raise Damaged("its channel prints other columns")
+        raise damage_error("its channel prints other columns")
     for alphabet in (channel.inputs, channel.outputs):
         for name, level in zip(alphabet.columns, alphabet.levels, strict=True):
             bins = layout.bins.get(name)
             is_noisy = alphabet is channel.outputs and isinstance(bins, Grid)  # noise goes beyond the grid's ends
             if bins is not None and bins.order is not None and not is_noisy and not level.equals(bins.order):
-                raise Damaged("its bins are not those of its channel")
+                raise damage_error("its bins are not those of its channel")
 
 
 def describe_contents(layout: Layout, channel: Channel) -> str:

@@ -15,7 +15,7 @@ from sanitize.core.joint import JointDistribution
 from sanitize.core.measures import normalized_utility
 from sanitize.errors import InvalidParameter, SourceError, UnknownSymbol
 from sanitize.release.design import restrict
-from sanitize.release.first_pass import Counted
+from sanitize.release.first_pass import RowCounts
 from sanitize.report import LeakageReport, ReleaseFacts
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sanitize.core.budgets import Budget
     from sanitize.core.joint import ContingencyTable
-    from sanitize.release.first_pass import FirstPass, RowOrder
+    from sanitize.release.first_pass import RowOrder, TableCounter
     from sanitize.release.layout import Layout
     from sanitize.release.row_order import OrderAudit
     from sanitize.tables.files.source import Load
@@ -60,7 +60,7 @@ class NewRows:
 
     @classmethod
     def read(
-        cls, table: FirstPass, order: RowOrder, layout: Layout, channel: Channel, *, secrets: bool = True
+        cls, table: TableCounter, order: RowOrder, layout: Layout, channel: Channel, *, secrets: bool = True
     ) -> NewRows:
         """Count and identify the rows, and refuse symbols that were not there at fit; perhaps without their secrets."""
         source = table.source
@@ -79,10 +79,10 @@ class NewRows:
             )
         names = list(dict.fromkeys((*(layout.sensitive if measured else ()), *layout.read)))
         source.check(names)
-        total, seen = Counted(layout.empty_table(), audit), np.zeros(channel.n_inputs, np.int64)
+        total, seen = RowCounts(layout.empty_table(), audit), np.zeros(channel.n_inputs, np.int64)
         digest, n = hashlib.sha256(), 0
 
-        def read(numbered: tuple[int, Load]) -> tuple[Counted, list[NDArray[np.int32]]]:
+        def read(numbered: tuple[int, Load]) -> tuple[RowCounts, list[NDArray[np.int32]]]:
             before, load = numbered
             part, symbols = total.empty_copy(), []
             for batch in load.batches():

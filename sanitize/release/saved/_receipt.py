@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import scipy
 
-from sanitize._util.declared import Declared, Digest, Misfit, Version1, read_sealed, seal_text
+from sanitize._util.declared import Declared, Digest, SchemaError, Version1, read_sealed, seal_text
 from sanitize._util.sampling.noise import HiddenText, NoiseKey, hidden, is_secure, random_words
 from sanitize._util.sealed_text import path_digest
 from sanitize._version import __version__
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-    from sanitize.release.release import Release
+    from sanitize.release.release import FittedRelease
     from sanitize.tables.files.source import Source
 
 _WARNING = "Whoever holds this undoes the noise of the release. Keep it with the source, never beside the release."
@@ -121,7 +121,7 @@ class Receipt:
         digest = digest_of_source(source)
         return cls(whole.release_key(f"sanitize/receipt {rows} {digest}"), rows, digest, None, _versions())
 
-    def to_json(self, release: Release) -> str:
+    def to_json(self, release: FittedRelease) -> str:
         """The text of the receipt of a release that was designed.
 
         Raises
@@ -149,7 +149,7 @@ class Receipt:
             form = read_sealed(_ReceiptForm, content)
             key, digest = NoiseKey(bytes.fromhex(form.key)), hashlib.sha256(content).hexdigest()
             return cls(key, form.rows, form.source, form.channel.channel(), form.made_with, digest, form.classes)
-        except (Misfit, InvalidChannel) as error:
+        except (SchemaError, InvalidChannel) as error:
             raise SourceError(f"{file.name} is not a receipt that can be used here: {error}") from None
 
     @property

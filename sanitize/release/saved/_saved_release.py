@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from sanitize._util.declared import UNSET, Misfit, read, read_sealed, seal_text, to_builtin
+from sanitize._util.declared import UNSET, SchemaError, read, read_sealed, seal_text, to_builtin
 from sanitize._util.formatting import round_figure
 from sanitize._util.outputs import json_text, write_text
 from sanitize._util.sampling.noise import NoiseKey, hidden
@@ -26,8 +26,8 @@ from sanitize.errors import InvalidParameter, SanitizeError
 from sanitize.release.design import Specification
 from sanitize.release.designer import Designer, Prepared
 from sanitize.release.layout import CellLayout, layout_classes
-from sanitize.release.release import Release, bare_design, no_mechanism
-from sanitize.release.saved._form import Damaged, SavedForm, check_fit, describe_contents, own_budget
+from sanitize.release.release import FittedRelease, bare_design, no_mechanism
+from sanitize.release.saved._form import SavedForm, check_fit, damage_error, describe_contents, own_budget
 from sanitize.release.saved._new_rows import NewRows
 from sanitize.report import (
     ALONE,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sanitize.core.budgets import Budget
     from sanitize.core.channel import Channel
     from sanitize.core.measures import Measure
-    from sanitize.release.first_pass import FirstPass, RowOrder
+    from sanitize.release.first_pass import RowOrder, TableCounter
     from sanitize.release.layout import Layout
     from sanitize.release.saved._form import Output
     from sanitize.report import Audience, LeakageReport
@@ -192,13 +192,13 @@ class SavedRelease:
             return cls(
                 form.mechanism, form.output, *design, *statements, form.secret_dp, form.record_dp or None, layout
             )
-        except (Misfit, SanitizeError) as error:
-            raise Damaged(error) from None
+        except (SchemaError, SanitizeError) as error:
+            raise damage_error(error) from None
 
-    def to_release(self, layout: Layout | None = None) -> Release:
+    def to_release(self, layout: Layout | None = None) -> FittedRelease:
         """The release that encodes, draws and writes rows, perhaps with a layout of another key of classes."""
         spec, layout = Specification(self.mechanism, no_mechanism, self.budget), layout or self._layout
-        return Release(**vars(bare_design(self.channel)), layout=layout, spec=spec)
+        return FittedRelease(**vars(bare_design(self.channel)), layout=layout, spec=spec)
 
     @property
     def numbers(self) -> Numbers:
@@ -210,7 +210,7 @@ class SavedRelease:
     def _releaser(self) -> SavedRelease:
         return self
 
-    def prepare(self, table: FirstPass, order: RowOrder, *, key: bytes | None = None) -> Prepared[AppendedReport]:
+    def prepare(self, table: TableCounter, order: RowOrder, *, key: bytes | None = None) -> Prepared[AppendedReport]:
         """Read new rows once, and return what the second pass over them needs: for code that writes releases to files.
 
         The noise of a key comes from (key, saved release, symbols of all new rows in their order): another file gets
@@ -218,7 +218,7 @@ class SavedRelease:
 
         Parameters
         ----------
-        table : FirstPass
+        table : TableCounter
         order : {"shuffle", "keep"}
             Of the released rows; ``keep`` also measures what it tells.
         key : bytes, optional

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sanitize as sz
-from sanitize._util.declared import Misfit, read, to_builtin
+from sanitize._util.declared import SchemaError, read, to_builtin
 from sanitize.core.binning import STEPS, AnyBins, DateBins, as_seconds, by_step
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError
 
@@ -122,7 +122,7 @@ def test_bins_of_dates_are_the_same_from_plain_values(bins):
         {"column": 1},
         {"x": 1},
     ):
-        with pytest.raises(Misfit):
+        with pytest.raises(SchemaError):
             read(AnyBins, to_builtin(bins) | wrong)
 
 

@@ -6,7 +6,7 @@ import math
 import pytest
 
 import sanitize as sz
-from sanitize._util.declared import Misfit, read, to_builtin
+from sanitize._util.declared import SchemaError, read, to_builtin
 from sanitize.core.binning import AnyBins, Bins, Grid
 from sanitize.core.budgets import (
     BUDGETS,
@@ -132,10 +132,10 @@ def test_the_form_of_bins_on_disk_stays():
     ],
 )
 def test_what_are_no_bins_is_refused(change):
-    with pytest.raises(Misfit):
+    with pytest.raises(SchemaError):
         read(AnyBins, to_builtin(BINS[2]) | change)
 
 
 def test_bins_prove_what_they_are_when_they_are_made():
-    with pytest.raises(Misfit, match="edges must be two numbers or more, ascending"):
+    with pytest.raises(SchemaError, match="edges must be two numbers or more, ascending"):
         Bins("age", (1.0, 0.0), learned=False, whole=False)

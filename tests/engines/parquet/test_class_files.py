@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sanitize as sz
-from sanitize.release.first_pass import FirstPass
+from sanitize.release.first_pass import TableCounter
 from sanitize.tables.files.open import open_source
 from sanitize.transformers import LatentClassRelease
 
@@ -52,7 +52,7 @@ def test_classes_from_a_sample_are_counted_on_all_rows(raw, monkeypatch):
     monkeypatch.setattr("sanitize.release.recipes.classes.MOST_SAMPLED", 1500)
     for sanitizer in KINDS:
         with open_source(raw) as table:
-            report = sanitizer.prepare(FirstPass(table, 1000), "shuffle").report
+            report = sanitizer.prepare(TableCounter(table, 1000), "shuffle").report
         assert report.ok
         assert report.n_rows == len(DF)
         assert [note for note in report.facts.warnings if "uniform sample of 1500 rows" in note]
@@ -60,8 +60,8 @@ def test_classes_from_a_sample_are_counted_on_all_rows(raw, monkeypatch):
 
 def test_a_sample_is_uniform_and_keeps_the_order_of_rows(raw):
     with open_source(raw) as table:
-        sample = FirstPass(table, 500).sample(("age", "secret_number"), 600)
-        everything = FirstPass(table, 500).sample(("age",), 10**6)
+        sample = TableCounter(table, 500).sample(("age", "secret_number"), 600)
+        everything = TableCounter(table, 500).sample(("age",), 10**6)
     assert everything["age"].to_pylist() == DF["age"].tolist()
     chosen = sample["secret_number"].to_pylist()
     places = DF["secret_number"].isin(chosen).to_numpy().nonzero()[0]

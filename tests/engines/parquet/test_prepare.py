@@ -15,7 +15,7 @@ from sanitize._util.outputs import outputs
 from sanitize.engines.parquet import plan_file, release_file
 from sanitize.engines.parquet._second_pass import SecondPass
 from sanitize.errors import InvalidParameter, SourceChanged
-from sanitize.release.first_pass import FirstPass
+from sanitize.release.first_pass import TableCounter
 from sanitize.tables.files.open import Target, open_source
 from sanitize.transformers import RandomizedResponse, SubsetMerging
 
@@ -48,10 +48,10 @@ def test_what_is_prepared_is_what_is_written(which, order, source, tmp_path):
     made = both(source)[which]
     report = release_file(source, tmp_path / "whole.parquet", made, rows=order, key=KEY)
     with open_source(source, made.numbers) as table:
-        prepared = made.prepare(FirstPass(table, 7), order, key=KEY)
+        prepared = made.prepare(TableCounter(table, 7), order, key=KEY)
         place = Target.check(tmp_path / "steps.parquet", source, force=False)
         with outputs() as made_of:
-            SecondPass(FirstPass(table), prepared).write(made_of, place, order)
+            SecondPass(TableCounter(table), prepared).write(made_of, place, order)
     assert (tmp_path / "steps.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert type(prepared.report) is type(report)
     assert prepared.report.summary == report.summary
@@ -61,7 +61,7 @@ def test_what_is_prepared_is_what_is_written(which, order, source, tmp_path):
 def test_the_rows_that_are_expected_are_those_of_each_symbol(which, source):
     made = both(source)[which]
     with open_source(source) as table:
-        prepared = made.prepare(FirstPass(table, 64), "shuffle")
+        prepared = made.prepare(TableCounter(table, 64), "shuffle")
     symbols = [symbol[0] if isinstance(symbol, tuple) else symbol for symbol in prepared.release.channel.inputs.symbols]
     assert dict(zip(symbols, prepared.expected.tolist(), strict=True)) == Counter(
         pq.read_table(source).column("x").to_pylist()
@@ -72,7 +72,7 @@ def test_the_rows_that_are_expected_are_those_of_each_symbol(which, source):
 def test_no_distribution_and_no_key_is_in_what_is_prepared(which, source):
     made = both(source)[which]
     with open_source(source) as table:
-        prepared = made.prepare(FirstPass(table, 64), "shuffle", key=KEY)
+        prepared = made.prepare(TableCounter(table, 64), "shuffle", key=KEY)
     assert prepared.release.joint.pmf.shape == (1, 1)
     with pytest.raises(AssertionError):
         prepared.release.spec.mechanism(prepared.release.joint)

@@ -21,7 +21,7 @@ from sanitize.errors import InvalidBudget, InvalidParameter, PolicyError
 from sanitize.policy import make_plan
 from sanitize.policy._alternatives import Drafts
 from sanitize.release.choosing import KINDS, choose_report, compare, most_useful
-from sanitize.release.first_pass import FirstPass
+from sanitize.release.first_pass import TableCounter
 from sanitize.tables.files.open import open_source
 from sanitize.transformers import (
     BestSanitizer,
@@ -256,7 +256,7 @@ def test_a_channel_that_is_given_is_measured_at_the_level_of_its_certificate(df,
     best = BestSanitizer(LIFT, **ROLES, confidence=0.9).fit(df)
     with open_source(tmp_path / "raw.parquet") as source:
         recipe = best.recipe()
-        fitted, _ = recipe.fit(recipe.for_files(channel=best.channel_), FirstPass(source, 1 << 16), "shuffle")
+        fitted, _ = recipe.fit(recipe.for_files(channel=best.channel_), TableCounter(source, 1 << 16), "shuffle")
     assert (fitted.report.confidence, fitted.spec.confidence) == (0.9, 0.95)
     assert np.array_equal(fitted.report.excess, best.report_.excess)
 

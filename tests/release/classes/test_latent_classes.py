@@ -21,7 +21,7 @@ from scipy.stats import chisquare
 from threadpoolctl import threadpool_limits
 
 import sanitize as sz
-from sanitize._util.declared import Misfit, read, seal_text, to_builtin
+from sanitize._util.declared import SchemaError, read, seal_text, to_builtin
 from sanitize._util.limits import BLOCK_ROWS
 from sanitize.errors import ColumnError
 from sanitize.release.classes import UNIT, LatentClassModel, couple_classes
@@ -214,7 +214,7 @@ def test_a_damaged_model_is_refused(model):
     for what, make in damaged(model):
         try:
             make()
-        except Misfit:
+        except SchemaError:
             continue
         passed.append(what)
     assert not passed
@@ -226,7 +226,7 @@ def test_a_damaged_rule_is_refused_by_its_model(model):
     far = writer.rule.__replace__(outcomes=writer.rule.outcomes + 10**6)
     for rule in (far, writer.rule.__replace__(determiner=place)):
         writers = (*model.writers[:place], writer.__replace__(rule=rule), *model.writers[place + 1 :])
-        with pytest.raises(Misfit):
+        with pytest.raises(SchemaError):
             model.__replace__(writers=writers)
 
 
