@@ -77,6 +77,27 @@ def test_mechanisms_of_single_symbols_stay_within_it():
     assert sz.LeakageReport.measure(distribution, sz.watchdog(distribution, budget), budget).ok
 
 
+def _function_of_six():
+    matrix = np.zeros((6, 2))
+    matrix[np.arange(6), [0, 0, 0, 1, 1, 1]] = [0.05, 0.1, 0.15, 0.2, 0.2, 0.3]
+    return JointDistribution.from_matrix(matrix)
+
+
+@pytest.mark.parametrize("kind", [CVaRLiftBudget, PMLEnvelopeBudget])
+@pytest.mark.parametrize("delta", [0.0, 0.1])
+@pytest.mark.parametrize(
+    "joint", [_function_of_six(), sz.datasets.make_joint(10, 8, random_state=0)], ids=["X a function of S", "8 x 10"]
+)
+def test_lifts_on_the_bound_are_within_it(joint, delta, kind):
+    """All symbols but one of an optimal response may be on the bound, and rounding puts some a little beyond."""
+    upper = 0.5 * float(sz.core.lifts.max_log_lift(joint).max())
+    budget = kind(upper, delta)
+    for bound in (upper, upper + 1e-13):
+        response = sz.optimal_random_response(joint, sz.LiftBudget(lower=math.inf, upper=bound))
+        assert budget.excess(joint.push(response)).max() <= 0
+    assert budget.excess(joint).max() > 0
+
+
 def test_it_holds_for_each_secret_by_itself_and_not_for_any_of_them_at_once():
     distribution = JointDistribution.from_matrix([[0.1, 0, 0.4], [0, 0.1, 0.4]])
     budget = CVaRLiftBudget(math.log(1.9), 0.12)
