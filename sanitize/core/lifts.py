@@ -7,13 +7,12 @@ are values: an empty cell has lift 0, log-lift -inf and inverse lift +inf. Refer
 from __future__ import annotations
 
 import math
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sanitize._util.checks import Vector, check_number, number
-from sanitize._util.tolerances import SAME, SMALLEST_POSITIVE, TIGHT
+from sanitize._util.tolerances import SAME, TIGHT
 from sanitize.errors import InvalidDistribution
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ def pml_envelope(joint: JointDistribution, u: float) -> float:
     with np.errstate(over="ignore"):
         least = np.exp(number("u", u, -math.inf, math.inf))
     # Rounding must not take a symbol that is on the bound for one below it.
-    return lift_envelope(lift(joint) * (1 + SAME), joint.p_x, float(least))[0]
+    return lift_envelope(lift(joint) * (1 + SAME), joint.p_x, float(least))
 
 
 def pml_quantile(joint: JointDistribution, delta: float) -> float:
@@ -190,41 +189,30 @@ def pml_quantile(joint: JointDistribution, delta: float) -> float:
     while high - low > _QUANTILE:
         middle = (low + high) / 2
         # Above the middle, a lift on it is none.
-        mass, _ = lift_envelope(lifts, joint.p_x, math.exp(middle) * (1 + SAME))
+        mass = lift_envelope(lifts, joint.p_x, math.exp(middle) * (1 + SAME))
         low, high = (low, middle) if mass <= delta else (middle, high)
     return high
 
 
-def lift_envelope(lifts: Vector, p_y: Vector, bound: float) -> tuple[float, Vector]:
-    """Largest mass of what is made of Y that has a lift of at least ``bound``, and thresholds t_s that prove it.
+def lift_envelope(lifts: Vector, p_y: Vector, bound: float) -> float:
+    """Largest mass of what is made of Y that has a lift of at least ``bound``, from lifts of shape (n_s, n_y).
 
-    With t_s for e^u - 1 / (λ_s P(s)) the dual program is the least of Σ_y P(y) max(0, max_s (l - t_s) / (e^u - t_s)),
-    from lifts of shape (n_s, n_y). Secrets that no symbol has such a lift of need no room: t_s = e^u. See proof 6 in
-    docs/theory/proofs.md.
-    """
-    thresholds = np.full(len(lifts), bound)
-    reached = np.flatnonzero(lifts.max(axis=1) >= bound)
-    if not len(reached):
-        return 0.0, thresholds
-    mass, by_secret = _envelope_prices(lifts[reached] - bound, p_y)
-    thresholds[reached] -= 1 / np.maximum(by_secret, SMALLEST_POSITIVE)
-    return mass, thresholds
-
-
-def _envelope_prices(gains: Vector, p_y: Vector) -> tuple[float, Vector]:
-    """Least value of the dual program, and the prices λ_s that have it.
-
-    Each symbol y has a price v_y >= 0 of its own, which is at least 1 + λ_s (l - e^u). Few of these rows bind: each
-    symbol begins with its most telling secret, and rows that the last prices break are added. The value is that of
-    prices, not of the program, and so it is an upper bound whenever the rounds end.
+    It is the least of Σ_y P(y) max(0, max_s 1 + λ_s (l - bound)) over λ_s >= 0, where secrets that no symbol has such a
+    lift of need no room: see proof 6 in docs/theory/proofs.md. In the program each symbol y has a price v_y >= 0 of its
+    own, which is at least 1 + λ_s (l - bound). Few of these rows bind: each symbol begins with its most telling secret,
+    and rows that the last prices break are added. The value is that of prices, not of the program, and so it is an
+    upper bound whenever the rounds end.
     """
     from scipy import sparse
     from scipy.optimize import linprog
 
+    gains = lifts[lifts.max(axis=1) >= bound] - bound
     n_s, n_y = gains.shape
+    if not n_s:
+        return 0.0
     is_row = np.zeros(gains.shape, bool)
     is_row[gains.argmax(axis=0), np.arange(n_y)] = True
-    best, is_broken = (1.0, np.zeros(n_s)), np.ones(n_y, bool)
+    best, is_broken = 1.0, np.ones(n_y, bool)
     while is_broken.any():
         s, y = np.nonzero(is_row)
         entries = np.concatenate([gains[s, y], -np.ones(len(s))])
@@ -234,10 +222,9 @@ def _envelope_prices(gains: Vector, p_y: Vector) -> tuple[float, Vector]:
         prices = linprog(costs, rows, -np.ones(len(s)), method="highs-ds", options=TIGHT).x
         if prices is None:
             break
-        by_secret = np.maximum(prices[:n_s], 0)
-        needed = 1 + by_secret[:, None] * gains
+        needed = 1 + np.maximum(prices[:n_s], 0)[:, None] * gains
         top, highest = needed.argmax(axis=0), needed.max(axis=0)
-        best = min(best, (float(p_y @ np.maximum(highest, 0)), by_secret), key=itemgetter(0))
+        best = min(best, float(p_y @ np.maximum(highest, 0)))
         is_broken = highest > np.maximum(prices[n_s:], 0) * (1 + SAME) + _BROKEN
         is_broken &= ~is_row[top, np.arange(n_y)]
         is_row[top[is_broken], np.flatnonzero(is_broken)] = True

@@ -157,14 +157,10 @@ class PMLEnvelopeBudget(CVaRLiftBudget):
     array([0.1022, 0.1022, 0.1022])
     """
 
-    @property
-    def bound(self) -> float:
-        """e**upper, so little above it that what is on the bound by rounding is within it."""
-        return exp(self.upper) * (1 + 2 * BUDGET)
-
     def excess(self, released: JointDistribution) -> Vector:
         """The mass beyond δ, shape (n_y,): the same for each released symbol."""
-        beyond = lift_envelope(lift(released), released.p_x, self.bound)[0] - self.delta
+        # What is on the bound is within it, and rounding puts some of that a little above.
+        beyond = lift_envelope(lift(released), released.p_x, exp(self.upper) * (1 + 2 * BUDGET)) - self.delta
         return np.full(len(released.public), float(clear_rounding(np.array(beyond))))
 
 
