@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sanitize._util.checks import Codes, Mask, Vector
 from sanitize.core.profiles import group_levels
-from sanitize.release.classes import ClassColumn, draw_listed, information, threshold_counts
+from sanitize.release.classes import ClassColumn, draw_edge_shares, draw_listed, information, threshold_counts
 from sanitize.tables.columns import as_arrow, ascending, python_values
 
 if TYPE_CHECKING:
@@ -137,14 +137,17 @@ class HistoryModel:
             Rows of one owner stand together, in their order.
         owners : Owners
         words : RandomWords
-            For noise on which columns go with which.
+            For noise on which columns go with which, and where edges of numbers lie.
         before : mapping of name to column and ndarray of bool, optional
             Of each row the one before it, and where there is none; by default those of an owner follow one another.
         """
         names, units = list(table), _Units(owners.unit[owners.of_row], int(owners.unit.max(initial=-1)) + 1)
         n_rows = len(owners.of_row)
         most = int(np.clip(np.sqrt(n_rows / _PAIR_ROWS), *_STATES))
-        class_columns = [units.groups(as_arrow(table[name], name), name, most) for name in names]
+        shares = draw_edge_shares(words, len(names))
+        class_columns = [
+            units.groups(as_arrow(table[name], name), name, most, shares[place]) for place, name in enumerate(names)
+        ]
         codes = [column.encode(table[name]).astype(np.intp) for column, name in zip(class_columns, names, strict=True)]
         sizes = [column.n_groups for column in class_columns]
         order, parents = _structure(codes, sizes, words, units.n)
@@ -271,13 +274,13 @@ class _Units:
     of_row: Codes
     n: int
 
-    def groups(self, column: ArrowColumn, name: str, most: int) -> ClassColumn:
+    def groups(self, column: ArrowColumn, name: str, most: int, shares: Vector) -> ClassColumn:
         """Groups of the values of a column, by which each unit has a value once: what many have is not one unit's."""
         values, codes = ascending(column, name)
         places = np.where(codes < 0, len(values), codes)
         once = np.unique(self.of_row * (len(values) + 1) + places) % (len(values) + 1)
         units = np.bincount(once, minlength=len(values) + 1)[:-1]
-        return ClassColumn.fit(column, name, values, once, units, most)
+        return ClassColumn.fit(column, name, values, once, units, most, shares=shares)
 
     def pairs(self, former: Codes, latter: Codes, shape: tuple[int, int]) -> Vector:
         """Rows of each pair of states; those of pairs of few units are spread as their states leave rows to spread.

@@ -17,7 +17,8 @@ from relational_cases import CODES, hospital
 import sanitize as sz
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, TargetError
 from sanitize.people import Child, UnitRelease
-from sanitize.people._profiles import OwnedRows
+from sanitize.people._history import HistoryModel, Owners
+from sanitize.people._profiles import Rows
 from sanitize.transformers import SecretDP
 
 BUDGET = sz.LiftBudget(at_most=1.65, at_least=0.37)
@@ -561,3 +562,11 @@ class TestRefused:
             release_of(children={"visits": Child(summaries={"code": ["mean"]})}).profiles(tables)
         with pytest.raises(ColumnError, match="'code' of table 'visits' must hold numbers"):
             release_of(children={"visits": Child(order="code")}).profiles(tables)
+
+
+def test_the_key_moves_edges_of_numbers_in_histories():
+    """Else whoever knew all rows but one would see in a generated number which side of an edge that one moved."""
+    owners = Owners(np.repeat(np.arange(500), 2), np.arange(500), np.zeros((500, 1), np.float32))
+    table = {"cost": np.random.default_rng(0).lognormal(6, 1, 1000).round(2)}
+    edges = [HistoryModel.fit(table, owners, sz.NoiseKey.from_seed(seed)).columns[0].column.edges for seed in (0, 1)]
+    assert not edges[0].equals(edges[1])

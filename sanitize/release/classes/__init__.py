@@ -6,6 +6,7 @@ from sanitize.release.classes._fit import information as information
 from sanitize.release.classes._integers import UNIT as UNIT
 from sanitize.release.classes._integers import draw_listed as draw_listed
 from sanitize.release.classes._model import LatentClassModel as LatentClassModel
+from sanitize.release.classes._model import draw_edge_shares as draw_edge_shares
 from sanitize.release.classes._numbers import LEAST_ROWS as LEAST_ROWS
 from sanitize.release.classes._numbers import threshold_counts as threshold_counts
 from sanitize.release.classes._numbers import to_numbers as to_numbers

@@ -42,7 +42,7 @@ _LISTED = 64
 # Groups of declared edges, at most; more bins share them.
 _DECLARED = 100
 # Bins of a number that are written for each group that the model speaks of.
-_FINER = 2
+_FINER = 3
 # Rows over which the key draws where each edge lies: one more row moves it one time in so many.
 _SPREAD = 20
 # Shares of that for one column: of its two ends, of what many rows are, twice, of its unit, and of the cuts between.
@@ -149,11 +149,11 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
 
     def value_groups(self, values: pa.Array) -> NDArray[np.int32]:
         """Group of each of some distinct values, and of missing last."""
-        return np.append(self.groups, self.n_groups - 1)[np.append(self._bins(values), -1)].astype(np.int32)
+        return np.append(self.groups, self.n_groups - 1)[np.append(self.find_bins(values), -1)].astype(np.int32)
 
     def outcomes(self, values: pa.Array) -> Codes:
         """Outcome that each of some values is written as, or that stands for values like it."""
-        bins, places = self._bins(values), look_up(self._pool(values), self.values)
+        bins, places = self.find_bins(values), look_up(self._pool(values), self.values)
         residual = self._rest
         listed = np.full(len(self.values) + 1, -1)
         listed[self.places[self.places >= 0]] = np.flatnonzero(self.places >= 0)
@@ -166,7 +166,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         all_values = pa.concat_arrays([values, self.pool.cast(values.type)])
         return all_values.take(pa.array(np.where(place >= 0, len(values) + place, np.arange(len(values)))))
 
-    def _bins(self, values: pa.Array) -> Codes:
+    def find_bins(self, values: pa.Array) -> Codes:
         """Bin of each of some distinct values."""
         if not len(values) or not len(self.groups):
             return np.zeros(len(values), np.intp)
@@ -266,7 +266,7 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
             return 0.0, int(rows[~is_inside & (look_up(values, self.values) < 0)].sum())
         totals = np.add.reduceat(self.weights, self.first[:-1])
         shares = self.weights[self._rest] / totals[self.groups]
-        return float(np.bincount(self._bins(values), rows, len(self.groups)) @ shares) if len(shares) else 0.0, 0
+        return float(np.bincount(self.find_bins(values), rows, len(self.groups)) @ shares) if len(shares) else 0.0, 0
 
     @classmethod
     def fit(

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sanitize.release.classes._column import ClassColumn
 from sanitize.release.classes._dependence import PRESENT, Rule, column_order, find_rules, look_up_table
 from sanitize.release.classes._mixture import indicators
+from sanitize.release.classes._refinement import bin_factors
 from sanitize.release.classes._repeats import count_people
 from sanitize.tables.columns import ascending
 
@@ -50,6 +51,10 @@ class DistinctValues:
         """Group of each row."""
         return column.value_groups(self.values)[self.codes]
 
+    def bins(self, column: ClassColumn) -> Codes:
+        """Bin of each row, the last for missing."""
+        return np.append(column.find_bins(self.values), len(column.groups))[self.codes]
+
     def outcomes(self, column: ClassColumn) -> Codes:
         """Outcome of each row, the last for missing."""
         return np.append(column.outcomes(self.values), len(column.places) - 1)[self.codes]
@@ -64,6 +69,7 @@ class FittedColumns:
     shared: Vector  # information of each pair, shape (n_columns, n_columns)
     rules: dict[int, Rule]
     distinct: list[DistinctValues]
+    weights: Vector
     summaries: frozenset[int]  # columns that sum up rows of other tables
 
     @classmethod
@@ -104,7 +110,7 @@ class FittedColumns:
         ruled = {*rules, *(rule.determiner for rule in rules.values())}
         for place in ruled:
             columns[place] = fit_column(place, lists_all=True)
-        return cls(columns, codes, shared, rules, distinct, sums)
+        return cls(columns, codes, shared, rules, distinct, weights, sums)
 
     def nearest(self, place: int, earlier: Sequence[int]) -> list[int]:
         """Earlier columns that a column is drawn given, those that share most with it.
@@ -115,6 +121,28 @@ class FittedColumns:
         by_share = sorted(earlier, key=lambda column: -self.shared[place, column])
         plain_columns = [column for column in by_share if place in self.summaries and column not in self.summaries]
         return [column for column in earlier if column in {*by_share[:most], *plain_columns[:_OWN_GIVEN]}]
+
+    def nearest_number(self, place: int, earlier: Sequence[int]) -> int | None:
+        """The earlier number that shares most with a number, if there is one."""
+        is_number = [column.is_ordered and len(column.groups) > 0 for column in self.columns]
+        numbers = [entry for entry in earlier if is_number[entry]]
+        if not is_number[place] or not numbers:
+            return None
+        return max(numbers, key=lambda entry: float(self.shared[place, entry]))
+
+    def refine(self, place: int, nearest: int) -> tuple[Vector, NDArray[np.int64], float]:
+        """Share of each outcome of a number, by the bin of another number and its own group, and where each begins.
+
+        The last is the effective number of parameters.
+        """
+        own, other = self.columns[place], self.columns[nearest]
+        pairs = np.zeros((len(other.groups) + 1, len(own.groups) + 1))
+        np.add.at(pairs, (self.distinct[nearest].bins(other), self.distinct[place].bins(own)), self.weights)
+        factors = np.ones(pairs.shape)
+        factors[:-1, :-1], n_degrees = bin_factors(pairs[:-1, :-1], own.groups)
+        shares = (factors[:, own.bins] * own.weights).ravel()
+        starts = np.arange(len(pairs))[:, None] * len(own.places) + own.first[:-1]
+        return shares, np.append(starts.ravel(), len(shares)), n_degrees
 
     @cached_property
     def order(self) -> list[int]:

@@ -102,6 +102,8 @@ class Writer(Declared, frozen=True, eq=False):
         What each group of each of them adds to the logarithms, shape (its groups, n_groups).
     rule : LookUp, optional
         What an earlier column leaves of this one.
+    refinement : LookUp, optional
+        Outcomes of a number by the bin of an earlier number and its own group.
     """
 
     column: ClassColumn
@@ -110,6 +112,7 @@ class Writer(Declared, frozen=True, eq=False):
     given: tuple[Count, ...] = ()
     slopes: tuple[NDArray[np.int32], ...] = ()
     rule: LookUp | None = None
+    refinement: LookUp | None = None
 
     def __post_init__(self) -> None:
         require(self.chances.ndim == 2 and len(self.chances) == self.column.n_groups)
@@ -119,6 +122,15 @@ class Writer(Declared, frozen=True, eq=False):
         require(all(slope.ndim == 2 and slope.shape[1] == self.column.n_groups for slope in self.slopes))
         for logs in (self.chances, self.base, *self.slopes):
             require((logs >= LEAST_LOG).all() and (logs <= -LEAST_LOG).all())
+
+    def check_refinement(self, n_bins: int) -> None:
+        """Refuse a refinement that is not of so many bins, and missing, of the earlier number."""
+        assert self.refinement is not None
+        first, outcomes, n_groups = self.refinement.first, self.refinement.outcomes, self.column.n_groups
+        require(len(first) == (n_bins + 1) * n_groups + 1)
+        require((outcomes >= 0).all() and (outcomes < len(self.column.places)).all())
+        groups = np.repeat(np.arange(len(first) - 1), np.diff(first)) % n_groups
+        require((self.column.group_of_outcome[outcomes] == groups).all())
 
 
 class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="kind", tag="classes"):
@@ -157,6 +169,9 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
                 require(writer.rule.determiner < number)
                 require(len(writer.rule.first) == len(self.writers[writer.rule.determiner].column.places) + 1)
                 require((writer.rule.outcomes < len(writer.column.places)).all())
+            if writer.refinement is not None:
+                require(writer.refinement.determiner < number)
+                writer.check_refinement(len(self.writers[writer.refinement.determiner].column.groups))
         require((self.log_sizes >= LEAST_LOG).all() and (self.log_sizes <= 0).all())
 
     @classmethod
@@ -205,7 +220,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         mass = np.ones(len(chosen)) if weights is None else np.asarray(weights, float)[chosen]
         mass = mass / mass.mean() if mass.sum() > 0 else mass
         most, settings = _n_groups(len(chosen)), (edges or {}, above or {}, summaries)
-        shares = _uniform(words, 4, len(arrows) * N_SHARES).reshape(-1, N_SHARES)
+        shares = draw_edge_shares(words, len(arrows))
         fitted = FittedColumns.fit(arrows, mass, most, *settings, shares=shares, rows_are_people=rows_are_people)
         sample = _sample(np.arange(len(chosen)), _CLASS_ROWS)
         codes, mass, k = fitted.codes[sample], mass[sample], n_classes or _n_classes(n_rows)
@@ -309,7 +324,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
                     ruled = writer.rule.draw(outcomes[writer.rule.determiner, part], more >> _HALF)
                     logs[ruled == PRESENT, -1] = 4 * LEAST_LOG
                 states = draw_states(powers_of_two(logs), word >> _HALF)
-                drawn = writer.column.draw_outcomes(states, word & _LOW)
+                drawn = self._draw_outcomes(writer, states, outcomes[:, part], word & _LOW)
                 outcomes[number, part] = np.where(ruled < 0, drawn, ruled)
                 groups.append(writer.column.group_of_outcome[outcomes[number, part]])
 
@@ -327,6 +342,15 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         columns = {writer.column.name: array for writer, array in zip(self.writers, arrays, strict=True)}
         return {name: columns[name] for name in self.names}
 
+    def _draw_outcomes(
+        self, writer: Writer, groups: Codes, outcomes: NDArray[np.int32], words: NDArray[np.uint64]
+    ) -> NDArray[np.integer[Any]]:
+        """Outcomes of rows in these groups of a column, given the outcomes of earlier columns."""
+        if (refinement := writer.refinement) is None:
+            return writer.column.draw_outcomes(groups, words)
+        bins = self.writers[refinement.determiner].column.bins[outcomes[refinement.determiner]]
+        return refinement.draw(bins * writer.column.n_groups + groups, words)
+
 
 @threadpool_limits.wrap(limits=1)  # type: ignore[untyped-decorator]  # sums of other threads end in other digits
 def _writers(
@@ -340,6 +364,7 @@ def _writers(
     sizes = [column.n_groups for column in columns]
     chances = np.split(to_fixed_point(mixture.log_chances), np.cumsum(sizes)[:-1])
     writers = []
+    within = float(sum(len(column.places) - column.n_groups for column in columns))  # of outcomes in each group
     for place, near, design in zip(order, regressors, designs, strict=True):
         logs = to_fixed_point(design.fit(penalty))
         parts = [1, len(mixture.log_sizes), *(sizes[regressor] for regressor in near)]
@@ -347,9 +372,10 @@ def _writers(
         base = np.clip(base + constant, LEAST_LOG, -LEAST_LOG)
         _fade_missing(base, slopes, int((fitted.codes[:, place] == sizes[place] - 1).sum()))
         earlier, rule = tuple(order.index(regressor) for regressor in near), _look_up(fitted, place)
-        writers.append(Writer(columns[place], chances[place], base, earlier, tuple(slopes), rule))
-    within = sum(len(column.places) - column.n_groups for column in columns)  # of outcomes in each group
-    return tuple(writers), within + round(sum(design.degrees(penalty) for design in designs))
+        refinement, n_degrees = _refinement(fitted, place, near)
+        writers.append(Writer(columns[place], chances[place], base, earlier, tuple(slopes), rule, refinement))
+        within += n_degrees
+    return tuple(writers), round(within + sum(design.degrees(penalty) for design in designs))
 
 
 def _fade_missing(base: NDArray[np.int32], slopes: Sequence[NDArray[np.int32]], n_missing: int) -> None:
@@ -372,7 +398,7 @@ def _designs(
     regressors: Sequence[Sequence[int]],
 ) -> list[Design]:
     """Regression of each column, in the order in which they are drawn, on its class and some earlier columns."""
-    of_class = Variable(classes, n_classes, np.zeros(n_classes))
+    of_class = Variable(classes, n_classes, np.empty((n_classes, 0)))
     variables = [
         Variable.from_codes(code, column.n_groups, weights, is_ordered=column.is_ordered)
         for code, column in zip(codes.T, fitted.columns, strict=True)
@@ -399,6 +425,15 @@ def _look_up(fitted: FittedColumns, place: int) -> LookUp | None:
     return LookUp(fitted.order.index(determiner), first, outcomes, whole_weights(shares, first))
 
 
+def _refinement(fitted: FittedColumns, place: int, near: Sequence[int]) -> tuple[LookUp | None, float]:
+    """Outcomes of a number by the bin of the earlier number that shares most with it, and the parameters of that."""
+    if (nearest := fitted.nearest_number(place, near)) is None:
+        return None, 0.0
+    shares, first, n_degrees = fitted.refine(place, nearest)
+    outcomes = np.resize(np.arange(len(fitted.columns[place].places), dtype=np.int32), len(shares))
+    return LookUp(fitted.order.index(nearest), first, outcomes, whole_weights(shares, first)), n_degrees
+
+
 def _blocks(n: int) -> list[slice]:
     return [slice(at, at + _BLOCK) for at in range(0, n, _BLOCK)]
 
@@ -414,6 +449,11 @@ def _draw_classes(memberships: Vector, words: RandomWords) -> NDArray[np.int32]:
     drawn = _uniform(words, 3, len(memberships))
     totals = np.cumsum(memberships, axis=1)
     return (totals[:, :-1] <= drawn[:, None]).sum(axis=1).astype(np.int32)
+
+
+def draw_edge_shares(words: RandomWords, n_columns: int) -> Vector:
+    """Where between rows the key puts the edges of each column, shape (n_columns, N_SHARES)."""
+    return _uniform(words, 4, n_columns * N_SHARES).reshape(-1, N_SHARES)
 
 
 def _uniform(words: RandomWords, lane: int, n: int) -> Vector:
@@ -432,5 +472,5 @@ def _n_classes(n_rows: int) -> int:
 
 
 def _n_degrees(n_rows: int) -> float:
-    """Effective parameters of the regressions by the rows there are: 0.3 for each of 2,000."""
-    return float(0.25 * n_rows * (n_rows / 1000) ** 0.25)
+    """Effective parameters of the regressions by the rows there are."""
+    return 0.6 * n_rows

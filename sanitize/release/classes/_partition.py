@@ -155,7 +155,7 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
 
 
 # Rows below which, and the share of right guesses from which, nothing is said about who is in the table.
-MODELLED_ROWS, _MOST_TOLD = 1000, 0.7
+MODELLED_ROWS, _MOST_TOLD = 1000, 0.8
 
 
 def _groups(model: LatentClassModel, table: Mapping[str, Any]) -> list[NDArray[np.int32]]:

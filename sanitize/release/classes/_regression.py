@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_array
 
-# How much less a trend along ordered groups is shrunk than a difference of two groups.
-_TREND = 10.0
+# How much less a trend along ordered groups, and a bend of it, is shrunk than a difference of two groups.
+_TRENDS = (10.0, 3.0)
 # Weight of the constant, which is hardly shrunk.
 _CONSTANT = 30.0
 # Information, in nats, that is not shrunk below: an effect is shrunk by what two columns say of one another.
@@ -34,8 +34,8 @@ class Variable:
     ----------
     codes : ndarray of int, shape (n,)
     n_groups : int
-    scores : ndarray of float, shape (n_groups,)
-        Standardized ranks of ordered groups; 0 elsewhere.
+    scores : ndarray of float, shape (n_groups, n_trends)
+        Standardized ranks of ordered groups, and their squares without what is linear in them; none elsewhere.
     """
 
     codes: NDArray[np.integer[Any]]
@@ -46,21 +46,17 @@ class Variable:
     def from_codes(
         cls, codes: NDArray[np.integer[Any]], n_groups: int, weights: Vector, *, is_ordered: bool
     ) -> Variable:
+        if not is_ordered:
+            return cls(codes, n_groups, np.empty((n_groups, 0)))
         counts = np.bincount(codes, weights, n_groups)
-        scores = np.zeros(n_groups)
-        if is_ordered:
-            rank = np.cumsum(counts) - counts / 2
-            rank[-1] = 0
-            n_present = counts[:-1].sum()
-            scores[:-1] = (rank[:-1] / n_present - 0.5) * 12**0.5 if n_present else 0.0
-        return cls(codes, n_groups, scores)
+        counts[-1] = 0
+        ranks = (np.cumsum(counts) - counts / 2) / max(counts.sum(), 1e-9)
+        return cls(codes, n_groups, _orthogonal_powers(ranks, counts))
 
     @property
     def basis(self) -> Vector:
         """Contrasts that are shrunk alike, shape (n_groups, n_contrasts)."""
-        if not self.scores.any():
-            return np.eye(self.n_groups)
-        return np.hstack([np.eye(self.n_groups), self.scores[:, None] * _TREND**0.5])
+        return np.hstack([np.eye(self.n_groups), self.scores * np.sqrt(_TRENDS)[: self.scores.shape[1]]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +148,19 @@ class Design:
         logs = turn @ (solution.x.reshape(scale.shape) * scale) @ back.T
         logs[0] += start
         return np.asarray(logs)
+
+
+def _orthogonal_powers(ranks: Vector, counts: NDArray[Any]) -> Vector:
+    """Powers of ranks that are uncorrelated over all rows, each of variance one; 0 where there are no rows."""
+    shares, present = counts / max(counts.sum(), 1e-9), (counts > 0).astype(float)
+    powers = [present]
+    for degree in range(1, len(_TRENDS) + 1):
+        power = (ranks - 0.5) ** degree * present
+        for lower in powers:
+            power = power - lower * (shares * power * lower).sum()
+        variance = float((shares * power**2).sum())
+        powers.append(power / variance**0.5 if variance > 1e-6 else 0 * present)
+    return np.stack(powers[1:], axis=1)
 
 
 def find_penalty(designs: Sequence[Design], degrees: float) -> float:

@@ -1,0 +1,53 @@
+"""How a number follows an earlier one within its group: two bills of one person are near one another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sanitize._util.checks import Vector
+
+# Information in nats that a number is taken to have of another one within groups, at least.
+_FAINT = 1e-4
+
+
+def bin_factors(pairs: Vector, groups: NDArray[np.integer[Any]]) -> tuple[Vector, float]:
+    """Factor by which each bin of a number is likelier, within its group, given the bin of an earlier number.
+
+    Shares are shrunk towards those of the group, the less the more the two numbers share within groups.
+
+    Parameters
+    ----------
+    pairs : ndarray of float, shape (n_earlier, n_bins)
+        Rows by bin of both numbers.
+    groups : ndarray of int, shape (n_bins,)
+        Group of each bin, ascending.
+
+    Returns
+    -------
+    factors : ndarray of float, shape (n_earlier, n_bins)
+    degrees : float
+        Effective number of parameters.
+
+    Examples
+    --------
+    >>> bin_factors(np.full((2, 2), 50.0), np.zeros(2, int))[0]
+    array([[1., 1.],
+           [1., 1.]])
+    """
+    first = np.flatnonzero(np.diff(groups, prepend=-1))
+    mass, sizes = pairs.sum(axis=0), np.bincount(groups)
+    shares = (mass + 0.5) / np.add.reduceat(mass + 0.5, first)[groups]
+    totals = np.add.reduceat(pairs, first, axis=1)
+    expected, n, seen = totals[:, groups] * shares, max(float(pairs.sum()), 1.0), pairs > 0
+    by_chance = ((totals > 0) * (sizes - 1)).sum() / 2
+    nats = (float((pairs[seen] * np.log(pairs[seen] / expected[seen])).sum()) - by_chance) / n
+    prior = float((totals * (sizes - 1)).sum()) / n / (2 * max(nats, _FAINT))
+    if prior == 0:  # no group has two bins
+        return np.ones(pairs.shape), 0.0
+    factors = (pairs / shares + prior) / (totals[:, groups] + prior)
+    return factors, float(((totals / (totals + prior)) ** 2 * (sizes - 1)).sum())
