@@ -10,7 +10,8 @@ limit allows in the source. At most one sample in twenty may.
 
 smooth: S follows the kind of a row by degrees. limit: the kind all but says S, so that every lift is what the design
 makes of it. rare: S of 1 %, half of it in one kind of twelve. many: six sensitive values whose shares differ by kind at
-random. Next to them stands how many of 40 samples without a confidence exceed the limit: half or more where the limit binds.
+random. Next to them stands how many of 40 samples without a confidence exceed the limit: half or more where the limit
+binds.
 """
 
 from __future__ import annotations

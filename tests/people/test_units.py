@@ -18,7 +18,7 @@ import sanitize as sz
 from sanitize.errors import ColumnError, InvalidParameter, SourceError, TargetError
 from sanitize.people import Child, UnitRelease
 from sanitize.people._history import HistoryModel, Owners
-from sanitize.people._profiles import Rows
+from sanitize.people._profiles import OwnedRows
 from sanitize.transformers import SecretDP
 
 BUDGET = sz.LiftBudget(at_most=1.65, at_least=0.37)

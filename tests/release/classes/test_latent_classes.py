@@ -516,5 +516,5 @@ def test_a_damaged_refinement_is_refused_by_its_model():
         refinement.__replace__(outcomes=refinement.outcomes[::-1].copy()),
         refinement.__replace__(first=refinement.first[[0, *range(2, len(refinement.first))]]),
     ):
-        with pytest.raises(Misfit):
+        with pytest.raises(SchemaError):
             model.__replace__(writers=(first, second.__replace__(refinement=damaged)))
