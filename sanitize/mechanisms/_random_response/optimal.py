@@ -212,10 +212,10 @@ def solve_optimal_random_response(
     >>> import sanitize as sz
     >>> joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
     >>> response = solve_optimal_random_response(joint, sz.LDPBudget(0.5))
-    >>> response.status, response.gap < 1e-7, round(response.normalized_utility, 4)
+    >>> response.status.value, response.gap < 1e-7, round(response.normalized_utility, 4)
     ('optimal', True, 0.7793)
     >>> response = solve_optimal_random_response(joint, sz.core.budgets.MutualInformationBudget(0.02))
-    >>> response.status, response.gap < 1e-7, round(response.normalized_utility, 4)
+    >>> response.status.value, response.gap < 1e-7, round(response.normalized_utility, 4)
     ('optimal', True, 0.8004)
     """
     account = effort_account(effort, RESPONSE_EFFORT, time_limit)
