@@ -258,10 +258,9 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         elif largest_total is not None:
             raise InvalidParameter("largest_total is of groups or weights: give groups= or sample_weight=")
         layout, source = recipe.layout(table, sensitive_features)
-        rows = source if weights is None else None
-        recipe.design(
-            spec, layout, RowCounts.from_table(layout, source, weights, groups, largest_total), rows=rows
-        ).assign_to(self)
+        counted = RowCounts.from_table(layout, source, weights, groups, largest_total)
+        recipe.check_companions(layout, counted, table, lambda names: {name: source[name] for name in names})
+        recipe.design(spec, layout, counted, rows=source if weights is None else None).assign_to(self)
         if y is not None and isinstance(self._release.layout, CellLayout):
             warnings.warn(
                 "y does not belong to generated rows: a model trained on both learns next to nothing. Put y among the "

@@ -217,6 +217,11 @@ class Layout:
     prints_symbols: ClassVar[bool] = True
 
     @property
+    def printed(self) -> list[str]:
+        """Public columns whose values are written as they are."""
+        return [name for name in self.public if name not in self.bins]
+
+    @property
     def numeric(self) -> frozenset[str]:
         """Columns that can be read as numbers alone."""
         return frozenset(name for name, bins in self.bins.items() if not isinstance(bins, (DateBins, Joined)))

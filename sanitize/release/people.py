@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +19,7 @@ from sanitize.errors import ColumnError
 from sanitize.tables.columns import as_arrow, factorize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -110,7 +111,38 @@ def refuse_people(columns: Mapping[str, Coded], times: NDArray[Any], names: Iter
     ColumnError
         It says what can be done with them, and quotes no value.
     """
-    reasons = {name: reason for name in names if (reason := looks_like_people(name, columns, times))}
+    _refuse({name: reason for name in names if (reason := looks_like_people(name, columns, times))})
+
+
+def refuse_by_companions(
+    columns: Mapping[str, Coded],
+    times: NDArray[Any],
+    names: Iterable[str],
+    others: Iterable[str],
+    read: Callable[[tuple[str, ...]], Mapping[str, Any]],
+) -> None:
+    """Refuse columns each of whose values goes with one value of most columns, those that stay behind among them.
+
+    Parameters
+    ----------
+    columns, times
+        As of `refuse_people`.
+    names : iterable of str
+        Those of them that are to be public.
+    others : iterable of str
+        Columns of the table that were not read, which are read only where a column is on few rows a value.
+    read : callable
+        Columns of these names: of all rows, or of many.
+    """
+    suspects = [name for name in names if may_be_people(columns[name], times)]
+    if suspects and (others := [name for name in others if name not in columns]):
+        table = read((*columns, *others))
+        every = encode_columns(table, suspects, table)
+        rows = np.ones(len(every[suspects[0]].codes))
+        _refuse({name: "behaviour" for name in suspects if _determines_columns(name, every, rows)})
+
+
+def _refuse(reasons: Mapping[str, Reason]) -> None:
     if not reasons:
         return
     listed = "; ".join(f"{name!r}: {REASONS[reason]}" for name, reason in reasons.items())
@@ -134,9 +166,15 @@ def looks_like_people(name: str, columns: Mapping[str, Coded], times: NDArray[An
         return "name"
     if is_written_like_people(column.values, rows_each):
         return "shape"
-    if 2 <= rows_each <= _MOST_ROWS_EACH and _determines_columns(name, columns, times):
+    if may_be_people(column, times) and _determines_columns(name, columns, times):
         return "behaviour"
     return None
+
+
+def may_be_people(column: Coded, times: NDArray[Any]) -> bool:
+    """Whether values are names of something on a few rows each, so that what goes with them says if it is people."""
+    is_on_few = 2 <= float(np.sum(times)) / max(len(column.values), 1) <= _MOST_ROWS_EACH
+    return len(column.values) > _FEW_VALUES and is_on_few and _may_be_names(column.values)
 
 
 def is_named_like_people(name: str) -> bool:
@@ -173,8 +211,6 @@ def _determines_columns(name: str, columns: Mapping[str, Coded], times: NDArray[
     Some of the values are looked at, and some of the other columns.
     """
     target = columns[name]
-    if not _may_be_names(target.values):
-        return False
     lines = np.flatnonzero(target.codes % (len(target.values) // _VALUES + 1) == 0)
     target, times = Coded(target.values, target.codes[lines]), times[lines]
     # As many values as its own name the same: they say nothing of it.
@@ -233,12 +269,15 @@ def one_row_each(people: ArrowColumn, name: str, key: NoiseKey) -> tuple[Mask, N
     return chosen, np.bincount(codes)[codes].astype(float)
 
 
-def encode_columns(table: Mapping[str, Any], names: Iterable[str]) -> dict[str, Coded]:
-    """Columns of a table, a line for each row."""
+def encode_columns(
+    table: Mapping[str, Any], names: Collection[str], companions: Iterable[str] = ()
+) -> dict[str, Coded]:
+    """Columns of a table, a line for each row; companions that are of no type that is released are left out."""
     columns = {}
-    for name in names:
-        values, codes = factorize(as_arrow(table[name], name), name)
-        columns[name] = Coded(values, np.where(codes < 0, len(values), codes).astype(np.intp))
+    for name in dict.fromkeys((*names, *companions)):
+        with suppress(ColumnError) if name not in names else nullcontext():
+            values, codes = factorize(as_arrow(table[name], name), name)
+            columns[name] = Coded(values, np.where(codes < 0, len(values), codes).astype(np.intp))
     return columns
 
 

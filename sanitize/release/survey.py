@@ -36,7 +36,7 @@ def refuse_identifiers(table: Mapping[str, Any], names: Iterable[str], companion
         It says what can be done with them.
     """
     names, bad = list(names), []
-    columns = encode_columns(table, dict.fromkeys((*names, *companions)))
+    columns = encode_columns(table, names, companions)
     for name in names:
         values, codes = columns[name].values, columns[name].codes
         codes = codes[codes < len(values)]

@@ -195,6 +195,18 @@ def test_whatever_prints_refuses_an_identifier_and_says_the_way_out(printer, sib
     assert not any(str(value) in words for value in df[name].unique())
 
 
+@pytest.mark.parametrize("printer", ["tuples", "best", "classes"])
+@pytest.mark.parametrize("door", ["frame", "parquet", "csv"])
+def test_what_stays_behind_shows_that_the_one_released_column_identifies_people(printer, door, tmp_path):
+    df, path = visits(12, c1=meaningless), tmp_path / f"raw.{door}"
+    sanitizer = clone(PRINTERS[printer]).set_params(public=["c1"])
+    if door != "frame":
+        getattr(df, f"to_{door}")(path, index=False)
+    with pytest.raises(ColumnError, match="'c1': each of its values is on a few rows"):
+        sanitizer.fit(df) if door == "frame" else sz.release_file(path, tmp_path / f"out.{door}", sanitizer)
+    sanitizer.set_params(public=["town"]).fit(df if door == "frame" else path)
+
+
 def test_rows_of_their_own_are_released_on_request_and_grids_print_nobody():
     df = visits(30, account=lambda rng, i: 5 * i + 77)
     SubsetMerging(BUDGET, sensitive="ill", public=["account", "town"], person="row").fit(df)

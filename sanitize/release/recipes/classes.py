@@ -27,7 +27,7 @@ from sanitize.release.classes import UNIT, ClassPartition, LatentClassModel, cou
 from sanitize.release.design import Specification, rare_secrets
 from sanitize.release.first_pass import RowCounts, sample_rows
 from sanitize.release.layout import CellLayout
-from sanitize.release.people import one_row_each
+from sanitize.release.people import encode_columns, one_row_each, refuse_by_companions
 from sanitize.release.recipes.fitted_classes import FEWEST_CELLS, FittedClasses, user_edges
 from sanitize.release.recipes.promise import (
     check_order,
@@ -197,7 +197,8 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         layout = replace(layout, bins={name: bins for name, bins in layout.bins.items() if name not in table})
         declared = {*edges, *(self.hierarchies or {}), *self.summaries}
         free = [name for name in table if name not in declared]
-        refuse_identifiers(table, free, companions=() if self.person else layout.public)
+        companions = [name for name in source if name not in layout.sensitive]  # at which promises let nobody look
+        refuse_identifiers(source, free, companions=() if self.person else companions)
         key = key_from(words, "latent classes") if partition is None else partition.words
         fitted, weights = (design, None) if source is rows else (None, None)
         if design is None:
@@ -247,6 +248,13 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             sample = table.sample((*roles.sensitive, *roles.public, *person), MOST_SAMPLED)
             numbers = sample_rows(table.source.n_rows, MOST_SAMPLED)
             layout = self.fit_layout(roles, sample, noise, numbers, spec.partition)
+            if self.person is None and self.record_dp is None:
+                names = [name for name in roles.printed if name not in (self.hierarchies or {})]
+                others = [name for name in table.source.readable if name not in roles.sensitive]
+                columns = encode_columns(sample, names)
+                refuse_by_companions(
+                    columns, np.ones(len(numbers)), names, others, partial(table.sample, most=MOST_SAMPLED)
+                )
             layout = replace(layout, is_shuffled=order == "shuffle")
             is_whole = order == "shuffle" and len(numbers) == table.source.n_rows
             counted = RowCounts.from_table(layout, sample) if is_whole else table.count(layout.bare(), order)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
@@ -19,7 +20,7 @@ from sanitize.errors import ColumnError, InvalidParameter
 from sanitize.release.design import MIN_COUNT, Specification, chain_channels, design, design_channels
 from sanitize.release.first_pass import RowCounts
 from sanitize.release.layout import Layout, make_bins, public_columns, require_columns, select, with_sensitive
-from sanitize.release.people import ROW, encode_counts, refuse_people
+from sanitize.release.people import ROW, encode_counts, refuse_by_companions, refuse_people
 from sanitize.release.release import FittedRelease, Unknown
 from sanitize.report import SEEDED_NOTE
 from sanitize.tables.columns import as_arrow, factorize
@@ -44,6 +45,8 @@ Missing = Literal["category", "error"]
 Edges = Mapping[str, Sequence[float]] | Sequence[float] | None
 Rows = Mapping[str, Any] | None
 Weights: TypeAlias = "NDArray[np.float64] | None"
+# Rows of a table in files that are looked at for what goes with what.
+_COMPANIONS = 200_000
 # The columns by their roles, and the table that has them.
 LaidOut: TypeAlias = "tuple[Layout, Mapping[str, Any]]"
 # What is designed, for which columns, and how many values were clipped.
@@ -123,7 +126,7 @@ class Recipe(ABC):
         check_choice("handle_unknown", self.handle_unknown, "high_risk", "error")
         if self.person is None and layout.prints_symbols:
             layout.check_distinct(counted.table)
-            refuse_people(*encode_counts(counted.table), [name for name in layout.public if name not in layout.bins])
+            refuse_people(*encode_counts(counted.table), layout.printed)
         spec = replace(spec, counts_people=self.person_column is not None)
         spec, layout, clipped = self._resolve_mechanism(spec, layout, counted)
         notes = (*((SEEDED_NOTE,) if self.is_seeded else ()), *spec.facts.warnings)
@@ -137,6 +140,11 @@ class Recipe(ABC):
         release = FittedRelease(**vars(result), layout=layout, spec=spec, handle_unknown=self.handle_unknown)
         fitted = self._attach_printer(release, counted)
         return self._audit_order(fitted, counted, is_priced=spec.is_priced)
+
+    def check_companions(self, layout: Layout, counted: RowCounts, *table: Any) -> None:
+        """Refuse identifiers of people by columns of the table that stay behind: their names, and what reads them."""
+        if self.person is None and layout.prints_symbols:
+            refuse_by_companions(*encode_counts(counted.table), layout.printed, *table)
 
     def _resolve_mechanism(self, spec: Specification, layout: Layout, counted: RowCounts) -> Settled:
         """Settle the design, its columns, and how many values were clipped, from the counts."""
@@ -178,6 +186,7 @@ class Recipe(ABC):
             layout, _ = self.layout(Table.from_native(table.empty()))
             counted = table.count(layout, order)
             if (person := self.person_column) is None:
+                self.check_companions(layout, counted, table.source.readable, partial(table.sample, most=_COMPANIONS))
                 return layout, counted
             columns = table.sample((*layout.sensitive, *layout.read, person), table.source.n_rows)
             people = self.people(columns, person)

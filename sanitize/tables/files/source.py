@@ -122,6 +122,16 @@ class Source(ABC):
                 raise ColumnError(f"{self.root.name} has {times[name]} columns named {name!r}; rename them first", name)
             check_type(self.schema.field(name).type, name)
 
+    @property
+    def readable(self) -> list[str]:
+        """Columns that `check` lets pass."""
+        names = []
+        for name in dict.fromkeys(self.schema.names):
+            with contextlib.suppress(ColumnError):
+                self.check([name])
+                names.append(name)
+        return names
+
     def with_types(self, types: Mapping[str, str]) -> Source:
         """Return the same table, in which numbers that are codes are values without an order.
 
