@@ -26,6 +26,7 @@ from sanitize.people import UnitRelease
 from sanitize.policy import make_plan
 from sanitize.release.recipes import classes as recipe
 from sanitize.release.recipes import record_dp as noisy
+from sanitize.tables.frame import Table
 from sanitize.transformers import LatentClassRelease, RecordDP, SecretDP
 
 if TYPE_CHECKING:
@@ -159,6 +160,12 @@ def test_another_row_in_place_of_one_moves_no_other(n):
     if n > 3:
         fewer = design_rows(n - 1, noisy.RECORD_SHARE)
         assert (halves[:-1] != fewer).sum() > n / 20
+
+
+def test_halves_do_not_follow_from_what_rows_hold():
+    """They are those of the fit itself, of a table and of one with another row."""
+    halves = [estimator().recipe().layout(Table.from_native(df))[0].design for df in (table(), another(table(), 7))]
+    assert np.array_equal(*halves)
 
 
 def test_words_promise_nothing_for_a_row_more_or_less():
