@@ -217,7 +217,7 @@ class Layout:
     prints_symbols: ClassVar[bool] = True
 
     @property
-    def printed(self) -> list[str]:
+    def value_columns(self) -> list[str]:
         """Public columns whose values are written as they are."""
         return [name for name in self.public if name not in self.bins]
 

@@ -100,7 +100,8 @@ def locals_of_the_library(error: BaseException) -> str:
     """Locals of the library's frames in the traceback of an error, and of the errors before it, as they are shown."""
     shown, told = [], traceback.TracebackException.from_exception(error, capture_locals=True)
     while told is not None:
-        shown += [str(frame.locals) for frame in told.stack if f"{os.sep}tests{os.sep}" not in frame.filename]
+        library = [frame for frame in told.stack if f"{os.sep}tests{os.sep}" not in frame.filename]
+        shown += [text for frame in library for text in (frame.locals or {}).values()]
         told = told.__cause__ or (None if told.__suppress_context__ else told.__context__)
     return "".join(shown)
 

@@ -249,8 +249,8 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             numbers = sample_rows(table.source.n_rows, MOST_SAMPLED)
             layout = self.fit_layout(roles, sample, noise, numbers, spec.partition)
             if self.person is None and self.record_dp is None:
-                names = [name for name in roles.printed if name not in (self.hierarchies or {})]
-                others = [name for name in table.source.readable if name not in roles.sensitive]
+                names = [name for name in roles.value_columns if name not in (self.hierarchies or {})]
+                others = [name for name in table.source.readable_columns if name not in roles.sensitive]
                 columns = encode_columns(sample, names)
                 refuse_by_companions(
                     columns, np.ones(len(numbers)), names, others, partial(table.sample, most=MOST_SAMPLED)

@@ -126,7 +126,7 @@ class Recipe(ABC):
         check_choice("handle_unknown", self.handle_unknown, "high_risk", "error")
         if self.person is None and layout.prints_symbols:
             layout.check_distinct(counted.table)
-            refuse_people(*encode_counts(counted.table), layout.printed)
+            refuse_people(*encode_counts(counted.table), layout.value_columns)
         spec = replace(spec, counts_people=self.person_column is not None)
         spec, layout, clipped = self._resolve_mechanism(spec, layout, counted)
         notes = (*((SEEDED_NOTE,) if self.is_seeded else ()), *spec.facts.warnings)
@@ -144,7 +144,7 @@ class Recipe(ABC):
     def check_companions(self, layout: Layout, counted: RowCounts, *table: Any) -> None:
         """Refuse identifiers of people by columns of the table that stay behind: their names, and what reads them."""
         if self.person is None and layout.prints_symbols:
-            refuse_by_companions(*encode_counts(counted.table), layout.printed, *table)
+            refuse_by_companions(*encode_counts(counted.table), layout.value_columns, *table)
 
     def _resolve_mechanism(self, spec: Specification, layout: Layout, counted: RowCounts) -> Settled:
         """Settle the design, its columns, and how many values were clipped, from the counts."""
@@ -186,7 +186,8 @@ class Recipe(ABC):
             layout, _ = self.layout(Table.from_native(table.empty()))
             counted = table.count(layout, order)
             if (person := self.person_column) is None:
-                self.check_companions(layout, counted, table.source.readable, partial(table.sample, most=_COMPANIONS))
+                read = partial(table.sample, most=_COMPANIONS)
+                self.check_companions(layout, counted, table.source.readable_columns, read)
                 return layout, counted
             columns = table.sample((*layout.sensitive, *layout.read, person), table.source.n_rows)
             people = self.people(columns, person)

@@ -123,7 +123,7 @@ class Source(ABC):
             check_type(self.schema.field(name).type, name)
 
     @property
-    def readable(self) -> list[str]:
+    def readable_columns(self) -> list[str]:
         """Columns that `check` lets pass."""
         names = []
         for name in dict.fromkeys(self.schema.names):
