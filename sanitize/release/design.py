@@ -187,9 +187,8 @@ def design(
         phrase = f"combinations of values that few {spec.whom} have"
         people = f"Of people nothing is promised: {phrase} are printed as they are."
         if spec.min_count >= MIN_COUNT:
-            people = f"Each released combination of values is shared by at least {spec.min_count} {spec.whom}."
-            if not spec.counts_people:
-                people = f"{people[:-1]}, which may be one person's where people have several."
+            maybe = "" if spec.counts_people else ", maybe all of one person"
+            people = f"Each released combination has at least {spec.min_count} {spec.whom}{maybe}."
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare)
     facts = replace(facts, mechanism=spec.name, binned=layout.binned_public)
     facts = replace(facts, warnings=warnings, people=people, shortage=shortage, known=tuple(spec.known))

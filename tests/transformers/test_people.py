@@ -244,7 +244,7 @@ def test_what_one_person_has_in_many_rows_is_printed_for_nobody(name):
     assert "Lighthouse" not in printed
     assert list(released) == ["street"]
     assert '"who"' not in sanitizer.report_.to_json()
-    assert "by at least 10 people" in sanitizer.report_.facts.people
+    assert "has at least 10 people." in sanitizer.report_.facts.people
     if name == "merging":  # the fault that this closes
         by_rows = clone(sanitizer).set_params(person="row", random_state=0).fit_transform(street())
         assert "Lighthouse" in set(by_rows["street"])
