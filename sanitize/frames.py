@@ -76,7 +76,7 @@ def release(df: Frame, sanitizer: Sanitizer) -> Frame:
     # What somebody who prints no report would miss.
     cautions = []
     lack = sanitizer.report_.lack
-    if lack is not None:
+    if sanitizer.report_.useless and lack is not None:
         cautions.append(f"next to nothing is kept of most columns: {lack.advice}")
     index = getattr(released, "index", None)
     if getattr(getattr(index, "dtype", None), "kind", "i") not in "iu":  # numbers of rows tell their order at most

@@ -170,6 +170,11 @@ class Alphabet:
         vars(self)["_labels"] = lambda: names  # what they were made from may go
         return (pa.array(names, pa.string()),)
 
+    @property
+    def widest(self) -> str:
+        """The column of most values."""
+        return self.columns[int(self.codes.max(axis=0, initial=0).argmax())]
+
     def __len__(self) -> int:
         return len(self.codes)
 

@@ -157,7 +157,7 @@ class Drafts:
         policy = with_mechanism(policy, name)
         if self._is_robust and name in OWNERS["gap"]:
             # A tenth of what a release spends: the rest would prove how little is missing, which no draft shows.
-            return _with_channel(policy, settings={"effort": 40_000_000, **policy.channels[0].settings})
+            return with_channel(policy, settings={"effort": 40_000_000, **policy.channels[0].settings})
         return policy
 
     def curves(self) -> tuple[TradeoffCurve, ...]:
@@ -277,16 +277,17 @@ class Drafts:
             return None
         settings = {name: setting for name, setting in {**own_settings, key: value}.items() if setting is not None}
         with contextlib.suppress(SanitizeError):
-            changed = designer_of(_with_channel(self.policy, settings=settings))
+            changed = designer_of(with_channel(self.policy, settings=settings))
             utility = float(changed.draft(table, self.policy.rows, classes=self.classes).summary[self._share])
             return utility if utility > self.utility((self.mechanism, 1.0)) else None
         return None
 
-    def report_with_join(self, table: TableCounter, join: Mapping[str, Any]) -> LeakageReport | None:
-        """The report of the policy's own mechanism where sensitive values are joined; None where it cannot be had."""
+    def report_of(self, table: TableCounter, policy: Policy) -> LeakageReport | None:
+        """The report of a changed policy; None where it cannot be released."""
+        own, changed = self.policy.channels[0], policy.channels[0]
+        is_same = (own.public, own.mechanism, own.settings) == (changed.public, changed.mechanism, changed.settings)
         with contextlib.suppress(SanitizeError):
-            changed = designer_of(replace(self.policy, join={**self.policy.join, **join}))
-            return changed.draft(table, self.policy.rows, classes=self.classes)
+            return designer_of(policy).draft(table, policy.rows, classes=self.classes if is_same else None)
         return None
 
     @property
@@ -346,10 +347,10 @@ class Drafts:
 def with_mechanism(policy: Policy, name: str) -> Policy:
     """The policy of one channel with another mechanism, and those of the channel's settings that it has."""
     settings = {key: value for key, value in policy.channels[0].settings.items() if name in OWNERS[key]}
-    return _with_channel(policy, mechanism=name, settings=settings)
+    return with_channel(policy, mechanism=name, settings=settings)
 
 
-def _with_channel(policy: Policy, **changes: Any) -> Policy:
+def with_channel(policy: Policy, **changes: Any) -> Policy:
     """The policy with its one channel changed."""
     return replace(policy, channels=(replace(policy.channels[0], **changes),))
 

@@ -18,7 +18,8 @@ from sanitize.errors import BudgetExceeded, ColumnError, InvalidParameter, Nothi
 from sanitize.policy._alternatives import Drafts, resolve_auto
 from sanitize.policy._declaration import AUTO, CLASSES
 from sanitize.policy._policy import designer_of, is_joint
-from sanitize.policy._proposals import Proposal, as_toml, proposals_text, propose, rare_values, toml_key
+from sanitize.policy._proposals import Proposal, proposals_text, propose
+from sanitize.policy._remedies import remedies
 from sanitize.release.designer import refuse_noisy
 from sanitize.release.first_pass import RememberedPass
 from sanitize.release.layout import Layout
@@ -199,9 +200,10 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
             if not advise:
                 return Plan(report)
         drafts = Drafts(resolve_auto(policy, report), report, sanitizer.channel_.n_inputs, prepared.release.classes)
-        # Curves of next to nothing tell nothing: what mends the release comes alone.
-        if report.useless and (joins := _joins(drafts, first)):
-            return Plan(report, proposals=(*joins, *proposals))
+        if report.lack is not None:  # curves of nothing show nothing: the lines that mend the release come alone
+            lines = remedies(drafts, first)
+            said = {(line.table, line.key) for line in lines}
+            return Plan(report, proposals=(*lines, *(one for one in proposals if (one.table, one.key) not in said)))
         drafts.know(getattr(sanitizer, "compared_", {}))
         with progress("designs", len(drafts.places())) as step:
             for name, _ in drafts.design(first):
@@ -236,7 +238,7 @@ def _before_and_after(sanitizer: Designer, policy: Policy, table: TableCounter) 
     if len(rows[policy.sensitive[0]]) < _FEWEST_ROWS or not policy.public:
         return None
     bins = {name: bins for name, bins in layout.bins.items() if name in layout.sensitive}
-    secrets = Layout(layout.sensitive, layout.sensitive[:1], bins, layout.missing).columns(rows)
+    secrets = Layout(layout.sensitive, layout.sensitive, bins, layout.missing).columns(rows)
     codes = np.stack([factorize(secrets[name], name)[1] for name in layout.sensitive], axis=1)
     secret = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
     raw, dealt = found_by_raw_rows({name: rows[name] for name in policy.public}, secret)
@@ -269,20 +271,6 @@ def _better(drafts: Drafts) -> tuple[Proposal, ...]:
         return tuple(Proposal("budget", key, f"{value:g}", why) for key, value in bounds.items())
     name, why = drafts.line
     return (Proposal("channel", "mechanism", json.dumps(name), why),)
-
-
-def _joins(drafts: Drafts, table: TableCounter) -> tuple[Proposal, ...]:
-    """Lines that join rare sensitive values, as few as keep more than next to nothing: they are tried."""
-    policy, columns, last = drafts.policy, table.sample(drafts.policy.sensitive, 100_000), None
-    for share in (0.01, 0.03, 0.1):
-        joined = rare_values(policy, columns, share)
-        tried = drafts.report_with_join(table, joined) if joined and joined != last else None
-        last = joined
-        if tried is not None and not tried.useless:
-            current, more = (percent(float(report.summary[drafts.share])) for report in (drafts.report, tried))
-            why = f"too few rows have these values: joined, the release keeps {more}, in place of {current}"
-            return tuple(Proposal("join", toml_key(name), as_toml(groups), why) for name, groups in joined.items())
-    return ()
 
 
 def _changes(drafts: Drafts, table: TableCounter) -> tuple[Proposal, ...]:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, replace
-from itertools import chain, count
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from sanitize._util.formatting import quote_toml
 from sanitize._util.limits import TUPLE_ROWS
 from sanitize.policy._declaration import CLASSES, GRID, MECHANISMS
 from sanitize.policy._policy import is_joint
 from sanitize.release.survey import MANY_VALUES, ColumnSurvey
-from sanitize.tables.columns import as_arrow, factorize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,64 +98,13 @@ def propose(policy: Policy, columns: Mapping[str, Any], n_rows: int) -> tuple[Pr
     for name in policy.sensitive:
         secret = surveys[name]
         if name not in binned and secret.is_wide and secret.n_values * 50 > n_rows:
-            proposals.append(_propose_bins(secret, is_sure=any(map(_is_sure, policy.channels))))
+            proposals.append(propose_bins(secret, is_sure=any(map(_is_sure, policy.channels))))
     for channel in policy.channels:
         proposed = _propose_for_channel(policy, channel, [surveys[name] for name in channel.public], n_rows)
         proposals += (
             [replace(proposal, channel=channel.name) for proposal in proposed] if len(policy.channels) > 1 else proposed
         )
     return tuple(proposals)
-
-
-def rare_values(policy: Policy, columns: Mapping[str, Any], share: float) -> dict[str, dict[str, tuple[Any, ...]]]:
-    """Values of each sensitive column to join under one name, so that each left has this share of the rows.
-
-    Parameters
-    ----------
-    policy : Policy
-    columns : mapping of name to column
-        Sensitive columns, of all rows or a sample of them.
-    share : float
-        Of the rows of each combination with the values of the other sensitive columns, too.
-    """
-    binned = {name for channel in policy.channels for name in channel.bins} | set(policy.join)
-    coded = {name: factorize(as_arrow(column, name), name) for name, column in columns.items()}
-    joins = {}
-    for name in policy.sensitive:
-        values, codes = coded[name]
-        # How many rows each value has, and the rarest of its combinations with those of another column.
-        least = np.bincount(codes[codes >= 0], minlength=len(values)).astype(float)
-        for other_name, (other_values, those) in coded.items():
-            crosstab = np.zeros((len(values), len(other_values)))
-            present = (codes >= 0) & (those >= 0)
-            np.add.at(crosstab, (codes[present], those[present]), 1)
-            is_wide = other_name != name and len(other_values) <= 5
-            least = np.minimum(least, crosstab.min(axis=1, initial=np.inf, where=crosstab > 0)) if is_wide else least
-        order, needed = np.argsort(least, kind="stable"), share * len(codes)
-        n_rare = int((least < needed).sum())
-        while 0 < n_rare < len(values) - 1 and (n_rare < 2 or least[order[:n_rare]].sum() < needed):
-            n_rare += 1
-        if name in binned or not 0 < n_rare < len(values) or len(values) < 3:
-            continue
-        rare = [values[int(place)].as_py() for place in sorted(order[:n_rare])]
-        if all(isinstance(value, (str, bool, int, float)) for value in rare):
-            joins[name] = {_free_name(values.to_pylist()): tuple(rare)}
-    return joins
-
-
-def _free_name(values: Sequence[Any]) -> str:
-    """A name for joined values that no value has."""
-    return next(name for name in chain(("other", "all other"), map("other {}".format, count(2))) if name not in values)
-
-
-def as_toml(groups: Mapping[str, Sequence[Any]]) -> str:
-    """A join as TOML has it."""
-    lists = (f"{toml_key(new)} = [{', '.join(map(_toml_value, values))}]" for new, values in groups.items())
-    return f"{{ {', '.join(lists)} }}"
-
-
-def _toml_value(value: Any) -> str:
-    return quote_toml(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _propose_for_channel(
@@ -186,7 +131,7 @@ def _propose_for_channel(
             ),
             *_hierarchies(channel, released),
         ]
-    return [*_propose_drops(surveys), *(_propose_bins(survey, is_sure=_is_sure(channel)) for survey in wide)]
+    return [*_propose_drops(surveys), *(propose_bins(survey, is_sure=_is_sure(channel)) for survey in wide)]
 
 
 def _is_sure(channel: PolicyChannel) -> bool:
@@ -194,7 +139,8 @@ def _is_sure(channel: PolicyChannel) -> bool:
     return "confidence" in channel.settings
 
 
-def _propose_bins(survey: ColumnSurvey, *, is_sure: bool) -> Proposal:
+def propose_bins(survey: ColumnSurvey, *, is_sure: bool, n_bins: int = N_BINS) -> Proposal:
+    """Line that cuts a column into about so many bins, left open under a confidence."""
     table, key = "channel.bins", toml_key(survey.name)
     count_words = f"{_count(survey.n_values)} different {'dates or times' if survey.kind == 'date' else 'numbers'}"
     if is_sure:
@@ -203,15 +149,19 @@ def _propose_bins(survey: ColumnSurvey, *, is_sure: bool) -> Proposal:
     if survey.kind == "date" and (step := survey.step) is not None:
         return Proposal(table, key, json.dumps(step), count_words)
     why = f"{count_words}; rounded quantiles of these rows, better chosen from knowledge"
-    return Proposal(table, key, f"{{ learned = [{', '.join(survey.edges(N_BINS))}] }}", why)
+    return Proposal(table, key, f"{{ learned = [{', '.join(survey.edges(n_bins))}] }}", why)
 
 
 def _propose_drops(surveys: list[ColumnSurvey]) -> list[Proposal]:
     names = [survey.name for survey in surveys if survey.is_identifier]
     if not names:
         return []
-    listed = ", ".join(quote_toml(name) for name in names)
-    return [Proposal("columns", "drop", f"[{listed}]", "a different text in most rows, which names them")]
+    return [drop_line(names, "a different text in most rows, which names them")]
+
+
+def drop_line(names: Sequence[str], why: str) -> Proposal:
+    """Line that leaves columns out."""
+    return Proposal("columns", "drop", f"[{', '.join(map(quote_toml, names))}]", why)
 
 
 def _hierarchies(channel: PolicyChannel, surveys: list[ColumnSurvey]) -> list[Proposal]:

@@ -272,10 +272,12 @@ def design_channels(
     # Rows of the pool are printed as those of others: its own values are somebody's.
     shown = np.where(rows < spec.min_count, 0.0, joint.p_x)
     if not shown.any():
-        raise InvalidParameter(
+        widest = joint.public.widest
+        raise ColumnError(
             f"no combination of values of the public columns is there in min_count={spec.min_count} {spec.whom}, so "
-            "that none can be printed: cut numbers and dates into bins, release fewer columns, or release the "
-            "table through latent classes"
+            f"that none can be printed: cut {widest!r}, which has most values, into bins, release fewer columns, or "
+            "release the table through latent classes",
+            widest,
         )
     return channel, printing.reversed(shown)
 

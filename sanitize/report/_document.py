@@ -203,6 +203,10 @@ def grave(document: dict[str, Any]) -> list[str]:
         if document["verdict"]["useless"]:
             shown = "of what pairs of columns say about each other is shown"
             warnings.append(f"less than {100 * USELESS_BELOW:g} % {shown}: {advice}")
+        elif lack is not None:
+            why = Lack(**lack).words
+            unlinked = "no generated row depends on a row of the table, but on the model of them all"
+            warnings.append(f"{unlinked}{why and f' ({why})'}: for more, {advice}")
     elif little and document["verdict"]["state"] in ("source", "rows"):
         warnings.append(f"less than {100 * USELESS_BELOW:g} % is kept of {_column_list(little)}: {advice}")
     return warnings

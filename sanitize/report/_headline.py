@@ -47,6 +47,8 @@ LEDGER = "ledger"
 _REASONS = {
     "rows": "too few rows",
     "secret": "a rare secret has too few rows",
+    "secrets": "{} has many values, which few rows share",
+    "combinations": "too few rows share a combination of the public columns, of which {} has most values",
     "limit": "the limit leaves this mechanism no more",
     "limit or rows": "the limit, or too few rows",
     "unknown": "",
@@ -56,25 +58,30 @@ _REASONS = {
 class Lack(Declared, frozen=True):
     """Why next to nothing is kept, as far as that is known: too few rows, of all secrets or of a rare one, the limit.
 
-    ``n_rows`` are about those that would be needed, to one digit, so that no frequency can be read from it.
+    ``n_rows`` are about those that would be needed, to one digit, so that no frequency can be read from it. ``column``
+    is the one of most values.
     """
 
-    reason: Literal["rows", "secret", "limit", "limit or rows", "unknown"]
+    reason: Literal["rows", "secret", "secrets", "combinations", "limit", "limit or rows", "unknown"]
     n_rows: Count | None = None
+    column: str | None = None
 
     @property
     def words(self) -> str:
         """The reason, and how many rows there should be."""
-        return _REASONS[self.reason] + (f": about {self.n_rows:,} are needed" if self.n_rows else "")
+        reason = _REASONS[self.reason].format(repr(self.column))
+        return reason + (f": about {self.n_rows:,} are needed" if self.n_rows else "")
 
     @property
     def advice(self) -> str:
         """Advice on what would help."""
-        if self.reason == "secret":
-            return (
-                "join the rare values of the sensitive columns, under [join] in the policy, or release them without; "
-                "`sanitize plan` tries what would help"
-            )
+        advice = {
+            "secret": "join the rare values of the sensitive columns, under [join] in the policy, or drop their rows",
+            "secrets": f"cut {self.column!r} into a few bins under [channel.bins], or join its values under [join]",
+            "combinations": f"cut {self.column!r} under [channel.bins] in the policy, or leave columns out",
+        }.get(self.reason)
+        if advice is not None:
+            return f"{advice}; `sanitize plan` tries what would help"
         more = "" if self.reason == "limit" else "more rows, "
         return f"take {more}a looser limit, fewer or coarser public columns, or another mechanism"
 

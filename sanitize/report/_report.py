@@ -189,7 +189,12 @@ class LeakageReport(Verdict, ReportViews):
         """
         is_drawn = SYNTHETIC in [section.title for section in self.sections]  # no row stands for one of the table
         is_generated = self.relations is not None
-        if self.lack and not is_drawn and (is_generated or all(one.share < USELESS_BELOW for one in self.kept)):
+        if (
+            self.useless
+            and self.lack
+            and not is_drawn
+            and (is_generated or all(one.share < USELESS_BELOW for one in self.kept))
+        ):
             raise UselessRelease(self, USELESS_BELOW, self.lack.words, self.lack.advice, is_generated=is_generated)
 
     def require(self) -> LeakageReport:

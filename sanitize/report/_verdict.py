@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 # Confidence of the worst case that a report adds when none was asked for, where that is little work.
 USUAL_CONFIDENCE = 0.95
+# More secrets, or combinations of fewer rows on average, leave a design little.
+_MANY_SECRETS, _FEW_ROWS = 20, 50
 # What a distribution tells of S: label, unit, and how it is measured.
 _LEAKAGE: dict[str, tuple[str, str, Callable[[JointDistribution], float]]] = {
     "max_log_lift": ("largest log-lift of any symbol", "nats", lambda j: max_log_lift(j).max()),
@@ -294,20 +296,34 @@ class Verdict:
 
     @property
     def lack(self) -> Lack | None:
-        """Why it is `useless`, as far as that is known; None where it is not."""
-        if not self.useless:
+        """Why it is `useless`, or why no generated row depends on its own class, as far as known; None where neither.
+
+        Rows that depend on none still show what columns say about each other, but nothing of a row of the table.
+        """
+        by_name = {measure.name: measure.after for measure in self.measures}
+        utility, plain = by_name["normalized_utility"] or 0.0, by_name.get("normalized_utility_plain")
+        is_unlinked = self.state in ("source", "rows") and self.relations is not None and utility < VERDICT_TOLERANCE
+        if not self.useless and not (is_unlinked and len(self._before.public) > 1):
             return None
         if self.facts.mechanism in ("none", LEDGER):  # nobody designed this channel within the limit
             return Lack("unknown")
-        by_name = {measure.name: measure.after for measure in self.measures}
-        utility, plain = by_name["normalized_utility"] or 0.0, by_name.get("normalized_utility_plain")
         # Of tuples without a confidence nothing but the limit was asked.
-        is_limit_only = self.confidence is None and self._before.public.columns == self.public
-        if is_limit_only or (plain is not None and plain < USELESS_BELOW):
-            return Lack("limit")
+        is_tuples = self._before.public.columns == self.public
+        few = self._few_rows() if is_tuples else None
+        if (is_tuples and self.confidence is None) or (plain is not None and plain < USELESS_BELOW):
+            return few or Lack("limit")
         if self.facts.shortage is not None:
             return Lack(*self.facts.shortage)
-        return Lack("limit or rows" if plain is None or utility >= USELESS_BELOW else "rows")
+        return few or Lack("limit or rows" if plain is None or utility >= USELESS_BELOW else "rows")
+
+    def _few_rows(self) -> Lack | None:
+        """The column whose many values leave each few rows: a sensitive one, or the widest of the combinations."""
+        secrets, combinations = self._before.sensitive, self._before.public
+        if len(secrets) > _MANY_SECRETS:
+            return Lack("secrets", column=secrets.widest)
+        if self.n_rows is not None and len(combinations) > self.n_rows / _FEW_ROWS:
+            return Lack("combinations", column=combinations.widest)
+        return None
 
     @property
     def summary(self) -> dict[str, Any]:
