@@ -45,9 +45,10 @@ _DECLARED = 100
 _FINER = 3
 # Rows over which the key draws where each edge lies: one more row moves it one time in so many.
 _SPREAD = 20
-# Shares of that for one column: of its two ends, of what many rows are, twice, of its unit, and of the cuts between.
+# Shares of that for one column: of its two ends, of what many rows are, twice, of its unit, of the places at which a
+# few numbers stand, and of the cuts between.
 N_SHARES = 128
-_LOWEST, _HIGHEST, _OFTEN, _HEAVY, _UNIT, _CUTS = range(6)
+_LOWEST, _HIGHEST, _OFTEN, _HEAVY, _UNIT, _SPARSE, _CUTS = range(7)
 
 
 class ClassColumn(Declared, frozen=True, eq=False, dict=True):
@@ -259,11 +260,12 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         rows = np.bincount(codes[codes >= 0], minlength=len(values))
         if self.is_ordered and len(self.edges):
             numbers, edges = _same_scale(values, self.values.type), self.edges.to_numpy()
-            is_inside = (numbers >= edges[0]) & (numbers <= edges[-1])
-            if not (self.places == BETWEEN).any():  # codes, which no edge keeps out
-                is_listed = np.isin(np.arange(self.n_groups), self.group_of_outcome[self.places >= 0])
-                return float(rows[~is_listed[self.value_groups(values)[:-1]]].sum()), 0
-            return 0.0, int(rows[~is_inside & (look_up(values, self.values) < 0)].sum())
+            rest, is_listed = self._rest[self.find_bins(values)], look_up(values, self.values) >= 0
+            # Codes, and rare numbers where a few stand: others of their group are written, or missing.
+            is_drawn = (self.places[rest] == BETWEEN) & (self.weights[rest] > 0)
+            is_outside = ~is_listed & ((numbers < edges[0]) | (numbers > edges[-1])) & is_drawn
+            other = np.where(is_listed, rows - threshold_counts(rows), rows)[~is_drawn]
+            return float(other.sum()), int(rows[is_outside].sum())
         totals = np.add.reduceat(self.weights, self.first[:-1])
         shares = self.weights[self._rest] / totals[self.groups]
         return float(np.bincount(self.find_bins(values), rows, len(self.groups)) @ shares) if len(shares) else 0.0, 0
@@ -402,7 +404,8 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         entries = [(int(place_of[p]), k, heavy[p] * alone[p]) for k, p in enumerate(listed)]
         left = heavy * (1 - alone)
         residual = np.bincount(place_of, left, len(groups))
-        if is_code:  # rare ones are written as others of their group, or as missing where that has none
+        if is_code or (len(declared) < 2 and _is_sparse(counts, place_of, edges, finest, shares[_SPARSE])):
+            # Rare ones are written as others of their group, or, where that has none, codes as missing.
             residual[np.isin(groups, groups[place_of[listed]])] = 0
         entries += [(place, MISSING if is_code else BETWEEN, float(amount)) for place, amount in enumerate(residual)]
         by_unit = threshold_counts(np.bincount(coarsest[chosen], (counts * (1 - alone))[chosen], len(units) + 1))
@@ -532,6 +535,15 @@ def _edges(
         if first < edge < end and min(rows[1] - rows[0], n - rows[1]) >= LEAST_ROWS:
             inside.append(edge)
     return np.array([*inside, end] if end > inside[-1] else [*inside[:-1], end], numbers.dtype)
+
+
+def _is_sparse(counts: NDArray[np.int64], group: Codes, edges: NDArray[Any], finest: Fraction, share: float) -> bool:
+    """Return whether numbers stand at far fewer places than so many spread rows would, as codes do."""
+    if finest == REAL or len(edges) < 2:
+        return False
+    widths = np.array([max(step_range(low, high, finest)[1], 1) for low, high in pairwise(edges)], float)
+    n_places = -float(widths @ np.expm1(-np.bincount(group, counts, len(widths)) / widths))
+    return len(counts) < (1 + share) / 4 * n_places
 
 
 def _usual(counts: NDArray[np.int64], group: Codes, edges: NDArray[Any], finest: Fraction) -> Vector:

@@ -24,6 +24,40 @@ KINDS = {
 }
 
 
+AMOUNTS = RNG.choice([0, 594, 914, 1055, 2174, 3103, 4386, 7298, 7688, 15024, 99999], N)
+SPARSE = {
+    "postcodes": CODE,
+    "postcodes that may be missing": pd.array(np.where(CODE % 2, CODE, CODE + 7), "Int64"),
+    "a few amounts": AMOUNTS,
+    "prices": np.round(AMOUNTS / 100, 2),
+    "days of a statement": np.datetime64("1990-01-31") + (CODE % 40 * 91).astype("timedelta64[D]"),
+}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_numbers_that_stand_at_a_few_places_stay_there_though_nobody_says_so(name, tmp_path):
+    """Of numbers between them none is anybody's; rows whose value few others have are counted."""
+    table = pd.DataFrame({"ill": RNG.choice(["yes", "no"], N), "age": RNG.integers(18, 90, N), "x": SPARSE[name]})
+    release = sz.LatentClassRelease(sz.LiftBudget(at_most=2, at_least=0.33), sensitive="ill", random_state=0)
+    out = release.fit_transform(table)
+    assert set(out["x"]) <= set(table["x"])
+    assert out["age"].nunique() == 72
+    rows = table["x"].value_counts()
+    replaced = {entry.column: entry.n_rows for entry in release.report_.facts.replaced}
+    assert replaced["x"] >= rows[rows <= 10].sum()
+    assert (replaced["x"] > 0.01 * N) == ("another value of x" in " ".join(release.report_.to_text().split()))
+
+
+@pytest.mark.parametrize("unit", [1, 5, 0.01, 1000])
+def test_quantities_are_drawn_between_those_that_there_are(unit):
+    amounts = np.round(RNG.lognormal(7, 1, N)) * unit
+    table = pd.DataFrame({"ill": RNG.choice(["yes", "no"], N), "pay": amounts})
+    release = sz.LatentClassRelease(
+        sz.LiftBudget(at_most=2, at_least=0.33), sensitive="ill", random_state=0, person="row"
+    )
+    assert not release.fit_transform(table)["pay"].isin(amounts).all()
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_no_code_is_made_up(name):
     table = pd.DataFrame({"ill": RNG.choice(["yes", "no"], N), "age": RNG.integers(18, 90, N), "x": KINDS[name]})
