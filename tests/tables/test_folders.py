@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import sanitize as sz
-from sanitize.errors import SourceError
+from sanitize.errors import ColumnError, SourceError
 
 
 @pytest.fixture
@@ -100,3 +100,35 @@ def test_a_linked_folder_is_neither_left_out_nor_read_twice(folder, tmp_path):
     (folder / "c").unlink()
     (folder / "again.parquet").symlink_to(folder / "a" / "part.parquet")  # of a file one sees what it is
     assert release(folder).n_rows == 300
+
+
+def to_csv(table, path):
+    table.to_csv(path.with_suffix(".csv"), index=False)
+
+
+IN_FILES = {
+    "as in the folder": ([2023, 2024], pd.DataFrame.to_parquet),
+    "text": (["2023", "2024"], pd.DataFrame.to_parquet),
+    "another value than in the folder": ([1999, 2000], pd.DataFrame.to_parquet),
+    "of CSV": (["2023", "2024"], to_csv),
+    "of CSV, another value": (["a", "b"], to_csv),
+}
+
+
+@pytest.mark.parametrize("kind", IN_FILES)
+def test_a_column_of_the_folders_may_be_in_the_files_too(kind, tmp_path):
+    """A release has it once; where the two disagree nobody knows which is meant."""
+    values, write = IN_FILES[kind]
+    for year, value in zip((2023, 2024), values, strict=True):
+        (tmp_path / "in" / f"year={year}").mkdir(parents=True)
+        table = pd.DataFrame({"s": ["p", "q"] * 50, "year": [value] * 100, "x": ["u", "v"] * 50})
+        write(table, tmp_path / "in" / f"year={year}" / "part.parquet")
+    merging = sz.SubsetMerging(sz.LiftBudget.symmetric(2.0), sensitive="s", public=["year", "x"])
+    if "another" in kind:
+        with pytest.raises(ColumnError, match="column 'year' has other values in part.* than the folder"):
+            sz.release_file(tmp_path / "in", tmp_path / "out.parquet", merging)
+        return
+    sz.release_file(tmp_path / "in", tmp_path / "out.parquet", merging)
+    out = pd.read_parquet(tmp_path / "out.parquet")
+    assert list(out) == ["year", "x"]
+    assert set(out["year"].astype(str)) == set(map(str, values))

@@ -169,8 +169,9 @@ class Recipe(ABC):
             return
         what = "a confidence" if self.takes_weights and self.confidence is not None else "rows that keep their order"
         raise InvalidParameter(
-            f"weights of rows in files are not for {what if self.takes_weights else self.estimator()}: leave weights "
-            "out, or release tuples (as subset-merging) without a confidence, in shuffled rows"
+            f"the weights of the rows, {table.source.weights!r}, are not for "
+            f"{what if self.takes_weights else self.estimator()}: leave weights out, or release tuples (as "
+            "subset-merging) without a confidence, in shuffled rows"
         )
 
     def fit(

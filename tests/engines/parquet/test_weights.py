@@ -100,7 +100,7 @@ def test_what_weights_have_no_meaning_for_is_refused(settings, more, says, table
 
 @pytest.mark.parametrize("kind", [sz.LatentClassRelease, sz.BestSanitizer])
 def test_whole_tables_take_no_weights(kind, table, tmp_path):
-    with pytest.raises(InvalidParameter, match=f"weights of rows in files are not for {kind.__name__}"):
+    with pytest.raises(InvalidParameter, match=f"the weights of the rows, 'PWGTP', are not for {kind.__name__}"):
         sz.release_file(table, tmp_path / "out.csv", kind(BUDGET, **SETTINGS), description=SAID)
 
 

@@ -80,3 +80,33 @@ def test_rare_codes_alone_are_missing_and_counted():
     )
     out = release.fit_transform(arrow)["x"].to_pandas()
     assert set(out.dropna()) == {1}
+
+
+PLACES = np.arange(600)
+MANY = {
+    "text": np.char.add("T", PLACES.astype(str)),
+    "codes": PLACES * 131 + 10_000,
+    "days": np.datetime64("1980-01-01") + (PLACES * 17).astype("timedelta64[D]"),
+    "bytes": np.char.add("T", PLACES.astype(str)).astype("S").astype(object),
+}
+
+
+@pytest.mark.parametrize("n_rows", [10, 20, 26])
+@pytest.mark.parametrize("name", MANY)
+def test_any_number_of_values_is_written_that_many_rows_have(name, n_rows):
+    """None of ten rows, each of 26 as often as rows have it, and between them a share."""
+    column = np.repeat(MANY[name], n_rows)
+    table = pd.DataFrame({"ill": np.tile(["yes", "no"], len(column) // 2), "x": RNG.permutation(column)})
+    release = sz.LatentClassRelease(
+        sz.LiftBudget(at_most=2, at_least=0.33), sensitive="ill", random_state=0, person="row"
+    )
+    out = release.fit_transform(table)["x"]
+    own = out.isin(MANY[name])
+    replaced = sum(entry.n_rows for entry in release.report_.facts.replaced) / len(table)
+    if n_rows == 26:
+        assert own.all()
+        assert out.nunique() == 600
+        assert replaced == 0
+    elif name in ("text", "bytes"):
+        assert own.mean() == pytest.approx(0.625 if n_rows == 20 else 0, abs=0.03)
+        assert replaced == pytest.approx(1 - own.mean(), abs=0.03)
