@@ -28,6 +28,11 @@ class LatentClassRelease(LatentClassParameters, Sanitizer):
     sensitive, public : str, int, list of them, or callable, optional
         Columns by name or position. ``public=None`` means all but the sensitive ones: numbers, dates, times, text and
         booleans as they come, tens of them.
+    keep : str, int, list of them, or callable, optional
+        Columns that stay as they are: a known outcome, a weight, a date. The model generates the others given these,
+        and the limit is on what a row's kept values and its released class reveal together. Each value counts by
+        itself; of a column with bins its interval counts, and the value is written all the same, in rows that keep
+        their order. Without a confidence, for lift and LDP budgets.
     n_classes : int, optional
         By default a number that grows with the rows. One class makes rows that have no link to those of the table.
     rule : str, optional
@@ -86,6 +91,10 @@ class LatentClassRelease(LatentClassParameters, Sanitizer):
     >>> sanitizer = LatentClassRelease(budget, sensitive="survived", random_state=0).fit(df)
     >>> sanitizer.report_.ok, list(sanitizer.transform(df).columns)
     (True, ['class', 'sex', 'age'])
+    >>> wider = sz.LiftBudget(at_most=2, at_least=0.5)
+    >>> released = LatentClassRelease(wider, sensitive="survived", keep="class", random_state=0).fit_transform(df)
+    >>> bool((released["class"] == df["class"]).all())
+    True
     """
 
     recipe_type = LatentClassReleaseRecipe
@@ -112,7 +121,8 @@ class LatentClassRelease(LatentClassParameters, Sanitizer):
         BudgetExceeded
             If the designed channel exceeds the budget.
         ColumnError, InvalidParameter, InvalidBudget
-            If a column, a parameter or the budget is not as described.
+            If a column, a parameter or the budget is not as described, or a kept column reveals more than the limit
+            allows by itself.
         """
         return super().fit(X, y, sensitive_features=sensitive_features)
 

@@ -298,6 +298,7 @@ class Sanitizer(ShownWithVerdict, TransformerMixin, BaseEstimator, Designer):  #
         self._bind(codes)
         self._warn_of_repeats(table)
         columns = self._release.draw(codes, random_words(self.random_state), workers=workers)
+        columns |= self._release.own_values(table)
         if sensitive := tuple(name for name in self._kept if name in table.names):
             warnings.warn(
                 "keep_sensitive=True: the output holds the sensitive columns and is not for release",

@@ -264,6 +264,17 @@ class Alphabet:
         """Alphabet of some of the symbols; ``codes`` ascending."""
         return Alphabet._from_parts(self.columns, self.levels, np.ascontiguousarray(self.codes[codes]))
 
+    def group_by(self, columns: Sequence[str]) -> NDArray[np.intp]:
+        """Number of the values that each symbol has in some columns.
+
+        Examples
+        --------
+        >>> Alphabet(("class", "sex"), [("1st", "f"), ("1st", "m"), ("2nd", "f")]).group_by(["class"]).tolist()
+        [0, 0, 1]
+        """
+        places = [self.columns.index(name) for name in columns]
+        return np.unique(self.codes[:, places], axis=0, return_inverse=True)[1].ravel()
+
     def alike(self, columns: Sequence[str]) -> NDArray[np.bool_]:
         """Sets of two or more symbols that are alike in some of these columns, each once, shape (n_sets, n).
 

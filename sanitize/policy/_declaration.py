@@ -383,9 +383,10 @@ def check(document: Any) -> None:
         if any(column in part.bins for part in parts.values()):
             raise wrong_table(f"join.{column}", f"{column!r} has bins; join or cut it")
     for where, part in parts.items():
-        _check_settings(where, part, columns.sensitive, [table.name for table in document.table])
-    if len(parts) == 1 and "channel" in parts and not columns.keep:
+        _check_settings(where, part, columns, [table.name for table in document.table])
+    if "channel" in parts and (not columns.keep or parts["channel"].mechanism == CLASSES):
         _check_notion("budget", parts["channel"], budget)
+        _check_kept(document, parts["channel"])
     elif notion_name(budget) not in MERGING:
         raise invalid_key(
             "budget.notion",
@@ -470,9 +471,21 @@ def _check_roles(columns: Any, parts: dict[str, Any]) -> None:
             places[name] = where
 
 
-def _check_settings(where: str, channel: Any, sensitive: tuple[str, ...], tables: Collection[str]) -> None:
+def _check_kept(document: Any, channel: Any) -> None:
+    """Refuse what rows with kept columns and generated ones cannot have."""
+    keep = document.columns.keep
+    if keep and channel.confidence is not UNSET:
+        words = f"holds for a population, and columns that {CLASSES} keep for these rows alone; leave it out"
+        raise invalid_key("channel.confidence", words)
+    if document.rows != "keep" and (name := next((name for name in keep if name in channel.bins), None)):
+        words = f'must be "keep": values of {name!r} stay as they are, and only its bins are counted'
+        raise invalid_key("rows", words)
+
+
+def _check_settings(where: str, channel: Any, columns: Any, tables: Collection[str]) -> None:
     """Refuse settings of other mechanisms and of other columns."""
     mechanism, public = channel.mechanism, channel.public
+    binned = (*columns.sensitive, *public, *(columns.keep if mechanism == CLASSES else ()))
     for key, owners in OWNERS.items():
         if getattr(channel, key) is not UNSET and mechanism not in owners:
             reason = f"{mechanism} does not have it; it is a setting of {', '.join(owners)}"
@@ -493,7 +506,7 @@ def _check_settings(where: str, channel: Any, sensitive: tuple[str, ...], tables
         )
     for column, cuts in channel.bins.items():
         of_table = column.partition(": ")[0] in tables  # what rows of a unit come to
-        if not of_table and column not in (*sensitive, *public):
+        if not of_table and column not in binned:
             raise PolicyError(f"bins names {column!r}, which is no column of its channel", f"bins.{column}")
         _check_cuts(f"{where}.bins.{column}", cuts)
 
@@ -522,8 +535,8 @@ def _check_part(where: str, channel: Any) -> None:
     if mechanism == CLASSES:
         raise invalid_key(
             f"{where}.mechanism",
-            f"must be another: {mechanism} releases a whole table through one channel, without others and without kept "
-            "columns; list all columns under columns.public, with one [channel]",
+            f"must be another: {mechanism} releases a whole table through one channel, without others; list all "
+            "columns under columns.public, with one [channel]",
         )
     if channel.budget is not UNSET:
         return

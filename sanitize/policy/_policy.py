@@ -25,6 +25,7 @@ from sanitize.core.budgets import (
 )
 from sanitize.errors import ColumnError, InvalidParameter, PolicyError, SourceError, in_words
 from sanitize.policy._declaration import (
+    CLASSES,
     DEFAULT_MECHANISM,
     DEFAULT_NOTION,
     DOCUMENT,
@@ -325,7 +326,8 @@ class Policy:
     def sanitizer(self, random_state: Any = None) -> Sanitizer:
         """The estimator that the policy asks for, not fitted.
 
-        One channel without kept columns gives the estimator of its mechanism, anything else a `JointRelease`.
+        One channel gives the estimator of its mechanism, unless tuples stand beside kept columns; anything else a
+        `JointRelease`.
 
         Parameters
         ----------
@@ -352,6 +354,7 @@ def _build(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any
     """Return the designer of a policy's release; ``kind`` gives the class of a name."""
     shared: dict[str, Any] = {"sensitive": list(policy.sensitive)}
     shared |= {"missing": policy.missing, "handle_unknown": policy.handle_unknown, "person": policy.person}
+    shared["keep"] = list(policy.keep) or None
 
     def designer(channel: PolicyChannel, budget: PolicyBudget | None, **source: Any) -> Any:
         estimator = kind(MECHANISMS[channel.mechanism][0])
@@ -367,13 +370,13 @@ def _build(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any
     if not is_joint(policy):
         return designer(policy.channels[0], policy.budget, random_state=random_state)
     parts = [(channel.name, designer(channel, channel.budget, person=None)) for channel in policy.channels]
-    keep = list(policy.keep) or None
-    return kind("JointRelease")(parts, policy.budget.build(), keep=keep, random_state=random_state, **shared)
+    return kind("JointRelease")(parts, policy.budget.build(), random_state=random_state, **shared)
 
 
 def is_joint(policy: Policy) -> bool:
-    """Return whether its release is joint: several channels, a channel with a budget of its own, or kept columns."""
-    return len(policy.channels) != 1 or bool(policy.keep) or policy.channels[0].budget is not None
+    """Return whether it is joint: several channels, one with a budget of its own, or tuples and kept columns."""
+    keeps = bool(policy.keep) and policy.channels[0].mechanism != CLASSES
+    return len(policy.channels) != 1 or keeps or policy.channels[0].budget is not None
 
 
 def _with_notions(values: Any) -> Any:

@@ -152,6 +152,7 @@ class Designer(ABC):
             warn_of_seed()
         fitted.assign_to(self)
         release = replace(self.bare_release(), handle_unknown="high_risk")
+        release.check_order(order)
         expected = release.symbol_rows(counts)
         if key is None and isinstance(recipe.random_state, NoiseKey):
             recipe.random_state.bind(fitted.channel, expected.tobytes(), None)  # files are told apart by their counts

@@ -206,12 +206,13 @@ def refuse_missing(column: ArrowColumn, name: str) -> None:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which columns are sensitive and which are public, and how numbers become symbols."""
+    """Which columns are sensitive, which are public and which of these stay, and how numbers become symbols."""
 
     sensitive: tuple[str, ...]
     public: tuple[str, ...]
     bins: Mapping[str, Bins] = field(default_factory=dict)
     missing: Missing = "category"
+    keep: tuple[str, ...] = ()
 
     # Whether public symbols are printed as they are, so that one of few rows is somebody's.
     prints_symbols: ClassVar[bool] = True
@@ -256,7 +257,7 @@ class Layout:
     @property
     def roles(self) -> tuple[Any, ...]:
         """Roles of columns that make a layout, whatever else a subclass knows."""
-        return self.sensitive, self.public, self.bins, self.missing
+        return self.sensitive, self.public, self.bins, self.missing, self.keep
 
     @property
     def orders(self) -> dict[str, pa.Array]:
@@ -317,16 +318,16 @@ class Layout:
         notes += [
             f"{n} rows of column {name!r} lay outside the declared edges and were clipped to them"
             for name, n in clipped.items()
-            if n
+            if n and name not in self.keep
         ]
         return tuple(notes)
 
 
 @dataclass(frozen=True)
 class CellLayout(Layout):
-    """Layout with one public symbol, the latent class of a row, that is drawn given the columns of the table.
+    """Layout whose public symbol is the latent class of a row, drawn given the columns of the table, beside kept ones.
 
-    Every row has a class, so no symbol is unknown.
+    Every row has a class, so no symbol is unknown, unless it is one beside kept values that no row had.
     """
 
     partition: ClassPartition = field(kw_only=True)
@@ -335,11 +336,11 @@ class CellLayout(Layout):
 
     @classmethod
     def from_partition(cls, layout: Layout, partition: ClassPartition) -> CellLayout:
-        """Layout of the same table whose public columns are one symbol."""
-        name = "cell"
-        while name in layout.sensitive:
+        """Layout of the same table whose public columns are one symbol, beside those that are kept."""
+        name, kept = "cell", partition.model.kept
+        while name in (*layout.sensitive, *kept):
             name += "_"
-        return cls(layout.sensitive, (name,), layout.bins, layout.missing, partition=partition)
+        return cls(layout.sensitive, (*kept, name), layout.bins, layout.missing, kept, partition=partition)
 
     @property
     def read(self) -> tuple[str, ...]:
@@ -361,11 +362,11 @@ class CellLayout(Layout):
 
     def columns(self, source: Mapping[str, Any], workers: int = 1, first: int | None = None) -> Columns:
         """Columns of a batch, the classes of its rows among them."""
-        return _CellColumns(self, source, workers, first)
+        return CellColumns(self, source, workers, first)
 
-    def cell_columns(self, source: Mapping[str, Any], cells: NDArray[np.int32]) -> Columns:
+    def cell_columns(self, source: Mapping[str, Any], cells: NDArray[np.int32]) -> CellColumns:
         """Columns of rows whose classes are known."""
-        columns = _CellColumns(self, source)
+        columns = CellColumns(self, source)
         columns.check_missing()
         vars(columns)["_cells"] = pa.array(cells)
         return columns
@@ -386,25 +387,28 @@ def cell_layout(layout: Layout, partition: ClassPartition | None) -> Layout:
     """
     if partition is None:
         return layout
-    if partition.names != layout.public or not set(layout.bins) <= set(layout.sensitive):
+    if partition.names != layout.public or not set(layout.bins) <= {*layout.sensitive, *partition.model.kept}:
         raise InvalidParameter("its classes are those of other columns")
     return CellLayout.from_partition(layout, partition)
 
 
-class _CellColumns(Columns):
+class CellColumns(Columns):
     """Columns of one batch, and the class of each row as one more."""
 
     layout: CellLayout
 
     def _column(self, name: str) -> ArrowColumn:
-        return self._cells if name in self.layout.public else super()._column(name)
+        return self._cells if name == self.layout.public[-1] else super()._column(name)
 
     @cached_property
     def _cells(self) -> pa.Array:
         self.check_missing()
         partition = self.layout.partition
-        table = {name: as_arrow(self.source[name], name) for name in partition.names}
-        return pa.array(partition.assign(table, self.workers, self.first))
+        return pa.array(partition.assign(self.model_columns(partition.names), self.workers, self.first))
+
+    def model_columns(self, names: Sequence[str]) -> dict[str, ArrowColumn]:
+        """Columns as a model reads them: kept ones as their symbols."""
+        return {name: self[name] if name in self.layout.keep else as_arrow(self.source[name], name) for name in names}
 
     def check_missing(self) -> None:
         """Refuse missing values, where that was asked for."""
@@ -413,7 +417,7 @@ class _CellColumns(Columns):
 
     def __iter__(self) -> Iterator[str]:
         yield from self.source
-        yield from self.layout.public
+        yield self.layout.public[-1]
 
     def __len__(self) -> int:
-        return len(self.source) + len(self.layout.public)
+        return len(self.source) + 1

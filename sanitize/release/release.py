@@ -16,11 +16,11 @@ from sanitize.core.binning import is_numeric
 from sanitize.core.channel import Channel
 from sanitize.core.confidence import MOST_ENTRIES, ConfidenceSet
 from sanitize.core.joint import JointDistribution
-from sanitize.errors import ColumnError, UnknownSymbol, UnseenSymbolWarning
+from sanitize.errors import ColumnError, InvalidParameter, UnknownSymbol, UnseenSymbolWarning
 from sanitize.release.design import Design, Specification, restrict
 from sanitize.release.layout import Layout, layout_classes
 from sanitize.report import LeakageReport, as_estimates, measure_worst_case
-from sanitize.tables.columns import UNSEEN, factorize, look_up
+from sanitize.tables.columns import UNSEEN, as_arrow, factorize, look_up
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sanitize.core.binning import Bins
     from sanitize.core.joint import ContingencyTable
     from sanitize.release.classes import ClassPartition
+    from sanitize.release.first_pass import RowOrder
     from sanitize.tables.columns import ArrowColumn
 
 
@@ -130,7 +131,7 @@ class FittedRelease(Design):
     def printed_levels(self) -> dict[str, pa.Array]:
         """Values that each printed column may have."""
         if self.classes is not None:
-            return self.classes.values
+            return {name: values for name, values in self.classes.values.items() if name not in self.layout.keep}
         outputs = self.channel.outputs
         return dict(zip(outputs.columns, outputs.levels, strict=True))
 
@@ -202,7 +203,29 @@ class FittedRelease(Design):
         """
         codes, n_unseen = self.encode(source, workers)
         warn_of_unseen(n_unseen, len(codes))
-        return self.draw(codes, words, start, workers), n_unseen
+        return self.draw(codes, words, start, workers) | self.own_values(source), n_unseen
+
+    @property
+    def own_columns(self) -> tuple[str, ...]:
+        """Kept columns whose values are written as they are, while groups of them are counted."""
+        return tuple(name for name in self.layout.keep if name in self.layout.bins and self.classes is not None)
+
+    def own_values(self, source: Mapping[str, Any]) -> dict[str, ArrowColumn]:
+        """Values of rows in those columns."""
+        columns = {name: as_arrow(source[name], name) for name in self.own_columns}
+        return {
+            name: column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
+            for name, column in columns.items()
+        }
+
+    def check_order(self, order: RowOrder) -> None:
+        """Refuse to shuffle rows whose own values are to be written."""
+        if order == "shuffle" and self.own_columns:
+            name = self.own_columns[0]
+            raise InvalidParameter(
+                f"column {name!r} is kept as it is and counted by its bins, so that its values stand in the order of "
+                "the rows alone: give rows='keep', or drop its bins"
+            )
 
     def draw(
         self, codes: NDArray[np.int32], words: RandomWords, start: int = 0, workers: int = 1
@@ -215,7 +238,12 @@ class FittedRelease(Design):
     ) -> dict[str, pa.Array]:
         """Printed columns of released codes: dictionary arrays, or drawn values for binned columns."""
         if self.classes is not None:
-            return self.classes.decode(released.astype(np.int32, copy=False), words, start, workers)
+            if not (keep := self.layout.keep):
+                return self.classes.decode(released.astype(np.int32, copy=False), words, start, workers)
+            outputs = self.channel.outputs
+            cells = np.asarray(outputs.levels[-1])[outputs.codes[released, -1]]
+            symbols = outputs.decode(released)
+            return self.classes.decode(cells, words, start, workers, {name: symbols[name] for name in keep})
         columns = dict(self.channel.outputs.decode(released))
         for lane, name in enumerate(sorted(self.layout.bins)):
             if name in columns and name in self.drawn_bins:

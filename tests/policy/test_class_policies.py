@@ -73,6 +73,25 @@ VALID = {
 }
 
 
+KEPT = """
+version = 1
+[columns]
+sensitive = ["illness", "wage"]
+public = ["town", "age"]
+keep = ["year"]
+[budget]
+at_most = 2
+at_least = 0.5
+[channel]
+mechanism = "latent-classes"
+bins.wage = [0, 1000, 2000]
+"""
+VALID |= {
+    "kept columns": KEPT,
+    "kept bins": KEPT.replace("version = 1", 'version = 1\nrows = "keep"') + "bins.year = [1990, 2000]\n",
+}
+
+
 def edited(text: str, old: str, new: str) -> str:
     assert old in text
     return text.replace(old, new, 1)
@@ -90,10 +109,6 @@ INVALID = {
     "pooling in classes": (edited(CLASSES, "n_classes", "min_count"), "latent-classes does not have it"),
     "no classes": (edited(CLASSES, "n_classes = 30", "n_classes = 0"), "n_classes must be a whole number >= 1, got 0"),
     "hierarchy as a number": (edited(CLASSES, '"towns.csv"', "3"), "channel.hierarchies.town must be text"),
-    "classes beside kept columns": (
-        edited(CLASSES, 'public = ["town"', 'keep = ["year"]\npublic = ["town"'),
-        "releases a whole table through one channel, without others and without kept columns; list all columns under",
-    ),
     "classes as one of several": (
         edited(SEVERAL, 'mechanism = "watchdog"', 'mechanism = "latent-classes"'),
         "releases a whole table through one channel",
@@ -133,6 +148,8 @@ INVALID = {
 }
 # Rules that compare keys with one another: the parser's alone.
 PARSER_ONLY = {
+    "kept columns and a population": (KEPT + "confidence = 0.9\n", "channel.confidence holds for a population"),
+    "kept bins and shuffled rows": (edited(KEPT, "bins", "bins.year = [1990, 2000]\nbins"), 'rows must be "keep"'),
     "noise beyond all rows": (edited(NOISY, "eps = 1,", "eps = 1e-6,"), "ask for noise of more than 1000 rows"),
     "hierarchy of another": (edited(CLASSES, "town =", "year ="), "'year' is not a public column of this channel"),
 }
@@ -168,6 +185,8 @@ def test_a_whole_table_has_every_setting_of_its_own(tmp_path):
         {"town": tmp_path / "towns.csv"},
     )
     assert (given["confidence"], given["bins"]) == (0.9, {"wage": [0, 1000, 2000]})
+    kept = sz.Policy.from_toml(KEPT).sanitizer().get_params()
+    assert (kept["keep"], kept["public"]) == (["year"], ["town", "age"])
     averages = sz.Policy.from_toml(AVERAGES).sanitizer()
     assert type(averages) is sanitize.transformers.LatentClassRelease
     assert averages.get_params()["effort"] == 1e6

@@ -87,13 +87,15 @@ def _named() -> Schema:
 
 
 def _kept() -> Schema:
-    """Beside kept columns a channel takes what the joint budget leaves it."""
+    """Beside kept columns a channel takes what the joint budget leaves it, but for latent classes."""
     sequential = {"mechanism": {"enum": list(SEQUENTIAL)}, "smoothing": {"const": 0}}
     then = {
         "budget": _notions(MERGING),
         "channel": {"if": {"type": "object"}, "then": {"properties": sequential}},
     }
-    return {"if": _where(columns=_where(keep={"minItems": 1})), "then": {"properties": then}}
+    has_tuples = {"not": _where(channel={"allOf": [{"type": "object"}, _mechanism_in([CLASSES])]})}
+    keeps = {**_where(columns=_where(keep={"minItems": 1})), **has_tuples}
+    return {"if": keeps, "then": {"properties": then}}
 
 
 def _part_leakage() -> Schema:
@@ -105,7 +107,8 @@ def _part_leakage() -> Schema:
             del made["required"]
         rules.append({"if": made, "then": {"properties": {"budget": _notions(notions)}}})
     single = {"channel": {"type": "object"}, "columns": {"properties": {"keep": {"maxItems": 0}}}}
-    return {"if": {"properties": single}, "then": {"allOf": rules}}
+    classes = _where(channel={"allOf": [{"type": "object"}, _mechanism_in([CLASSES])]})
+    return {"if": {"anyOf": [{"properties": single}, classes]}, "then": {"allOf": rules}}
 
 
 def _families() -> list[tuple[list[str], tuple[str, ...]]]:

@@ -11,6 +11,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
+import pyarrow as pa
 
 from sanitize._util.limits import FEW_ROWS
 from sanitize._util.outputs import STREAM, Outputs, new_file, writing
@@ -23,7 +24,7 @@ from sanitize.tables.files.open import Target
 from sanitize.tables.keys import count, take_answers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -154,11 +155,24 @@ def _composition(left: Counts, size: int, generator: np.random.Generator) -> Cou
 
 @dataclass(frozen=True)
 class Block:
-    """Released codes of consecutive output rows, and where the noise of printing them comes from."""
+    """Released codes of consecutive output rows, where the noise of printing them comes from, and what stays."""
 
     codes: NDArray[Any]
     words: RandomWords
     start: int
+    own: Mapping[str, pa.Array] = field(default_factory=dict)
+
+    def cut(self, start: int, end: int) -> Block:
+        """Some of the rows."""
+        own = {name: column[start:end] for name, column in self.own.items()}
+        return Block(self.codes[start:end], self.words, self.start + start, own)
+
+    @classmethod
+    def join(cls, blocks: Sequence[Block]) -> Block:
+        """Rows of blocks that follow one another, of which empty ones come alone."""
+        names = blocks[0].own
+        own = {name: pa.concat_arrays([block.own[name] for block in blocks]) for name in names}
+        return cls(np.concatenate([block.codes for block in blocks]), blocks[0].words, blocks[0].start, own)
 
 
 @dataclass(eq=False)
@@ -219,47 +233,47 @@ class SecondPass:
 
         ``first`` is the number in its file of the first row that the source reads.
         """
-        pending: list[NDArray[Any]] = []
-        n_held, start = 0, first
-        for released in self._draw_file(file, first):
-            while n_held + len(released) >= ROW_GROUP_ROWS:
+        pending: list[Block] = []
+        n_held = 0
+        for drawn in self._draw_file(file, first):
+            block = drawn
+            while n_held + len(block.codes) >= ROW_GROUP_ROWS:
                 cut = ROW_GROUP_ROWS - n_held
-                yield Block(np.concatenate([*pending, released[:cut]]), self._file_words(file), start)
-                pending, n_held, released, start = [], 0, released[cut:], start + ROW_GROUP_ROWS
-            pending.append(released)
-            n_held += len(released)
+                yield Block.join([*pending, block.cut(0, cut)])
+                pending, n_held, block = [], 0, block.cut(cut, len(block.codes))
+            pending.append(block)
+            n_held += len(block.codes)
         if n_held:
-            yield Block(np.concatenate(pending), self._file_words(file), start)
+            yield Block.join(pending)
 
     def _file_words(self, file: Path) -> RandomWords:
         label = self.first.source.label(file)
         return derive_words(self.prepared.words, label) if label else self.prepared.words
 
-    def _draw_file(self, file: Path, first: int) -> Iterator[NDArray[Any]]:
-        """Released codes of each load of a file, one after another."""
+    def _draw_file(self, file: Path, first: int) -> Iterator[Block]:
+        """Released rows of each load of a file, one after another."""
         words, release = self._file_words(file), self.prepared.release
         channel = release.channel
         dtype = np.min_scalar_type(max(channel.n_outputs - 1, 0))
         before = self.before
 
-        def draw(numbered: tuple[int, Load]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        def draw(numbered: tuple[int, Load]) -> tuple[NDArray[np.int64], Block]:
             (row, load), seen = numbered, np.zeros(channel.n_inputs, np.int64)
-            drawn: list[NDArray[Any]] = []
+            drawn: list[Block] = []
             for batch in load.batches():
                 codes, n_unseen = release.encode(batch, first=before + row - first)
                 if n_unseen:
                     raise SourceChanged(f"{file.name} changed while it was being read; nothing was released. Run again")
                 seen += count(codes, channel.n_inputs)
-                drawn.append(channel.sample(codes, words, start=row, out=np.empty(len(codes), dtype)))
+                released = channel.sample(codes, words, start=row, out=np.empty(len(codes), dtype))
+                drawn.append(Block(released, words, row, release.own_values(batch)))
                 row += len(codes)
-            return seen, np.concatenate(drawn or [np.empty(0, dtype)])
+            return seen, Block.join(drawn) if drawn else Block(np.empty(0, dtype), words, row)
 
-        for seen, released in ordered_map(
-            draw, self.first.loads([file], list(release.layout.read), first), self.workers
-        ):
+        for seen, block in ordered_map(draw, self.first.loads([file], list(release.layout.read), first), self.workers):
             self.seen += seen
-            self.before += len(released)
-            yield released
+            self.before += len(block.codes)
+            yield block
 
     def write(self, outputs: Outputs, place: Target | BinaryIO, rows: RowOrder) -> None:
         """Second pass into a file, a folder of parts, or a stream; all of it or nothing.
@@ -305,7 +319,7 @@ class SecondPass:
             writer: Any = CsvWriter(stream, schema) if as_csv else ReleaseWriter(stream, schema, self.prepared.footer)
 
         def encode_block(block: Block) -> Any:
-            return writer.encode(release.decode(block.codes, block.words, block.start))
+            return writer.encode({**release.decode(block.codes, block.words, block.start), **block.own})
 
         # Lines of CSV are made when they are written: more than the next rows would only wait.
         for encoded in ordered_map(encode_block, blocks, min(self.workers, 2) if as_csv else self.workers):

@@ -44,7 +44,7 @@ def output_schema(source: pa.Schema, columns: Mapping[str, pa.Array], release: F
     fields = []
     for name, array in columns.items():
         dtype = value_type(array.type)
-        if not is_text(dtype) and name in plain and name not in wide:
+        if name in release.own_columns or (not is_text(dtype) and name in plain and name not in wide):
             dtype = plain[name]
         if pa.types.is_string(dtype) or pa.types.is_binary(dtype):
             dtype = pa.dictionary(pa.int32(), dtype)

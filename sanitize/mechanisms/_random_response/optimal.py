@@ -6,9 +6,12 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sanitize.core.budgets import AveragedBudget, MeanBudget
+import numpy as np
+
+from sanitize._util.tolerances import BUDGET
+from sanitize.core.budgets import AveragedBudget, MeanBudget, limits_for
 from sanitize.core.channel import HEURISTIC
-from sanitize.errors import InvalidBudget, InvalidParameter
+from sanitize.errors import ColumnError, InvalidBudget, InvalidParameter
 from sanitize.mechanisms._effort import Status, effort_account
 from sanitize.mechanisms._merging.subset_merging import seed_groups
 from sanitize.mechanisms._random_response.averaged import average_response
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from sanitize._util.checks import Codes
     from sanitize.core.budgets import Budget
     from sanitize.core.channel import Channel
     from sanitize.core.confidence import ConfidenceSet
@@ -43,6 +47,7 @@ def optimal_random_response(
     confidence: float | ConfidenceSet | None = None,
     target: ArrayLike | None = None,
     known: str | Sequence[str] | ArrayLike = (),
+    keep: Sequence[str] = (),
     keep_margin: bool = False,
 ) -> Channel:
     """Channel of the largest I(X;Y) within a budget on lifts or on averages of them [ZDS §III-A2].
@@ -93,6 +98,9 @@ def optimal_random_response(
         budget, too, for whatever w a part of them says. Or P(w, s, x) of anything else that may be known, with
         (S, W) - X - Y: cases may overlap, and the sum of some cases is the one of somebody who knows that one of them
         holds. Coarser knowledge of a column, as of an age group, is such a sum: give it as a case, or as a column.
+    keep : sequence of str
+        Public columns that are released as they are: no released symbol mixes two of their values, and the budget is
+        met by what their values and the symbol reveal together.
     keep_margin : bool
         Print each released symbol as a symbol of X, drawn anew given it: released shares are then those of X,
         P_Y = P_X, with no more leakage and less utility, both by data processing. Estimators do so.
@@ -108,9 +116,9 @@ def optimal_random_response(
     InvalidBudget
         If there is no budget or it is of another kind.
     InvalidParameter
-        If gap, effort or time_limit is not a positive number, or ``known`` stands beside a confidence.
+        If gap, effort or time_limit is not a positive number, or ``known`` or ``keep`` stands beside a confidence.
     ColumnError
-        If a known column is not public.
+        If a known column is not public, or a kept one is over the budget by itself.
     KeyboardInterrupt
         When interrupted; `solve_optimal_random_response` then returns the best so far instead.
 
@@ -145,6 +153,7 @@ def optimal_random_response(
         time_limit=time_limit,
         target=target,
         known=known,
+        keep=keep,
         confidence=confidence,
     )
     channel = response.released()
@@ -162,6 +171,7 @@ def solve_optimal_random_response(
     time_limit: float | None = None,
     target: ArrayLike | None = None,
     known: str | Sequence[str] | ArrayLike = (),
+    keep: Sequence[str] = (),
     confidence: float | ConfidenceSet | None = None,
 ) -> RandomResponse:
     """Optimal random response with its utility, its bound and the certified gap [ZDS §III-A2].
@@ -191,6 +201,8 @@ def solve_optimal_random_response(
     known : str, sequence of str, or array-like of shape (n_w, n_s, n_x)
         Public columns, any part of which may be known of a row, or P(w, s, x); the bound is on channels that are within
         the budget for those who know it.
+    keep : sequence of str
+        Public columns of which no released symbol mixes two values; the bound is on channels that keep them.
     confidence : float or ConfidenceSet, optional
         Meet the budget under every distribution that the counts allow at this confidence. The bound is then on I(X;Y)
         under the frequencies of every channel that does. With ``target`` it is the
@@ -220,7 +232,8 @@ def solve_optimal_random_response(
     """
     account = effort_account(effort, RESPONSE_EFFORT, time_limit)
     stated = known if len(known) else None  # type: ignore[arg-type]
-    options: dict[str, Any] = {"confidence": confidence, "target": target, "known": stated}
+    kept = keep if len(keep) else None
+    options: dict[str, Any] = {"confidence": confidence, "target": target, "known": stated, "keep": kept}
     for kind, takes, solve in _SOLVERS:
         if isinstance(budget, kind):
             refused = [name for name in options if name not in takes]
@@ -239,9 +252,16 @@ def _limited_response(
     confidence: float | ConfidenceSet | None,
     target: ArrayLike | None,
     known: str | Sequence[str] | ArrayLike | None,
+    keep: Sequence[str] | None,
 ) -> RandomResponse:
     """Response within bounds on each lift, or on the ratio of two."""
     problem = Problem.from_request(joint, budget, gap, target, () if known is None else known)
+    if keep is not None:
+        if confidence is not None or problem.side is not None:
+            raise InvalidParameter("keep is under the frequencies of the rows: give it without a confidence or known")
+        groups = kept_groups(problem.joint, keep, problem.budget)
+        blocks = [[np.flatnonzero(groups == group)] for group in np.unique(groups)]
+        return solve_within_blocks(replace(problem, groups=groups), blocks, account)
     if confidence is not None:
         if problem.side is not None:
             raise InvalidParameter("known is under the frequencies of the rows: give it without a confidence")
@@ -255,6 +275,35 @@ _SOLVERS: tuple[tuple[type, frozenset[str], Callable[..., RandomResponse]], ...]
     (MeanBudget, frozenset(), funnel_response),
     (AveragedBudget, frozenset({"target"}), average_response),
 )
+
+
+def kept_groups(joint: JointDistribution, keep: Sequence[str], budget: Budget) -> Codes:
+    """Return the number of the kept values of each public symbol.
+
+    Raises
+    ------
+    ColumnError
+        If a kept column, or all of them together, are over the budget whatever else is released.
+    """
+    limits = limits_for(budget, joint.sensitive)
+    groups = np.zeros(len(joint.public), np.intp)
+    for names in dict.fromkeys([*((name,) for name in keep), tuple(keep)]):
+        groups = joint.public.group_by(names)
+        masses = np.stack([np.bincount(groups, mass) for mass in joint.pmf])
+        lifts = masses / masses.sum(axis=0) / joint.p_s[:, None]
+        if (limits.lift_excess(lifts, joint.p_s) > BUDGET).any():
+            listed = ", ".join(map(repr, names))
+            who = (
+                f"columns {listed} cannot all be kept: they"
+                if len(names) > 1
+                else f"column {listed} cannot be kept: it"
+            )
+            raise ColumnError(
+                f"{who} would reveal more than the limit allows, whatever else is released; cut values into coarser "
+                "bins, loosen the limit, or let the model generate them",
+                names[0] if len(names) == 1 else None,
+            )
+    return groups
 
 
 def _better(problem: Problem, response: RandomResponse, account: Effort) -> RandomResponse:

@@ -141,6 +141,8 @@ class Problem:
         What is to be kept.
     side : SideKnowledge or Cuts, optional
         What may be known of a row besides, or other cuts of posteriors; blocks are then one of all letters.
+    groups : ndarray of int, optional
+        Of letters that no released symbol mixes.
     """
 
     joint: JointDistribution
@@ -148,6 +150,7 @@ class Problem:
     gap: float
     loss: Loss
     side: SideKnowledge | Cuts | None = None
+    groups: Codes | None = None
 
     @classmethod
     def from_request(
@@ -169,7 +172,8 @@ class Problem:
         """The channel, measured; repairs may leave more than the gap asked for, and then the status says so."""
         columns = sparse.hstack([response.columns for response in responses], "csc")
         weights = np.concatenate([response.weights for response in responses])
-        channel = response_channel(self.joint, self.budget, columns, weights, distributions, self.side)
+        settings = self.joint, self.budget, columns, weights, distributions, self.side, self.groups
+        channel = response_channel(*settings)
         information, n_columns = self.loss.information(self.joint, channel), sum(part.n_columns for part in responses)
         share = self.loss.share(information, self.joint.p_x)
         status = Status.worst([Status.STALLED, *(response.status for response in responses)])

@@ -33,6 +33,7 @@ def response_channel(
     weights: Vector,
     distributions: ConfidenceSet | None = None,
     side: SideKnowledge | Cuts | None = None,
+    groups: Codes | None = None,
 ) -> Channel:
     """P(y|x) = weight(y) v_y(x) / P(x), rows made to sum to 1.
 
@@ -54,6 +55,8 @@ def response_channel(
         Repair until the budget holds under all of these distributions.
     side : SideKnowledge, optional
         Repair until it holds for those who know this, too.
+    groups : ndarray of int, shape (n_x,), optional
+        Symbols of which no released one mixes two groups, before repairs or after.
     """
     mass = _balance_masses(columns, weights, joint.p_x)
     share = np.zeros(len(weights))
@@ -71,15 +74,19 @@ def response_channel(
         if not is_over.any():
             return channel
         over = np.flatnonzero(is_over)
+        group = np.zeros(n_y, np.intp) if groups is None else groups[mass.indices[mass.indptr[:-1]]]
+        over = over[np.bincount(group)[group[over]] > 1]  # one that is alone tells no more than its group does
+        if groups is not None and not len(over):
+            return channel
         if len(share) == 1:
             return Channel((Stage.deterministic(np.zeros(len(joint.public), np.int32), 1),), joint.public)
         share[over] = np.maximum(share[over] * _GROWTH, _LEAST_SHARE)
         hopeless = over[share[over] > _LARGEST_SHARE]
         if len(hopeless):
-            mass, share = _merge(mass, share, int(hopeless[np.argmin(released.p_x[hopeless])]), released.p_x)
+            mass, share = _merge(mass, share, int(hopeless[np.argmin(released.p_x[hopeless])]), released.p_x, group)
         else:
             worst = None if distributions is None and side is None else excess
-            mass = _lend(mass, budget, released, over, share[over], worst)
+            mass = _lend(mass, budget, released, over, share[over], worst, group)
 
 
 def _balance_masses(columns: sparse.csc_array, weights: Vector, p_x: Vector) -> sparse.csc_array:
@@ -109,6 +116,7 @@ def _lend(
     over: Codes,
     share: Vector,
     worst: Vector | None,
+    group: Codes,
 ) -> sparse.csc_array:
     """Masses after each symbol that is over has got, for its share, a part of the symbol that helps it most.
 
@@ -116,14 +124,13 @@ def _lend(
     case: posteriors within the budget in all of them form a cone.
     """
     lifts, p_y = lift(released), released.p_x
-    givers = np.setdiff1d(np.arange(len(p_y)), over)
+    within = np.setdiff1d(np.arange(len(p_y)), over)
     n_y = len(p_y)
-    if not len(givers):
-        givers = np.arange(n_y)
     lent = np.zeros(len(over))
     giver = np.zeros(len(over), np.intp)
     for k, (y, part) in enumerate(zip(over.tolist(), share.tolist(), strict=True)):
-        options = givers[givers != y]
+        givers = within[group[within] == group[y]]
+        options = givers if len(givers) else np.setdiff1d(np.flatnonzero(group == group[y]), [y])
         if worst is None:
             left = budget.lift_excess((lifts[:, [y]] + part * lifts[:, options]) / (1 + part), released.p_s)
         else:
@@ -139,9 +146,11 @@ def _lend(
     return sparse.csc_array(mass @ sparse.csc_array((parts, (rows, columns)), shape=(n_y, n_y)))
 
 
-def _merge(mass: sparse.csc_array, share: Vector, rare: int, p_y: Vector) -> tuple[sparse.csc_array, Vector]:
-    """A symbol that cannot be brought inside, merged into the likeliest of the others."""
-    options = np.delete(np.arange(len(p_y)), rare)
+def _merge(
+    mass: sparse.csc_array, share: Vector, rare: int, p_y: Vector, group: Codes
+) -> tuple[sparse.csc_array, Vector]:
+    """A symbol that cannot be brought inside, merged into the likeliest of the others of its group."""
+    options = np.setdiff1d(np.flatnonzero(group == group[rare]), [rare])
     labels = np.arange(len(p_y))
     labels[rare] = options[np.argmax(p_y[options])]
     labels = np.unique(labels, return_inverse=True)[1]

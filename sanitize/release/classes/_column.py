@@ -148,6 +148,11 @@ class ClassColumn(Declared, frozen=True, eq=False, dict=True):
         values, codes = factorize(as_arrow(column, self.name), self.name)
         return self.value_groups(values)[codes]
 
+    def encode_outcomes(self, column: Any) -> Codes:
+        """Outcome that each row of any column of this name is written as, the last for missing."""
+        values, codes = factorize(as_arrow(column, self.name), self.name)
+        return np.append(self.outcomes(values), len(self.places) - 1)[codes]
+
     def value_groups(self, values: pa.Array) -> NDArray[np.int32]:
         """Group of each of some distinct values, and of missing last."""
         return np.append(self.groups, self.n_groups - 1)[np.append(self.find_bins(values), -1)].astype(np.int32)

@@ -68,7 +68,11 @@ class Rule:
 
 
 def find_rules(
-    codes: Sequence[Codes], sizes: Sequence[int], shared: Vector, free: Collection[int] = ()
+    codes: Sequence[Codes],
+    sizes: Sequence[int],
+    shared: Vector,
+    free: Collection[int] = (),
+    kept: Collection[int] = (),
 ) -> dict[int, Rule]:
     """For each column that another one determines the strongest rule; no column determines itself by others.
 
@@ -82,9 +86,13 @@ def find_rules(
         Information that columns have of one another, in nats.
     free : collection of int
         Columns that determine where others are missing, and no value of them, as the others determine none of theirs.
+    kept : collection of int
+        Columns that no other one determines.
     """
     candidates = []
     for determiner, dependent in _candidates(codes, shared):
+        if dependent in kept:
+            continue
         missing = codes[dependent] == sizes[dependent] - 1
         for target, of_missing in ((codes[dependent], False), (missing.astype(np.intp), True)):
             if (missing.any() and not missing.all()) if of_missing else not {determiner, dependent} & {*free}:

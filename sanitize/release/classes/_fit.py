@@ -71,6 +71,7 @@ class FittedColumns:
     distinct: list[DistinctValues]
     weights: Vector
     summaries: frozenset[int]  # columns that sum up rows of other tables
+    kept: frozenset[int]  # columns that the others are drawn given
 
     @classmethod
     def fit(
@@ -81,6 +82,7 @@ class FittedColumns:
         edges: Mapping[str, Sequence[Any]],
         above: Mapping[str, Mapping[str, tuple[str, ...]]],
         summaries: Collection[str] = (),
+        kept: Collection[str] = (),
         *,
         shares: Vector,
         rows_are_people: bool = False,
@@ -105,12 +107,14 @@ class FittedColumns:
         sample = slice(None, None, max(1, -(-len(codes) // _RULE_ROWS)))
         shared = _shared_information(codes[sample], [column.n_groups for column in columns])
         sizes = [len(entry.values) + 1 for entry in distinct]
-        sums = frozenset(place for place, name in enumerate(arrows) if name in summaries)
-        rules = find_rules([entry.codes[sample] for entry in distinct], sizes, shared, sums)
+        sums, stay = (
+            frozenset(place for place, name in enumerate(arrows) if name in some) for some in (summaries, kept)
+        )
+        rules = find_rules([entry.codes[sample] for entry in distinct], sizes, shared, sums, stay)
         ruled = {*rules, *(rule.determiner for rule in rules.values())}
         for place in ruled:
             columns[place] = fit_column(place, lists_all=True)
-        return cls(columns, codes, shared, rules, distinct, weights, sums)
+        return cls(columns, codes, shared, rules, distinct, weights, sums, stay)
 
     def nearest(self, place: int, earlier: Sequence[int]) -> list[int]:
         """Earlier columns that a column is drawn given, those that share most with it.
@@ -120,7 +124,7 @@ class FittedColumns:
         most = max(4, min(_MOST_GIVEN, _PAIRS_GIVEN // len(self.columns)))
         by_share = sorted(earlier, key=lambda column: -self.shared[place, column])
         plain_columns = [column for column in by_share if place in self.summaries and column not in self.summaries]
-        return [column for column in earlier if column in {*by_share[:most], *plain_columns[:_OWN_GIVEN]}]
+        return [column for column in earlier if column in {*by_share[:most], *plain_columns[:_OWN_GIVEN], *self.kept}]
 
     def nearest_number(self, place: int, earlier: Sequence[int]) -> int | None:
         """The earlier number that shares most with a number, if there is one."""
@@ -146,8 +150,8 @@ class FittedColumns:
 
     @cached_property
     def order(self) -> list[int]:
-        """Columns in the order in which they are drawn."""
-        return column_order(len(self.columns), self.rules)
+        """Columns in the order in which they are drawn, after those that are kept."""
+        return sorted(column_order(len(self.columns), self.rules), key=lambda place: place not in self.kept)
 
     def look_up(self, place: int) -> tuple[int, NDArray[np.int64], NDArray[np.int32], Vector]:
         """Determiner of a column, and the outcomes that it leaves."""

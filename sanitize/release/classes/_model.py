@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Self
 
@@ -44,6 +44,8 @@ _START_LANE, _CLASS_LANE, _COLUMN_LANE = _LANE, _LANE + 1, _LANE + 16
 _LANES = 4  # of each column
 # P(class | row) is drawn from with this power: a class then says more of its row.
 _SHARPNESS = 2
+# Nats that a kept column counts as sharing with any other: what it says of a row is hardly shrunk.
+_KEPT = 1.0
 # Rows that are worked on together.
 _BLOCK = 1 << 14
 # Rows that columns and classes are learned from, drawn by position.
@@ -148,6 +150,8 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         Effective number of parameters, and the rows that they were learned from.
     settled : bool
         Whether the likelihood had stopped to rise.
+    kept : tuple of str
+        Columns that stay, given which the others are drawn.
     """
 
     names: tuple[str, ...]
@@ -156,11 +160,14 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
     n_parameters: Count
     n_rows: Count
     settled: bool
+    kept: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require(sorted(writer.column.name for writer in self.writers) == sorted(set(self.names)))
         require(len(self.names) == len(self.writers) > 0 and self.log_sizes.ndim == 1)
         require({writer.chances.shape[1] for writer in self.writers} == {len(self.log_sizes)})
+        require({writer.column.name for writer in self.writers[: len(self.kept)]} == {*self.kept})
+        require(len({*self.kept}) == len(self.kept) < len(self.names))
         sizes = [writer.column.n_groups for writer in self.writers]
         for number, writer in enumerate(self.writers):
             require(all(regressor < number for regressor in writer.given))
@@ -187,6 +194,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         above: Mapping[str, Mapping[str, tuple[str, ...]]] | None = None,
         rows_are_people: bool = False,
         summaries: Collection[str] = (),
+        kept: Collection[str] = (),
     ) -> Self:
         """Learn classes of the public columns of a table.
 
@@ -209,6 +217,8 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
             Whether no two rows are of one person; by default rows that look like one's count once.
         summaries : collection of str, optional
             Columns that sum up rows of other tables: that a share of 1/7 is one of seven rows is no dependency.
+        kept : collection of str, optional
+            Columns that stay as they are, given which the others are drawn.
         """
         arrows = {name: as_arrow(column, name) for name, column in table.items()}
         n = len(next(iter(arrows.values())))
@@ -219,7 +229,7 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
             arrows = {name: column.take(pa.array(chosen)) for name, column in arrows.items()}
         mass = np.ones(len(chosen)) if weights is None else np.asarray(weights, float)[chosen]
         mass = mass / mass.mean() if mass.sum() > 0 else mass
-        most, settings = _n_groups(len(chosen)), (edges or {}, above or {}, summaries)
+        most, settings = _n_groups(len(chosen)), (edges or {}, above or {}, summaries, kept)
         shares = draw_edge_shares(words, len(arrows))
         fitted = FittedColumns.fit(arrows, mass, most, *settings, shares=shares, rows_are_people=rows_are_people)
         sample = _sample(np.arange(len(chosen)), _CLASS_ROWS)
@@ -230,7 +240,9 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         mixture = mixture.sharpen(_SHARPNESS)
         classes = _draw_classes(mixture.memberships(indicators(codes, sizes))[0], words)
         writers, n_parameters = _writers(fitted, codes, mass, mixture, classes)
-        return cls(tuple(arrows), writers, to_fixed_point(mixture.log_sizes), n_parameters, n_rows, mixture.settled)
+        return cls(
+            tuple(arrows), writers, to_fixed_point(mixture.log_sizes), n_parameters, n_rows, mixture.settled, (*kept,)
+        )
 
     @property
     def n_classes(self) -> int:
@@ -243,9 +255,10 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         n_classes: int | None,
         edges: Mapping[str, Sequence[Any]],
         above: Mapping[str, Mapping[str, tuple[str, ...]]],
+        kept: Collection[str] = (),
     ) -> str:
         """Describe what settings of `fit` would not give to these classes; empty if nothing shows."""
-        if {*self.names} != {*names}:
+        if {*self.names} != {*names} or {*self.kept} != {*kept}:
             return "other columns"
         if self.n_classes != (asked := n_classes or _n_classes(self.n_rows)):
             return f"n_classes={self.n_classes} in place of {asked}"
@@ -304,15 +317,24 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         return ordered_map(totals, _blocks(len(codes[0])), workers)
 
     def decode(
-        self, classes: NDArray[np.integer[Any]], words: RandomWords, start: int = 0, workers: int = 1
+        self,
+        classes: NDArray[np.integer[Any]],
+        words: RandomWords,
+        start: int = 0,
+        workers: int = 1,
+        kept: Mapping[str, pa.Array] | None = None,
     ) -> dict[str, pa.Array]:
-        """Generated rows of some classes; row i of a table draws the same in any batch."""
+        """Generated rows of some classes, given the kept columns; row i of a table draws the same in any batch."""
         outcomes = np.empty((len(self.writers), len(classes)), np.int32)
+        for number, writer in enumerate(self.writers[: len(self.kept)]):
+            assert kept is not None
+            outcomes[number] = writer.column.encode_outcomes(kept[writer.column.name])
 
         def draw(part: slice) -> None:
             positions = np.arange(part.start, min(part.stop, len(classes)))
-            groups: list[Codes] = []
-            for number, writer in enumerate(self.writers):
+            stay = enumerate(self.writers[: len(self.kept)])
+            groups: list[Codes] = [writer.column.group_of_outcome[outcomes[number, part]] for number, writer in stay]
+            for number, writer in islice(enumerate(self.writers), len(self.kept), None):
                 lane = _COLUMN_LANE + _LANES * number
                 word = words.words_at(lane, start + positions)
                 logs = writer.base[classes[part]]
@@ -334,6 +356,8 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
 
         def write(entry: tuple[int, Writer]) -> pa.Array:
             number, writer = entry
+            if kept is not None and writer.column.name in kept:
+                return kept[writer.column.name]
             is_listed = not writer.column.is_ordered
             word = np.empty(0, np.uint64) if is_listed else words.words_at(_COLUMN_LANE + _LANES * number + 1, every)
             return writer.column.write(outcomes[number], word)
@@ -359,13 +383,15 @@ def _writers(
     """How each column is drawn, and the effective number of parameters of all."""
     columns, order = fitted.columns, fitted.order
     regressors = [fitted.nearest(place, order[:number]) for number, place in enumerate(order)]
+    regressors = regressors[len(fitted.kept) :]
     designs = _designs(fitted, codes, weights, classes, len(mixture.log_sizes), regressors)
     penalty = find_penalty(designs, _n_degrees(len(codes)))
     sizes = [column.n_groups for column in columns]
     chances = np.split(to_fixed_point(mixture.log_chances), np.cumsum(sizes)[:-1])
-    writers = []
     within = float(sum(len(column.places) - column.n_groups for column in columns))  # of outcomes in each group
-    for place, near, design in zip(order, regressors, designs, strict=True):
+    none = {place: np.zeros((len(mixture.log_sizes), sizes[place]), np.int32) for place in fitted.kept}
+    writers = [Writer(columns[place], chances[place], none[place]) for place in order[: len(none)]]
+    for place, near, design in zip(order[len(none) :], regressors, designs, strict=True):
         logs = to_fixed_point(design.fit(penalty))
         parts = [1, len(mixture.log_sizes), *(sizes[regressor] for regressor in near)]
         constant, base, *slopes = np.split(logs, np.cumsum(parts)[:-1])
@@ -408,10 +434,10 @@ def _designs(
     ends = np.cumsum([1 + n_classes, *(entry.n_groups for entry in variables)])
     spans = [np.arange(start, end) for start, end in pairwise(ends)]
     designs = []
-    for place, near in zip(fitted.order, regressors, strict=True):
+    for place, near in zip(fitted.order[len(fitted.kept) :], regressors, strict=True):
         at = np.concatenate([np.arange(1 + n_classes), *(spans[entry] for entry in near)])
         of_all = information(pairs[1 : 1 + n_classes, spans[place]] / max(weights.sum(), 1e-9), len(codes))
-        shared = [of_all, *(float(fitted.shared[place, entry]) for entry in near)]
+        shared = [of_all, *(max(float(fitted.shared[place, entry]), _KEPT * (entry in fitted.kept)) for entry in near)]
         inputs = [of_class, *(variables[entry] for entry in near)]
         designs.append(Design.prepare(inputs, shared, variables[place], weights, pairs[np.ix_(at, at)]))
     return designs

@@ -24,7 +24,7 @@ from sanitize.core.profiles import design_rows
 from sanitize.errors import ColumnError, InvalidChannel, InvalidParameter
 from sanitize.mechanisms import as_lift_budget, certified_merging, certified_random_response, rows_needed
 from sanitize.release.classes import UNIT, ClassPartition, LatentClassModel, couple_classes
-from sanitize.release.design import Specification, rare_secrets
+from sanitize.release.design import MIN_COUNT, Specification, rare_secrets
 from sanitize.release.first_pass import RowCounts, sample_rows
 from sanitize.release.layout import CellLayout
 from sanitize.release.people import encode_columns, one_row_each, refuse_by_companions
@@ -46,7 +46,7 @@ from sanitize.tables.files.hierarchies import read_hierarchy
 from sanitize.tables.frame import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -82,6 +82,7 @@ class LatentClassParameters:
     budget: Budget | None = field(default=None, kw_only=False)
     sensitive: ColumnSpec = None
     public: ColumnSpec = None
+    keep: ColumnSpec = None
     n_classes: int | None = None
     rule: Rule | None = None
     target: str | None = None
@@ -148,6 +149,8 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         if kind is None:
             kind = "optimal-random-response" if isinstance(budget, (LiftBudget, LDPBudget)) else "subset-merging"
         check_choice("rule", kind, *get_args(Rule))
+        if self.keep is not None:
+            _check_kept(vars(self), budget, kind)
         if self.target is not None and self.confidence is None and not kind.endswith("response"):
             raise InvalidParameter(f"rule={kind!r} keeps no column before others: leave target out, or give confidence")
         settings: dict[str, Any] = {"budget": budget}
@@ -192,10 +195,12 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         if self.record_dp is not None:
             assert design is not None
             source = self.record_dp.model_rows(modelled, rows, design, noise_key(self.random_state, "record_dp"))
-        table = {name: source[name] for name in layout.public}
-        edges = {name: user_edges(bins, table[name]) for name, bins in layout.bins.items() if name in table}
-        layout = replace(layout, bins={name: bins for name, bins in layout.bins.items() if name not in table})
-        declared = {*edges, *(self.hierarchies or {}), *self.summaries}
+        columns = layout.columns(source)
+        table = {name: columns[name] if name in layout.keep else source[name] for name in layout.public}
+        drawn = {name for name in table if name not in layout.keep}
+        edges = {name: user_edges(bins, table[name]) for name, bins in layout.bins.items() if name in drawn}
+        layout = replace(layout, bins={name: bins for name, bins in layout.bins.items() if name not in drawn})
+        declared = {*edges, *(self.hierarchies or {}), *self.summaries, *layout.keep}
         free = [name for name in table if name not in declared]
         companions = [name for name in source if name not in layout.sensitive]  # at which promises let nobody look
         refuse_identifiers(source, free, companions=() if self.person else companions)
@@ -204,13 +209,15 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         if design is None:
             fitted, weights = self._row_of_each_person(source, key)
         above = {name: read_hierarchy(hierarchy, name) for name, hierarchy in (self.hierarchies or {}).items()}
-        if partition is not None and (other := partition.model.differs(table, self.n_classes, edges, above)):
+        if partition is not None and (
+            other := partition.model.differs(table, self.n_classes, edges, above, layout.keep)
+        ):
             raise InvalidChannel(f"the latent classes given are not of this release's settings: they have {other}")
         if partition is None:
             learned: dict[str, Any] = {"rows": fitted, "weights": weights, "edges": edges, "above": above}
             # A profile that sums up other rows is a person's own.
             are_people = self.person is not None or bool(self.summaries)
-            learned |= {"rows_are_people": are_people, "summaries": self.summaries}
+            learned |= {"rows_are_people": are_people, "summaries": self.summaries, "kept": layout.keep}
             model = LatentClassModel.fit(table, key, n_classes=self.n_classes, **learned)
             # A digest of all rows would change the class of each with any other one.
             partition = ClassPartition.from_model(model, key, table if source is rows else None)
@@ -269,6 +276,11 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         assert isinstance(layout, FittedClasses)
         clipped: Mapping[str, int] = counted.clipped
         more: dict[str, Any] = {}
+        if layout.keep:
+            layout = replace(layout, symbols=counted.table.public)
+            more["keep"] = layout.keep
+            kept = replace(spec.facts, kept=layout.keep, warnings=(*spec.facts.warnings, *_kept_notes(layout, counted)))
+            spec = replace(spec, facts=kept)
         if self.confidence is not None:
             fresh: NDArray[Any]
             if (promise := self.promise) is None:
@@ -319,7 +331,7 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         pairs = () if is_draft else layout.pair_counts()
         report = with_columns(report, layout.column_counts(), pairs, release.channel, lost)
         if layout.is_shuffled:  # what a row says of its own is then of no use to anybody
-            shown = layout.pair_relations(release.channel.push(release.joint.p_x[None])[0])
+            shown = layout.pair_relations(release.channel.push(release.joint.p_x[None])[0], release.decode)
             report = with_relations(report, shown, lost)
         section = _classes_section(partition, counted, layout.design)
         if self.person_column is None and self.promise is None:  # the figure is of people with one row each
@@ -330,12 +342,47 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
         return replace(release, layout=layout.bare(), report=report, attributes={"classes_": partition.model})
 
 
+def _check_kept(settings: Mapping[str, Any], budget: Budget, rule: str) -> None:
+    """Refuse settings that kept columns cannot have beside them."""
+    if settings["secret_dp"] is not None or settings["record_dp"] is not None or settings["confidence"] is not None:
+        raise InvalidParameter(
+            "keep= holds for the frequencies of these rows: leave confidence, secret_dp and record_dp out, or keep none"
+        )
+    if rule != "optimal-random-response" or not isinstance(budget, (LiftBudget, LDPBudget)):
+        raise InvalidParameter(
+            "keep= is designed by the rule optimal-random-response within a LiftBudget or an LDPBudget, "
+            f"got {rule} and {type(budget).__name__}"
+        )
+
+
+def _kept_notes(layout: FittedClasses, counted: RowCounts) -> Iterator[str]:
+    """What a reader must know of kept columns."""
+    public, rows = counted.table.public, counted.table.counts.sum(axis=0)
+    of_values = np.bincount(public.group_by(layout.keep), rows)
+    if n_rare := int(of_values[of_values < MIN_COUNT].sum()):
+        yield f"{n_rare} rows have kept values that fewer than {MIN_COUNT} rows have: whoever knows them finds the row"
+    for name in layout.keep:
+        if name in layout.bins:
+            yield (
+                f"the limit counts the bin of column {name!r}, which is kept as it is: what a value says beyond its "
+                "bin is not counted"
+            )
+
+
 def _design_written_classes(joint: JointDistribution, design: Callable[..., Channel]) -> Channel:
-    """The channel that a rule designs, and then to the class that is written: as often as can be the row's own."""
+    """The channel that a rule designs, and then to the class that is written: as often as can be the row's own.
+
+    Beside kept values it is one of the classes of rows that have them.
+    """
     channel = design(joint)
     mass = (channel.matrix * joint.p_x[:, None]).T
     mass[mass.sum(axis=1) == 0] = joint.p_x
-    writing = Channel.from_matrix(couple_classes(mass) / UNIT, channel.outputs, joint.public)
+    groups = joint.public.group_by(joint.public.columns[:-1])
+    written = np.zeros(mass.shape)
+    for group in np.unique(groups):
+        block = np.ix_(mass[:, groups == group].any(axis=1), groups == group)
+        written[block] = couple_classes(mass[block]) / UNIT
+    writing = Channel.from_matrix(written, channel.outputs, joint.public)
     return channel.then(writing).with_optimality(channel.optimality)
 
 
@@ -345,6 +392,6 @@ def _classes_section(partition: ClassPartition, counted: RowCounts, design: Mask
     if design is not None:
         n_fitted = int(design.sum())
         words += f" {n_fitted} rows fitted the classes; the other {counted.table.n - n_fitted} certify the limit."
-    rows = counted.table.counts.sum(axis=0)
+    rows = np.bincount(counted.table.public.codes[:, -1], counted.table.counts.sum(axis=0))
     figures = (("classes", float(partition.n_cells)), ("rows of the smallest class", float(rows.min())))
     return Section("classes", "Latent classes", words, ("", "number"), figures)

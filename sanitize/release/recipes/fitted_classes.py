@@ -22,12 +22,13 @@ from sanitize.tables.keys import distinct_rows
 from sanitize.tables.ordered import is_ordered
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from numpy.typing import NDArray
     from scipy import sparse
 
     from sanitize._util.checks import Mask, Vector
+    from sanitize.core.alphabet import Alphabet
     from sanitize.core.binning import Bins
     from sanitize.core.joint import ContingencyTable
     from sanitize.release.layout import Columns
@@ -54,6 +55,7 @@ class FittedClasses(CellLayout):
     row_cells: NDArray[np.int32]
     design: Mask | None  # rows of it that design the channel, where the others certify
     is_shuffled: bool = False  # whether generated rows stand in random order, so that none stands for a person
+    symbols: Alphabet | None = None  # that the channel is designed for
 
     @property
     def fitted(self) -> Mask | None:
@@ -67,6 +69,17 @@ class FittedClasses(CellLayout):
             if source is self.rows
             else super().columns(source, workers, first)
         )
+
+    @cached_property
+    def _codes(self) -> NDArray[np.int32]:
+        """Symbol of each row of the source: its class, or that beside kept values."""
+        if not self.keep or self.symbols is None:
+            return self.cells
+        return self.symbols.encode(self.cell_columns(self.source, self.cells))
+
+    @property
+    def _n_symbols(self) -> int:
+        return len(self.symbols) if self.keep and self.symbols is not None else self.partition.n_cells
 
     def bare(self) -> CellLayout:
         """Layout without the table."""
@@ -106,36 +119,38 @@ class FittedClasses(CellLayout):
 
     def column_counts(self, rows: Mask | None = None) -> Iterator[tuple[str, sparse.csr_array]]:
         """Name of each column and rows of (X_j, class), X_j in at most 16 groups, shape (n_groups, n_classes)."""
-        return column_counts(self.read, self._groups, self.cells, self.partition.n_cells, rows)
+        return column_counts(self.read, self._groups, self._codes, self._n_symbols, rows)
 
     def pair_counts(self) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
         """Counts of pairs of columns; of very many rows of every k-th row."""
         return pair_counts(
             self.read,
             lambda step: [column_codes[::step] for column_codes in self._groups],
-            self.cells,
-            self.partition.n_cells,
+            self._codes,
+            self._n_symbols,
         )
 
     def count_replaced_values(self, n_rows: int) -> tuple[ReplacedValues, ...]:
         """How many rows of each column are written as others, or with a number inside the edges, of so many rows."""
         part, entries = n_rows / max(len(self.cells), 1), []
         for column in self.partition.columns:
+            if column.name in self.keep:
+                continue
             n_other, clipped = column.count_replaced(as_arrow(self.source[column.name], column.name))
             entries.append(ReplacedValues(column.name, other=round(part * n_other), clipped=round(part * clipped)))
         return tuple(entries)
 
-    def pair_relations(self, p_y: Vector) -> dict[tuple[str, str], float]:
+    def pair_relations(self, p_y: Vector, decode: Callable[..., Mapping[str, Any]]) -> dict[tuple[str, str], float]:
         """Share of each dependence of two columns that rows generated from a seed show, see `pair_relations`.
 
-        They are never released. P(y) is how often each class is.
+        They are never released. P(y) is how often each symbol is, and they are what it is written as.
         """
         place = np.linspace(0, 1, _GENERATED, endpoint=False)
         drawn = np.searchsorted(np.cumsum(p_y)[:-1], place, side="right").astype(np.int32)
-        generated = self.partition.decode(drawn, NoiseKey.from_seed(0))
+        generated = decode(drawn, NoiseKey.from_seed(0))
         step, codes = -(-len(self.cells) // _COMPARED), []
         for column in self.partition.columns:
-            raw = as_arrow(self.source[column.name], column.name)[::step]
+            raw = self._model_columns[column.name][::step]
             sides = column.encode(raw), column.encode(generated[column.name])
             counts = np.bincount(sides[0], minlength=column.n_groups)
             group = group_levels(counts, is_ordered=column.is_ordered, most=_GROUPS)
@@ -152,7 +167,11 @@ class FittedClasses(CellLayout):
 
     @cached_property
     def _groups(self) -> list[NDArray[np.int64]]:
-        return [_row_groups(as_arrow(self.source[name], name), name) for name in self.read]
+        return [_row_groups(self._model_columns[name], name) for name in self.read]
+
+    @cached_property
+    def _model_columns(self) -> dict[str, ArrowColumn]:
+        return self.cell_columns(self.source, self.cells).model_columns(self.read)
 
 
 def _row_groups(column: ArrowColumn, name: str) -> NDArray[np.int64]:

@@ -157,7 +157,7 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
         for name, layout in layouts.items():
             part_bins = {column: bins[column] for column in (*layout.sensitive, *layout.public) if column in bins}
             layouts[name] = replace(layout, bins=part_bins)
-        return JointLayout(sensitive, public, bins, self.missing, layouts, keep), source
+        return JointLayout(sensitive, public, bins, self.missing, keep, parts=layouts), source
 
     def _with_columns(
         self, table: Table, sensitive: tuple[str, ...], keep: tuple[str, ...]

@@ -75,11 +75,9 @@ class JointLayout(Layout):
     ----------
     parts : dict of str to Layout
         Layout of each part by name.
-    keep : tuple of str
     """
 
     parts: Mapping[str, Layout] = field(default_factory=dict)
-    keep: tuple[str, ...] = ()
 
     @property
     def groups(self) -> list[tuple[str, ...]]:

@@ -65,6 +65,7 @@ class Recipe(ABC):
     budget: Any
     sensitive: ColumnSpec
     public: ColumnSpec = None
+    keep: ColumnSpec = None
     bins: Any = None
     handle_unknown: Unknown = "high_risk"
     missing: Missing = "category"
@@ -275,9 +276,10 @@ class Recipe(ABC):
     def layout(self, table: Table, sensitive_features: Any = None) -> LaidOut:
         """Roles of the columns, and the table with the sensitive ones in it."""
         person = select("person", self.person_column, table)
-        require_columns(table, self.sensitive, self.public, self.bins)
+        require_columns(table, self.sensitive, self.public, self.keep, self.bins)
         sensitive, source = with_sensitive(table, self.sensitive, sensitive_features)
-        public = public_columns(table, self.public, (*sensitive, *person))
+        keep = select("keep", self.keep, table)
+        public = (*public_columns(table, self.public, (*sensitive, *person, *keep)), *keep)
         if taken := [name for name in person if name in (*sensitive, *public)]:
             raise ColumnError(
                 f"column {taken[0]!r} says whose a row is, and is never released: list it as person alone", taken[0]
@@ -288,14 +290,14 @@ class Recipe(ABC):
                     f"{self.estimator()} needs to know what is sensitive: name columns with sensitive=, or "
                     "pass them to fit as sensitive_features (y is never taken as sensitive)"
                 )
-            return Layout(public, public, make_bins(self.bins, source, public), self.missing), source
+            return Layout(public, public, make_bins(self.bins, source, public), self.missing, keep), source
         overlap = sorted(set(sensitive) & set(public))
         if overlap:
             raise ColumnError(
                 f"column {overlap[0]!r} is listed both as sensitive and as public; choose one", overlap[0]
             )
         bins = make_bins(self.bins, source, (*sensitive, *public))
-        return Layout(sensitive, public, bins, self.missing), source
+        return Layout(sensitive, public, bins, self.missing, keep), source
 
 
 def _price_confidence(release: FittedRelease, table: ContingencyTable, spec: Specification) -> FittedRelease:

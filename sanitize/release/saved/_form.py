@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from sanitize._util.declared import LARGEST, UNSET, Declared, NonNegative, Unset, Version1, field_note, require
 from sanitize.core.binning import AnyBins, Grid
@@ -81,10 +82,10 @@ def check_fit(layout: Layout, channel: Channel, output: str) -> None:
     if (output == "model") is (classes is None):
         raise damage_error("latent classes and generated rows go together")
     if classes is not None:
-        symbols, cells = channel.inputs, np.arange(classes.n_cells)
-        if symbols.columns != layout.public or not np.array_equal(symbols.symbols, cells):
+        symbols, cells = channel.inputs, pa.array(np.arange(classes.n_cells))
+        if symbols.columns != layout.public or not symbols.levels[-1].cast(pa.int64()).equals(cells):
             raise damage_error("its channel is not from the classes of its rows")
-        if channel.n_outputs != classes.n_cells:
+        if channel.outputs != symbols:
             raise damage_error("its classes do not write what its channel releases")
         return
     if channel.inputs.columns != layout.public:

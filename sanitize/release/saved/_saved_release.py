@@ -236,6 +236,7 @@ class SavedRelease:
         looks = self.secret_dp is None and self.record_dp is None
         whole = NoiseKey.from_system() if key is None else NoiseKey(key)
         layout = self._layout
+        self.to_release().check_order(order)
         if isinstance(layout, CellLayout):
             layout = layout.with_key(whole.derive("classes"))
             if key is not None:  # other rows get other draws of classes, too
