@@ -48,7 +48,13 @@ class Mixture:
 
     @classmethod
     def fit(
-        cls, codes: NDArray[np.int32], sizes: Sequence[int], n_classes: int, weights: Vector, noise: Vector
+        cls,
+        codes: NDArray[np.int32],
+        sizes: Sequence[int],
+        n_classes: int,
+        weights: Vector,
+        noise: Vector,
+        importance: Vector | None = None,
     ) -> Mixture:
         """Fit classes to rows.
 
@@ -62,25 +68,35 @@ class Mixture:
         weights : ndarray of float, shape (n,)
         noise : ndarray of float, shape (n_starts, n, n_classes)
             Numbers in (0, 1) that starts are made of.
+        importance : ndarray of float, shape (n_columns,), optional
+            By what each column counts in what a class is.
         """
         rows = indicators(codes, sizes)
         transposed = rows.T.tocsr()
         margin = (transposed @ weights + 1e-3) / (weights.sum() + 1e-3)
         first = np.cumsum([0, *sizes])
-        starts = [cls._maximize(transposed, _start(trial), weights, margin, first) for trial in noise]
-        tried = [trial._improve(rows, transposed, weights, margin, first, _TRIAL) for trial in starts]
+        powers = _powers(margin, first) * np.repeat(np.ones(len(sizes)) if importance is None else importance, sizes)
+        starts = [cls._maximize(transposed, _start(trial), weights, margin, first, powers) for trial in noise]
+        tried = [trial._improve(rows, transposed, weights, margin, first, powers, _TRIAL) for trial in starts]
         best = max(tried, key=lambda trial: trial.log_likelihood)
-        return best._improve(rows, transposed, weights, margin, first, _ROUNDS)
+        return best._improve(rows, transposed, weights, margin, first, powers, _ROUNDS)
 
     def _improve(
-        self, rows: csr_array, transposed: csr_array, weights: Vector, margin: Vector, first: Codes, rounds: int
+        self,
+        rows: csr_array,
+        transposed: csr_array,
+        weights: Vector,
+        margin: Vector,
+        first: Codes,
+        powers: Vector,
+        rounds: int,
     ) -> Mixture:
         model = self
         for _ in range(rounds):
             memberships, likelihood = model.memberships(rows)
             total = float(likelihood @ weights)
             settled = total - model.log_likelihood < _SETTLED * float(weights.sum())
-            model = self._maximize(transposed, memberships * weights[:, None], weights, margin, first, total)
+            model = self._maximize(transposed, memberships * weights[:, None], weights, margin, first, powers, total)
             if settled:
                 return Mixture(model.log_sizes, model.log_chances, total, settled=True)
         return model
@@ -93,6 +109,7 @@ class Mixture:
         weights: Vector,
         margin: Vector,
         first: Codes,
+        powers: Vector,
         log_likelihood: float = -np.inf,
     ) -> Mixture:
         sizes = memberships.sum(axis=0)
@@ -100,7 +117,7 @@ class Mixture:
         totals = np.add.reduceat(counts, first[:-1], axis=0)
         chances = counts / np.repeat(totals, np.diff(first), axis=0)
         log_sizes = np.log((sizes + _CLASS_PRIOR) / (sizes.sum() + _CLASS_PRIOR * len(sizes)))
-        logs = np.log(chances) * _powers(margin, first)[:, None]
+        logs = np.log(chances) * powers[:, None]
         return cls(_round_logs(log_sizes), _round_logs(logs), log_likelihood, settled=False)
 
     def sharpen(self, power: int) -> Mixture:

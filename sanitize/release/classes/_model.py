@@ -46,6 +46,8 @@ _LANES = 4  # of each column
 _SHARPNESS = 2
 # Nats that a kept column counts as sharing with any other: what it says of a row is hardly shrunk.
 _KEPT = 1.0
+# By what it counts in what a class is: more than others, since it is there beside each row that a class writes.
+_KEPT_IMPORTANCE = 3.0
 # Rows that are worked on together.
 _BLOCK = 1 << 14
 # Rows that columns and classes are learned from, drawn by position.
@@ -236,7 +238,8 @@ class LatentClassModel(Declared, frozen=True, eq=False, dict=True, tag_field="ki
         codes, mass, k = fitted.codes[sample], mass[sample], n_classes or _n_classes(n_rows)
         sizes = [column.n_groups for column in fitted.columns]
         noise = np.stack([_uniform(words, start, len(sample) * k).reshape(-1, k) for start in range(2)])
-        mixture = Mixture.fit(codes, sizes, k, mass, noise)
+        importance = np.where([name in kept for name in arrows], _KEPT_IMPORTANCE, 1.0)
+        mixture = Mixture.fit(codes, sizes, k, mass, noise, importance)
         mixture = mixture.sharpen(_SHARPNESS)
         classes = _draw_classes(mixture.memberships(indicators(codes, sizes))[0], words)
         writers, n_parameters = _writers(fitted, codes, mass, mixture, classes)
