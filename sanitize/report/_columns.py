@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -85,13 +86,20 @@ def deal_rows(counts: sparse.csr_array) -> NDArray[np.intp]:
 
 def _push_rows(distribution: sparse.csr_array, channel: Channel) -> NDArray[np.float64] | sparse.csr_array:
     """Distribution of (X_j, Y) from that of (X_j, X), sparse where the channel mixes few symbols."""
+    product = _sparse_product(channel)
+    return channel.push(distribution.toarray()) if product is None else distribution @ product
+
+
+@lru_cache(maxsize=1)  # of one channel all columns and pairs are asked, one after another
+def _sparse_product(channel: Channel) -> sparse.csr_array | None:
+    """P(y|x), or None where it has many entries."""
     most = _FEW_ENTRIES * channel.n_inputs
     product = channel.stages[0].probabilities
     for stage in channel.stages[1:]:
         if np.diff(stage.indptr)[product.indices].sum() > most:
-            return channel.push(distribution.toarray())
+            return None
         product = product @ stage.probabilities
-    return distribution @ product if len(product.indices) <= most else channel.push(distribution.toarray())
+    return product if len(product.indices) <= most else None
 
 
 def with_columns(

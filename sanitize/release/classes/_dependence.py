@@ -53,13 +53,14 @@ class Rule:
     @classmethod
     def measure(cls, determiner: int, codes: Codes, target: Codes, n_values: int, *, of_missing: bool) -> Rule:
         """Measure how far values of one column determine another one."""
-        value, _, rows = _pairs(codes, target)
+        value, outcome, rows = _pairs(codes, target)
         largest, count = np.zeros(n_values), np.bincount(codes, minlength=n_values)
-        np.maximum.at(largest, value, rows)
+        first = np.flatnonzero(np.diff(value, prepend=-1))  # pairs ascend
+        largest[value[first]] = np.maximum.reduceat(rows, first) if len(first) else 0
         margin = np.bincount(target) / max(len(target), 1)
         is_usual = rows == largest[value]
         usual = np.zeros(n_values, np.intp)
-        usual[value[is_usual]] = _pairs(codes, target)[1][is_usual]
+        usual[value[is_usual]] = outcome[is_usual]
         expected = count * (1 - margin[usual])
         left = count - largest
         strengths = _ramp(expected, _EXPECTED) * _ramp(left / np.maximum(expected, 1e-9), _LEFT)

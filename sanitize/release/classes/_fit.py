@@ -140,8 +140,9 @@ class FittedColumns:
         The last is the effective number of parameters.
         """
         own, other = self.columns[place], self.columns[nearest]
-        pairs = np.zeros((len(other.groups) + 1, len(own.groups) + 1))
-        np.add.at(pairs, (self.distinct[nearest].bins(other), self.distinct[place].bins(own)), self.weights)
+        shape = len(other.groups) + 1, len(own.groups) + 1
+        both = self.distinct[nearest].bins(other) * shape[1] + self.distinct[place].bins(own)
+        pairs: Vector = np.bincount(both, self.weights, shape[0] * shape[1]).reshape(shape)
         factors = np.ones(pairs.shape)
         factors[:-1, :-1], n_degrees = bin_factors(pairs[:-1, :-1], own.groups)
         shares = (factors[:, own.bins] * own.weights).ravel()
@@ -172,14 +173,15 @@ class FittedColumns:
 
 def _shared_information(codes: NDArray[np.int32], sizes: Sequence[int]) -> Vector:
     """Mutual information of each pair of columns in nats, less what independent ones show by chance."""
-    rows, starts = indicators(codes, sizes), np.cumsum([0, *sizes])
-    tables = (rows.T.tocsr() @ rows).toarray() / max(len(codes), 1)
-    result = np.zeros((len(sizes), len(sizes)))
-    for first in range(len(sizes)):
-        for second in range(first):
-            table = tables[starts[first] : starts[first + 1], starts[second] : starts[second + 1]]
-            result[first, second] = result[second, first] = information(table, len(codes))
-    return result
+    rows, starts = indicators(codes, sizes), np.cumsum([0, *sizes[:-1]])
+    table = (rows.T.tocsr() @ rows).toarray() / max(len(codes), 1)
+    logs = table * np.log(np.maximum(table, 1e-300))
+    joint = np.add.reduceat(np.add.reduceat(logs, starts, axis=0), starts, axis=1)
+    margins, free = np.diag(joint), np.add.reduceat(np.diag(table) > 0, starts, dtype=float) - 1
+    chance = np.outer(free, free) / (2 * max(len(codes), 1))
+    result = np.maximum(joint - margins[:, None] - margins - chance, 0.0)
+    np.fill_diagonal(result, 0)
+    return np.asarray(result)
 
 
 def information(table: Vector, n: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -110,13 +111,19 @@ def roundest(low: Any, high: Any, units: tuple[Fraction, ...]) -> Any:
     least, most, kind = Fraction(low.item()), Fraction(high.item()), type(high)
     if kind is np.float64:
         digits = len(str(int(max(abs(least), abs(most), Fraction(1)))))
-        units = tuple(Fraction(10) ** power for power in range(digits, digits - 40, -1))
+        units = _decimals(digits)
     for unit in units:
         number = most // unit * unit
         if least < number:
             result = kind(float(number)) if kind is np.float64 else kind(int(number))
             return result if low < result <= high else high
     return high
+
+
+@cache
+def _decimals(digits: int) -> tuple[Fraction, ...]:
+    """Powers of ten from that one down."""
+    return tuple(Fraction(10) ** power for power in range(digits, digits - 40, -1))
 
 
 def clip_numbers(numbers: NDArray[Any]) -> NDArray[Any]:

@@ -103,7 +103,17 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
         """Key by which classes are drawn."""
         return NoiseKey(bytes.fromhex(self.key))
 
-    def assign(self, table: Mapping[str, Any], workers: int = 1, first: int | Codes | None = None) -> NDArray[np.int32]:
+    def encode(self, table: Mapping[str, Any]) -> list[NDArray[np.int32]]:
+        """Group of each row in each column, which `assign` finds else each time."""
+        return _groups(self.model, table)
+
+    def assign(
+        self,
+        table: Mapping[str, Any],
+        workers: int = 1,
+        first: int | Codes | None = None,
+        groups: list[NDArray[np.int32]] | None = None,
+    ) -> NDArray[np.int32]:
         """Class of each row, from 0 to n_cells - 1.
 
         Parameters
@@ -113,8 +123,10 @@ class ClassPartition(Declared, frozen=True, eq=False, dict=True):
         first : int, or ndarray of int of shape (n,), optional
             Number of the first row, or of each, of the table that the classes were fitted on; by default other rows
             than those draw by a digest of all of them.
+        groups : list of ndarray of int, optional
+            What `encode` returns for the table.
         """
-        codes = _groups(self.model, table)
+        codes = self.encode(table) if groups is None else groups
         digest = self.fitted if first is not None or self.fitted is None else _digest(codes)
         words = self.words.derive("rows of the fit" if digest == self.fitted else f"rows {digest}")
         cells = np.empty(len(codes[0]), np.int32)

@@ -38,42 +38,53 @@ def count_people(codes: Sequence[Codes], counts: Sequence[NDArray[np.int64]]) ->
     """
     n = len(codes[0]) if codes else 0
     sample = slice(None, None, max(1, -(-n // _SAMPLED)))
-    finest = sorted(range(len(codes)), key=lambda place: float(np.square(counts[place] / max(n, 1)).sum()))
+    by_fineness = sorted(range(len(codes)), key=lambda place: float(np.square(counts[place] / max(n, 1)).sum()))
+    finest = by_fineness[: _FINEST + 1]  # one more, for a column that is among them
+    combinations_of = {
+        chosen: _combine_codes([codes[index] for index in chosen])
+        for chosen in (*combinations(finest, 1), *combinations(finest, 2))
+    }
+    everywhere = {chosen: _agreement(numbers[sample]) for chosen, numbers in combinations_of.items()}
     result = []
     for place, (column_codes, rows) in enumerate(zip(codes, counts, strict=True)):
-        partners = [index for index in finest if index != place][:_FINEST]
+        partners = {*[index for index in finest if index != place][:_FINEST]}
         # Where most rows have a value of their own, those that repeat may all be people's, and show nothing usual.
-        within = column_codes[sample] if rows[rows > 1].sum() >= n / 2 else np.zeros_like(column_codes[sample])
+        is_own = rows[rows > 1].sum() < n / 2
         is_rare = rows <= _MOST_ROWS
         least, rare = rows.copy(), np.flatnonzero(is_rare[column_codes])
-        for chosen in (*combinations(partners, 1), *combinations(partners, 2)):
-            columns = [codes[index] for index in chosen]
-            if len(rare) and _agreement(within, [column[sample] for column in columns]) <= _SELDOM:
-                people = _distinct(column_codes[rare], [column[rare] for column in columns], len(rows))
+        for chosen, numbers in combinations_of.items():
+            if not {*chosen} <= partners or not len(rare):
+                continue
+            within = everywhere[chosen] if is_own else _agreement(numbers[sample], column_codes[sample])
+            if within <= _SELDOM:
+                people = _distinct(column_codes[rare], numbers[rare], len(rows))
                 least[is_rare] = np.minimum(least, people)[is_rare]
         result.append(least)
     return result
 
 
-def _combine_codes(column_codes: Codes, columns: Sequence[Codes]) -> NDArray[np.int64]:
-    """A number for each combination of values."""
-    numbers = column_codes.astype(np.int64)
+def _combine_codes(columns: Sequence[Codes]) -> NDArray[np.int64]:
+    """A small number for each combination of values."""
+    numbers = np.zeros(len(columns[0]), np.int64)
     for column in columns:
-        numbers = np.unique(numbers, return_inverse=True)[1] * (int(column.max()) + 1) + column
+        numbers = np.unique(numbers * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]
     return numbers
 
 
-def _agreement(column_codes: Codes, columns: Sequence[Codes]) -> float:
-    """Chance that two rows with one value agree on other columns, too."""
+def _agreement(numbers: NDArray[np.int64], column_codes: Codes | None = None) -> float:
+    """Chance that two rows, with one value of a column if it is given, agree on a combination of others."""
 
-    def pairs(numbers: NDArray[Any]) -> float:
-        rows = np.unique(numbers, return_counts=True)[1].astype(float)
+    def pairs(codes: NDArray[Any]) -> float:
+        rows = np.unique(codes, return_counts=True)[1].astype(float)
         return float((rows * (rows - 1)).sum())
 
-    return pairs(_combine_codes(column_codes, columns)) / max(pairs(column_codes), 1.0)
+    if column_codes is None:
+        return pairs(numbers) / max(len(numbers) * (len(numbers) - 1.0), 1.0)
+    both = column_codes.astype(np.int64) * (int(numbers.max(initial=0)) + 1) + numbers
+    return pairs(both) / max(pairs(column_codes), 1.0)
 
 
-def _distinct(column_codes: Codes, columns: Sequence[Codes], n_values: int) -> NDArray[np.int64]:
+def _distinct(column_codes: Codes, numbers: NDArray[np.int64], n_values: int) -> NDArray[np.int64]:
     """Different combinations of values of other columns that go with each value."""
-    first = np.unique(_combine_codes(column_codes, columns), return_index=True)[1]
-    return np.bincount(column_codes[first], minlength=n_values)
+    both = np.unique(column_codes.astype(np.int64) * (int(numbers.max(initial=0)) + 1) + numbers, return_index=True)[1]
+    return np.bincount(column_codes[both], minlength=n_values)

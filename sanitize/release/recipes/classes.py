@@ -221,8 +221,9 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             model = LatentClassModel.fit(table, key, n_classes=self.n_classes, **learned)
             # A digest of all rows would change the class of each with any other one.
             partition = ClassPartition.from_model(model, key, table if source is rows else None)
+        groups = partition.encode(table)
         while True:  # whoever is in a class of few rows goes to the next likely one
-            cells = partition.assign(table, first=numbers)
+            cells = partition.assign(table, first=numbers, groups=groups)
             cell_rows = np.bincount(cells if fitted is None else cells[fitted], minlength=partition.n_cells)
             if cell_rows.min() >= LEAST_ROWS or partition.n_cells == 1:
                 break
