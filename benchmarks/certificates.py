@@ -10,8 +10,7 @@ limit allows in the source. At most one sample in twenty may.
 
 smooth: S follows the kind of a row by degrees. limit: the kind all but says S, so that every lift is what the design
 makes of it. rare: S of 1 %, half of it in one kind of twelve. many: six sensitive values whose shares differ by kind at
-random. Next to them stands how many of 40 samples without a confidence exceed the limit: half or more where the limit
-binds.
+random. Next to them stands how many of 40 samples without a confidence exceed the limit: half or more where it binds.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ def sample(p_sx: np.ndarray, n: int, rng: np.random.Generator, confidence: float
     n_s, n_x = p_sx.shape
     drawn = rng.choice(n_s * n_x, n, p=p_sx.ravel() / p_sx.sum())
     table = pd.DataFrame({"s": (drawn // n_x).astype(str), **columns(drawn % n_x)})
-    release = sz.LatentClassRelease(LIMIT, sensitive="s", confidence=confidence)
+    release = sz.LatentClassRelease(LIMIT, sensitive="s", n_classes=16, confidence=confidence)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         release.fit(table)

@@ -188,8 +188,18 @@ def remembered(use: Callable[[list[np.ndarray]], AbstractContextManager[Any]]) -
         kept[:] = right(*given)
         return np.stack(kept)
 
-    with patch.object(promise, "_declared", declared), use(kept):
+    with patch.object(promise, "_exact_counts", declared), use(kept):
         yield
+
+
+def of_channel(kept: list[np.ndarray]) -> AbstractContextManager[Any]:
+    """The channel is designed and certified by exact counts."""
+    right = classes.with_noise
+
+    def exact(*given: Any) -> Any:
+        return right(*given)._replace(design=kept[0], fresh=kept[1].astype(float), noise=None)
+
+    return patch.object(classes, "with_noise", exact)
 
 
 def of_threshold(kept: list[np.ndarray]) -> AbstractContextManager[Any]:
@@ -202,7 +212,7 @@ def of_threshold(kept: list[np.ndarray]) -> AbstractContextManager[Any]:
         exact.counts = kept[0] + kept[1]
         return right(self, spec, layout, exact, n_design)
 
-    return patch.object(recipe, "_doubted", doubted)
+    return patch.object(recipe, "_certificate_facts", doubted)
 
 
 def of_report(kept: list[np.ndarray]) -> AbstractContextManager[Any]:
@@ -242,6 +252,13 @@ def cases() -> dict[str, Case]:
         ),
         "structure": hub(),
         "rows": case({"a": few, "s": by_turns * 10}, of_design=True, another={"a": 0}, fault=on_raw_rows),
+        # With a row more of a secret no other symbol passes than the one that tells nothing, or fewer do.
+        "channel": case(
+            {"a": np.repeat([0, 1], 80), "s": by_turns * 40},
+            of_design=False,
+            another={"s": 1},
+            fault=partial(remembered, of_channel),
+        ),
         # 18 rows of 40 are enough for the classes of this budget, 17 are not.
         "threshold": case(
             {"a": by_turns * 10, "s": rare},
