@@ -142,7 +142,7 @@ class FittedColumns:
         own, other = self.columns[place], self.columns[nearest]
         shape = len(other.groups) + 1, len(own.groups) + 1
         both = self.distinct[nearest].bins(other) * shape[1] + self.distinct[place].bins(own)
-        pairs: Vector = np.bincount(both, self.weights, shape[0] * shape[1]).reshape(shape)
+        pairs = np.bincount(both, self.weights, shape[0] * shape[1]).reshape(shape).astype(float)
         factors = np.ones(pairs.shape)
         factors[:-1, :-1], n_degrees = bin_factors(pairs[:-1, :-1], own.groups)
         shares = (factors[:, own.bins] * own.weights).ravel()
