@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sanitize._util.progress import show_progress
 from sanitize._util.sealed_text import path_digest
 from sanitize.cli._by_unit import check_by_unit, give_by_unit, refuse_by_unit, release_by_unit, release_tables
+from sanitize.cli._judge import compare_models, judge_release
 from sanitize.cli._judge import judge as judge
-from sanitize.cli._judge import judge_release
 from sanitize.cli._settings import STREAM, check_output, check_records, input_description, open_input, resolve_policy
 from sanitize.cli._standard import check_stdout, one_line, say
 from sanitize.errors import InvalidParameter, SourceError, TargetError, VerificationFailed
@@ -96,7 +96,7 @@ def release(args: argparse.Namespace) -> None:
         _give(report, args, policy, written=written, size=f"{report.n_rows:,} units, {1 + len(policy.tables)} tables")
         return
     sanitizer = designer_of(policy)
-    judgement = judge_release(args, policy)
+    findings = [found for found in (judge_release(args, policy), compare_models(args, policy)) if found is not None]
     target = None if args.dry_run else Among(sys.stdout.buffer if written is None else written, args.outputs)
     with open_input(args, policy, sanitizer.numbers) as table, show_progress():
         if policy.unit is not None:
@@ -105,8 +105,8 @@ def release(args: argparse.Namespace) -> None:
             report = plan_file(table, sanitizer)
         else:
             report = release_file(table, target, sanitizer, force=args.force, allow_useless=args.allow_useless)
-        if judgement is not None:
-            report = report.with_findings(judgement)
+        if findings:
+            report = report.with_findings(*findings)
     if args.channel is not None and not args.dry_run:
         args.outputs.text(args.channel, sanitizer.channel_.to_json() + "\n", replaces=args.force)
     # The table itself is the data when it goes to standard output.

@@ -1,9 +1,11 @@
-"""``sanitize judge``, attacks on anybody's released file, and ``release --judge``, on a twin of the one asked for."""
+"""``sanitize judge``, attacks on a released file, and what ``release`` measures on a twin of the one asked for."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from sanitize._util.progress import show_progress
 from sanitize.cli._settings import STREAM, check_output
@@ -14,6 +16,7 @@ from sanitize.tables.files.open import attach_description, to_path, whole_table
 if TYPE_CHECKING:
     import argparse
 
+    from sanitize.auditing.attack import Downstream
     from sanitize.policy import Policy
     from sanitize.report import Judgement
 
@@ -67,16 +70,7 @@ def judge_release(args: argparse.Namespace, policy: Policy) -> Judgement | None:
     """
     if args.judge is None:
         return None
-    if (args.audience or policy.audience) == "public":
-        raise InvalidParameter(
-            "--judge is for the owner: its figures are made of raw rows; leave it or the audience out"
-        )
-    if policy.unit is not None or policy.is_noisy:
-        raise InvalidParameter(
-            "--judge knows neither units, secret_dp nor record_dp: it fits the table once more; leave it out"
-        )
-    if args.input == STREAM:
-        raise InvalidParameter("--judge reads the table twice, and standard input only once; write it to a file first")
+    _refuse_twin("--judge", args, policy)
     from sanitize.auditing.attack import judge as judge_table
 
     names = [*policy.sensitive, *policy.public, *policy.keep]
@@ -87,3 +81,39 @@ def judge_release(args: argparse.Namespace, policy: Policy) -> Judgement | None:
     if judgement.promised == "refuted":
         raise ReleaseRefuted(judgement)
     return judgement
+
+
+def compare_models(args: argparse.Namespace, policy: Policy) -> Downstream | None:
+    """Compare models that are trained on a twin of the release and on the raw table, on rows that neither has seen."""
+    target = args.predict or policy.predict
+    if target is None:
+        return None
+    _refuse_twin("--predict", args, policy)
+    names = [*policy.sensitive, *policy.public, *policy.keep]
+    if target not in names[len(policy.sensitive) :]:
+        raise InvalidParameter(f"--predict must name a released column, got {target!r}")
+    from sanitize.auditing.attack import downstream
+    from sanitize.release.adversaries import fit_and_release
+
+    with show_progress():
+        table = whole_table(attach_description(args.input, policy.description), names)
+        dealt = np.random.default_rng(0).permutation(table.num_rows)
+        n_apart = table.num_rows // 10
+        apart, rest = (table.take(np.sort(rows)) for rows in (dealt[:n_apart], dealt[n_apart:]))
+        return downstream(rest, fit_and_release(policy.sanitizer(), rest), target, fresh=apart)
+
+
+def _refuse_twin(option: str, args: argparse.Namespace, policy: Policy) -> None:
+    """Refuse what needs one more fit of the table where that, or its figures, may not be."""
+    if (args.audience or policy.audience) == "public":
+        raise InvalidParameter(
+            f"{option} is for the owner: its figures are made of raw rows; leave it or the audience out"
+        )
+    if policy.unit is not None or policy.is_noisy:
+        raise InvalidParameter(
+            f"{option} knows neither units, secret_dp nor record_dp: it fits the table once more; leave it out"
+        )
+    if args.input == STREAM:
+        raise InvalidParameter(
+            f"{option} reads the table twice, and standard input only once; write it to a file first"
+        )

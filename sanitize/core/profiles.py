@@ -1,10 +1,10 @@
-"""Counts of what rows hold in each class: of columns, of pairs of columns and of secrets."""
+"""Counts of what rows hold in each class, of columns and of secrets, and relations between columns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from sanitize.core.joint import sparse_counts
 from sanitize.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from scipy import sparse
 
@@ -23,6 +23,8 @@ GROUPS = 16
 # Of the rows, which design a channel where the others certify it.
 DESIGN_SHARE = 0.2
 _MIXTURES = 2048
+# Cramér's V up to which two columns count as unrelated.
+LEAST_RELATION = 0.1
 
 
 def group_levels(counts: NDArray[np.integer[Any]], *, is_ordered: bool, most: int = GROUPS) -> Codes:
@@ -50,29 +52,44 @@ def column_counts(
         yield name, sparse_counts(column_groups[chosen], cells[chosen], (int(column_groups.max()) + 1, n_cells))
 
 
-def pair_counts(
-    names: Sequence[str],
-    groups_of: Callable[[int], Sequence[NDArray[np.int64]]],
-    cells: NDArray[np.integer],
-    n_cells: int,
-) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
-    """Yield counts of the pairs of `choose_pairs`; of very many rows of every k-th row, in the groups of that step."""
-    pairs = choose_pairs(len(names))
-    step = max(1, -(-len(cells) * len(pairs) // 30_000_000))
-    cells, groups = cells[::step], groups_of(step)
-    for i, j in pairs:
-        n_i, n_j = int(groups[i].max()) + 1, int(groups[j].max()) + 1
-        counts = sparse_counts(groups[i] * n_j + groups[j], cells, (n_i * n_j, n_cells))
-        yield (names[i], names[j]), counts[np.flatnonzero(np.diff(counts.indptr))]
+RelationState = Literal["kept", "weaker", "lost"]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Strength of a relation between two columns, by Cramér's V, in a table and in rows that are released of it.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    raw, released : float
+        0 for independent columns, 1 where one of them determines the other.
+    state : {"kept", "weaker", "lost"}
+        Whether a file of as many rows as the table has it within 20 %, in nine of ten draws; or half of it at most, in
+        one of ten.
+    is_sure : bool
+        Whether the table's is beyond chance by far, and not only by two deviations.
+    """
+
+    columns: tuple[str, str]
+    raw: float
+    released: float
+    state: RelationState
+    is_sure: bool
+
+    @property
+    def share(self) -> float:
+        """Share of the relation that the released rows have, at most 1."""
+        return min(self.released / self.raw, 1.0)
 
 
 def pair_relations(
-    names: Sequence[str], codes: Sequence[tuple[Codes, Codes]], weights: tuple[Vector, Vector], *, is_drawn: bool
-) -> dict[tuple[str, str], float]:
-    """Share of the dependence of two columns that other rows show, for each of `choose_pairs` that depend.
+    names: Sequence[str], codes: Sequence[Sequence[Codes]], weights: tuple[Vector, Vector], *, is_drawn: bool
+) -> tuple[Relation, ...]:
+    """Return how much other rows have of each relation between two columns of a table, of `choose_pairs`.
 
-    Of frequencies p of the table and g of the other rows it is E_p log(g(a,b) / g(a) g(b)) over the mutual information
-    of p, without the bias of few rows and between 0 and 1: a relation that is turned around is lost.
+    Cramér's V of the other rows is taken in the direction of the table's: a relation that is turned around is lost.
+    Both are without the bias of few rows.
 
     Parameters
     ----------
@@ -88,39 +105,41 @@ def pair_relations(
     --------
     >>> one, turned = np.arange(200) % 2, 1 - np.arange(200) % 2
     >>> rows = np.ones(200), np.ones(200)
-    >>> round(pair_relations(["a", "b"], [(one, one), (one, one)], rows, is_drawn=False)["a", "b"], 2)
-    0.99
-    >>> pair_relations(["a", "b"], [(one, one), (one, turned)], rows, is_drawn=False)
-    {('a', 'b'): 0.0}
+    >>> for other in (one, turned):
+    ...     (relation,) = pair_relations(["a", "b"], [(one, one), (one, other)], rows, is_drawn=True)
+    ...     round(relation.raw, 2), round(relation.released, 2), relation.state
+    (1.0, 1.0, 'kept')
+    (1.0, 0.0, 'lost')
     """
-    least, deviations = 0.01, 5.0  # nats up to which two columns count as independent, and how many of chance
-    sizes, shares = [int(max(side.max() for side in own)) + 1 for own in codes], {}
+    sizes, relations = [int(max(side.max() for side in column)) + 1 for column in codes], []
     for i, j in choose_pairs(len(names)):
-        size = sizes[i], sizes[j]
+        shape = sizes[i], sizes[j]
         table, other = (
-            np.bincount(codes[i][k] * size[1] + codes[j][k], weights[k], size[0] * size[1]).reshape(size).astype(float)
+            np.bincount(codes[i][k] * shape[1] + codes[j][k], weights[k], shape[0] * shape[1])
+            .reshape(shape)
+            .astype(float)
             for k in range(2)
         )
-        n = table.sum()
-        n_free = (np.count_nonzero(table.sum(axis=1)) - 1) * (np.count_nonzero(table.sum(axis=0)) - 1)
-        by_chance = n_free / (2 * n)
-        told = float((table * _log_ratio(table)).sum()) / n - by_chance
-        if told > least + deviations * np.sqrt(2 * n_free) / (2 * n):
-            shown = float((table * _log_ratio(other, 0.5)).sum()) / n
-            # Fresh rows have chance of their own, which hides; expected ones have that of the table, which flatters.
-            shown += n_free / (2 * other.sum()) if is_drawn else -by_chance
-            shares[names[i], names[j]] = min(max(float(shown / told), 0.0), 1.0)
-    return shares
+        n, levels = table.sum(), [np.count_nonzero(table.sum(axis=axis)) - 1 for axis in (1, 0)]
+        by_chance, ours, theirs = levels[0] * levels[1] / n, _contingency(table), _contingency(other)
+        square, most = (ours**2).sum() - by_chance, min(levels)
+        deviation = np.sqrt(2 * by_chance / n)
+        if most and square > max(most * LEAST_RELATION**2, 2 * deviation):
+            # What is expected of the table's own rows has its chance, too.
+            same = max((ours * theirs).sum() - (0.0 if is_drawn else by_chance), 0.0)
+            raw, released = (min(float(v), 1.0) for v in (np.sqrt(square / most), same / np.sqrt(square * most)))
+            least = released - 1.28 / np.sqrt(n * most)  # one draw of a file in ten is below
+            is_lost = released < 0.8 * raw and least < 0.5 * raw
+            state: RelationState = "kept" if least >= 0.8 * raw else "lost" if is_lost else "weaker"
+            relations.append(Relation((names[i], names[j]), raw, released, state, bool(square > 5 * deviation)))
+    return tuple(relations)
 
 
-def _log_ratio(table: Vector, more: float = 0.0) -> Vector:
-    """Logarithm of each frequency over that of independent columns, with so many rows more in both; 0 of no rows.
-
-    What is empty by chance then rules out nothing.
-    """
-    alone = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum() + more
-    rows = table + more
-    return np.asarray(np.log(np.divide(rows, alone, out=np.ones_like(rows), where=rows > 0)))
+def _contingency(table: Vector) -> Vector:
+    """Difference of each frequency from that of independent columns, over its root; the squares sum to χ²/n."""
+    p = table / table.sum()
+    alone = np.outer(p.sum(axis=1), p.sum(axis=0))
+    return np.divide(p - alone, np.sqrt(alone), out=np.zeros_like(p), where=alone > 0)
 
 
 def choose_pairs(n: int) -> list[tuple[int, int]]:

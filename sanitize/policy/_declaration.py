@@ -329,6 +329,7 @@ DOCUMENT = form(
     root=_maybe(_TEXT, "Table with one row for each unit, where rows of others belong to it."),
     table=(_key(list_form(_TABLE), "Tables whose rows belong to those of the root."), []),
     ledger=_maybe(_TEXT, "File that records releases of the same rows, or of the same units; relative to this file."),
+    predict=_maybe(_TEXT, "Released column that models are trained to predict, on the release and on the raw table."),
     title=_maybe(_TEXT, "Heading of the report."),
     reason=_maybe(_TEXT, "Why this budget and no other; the dossier says it."),
     date=_maybe(_DAY, "Date that the report shows, as 2026-01-31; no clock is read."),

@@ -60,7 +60,7 @@ _BUDGETS: dict[str, Any] = {
     "capacity": CapacityBudget,
 }
 # Keys that a policy has as its text gives them.
-_AS_GIVEN = ("rows", "audience", "missing", "handle_unknown", "workers", "title", "reason")
+_AS_GIVEN = ("rows", "audience", "missing", "handle_unknown", "workers", "predict", "title", "reason")
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,8 @@ class Policy:
         Table that ``columns`` are of, where rows of others belong to its rows.
     tables : mapping of name to Child
         Those others, for `sanitize.people.UnitRelease`.
+    predict : str or None
+        Released column that models are trained to predict, on a twin of the release and on the raw table.
     title, date : str or None
         Heading of the report, and the date that it shows, as 2026-01-31; no clock is read.
     reason : str or None
@@ -201,6 +203,7 @@ class Policy:
     unit: str | None = None
     root: str | None = None
     tables: Mapping[str, Child] = field(default_factory=dict)
+    predict: str | None = None
     title: str | None = None
     date: str | None = None
     reason: str | None = None

@@ -1,33 +1,30 @@
-"""Utility of a release by public column and pair of columns, in groups of their values, beyond chance."""
+"""Utility of a release by public column, in groups of values and beyond chance, and of relations between columns."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
 from sanitize.core.joint import sparse_counts
-from sanitize.core.measures import Kind, Measure
+from sanitize.core.measures import Measure
 from sanitize.report._facts import Section
 from sanitize.report._headline import RELATIONS
-from sanitize.report._report import MOST_PAIRS, LeakageReport
+from sanitize.report._report import LeakageReport
 from sanitize.report._verdict import KeptColumn, utility_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from sanitize.core.channel import Channel
     from sanitize.core.joint import JointDistribution
-
-
-Name = TypeVar("Name", str, tuple[str, str])
+    from sanitize.core.profiles import Relation
 
 _NONE: Mapping[str, float] = MappingProxyType({})
 # Released symbols of each symbol, on average, up to which distributions are released as sparse ones.
@@ -105,19 +102,16 @@ def _sparse_product(channel: Channel) -> sparse.csr_array | None:
 def with_columns(
     report: LeakageReport,
     counts: Iterable[tuple[str, sparse.csr_array]],
-    pairs: Iterable[tuple[tuple[str, str], sparse.csr_array]],
     channel: Channel,
     lost: Mapping[str, float] = _NONE,
 ) -> LeakageReport:
-    """Report that says what is kept of each column and of each pair, and their means over those that are not constant.
+    """Report that says what is kept of each column, and the mean over those that are not constant.
 
     Parameters
     ----------
     report : LeakageReport
     counts : iterable of (name, sparse array of shape (n_groups, n_x))
         Rows of (X_j, X) of each column in groups of its values, of all columns the same rows.
-    pairs : iterable of ((name, name), sparse array of shape (n_groups, n_x))
-        Rows of (X_i, X_j, X) of each pair of columns in groups of their values, of all pairs the same rows.
     channel : Channel
         From X to Y.
     lost : mapping of name to float, optional
@@ -131,48 +125,32 @@ def with_columns(
     words += " Rows that are written with another value are not counted as kept." if any(lost.values()) else ""
     columns = tuple(KeptColumn(name, share) for name, share in column_shares.items())
     section = Section("kept by column", "Kept by column", words, ("Column", "kept"), tuple(column_shares.items()))
-    extended = replace(report, measures=(*report.measures, line), kept=columns).with_section(section)
-    pair_shares = [
-        (names, share * (1 - max(lost.get(name, 0.0) for name in names)), varies)
-        for names, share, varies in _table_utilities(pairs, channel)
-    ]
-    n_seen, n_all = len(pair_shares), math.comb(len(columns), 2)
-    shares = {" x ".join(names): share for names, share, varies in pair_shares if varies}
-    if not shares:
-        return extended
-    kind: Kind = "exact" if n_seen == n_all else "estimate"
-    mean = _mean(list(shares.values()))
-    line = Measure("mean_pair_utility", "information kept, mean of pairs", "1", kind, 1.0, mean)
-    least = sorted(shares.items(), key=lambda item: item[1])[:MOST_PAIRS]
-    words = (
-        "The same of two columns together: the share of H(X_i, X_j) that the release keeps, I(X_i, X_j;Y), beyond what "
-        "rows dealt at random keep"
-    )
-    words += f", of {n_seen} pairs drawn at random from {n_all}" if n_seen < n_all else ""
-    words += f"; the {MOST_PAIRS} least kept of {len(shares)} pairs." if len(shares) > MOST_PAIRS else "."
-    section = Section("kept by pair", "Kept by pair of columns", words, ("Pair", "kept"), tuple(least))
-    return replace(extended, measures=(*extended.measures, line)).with_section(section)
+    return replace(report, measures=(*report.measures, line), kept=columns).with_section(section)
 
 
 def with_relations(
-    report: LeakageReport, shown: Mapping[tuple[str, str], float], lost: Mapping[str, float] = _NONE
+    report: LeakageReport, relations: Sequence[Relation], lost: Mapping[str, float] = _NONE, *, is_shuffled: bool
 ) -> LeakageReport:
-    """Report that says how much shuffled rows show of what pairs of columns say about each other.
+    """Report that says how much generated rows have of each relation between two columns.
 
     Parameters
     ----------
     report : LeakageReport
         With what is kept of each column.
-    shown : mapping of (name, name) to float
-        Share that they show of each pair of columns that depend.
+    relations : sequence of Relation
     lost : mapping of name to float, optional
         Share of the rows whose own value of a column is never written, so that a pair does not show it. Where no two
-        columns depend, that of the values is all there is to lose.
+        columns are related, that of the values is all there is to lose.
+    is_shuffled : bool
+        Whether rows stand in random order, so that the mean over all relations is what they are of use for.
     """
+    report = replace(report, pairs=tuple(relations))
+    if not is_shuffled:
+        return report
     own = {one.column: 1 - lost.get(one.column, 0.0) for one in report.kept}
-    found = [share * min(own[name] for name in names) for names, share in shown.items()] or list(own.values())
-    before = 1.0 if shown else None
-    line = Measure(RELATIONS, "what pairs of columns say about each other", "1", "estimate", before, _mean(found))
+    shares = [pair.share * min(own[name] for name in pair.columns) for pair in relations if pair.is_sure]
+    before, mean = (1.0, _mean(shares)) if shares else (None, _mean(list(own.values())))
+    line = Measure(RELATIONS, "relations between columns kept", "1", "estimate", before, mean)
     return replace(report, measures=(*report.measures, line))
 
 
@@ -180,21 +158,14 @@ def column_utilities(
     counts: Iterable[tuple[str, sparse.csr_array]], channel: Channel, lost: Mapping[str, float] = _NONE
 ) -> tuple[dict[str, float], Measure]:
     """Utility of each column, see `with_columns`, and the mean of those that are not constant."""
-    rows = _table_utilities(counts, channel)
-    column_shares = [(name, share * (1 - lost.get(name, 0.0)), varies) for name, share, varies in rows]
-    mean = _mean([share for _, share, varies in column_shares if varies])
-    line = Measure("mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, mean)
-    return {name: share for name, share, _ in column_shares}, line
-
-
-def _table_utilities(
-    tables: Iterable[tuple[Name, sparse.csr_array]], channel: Channel
-) -> Iterator[tuple[Name, float, bool]]:
-    """Name of each table of the same rows, what is kept of it, and whether it varies; one is held at a time."""
-    chance = None
-    for name, rows in tables:
+    chance, shares, varying = None, {}, []
+    for name, rows in counts:  # one is held at a time
         chance = deal_rows(rows) if chance is None else chance
-        yield name, share_beyond_chance(rows, channel, chance), rows.shape[0] > 1
+        shares[name] = share_beyond_chance(rows, channel, chance) * (1 - lost.get(name, 0.0))
+        varying += [shares[name]] if rows.shape[0] > 1 else []
+    return shares, Measure(
+        "mean_column_utility", "information kept, mean of columns", "1", "exact", 1.0, _mean(varying)
+    )
 
 
 def _mean(shares: list[float]) -> float:

@@ -165,6 +165,11 @@ def _budget_code(budget: Any) -> str:
 def fact_warnings(document: dict[str, Any]) -> list[str]:
     """Sentences that limit what the verdict says, made from facts, the gravest first, with counts."""
     sentences = grave(document)
+    strongest = sorted(document["pairs"], key=lambda pair: -float(pair["raw"]))
+    lost = [" x ".join(clip(name, _NAME_CELLS) for name in p["columns"]) for p in strongest if p["state"] == "lost"]
+    if lost and not document["verdict"]["useless"]:
+        of_all = f"{len(lost)} of {len(strongest)} relations between columns"
+        sentences.append(f"about half or less is left of {of_all}; do not study them here: {', '.join(lost)}")
     if document["n_single"]:
         sentences.append(
             f"{document['n_single']} of {document['n_combinations']} combinations of the public columns stand for one "
@@ -351,6 +356,11 @@ def text_document(report: Verdict, n_symbols: int | None = None) -> dict[str, An
         "n_combinations": len(report._before.public),
         "n_symbols": len(report.excess),
         "symbols": [_exact(row) for row in report._symbols(n_symbols)],
+        # Cramér's V of each pair of related columns, in the table and in generated rows.
+        "pairs": [
+            {"columns": list(pair.columns), "raw": pair.raw, "released": pair.released, "state": pair.state}
+            for pair in report.pairs
+        ],
     }
     remaining = [note for note in facts.warnings if note != SEEDED_NOTE]  # said by the facts themselves
     return with_headline(document) | {"warnings": [*fact_warnings(document), *remaining]}
@@ -415,9 +425,13 @@ def claims(report: Verdict) -> dict[str, Any]:
 
 def findings_sections(findings: Sequence[Finding]) -> tuple[Section, ...]:
     """A section of the report for each of them, but for a judgement, which has a place of its own."""
-    title = "Tried on the release"
     return tuple(
-        Section(f"finding {number}", title, f"{'. '.join(finding.summary)}.")
+        Section(
+            f"finding {number}",
+            getattr(finding, "title", "Tried on the release"),
+            f"{'. '.join(sentence.rstrip('.') for sentence in finding.summary)}.",
+            *getattr(finding, "table", ()),
+        )
         for number, finding in enumerate(findings, 1)
         if not hasattr(finding, "report_entry")
     )

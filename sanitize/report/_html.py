@@ -10,7 +10,7 @@ from sanitize._util.formatting import clip, level, number, per_hundred, percent,
 from sanitize.report import _marks as marks
 from sanitize.report._facts import Origin
 from sanitize.report._headline import VERDICT_TOLERANCE, colour, is_worst_case, measure_excess
-from sanitize.report._text import interval, is_words, margin_words, measure_limit, utility_words
+from sanitize.report._text import interval, is_words, margin_words, measure_limit, relation_words, utility_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -64,6 +64,7 @@ def environment() -> Environment:
     templates.globals["limit"] = N_ROWS
     templates.filters["colour"] = colour
     templates.filters["utility"] = utility_words
+    templates.filters["relations"] = relation_words
     templates.filters["plot"] = marks.curve_plot
     templates.filters["quoted"] = quote_toml
     templates.filters["markdown"] = _markdown

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Rows and columns of a saved report's pictures that are drawn at most.
 _MOST_ROWS, _MOST_COLUMNS = 48, 24
+# Signs of a relation, which those see who cannot tell the colours apart.
+SIGNS = {"kept": "", "weaker": "!", "lost": "✕"}
 
 
 def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
@@ -40,6 +42,28 @@ def exposure(document: dict[str, Any]) -> list[dict[str, str]]:
         return f"{100 * min(1.0, math.exp(min(value, LARGEST_EXPONENT)) / end):.2f}%"
 
     return [{"kind": kind, "words": _times(v, kind), "width": width(v)} for kind, v in logs.items()]
+
+
+def pair_map(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of the map of related columns: each relation in the raw table below the diagonal, in the release above."""
+    pairs = {frozenset(pair["columns"]): pair for pair in document["pairs"]}
+    related = frozenset().union(*pairs)
+    names = [name for name in document["columns"]["released"] if name in related][:_MOST_COLUMNS]
+
+    def cell(i: int, j: int) -> dict[str, str]:
+        pair = pairs.get(frozenset((names[i], names[j])))
+        if pair is None:
+            return {"shade": "", "sign": ""}
+        value = pair["raw" if i > j else "released"]
+        return {"shade": f"less{max(1, math.ceil(4 * value))}", "sign": SIGNS[pair["state"]] if i < j else ""}
+
+    return [{"name": name, "cells": [cell(i, j) for j in range(len(names))]} for i, name in enumerate(names)]
+
+
+def worst_pairs(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """The ten relations of which least is left, with a sign for what became of each."""
+    by_share = sorted(document["pairs"], key=lambda pair: pair["released"] / pair["raw"])
+    return [pair | {"sign": SIGNS[pair["state"]] or "✓"} for pair in by_share[:10]]
 
 
 def _times(log_lift: float, kind: str) -> str:

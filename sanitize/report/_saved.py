@@ -24,6 +24,7 @@ from sanitize._util.formatting import exact
 from sanitize._util.sealed_text import NotStrict, strict_json
 from sanitize.core.budgets import BUDGETS, BudgetForm, budget_from_dict
 from sanitize.core.measures import Kind, Measure
+from sanitize.core.profiles import RelationState
 from sanitize.errors import InvalidParameter, SanitizeError, SourceError
 from sanitize.report._document import LEFT_OUT, SCHEMA, VERSION, Audience, OptimalityForm, fact_warnings, publish
 from sanitize.report._headline import (
@@ -122,6 +123,7 @@ _CURVE = form(
     mechanism=str, points=list_form(form(label=str, mutual_information=Number, **_LIFTS, normalized_utility=Share))
 )
 _Row = Annotated[list[Cell], field_note("a row of one cell or more", min_length=1)]
+_Pair = Annotated[list[str], field_note("two names", min_length=2, max_length=2)]
 _COMMON = {
     "schema": str,
     "version": int,
@@ -149,6 +151,7 @@ _FORMS = {
         warnings=list[str],
         **dict.fromkeys(("n_rows", "n_unseen", "n_single"), Count | None),
         **dict.fromkeys(("n_combinations", "n_symbols"), Count),
+        pairs=list_form(form(columns=_Pair, raw=Share, released=Share, state=RelationState)),
         symbols=list_form(form(symbol=str, probability=Share, **_LIFTS, excess=_FIGURE)),
         judgement=JUDGEMENT_OF_REPORT | None,
         lift=_LiftMap | None,

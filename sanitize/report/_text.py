@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -138,19 +139,23 @@ def utility_words(document: dict[str, Any], *, in_nats: bool = True) -> str:
     if "mean_column_utility" in by_name:
         share = by_name["mean_column_utility"]["after"]
         own = f"{percent(float(share))} of what each column says by itself, in the mean{_price_words(by_name)}"
-        if RELATIONS not in by_name:
-            return f"Keeps {own}"
-        words = f"Generated rows show {percent(float(by_name[RELATIONS]['after']))} of what pairs of columns say"
-        words += " about each other"
-        if by_name[RELATIONS]["before"] is None:
-            words = "No two columns depend on each other, so generated rows have nothing of that to lose"
-        return f"{words}; a row by itself keeps {own}"
+        # A row in random order stands for no one, so that nothing it keeps of somebody's is of use.
+        return relation_words(document["pairs"]) if RELATIONS in by_name else f"Keeps {own}"
     share, utility = by_name["normalized_utility"]["after"], by_name["utility"]
     roles = document["columns"]
     shown = roles["released"] + [name for name in roles["kept"] if name not in roles["sensitive"]]
     columns = names(shown, "+", most=2, limit=20)
     nats = f" ({number(utility['after'])} of {number(utility['before'])} nats)" if in_nats else ""
     return f"Keeps {percent(float(share))} of the information in {columns}{nats}{_price_words(by_name)}"
+
+
+def relation_words(pairs: list[dict[str, Any]]) -> str:
+    """How many relations between columns the release keeps, weakens and loses."""
+    if not pairs:
+        return "No two columns are related, so that generated rows have no relation to lose"
+    states = Counter(pair["state"] for pair in pairs)
+    words = f"Keeps {states['kept']} of {len(pairs)} relations between columns within 20 %"
+    return f"{words}; {states['weaker']} are weaker, and {states['lost']} lost (about half or less is left)"
 
 
 def _price_words(by_name: dict[str, dict[str, Any]]) -> str:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from sanitize.core.channel import Channel
     from sanitize.core.confidence import WorstCase
     from sanitize.core.joint import JointDistribution
+    from sanitize.core.profiles import Relation
     from sanitize.report._curve import TradeoffCurve
     from sanitize.report._facts import Finding, Origin, ReleaseFacts
     from sanitize.report._headline import State
@@ -231,6 +232,7 @@ class Verdict:
     _worst: WorstCase | None = field(default=None, repr=False)
     kept: tuple[KeptColumn, ...] = ()
     origin: Origin | None = None
+    pairs: tuple[Relation, ...] = ()
 
     @cached_property
     def excess(self) -> NDArray[np.float64]:

@@ -204,13 +204,35 @@ def test_a_release_is_held_back_by_what_was_promised_alone(files, run, monkeypat
     assert ("the release is refuted (worst)" in err) == (code == 1)
 
 
-def test_what_cannot_be_judged_is_not_released(files, run):
-    command, source, *more = releasing(files, CLASSES, "--judge")
+@pytest.mark.parametrize("option", [["--judge"], ["--predict", "count4"]])
+def test_what_cannot_be_measured_on_a_twin_is_not_released(files, run, option):
+    command, source, *more = releasing(files, CLASSES, *option)
     for argv, words in [
-        ([command, source, *more, "--audience", "public"], "--judge is for the owner"),
-        ([command, "-", *more], "--judge reads the table twice"),
+        ([command, source, *more, "--audience", "public"], f"{option[0]} is for the owner"),
+        ([command, "-", *more], f"{option[0]} reads the table twice"),
     ]:
         code, out, err = run(*argv)
         assert (code, out) == (2, "")
         assert_one_line(err, words)
     assert not (files / "out.parquet").exists()
+
+
+@pytest.mark.parametrize("by_policy", [False, True])
+def test_models_trained_on_a_twin_and_on_the_raw_table_are_on_the_report_of_the_owner(files, run, by_policy):
+    argv = releasing(files, CLASSES, "--report", files / "r.html", *([] if by_policy else ["--predict", "number0"]))
+    if by_policy:
+        policy = files / "policy.toml"
+        policy.write_text('predict = "number0"\n' + policy.read_text())
+    assert run(*argv)[0] == 0
+    page = " ".join((files / "r.html").read_text().split())
+    assert "Models trained on the release" in page
+    assert all(
+        f"<bdi>{name}</bdi>" in page for name in ("the raw table", "the release", "rows that ignore every relation")
+    )
+    assert "Predicting whether &#39;number0&#39; is above its median for raw rows it has not seen" in page
+
+
+def test_only_released_columns_are_predicted(files, run):
+    code, _, err = run(*releasing(files, CLASSES, "--predict", "secret"))
+    assert code == 2
+    assert_one_line(err, "--predict must name a released column, got 'secret'")

@@ -91,7 +91,7 @@ def test_generated_rows_are_written_by_what_pairs_of_columns_say(case, tmp_path,
     monkeypatch.chdir(tmp_path)
     *shape, confidence = case
     assert main(written(with_hours(*shape), confidence)) == 0
-    assert "of what pairs of columns say about each other" in " ".join(capsys.readouterr().out.split())
+    assert "relations between columns" in " ".join(capsys.readouterr().out.split())
     out = pd.read_parquet("out.parquet")
     few, many = (out.loc[is_own, "hours"].mean() for is_own in (out["q0"] == "0", out["q0"] != "0"))
     assert many - few > 3  # of 15; six deviations of chance away at least, as keys are fresh

@@ -108,19 +108,13 @@ def test_raw_figures_of_bins_are_called_so():
     assert "in bins" not in plain.to_html()
 
 
-def test_what_is_constant_counts_in_no_mean_and_is_no_pair():
+def test_what_is_constant_counts_in_no_mean():
     joint = sz.JointDistribution.from_matrix([[0.20, 0.05, 0.15, 0.10], [0.05, 0.20, 0.15, 0.10]])
     channel = sz.subset_merging(joint, sz.LiftBudget.symmetric(0.3))
     rows = np.diag([25, 25, 30, 20])
     tables = {"varied": sparse.csr_array(rows), "constant": sparse.csr_array(rows.sum(axis=0, keepdims=True))}
-    report = _kept.with_columns(
-        sz.LeakageReport.measure(joint, channel),
-        tables.items(),
-        [(("varied", "constant"), tables["varied"]), (("constant", "constant"), tables["constant"])],
-        channel,
-    )
+    report = _kept.with_columns(sz.LeakageReport.measure(joint, channel), tables.items(), channel)
     share = share_beyond_chance(tables["varied"], channel)
     assert 0 < share < 1
     assert {column.column: column.share for column in report.kept} == {"varied": share, "constant": 1.0}
-    assert report.summary["mean_column_utility"] == report.summary["mean_pair_utility"] == share
-    assert next(part for part in report.sections if part.name == "kept by pair").rows == (("varied x constant", share),)
+    assert report.summary["mean_column_utility"] == share

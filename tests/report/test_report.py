@@ -165,7 +165,7 @@ def test_document_has_a_versioned_schema() -> None:
     assert internal["library_version"] == sz.__version__
     assert set(internal) - set(public) == {
         "symbols", "n_rows", "n_unseen", "n_symbols", "n_single", "n_combinations", "lift", "margins", "shapes",
-        "curve", "judgement", "kept", "of_cells", "measures", "warnings",
+        "curve", "judgement", "kept", "of_cells", "measures", "warnings", "pairs",
     }  # fmt: skip
     assert set(public) == {
         "schema", "version", "library_version", "audience", "verdict", "origin", "columns", "sections", "left_out",

@@ -111,9 +111,9 @@ def split_columns(table: Table, channel: Channel, columns: Sequence[str]) -> tup
     lost = [name for name in printed if name in channel.inputs.columns and name not in table.names]
     if lost:
         raise ColumnError(
-            f"the table holds no column {lost[0]!r}, which this channel prints: it does not tell by what rows err that "
-            "are generated, or that lost released columns; compare models by sanitize.auditing.attack.downstream, "
-            "or release the columns by another mechanism",
+            f"the table holds no column {lost[0]!r}, which this channel draws: rows are generated, or it was "
+            "dropped. Standard errors computed on generated rows are not valid, and none can be given: let the owner "
+            "repeat the analysis on the raw table, or release a few columns of each row",
             lost[0],
         )
     hidden = tuple(name for name in columns if name in channel.inputs.columns)

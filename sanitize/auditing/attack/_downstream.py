@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,15 @@ class Downstream(Told):
     n_rows: int
     model: str
 
+    title: ClassVar[str] = "Models trained on the release"
+
+    @property
+    def table(self) -> tuple[tuple[str, str], tuple[tuple[str, float], ...]]:
+        """Heads and rows of a report's section."""
+        # A model learns nothing of a target that no column is related to.
+        figures = {"the raw table": self.raw, "the release": self.released, "rows that ignore every relation": 0.5}
+        return ("Model trained on", "AUC"), tuple(figures.items())
+
     @property
     def kept(self) -> float:
         """Share of what the raw table's model knows beyond guessing that the release's knows; 1 where that is none."""
@@ -93,20 +102,20 @@ class Downstream(Told):
         """The comparison in sentences."""
         low, high = self.interval
         verdict = "worse than" if self.worse else "better than" if low > 0 else "not measurably different from"
-        if self.own is None:
-            link = "Which row is whose is not known here, so what a row says of its own person is not measured."
-        elif self.ignores_rows:
-            link = f"A released row says nothing measurable of its own person's {self.target!r} ({self.own:.3f})."
-        else:
-            link = f"From a released row its own person's {self.target!r} is predicted with {self.own:.3f}."
-        return (
+        # Rows in random order are such rows themselves.
+        ignoring = "" if self.own is None else f", and rows that ignore every single row reach {self.ignoring:.3f}"
+        sentences = (
             f"Predicting {self.question} for raw rows it has not seen, a model ({self.model}) trained on the raw table "
-            f"reaches an AUC of {self.raw:.3f}, on the release {self.released:.3f}, and on rows that ignore every "
-            f"single row {self.ignoring:.3f}; 0.5 is guessing.",
+            f"reaches an AUC of {self.raw:.3f}, and on the release {self.released:.3f}; 0.5 is guessing{ignoring}.",
             f"The release is {verdict} the raw table: {self.difference:+.3f} ({100 * self.confidence:.4g} % interval "
             f"{low:+.3f} to {high:+.3f}, {self.n_rows} rows).",
-            link,
         )
+        if self.own is None:
+            return sentences
+        link = f"From a released row its own person's {self.target!r} is predicted with {self.own:.3f}."
+        if self.ignores_rows:
+            link = f"A released row says nothing measurable of its own person's {self.target!r} ({self.own:.3f})."
+        return (*sentences, link)
 
 
 def downstream(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sanitize._util.checks import Codes
     from sanitize._util.sampling.noise import RandomWords
     from sanitize.core.joint import JointDistribution
+    from sanitize.core.profiles import Relation
     from sanitize.release.design import Specification
     from sanitize.release.first_pass import RowOrder, TableCounter
     from sanitize.release.layout import Layout
@@ -181,11 +182,13 @@ def _with_columns(
     if never:
         lines.append(Measure(PRINTED, "rows whose values may be printed", "1", "exact", 1.0, 1 - never))
     report = replace(fitted.report, measures=(*fitted.report.measures, *lines))
-    return replace(fitted, report=with_relations(report, relations_of_tuples(fitted)) if is_shuffled else report)
+    return replace(
+        fitted, report=with_relations(report, relations_of_tuples(fitted), is_shuffled=True) if is_shuffled else report
+    )
 
 
-def relations_of_tuples(fitted: FittedRelease) -> dict[tuple[str, str], float]:
-    """Share of each dependence of two columns that a release of tuples shows."""
+def relations_of_tuples(fitted: FittedRelease) -> tuple[Relation, ...]:
+    """Return how much a release of tuples has of each relation between two columns."""
     joint, channel = fitted.joint, fitted.channel
     after = np.zeros(len(joint.public))
     written = joint.public.encode(dict(channel.outputs.decode(np.arange(channel.n_outputs, dtype=np.int32))))

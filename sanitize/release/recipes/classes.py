@@ -327,13 +327,12 @@ class LatentClassReleaseRecipe(LatentClassParameters, Recipe):
             lines = tuple(line for line in report.measures if not line.name.startswith("worst_"))
             report = replace(report, measures=lines, confidence=self.confidence, _worst=None)
         lost = {entry.column: entry.n_rows / n_rows for entry in replaced}
-        # Pairs take longest, and of the same classes under other limits nobody reads them.
+        report = with_columns(report, layout.column_counts(), release.channel, lost)
+        # Of the same classes under other limits nobody reads relations.
         is_draft = release.spec.partition is not None and not release.spec.is_priced
-        pairs = () if is_draft else layout.pair_counts()
-        report = with_columns(report, layout.column_counts(), pairs, release.channel, lost)
-        if layout.is_shuffled:  # what a row says of its own is then of no use to anybody
-            shown = layout.pair_relations(release.channel.push(release.joint.p_x[None])[0], release.decode)
-            report = with_relations(report, shown, lost)
+        if layout.is_shuffled or not is_draft:
+            relations = layout.pair_relations(release.channel.push(release.joint.p_x[None])[0], release.decode)
+            report = with_relations(report, relations, lost, is_shuffled=layout.is_shuffled)
         section = _classes_section(partition, counted, layout.design)
         if self.person_column is None and self.promise is None:  # the figure is of people with one row each
             section = replace(section, words=section.words + partition.membership)

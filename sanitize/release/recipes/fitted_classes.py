@@ -12,14 +12,14 @@ from scipy.cluster.hierarchy import linkage
 
 from sanitize._util.sampling.noise import NoiseKey
 from sanitize.core.binning import DateBins, as_seconds, holds_dates
-from sanitize.core.profiles import Profiles, column_counts, group_levels, pair_counts, pair_relations
+from sanitize.core.profiles import Profiles, column_counts, group_levels, pair_relations
 from sanitize.errors import ColumnError
 from sanitize.release.classes import LEAST_ROWS, ClassPartition, to_numbers
 from sanitize.release.layout import CellLayout
 from sanitize.report import ReplacedValues
-from sanitize.tables.columns import as_arrow, ascending, value_type
+from sanitize.tables.columns import as_arrow, ascending, factorize, look_up, value_type
 from sanitize.tables.keys import distinct_rows
-from sanitize.tables.ordered import is_ordered
+from sanitize.tables.ordered import as_ordered, is_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
-    from sanitize._util.checks import Mask, Vector
+    from sanitize._util.checks import Codes, Mask, Vector
     from sanitize.core.alphabet import Alphabet
     from sanitize.core.binning import Bins
     from sanitize.core.joint import ContingencyTable
+    from sanitize.core.profiles import Relation
     from sanitize.release.layout import Columns
     from sanitize.tables.columns import ArrowColumn
 
@@ -121,15 +122,6 @@ class FittedClasses(CellLayout):
         """Name of each column and rows of (X_j, class), X_j in at most 16 groups, shape (n_groups, n_classes)."""
         return column_counts(self.read, self._groups, self._codes, self._n_symbols, rows)
 
-    def pair_counts(self) -> Iterator[tuple[tuple[str, str], sparse.csr_array]]:
-        """Counts of pairs of columns; of very many rows of every k-th row."""
-        return pair_counts(
-            self.read,
-            lambda step: [column_codes[::step] for column_codes in self._groups],
-            self._codes,
-            self._n_symbols,
-        )
-
     def count_replaced_values(self, n_rows: int) -> tuple[ReplacedValues, ...]:
         """How many rows of each column are written as others, or with a number inside the edges, of so many rows."""
         part, entries = n_rows / max(len(self.cells), 1), []
@@ -140,21 +132,17 @@ class FittedClasses(CellLayout):
             entries.append(ReplacedValues(column.name, other=round(part * n_other), clipped=round(part * clipped)))
         return tuple(entries)
 
-    def pair_relations(self, p_y: Vector, decode: Callable[..., Mapping[str, Any]]) -> dict[tuple[str, str], float]:
-        """Share of each dependence of two columns that rows generated from a seed show, see `pair_relations`.
+    def pair_relations(self, p_y: Vector, decode: Callable[..., Mapping[str, Any]]) -> tuple[Relation, ...]:
+        """Return how much rows that are generated from a seed have of each relation, see `pair_relations`.
 
         They are never released. P(y) is how often each symbol is, and they are what it is written as.
         """
         place = np.linspace(0, 1, _GENERATED, endpoint=False)
         drawn = np.searchsorted(np.cumsum(p_y)[:-1], place, side="right").astype(np.int32)
         generated = decode(drawn, NoiseKey.from_seed(0))
-        step, codes = -(-len(self.cells) // _COMPARED), []
-        for column in self.partition.columns:
-            raw = self._model_columns[column.name][::step]
-            sides = column.encode(raw), column.encode(generated[column.name])
-            counts = np.bincount(sides[0], minlength=column.n_groups)
-            group = group_levels(counts, is_ordered=column.is_ordered, most=_GROUPS)
-            codes.append((group[sides[0]], group[sides[1]]))
+        step = -(-len(self.cells) // _COMPARED)
+        raw = {name: self._model_columns[name][::step] for name in self.read}
+        codes = [_common_groups(raw[name], as_arrow(generated[name], name), name) for name in self.read]
         weights = np.ones(len(codes[0][0])), np.ones(len(codes[0][1]))
         return pair_relations(self.read, codes, weights, is_drawn=True)
 
@@ -180,6 +168,24 @@ def _row_groups(column: ArrowColumn, name: str) -> NDArray[np.int64]:
     levels = np.where(codes < 0, len(values), codes)
     counts = np.bincount(levels, minlength=len(values) + 1)
     return group_levels(counts, is_ordered=is_ordered(values.type, name))[levels].astype(np.int64)
+
+
+def _common_groups(raw: ArrowColumn, other: ArrowColumn, name: str) -> tuple[Codes, ...]:
+    """Group of each row of a column and of another one, by what values the first has, whatever groups classes have."""
+    if is_ordered(raw.type, name):
+        sides = [as_ordered(column, name) for column in (raw, other)]
+        known, counts = np.unique(sides[0][0][~sides[0][1]], return_counts=True)
+        group = np.append(group_levels(counts, is_ordered=True, most=_GROUPS), 0)  # of no value, where all are missing
+        # Missing values are a group of their own, but for a few, by which two columns would determine each other.
+        last = group.max() + (sides[0][1].mean() > 0.01)
+        codes = [group[np.maximum(np.searchsorted(known, numbers, "right") - 1, 0)] for numbers, _ in sides]
+        return tuple(np.where(is_missing, last, code) for code, (_, is_missing) in zip(codes, sides, strict=True))
+    values, codes_raw = factorize(raw, name)
+    counts = np.bincount(codes_raw[codes_raw >= 0], minlength=len(values))
+    group = np.append(group_levels(counts, is_ordered=False, most=_GROUPS), _GROUPS - 1)  # of all others the last
+    others, codes_other = factorize(other, name)
+    place = np.append(look_up(others, values), -1)[codes_other]
+    return group[codes_raw], group[np.where(place < 0, len(values), place)]
 
 
 def user_edges(bins: Bins, column: Any) -> list[Any]:

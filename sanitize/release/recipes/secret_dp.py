@@ -66,7 +66,7 @@ class SecretDP(DPGuarantee):
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     ledger: Any = field(default=None, repr=False, compare=False)
     keyword = "secret_dp"
-    exact = ("utility", "normalized_utility", "mean_column_utility", "mean_pair_utility")
+    exact = ("utility", "normalized_utility", "mean_column_utility")
 
     def __post_init__(self) -> None:
         eps = check_number("eps", self.eps, "be a finite number > 0", lambda value: 0 < value < inf)

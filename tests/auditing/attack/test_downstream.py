@@ -136,7 +136,7 @@ def test_rows_may_be_shuffled_and_frames_of_either_kind():
     assert mixed.released == pytest.approx(plain.released, abs=0.03)
     assert plain.question == "'job'"
     assert plain.own is None
-    assert "Which row is whose is not known" in str(plain)
+    assert "its own person's" not in str(plain)
 
 
 def test_fresh_rows_are_tested_on_alone_and_rows_in_order_lend_their_target():
