@@ -231,7 +231,8 @@ def make_plan(policy: Policy, source: SourceLike, *, advise: bool = True) -> Pla
 
 def _before_and_after(sanitizer: Designer, policy: Policy, table: TableCounter) -> Section | None:
     """How often the one of two people with a sensitive value is found by raw rows, and by released ones."""
-    from sanitize.release.before_after import MOST_ROWS, found_by_raw_rows, found_by_released_rows
+    from sanitize.release.before_after import MOST_ROWS, found_by_raw_rows
+    from sanitize.report import found_by_released_rows
 
     layout = sanitizer._release.layout
     rows = table.sample((*policy.sensitive, *policy.public), MOST_ROWS)

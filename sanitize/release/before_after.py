@@ -1,4 +1,4 @@
-"""How often, of two people, the one with a sensitive value is found: by raw rows and released ones, cross-fitted."""
+"""Chance that, of two people, the one with a sensitive value is found by raw rows, cross-fitted."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sanitize._util.checks import Vector
-    from sanitize.core.channel import Channel
-    from sanitize.core.joint import JointDistribution
 
 # Rows that an adversary learns from and is tried on: more move the figure by a hundredth.
 MOST_ROWS = 12_000
@@ -54,32 +52,6 @@ def found_by_raw_rows(table: Mapping[str, Any], secret: NDArray[np.intp]) -> tup
         areas = [(_area(beliefs[fold == k], own[fold == k]), (fold == k).mean()) for k in range(_FOLDS)]
         figures.append(sum(one * share for one, share in areas))
     return figures[0], figures[1]
-
-
-def found_by_released_rows(joint: JointDistribution, channel: Channel) -> float:
-    """Figure for whoever knows how often each released symbol goes with each value, from one half of the rows.
-
-    She is tried on the other half; figures of both ways round are averaged.
-    """
-    counts = np.rint(joint.pmf * (joint.n or 0)).astype(np.int64)
-    half = np.random.default_rng(13).binomial(counts, 0.5)
-    sides = [channel.push(part.astype(np.float64)) for part in (half, counts - half)]
-    return float(np.mean([_found(*sides), _found(*sides[::-1])]))
-
-
-def _found(known: Vector, tried: Vector) -> float:
-    """Chance by the order of P(s|y) in one table of counts, of pairs from another; a tie counts half."""
-    right, total = 0.0, tried.sum()
-    for own, row in zip(known, tried, strict=True):
-        belief = np.divide(
-            own, known.sum(axis=0), out=np.full(len(own), own.sum() / known.sum()), where=known.any(axis=0)
-        )
-        groups = np.unique(belief.round(12), return_inverse=True)[1]  # last digits break no tie
-        with_it, without = np.bincount(groups, row), np.bincount(groups, tried.sum(axis=0) - row)
-        pairs = row.sum() * without.sum()
-        share = row.sum() / total
-        right += share * (with_it @ (without.cumsum() - without / 2) / pairs if pairs else 0.5)
-    return float(right)
 
 
 def _area(beliefs: Vector, secret: NDArray[np.int32]) -> float:

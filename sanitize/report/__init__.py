@@ -27,6 +27,7 @@ from sanitize.report._facts import ReleaseFacts as ReleaseFacts
 from sanitize.report._facts import ReplacedValues as ReplacedValues
 from sanitize.report._facts import Section as Section
 from sanitize.report._facts import Shortage as Shortage
+from sanitize.report._guesses import found_by_released_rows as found_by_released_rows
 from sanitize.report._headline import ALONE as ALONE
 from sanitize.report._headline import LEDGER as LEDGER
 from sanitize.report._headline import PROMISES as PROMISES

@@ -25,6 +25,7 @@ from sanitize.errors import BudgetExceeded, InvalidParameter, NothingToProtect, 
 from sanitize.report._curve import check_same_distribution
 from sanitize.report._document import release_note, to_document
 from sanitize.report._facts import SEEDED_NOTE, Origin, ReleaseFacts, Section
+from sanitize.report._guesses import guesses_section
 from sanitize.report._headline import SYNTHETIC, USELESS_BELOW, short
 from sanitize.report._saved import SavedReport
 from sanitize.report._verdict import (
@@ -130,6 +131,8 @@ class LeakageReport(Verdict, ReportViews):
         if by_value(budget):
             heads = "value (* are all others)", "", "times as likely"
             report = report.with_section(Section("limits", "Limits by sensitive value", "", heads, limit_rows(budget)))
+        if (guesses := guesses_section(joint, channel)) is not None:
+            report = report.with_section(guesses)
         return report._with_side_knowledge(joint, channel)._with_power(joint, channel)._in_a_persons_terms()
 
     def _in_a_persons_terms(self) -> LeakageReport:

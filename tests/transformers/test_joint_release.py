@@ -294,7 +294,7 @@ def test_the_report_lists_kept_columns_and_what_each_part_tells_by_itself():
         assert document["columns"]["kept"] == ["k", "day"]
         assert document["columns"]["released"] == ["a", "b", "c"]
         section, *others = document["sections"]
-        assert [other["name"] for other in others] == ["person", "side", "power"] * (audience == "internal")
+        assert [other["name"] for other in others] == ["guesses", "person", "side", "power"] * (audience == "internal")
         assert [row[0].split(" (")[0] for row in section["rows"]] == ["p", "q", "k", "day"]
         assert "the figures count them together with everything else" in " ".join(
             report.to_html(audience=audience).split()

@@ -405,8 +405,8 @@ def test_results_are_frozen_and_their_views_name_no_sensitive_symbol():
         for view in (full.to_json(audience=audience), full.to_html(audience=audience)):
             assert "sSecret" not in view
             assert (view.count("best possible adversary") >= 1) is (audience == "internal")
-        assert len(full.to_dict(audience=audience)["sections"]) == (len(found) + 2 if audience == "internal" else 0)
-    assert [section["name"] for section in report.to_dict()["sections"]] == ["person", "power"]
+        assert len(full.to_dict(audience=audience)["sections"]) == (len(found) + 3 if audience == "internal" else 0)
+    assert [section["name"] for section in report.to_dict()["sections"]] == ["guesses", "person", "power"]
     assert max(map(len, full.to_text().splitlines())) <= 80
 
 

@@ -12,7 +12,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import sanitize as sz
 from sanitize.release import before_after
-from sanitize.release.before_after import found_by_raw_rows, found_by_released_rows
+from sanitize.release.before_after import found_by_raw_rows
+from sanitize.report import found_by_released_rows
 
 SURVEY = sz.datasets.load_survey()
 RNG = np.random.default_rng(5)
@@ -80,3 +81,20 @@ def test_the_adversary_learns_in_one_thread(monkeypatch):
     with threadpool_limits(2):
         found_by_raw_rows(columns_of(SURVEY.iloc[:300]), secret_of(SURVEY.iloc[:300]))
     assert set(seen) == {1}
+
+
+@pytest.mark.parametrize("is_dealt", [False, True])
+def test_a_report_shows_nothing_told_of_values_that_were_dealt_at_random(is_dealt):
+    """Before and after: four standard errors of 8,000 rows, a tenth of which have the value, are .04."""
+    df = SURVEY.iloc[:8000]
+    ill = secret_of(df, "depression")
+    df = df.assign(depression=np.random.default_rng(5).permutation(ill) if is_dealt else ill)
+    limit, public = sz.LiftBudget(at_most=2, at_least=0.33), ["occupation", "shifts"]
+    for sanitizer in (
+        sz.SubsetMerging(limit, sensitive="depression", public=public, random_state=0),
+        sz.LatentClassRelease(limit, sensitive="depression", n_classes=8, random_state=0),
+    ):
+        section = next(one for one in sanitizer.fit(df).report_.sections if one.name == "guesses")
+        for _, found, dealt in section.rows:
+            assert dealt == pytest.approx(50, abs=4)
+            assert abs(found - 50) < 4 if is_dealt else found > 54

@@ -1,0 +1,74 @@
+"""How often a sensitive value is guessed right before a release and after it, next to values dealt at random."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sanitize.core.channel import Channel, ReducedChannel
+from sanitize.report._facts import Section
+
+if TYPE_CHECKING:
+    from sanitize._util.checks import Vector
+    from sanitize.core.joint import JointDistribution
+
+# Rows below which, and probabilities and rows above which, nothing is tried.
+_FEWEST_ROWS, _MOST_CELLS, _MOST_ROWS = 100, 1 << 20, 2_000_000
+
+
+def guesses_section(joint: JointDistribution, channel: Channel) -> Section | None:
+    """Section of a report on the adversary before and after; None of few rows, or where it is much work."""
+    n = joint.n or 0
+    most = joint.pmf.shape[0] * max(joint.pmf.shape[1], ReducedChannel.from_channel(channel).most_symbols)
+    is_counted = abs(np.rint(joint.pmf * n).sum() - n) <= 0.01 * n  # and no distribution that was stated, or smoothed
+    if not (is_counted and _FEWEST_ROWS <= n <= _MOST_ROWS and most <= _MOST_CELLS):
+        return None
+    words = (
+        "Of two people, one with a sensitive value and one without, an adversary picks the right one so often, of 100, "
+        "from what she learned from other rows; 50 is guessing. The last column is for values dealt at random."
+    )
+    dealt = _deal_secrets(joint)
+    rows: list[tuple[str | float | None, ...]] = [
+        (name, *(round(100 * found_by_released_rows(own, of), 1) for own in (joint, dealt)))
+        for name, of in (("before", Channel.identity(len(joint.public), joint.public)), ("after", channel))
+    ]
+    heads = ("The one with the value is found", "of 100", "dealt")
+    return Section("guesses", "The adversary, before and after", words, heads, tuple(rows))
+
+
+def _deal_secrets(joint: JointDistribution) -> JointDistribution:
+    """Distribution of the same rows with their sensitive values dealt at random."""
+    counts, (n_s, n_x) = np.rint(joint.pmf * (joint.n or 0)).astype(np.int64), joint.pmf.shape
+    s, x = (np.repeat(np.arange(size), counts.sum(axis=1 - axis)) for axis, size in enumerate((n_s, n_x)))
+    keys = np.random.default_rng(13).permutation(s) * n_x + x
+    dealt = np.bincount(keys, minlength=n_s * n_x).reshape(n_s, n_x)
+    return replace(joint, pmf=dealt / dealt.sum())
+
+
+def found_by_released_rows(joint: JointDistribution, channel: Channel) -> float:
+    """Chance that the one of two people with a sensitive value is found by what is released of them.
+
+    An adversary knows from one half of the rows how often each released symbol goes with each value, and is tried on
+    the other half; figures of both ways round are averaged, and values count by their share.
+    """
+    counts = np.rint(joint.pmf * (joint.n or 0)).astype(np.int64)
+    half = np.random.default_rng(13).binomial(counts, 0.5)
+    sides = [channel.push(part.astype(np.float64)) for part in (half, counts - half)]
+    return float(np.mean([_found(*sides), _found(*sides[::-1])]))
+
+
+def _found(known: Vector, tried: Vector) -> float:
+    """Chance by the order of P(s|y) in one table of counts, of pairs from another; a tie counts half."""
+    right, total = 0.0, tried.sum()
+    for own, row in zip(known, tried, strict=True):
+        belief = np.divide(
+            own, known.sum(axis=0), out=np.full(len(own), own.sum() / known.sum()), where=known.any(axis=0)
+        )
+        groups = np.unique(belief.round(12), return_inverse=True)[1]  # last digits break no tie
+        with_it, without = np.bincount(groups, row), np.bincount(groups, tried.sum(axis=0) - row)
+        pairs = row.sum() * without.sum()
+        share = row.sum() / total
+        right += share * (with_it @ (without.cumsum() - without / 2) / pairs if pairs else 0.5)
+    return float(right)
