@@ -79,8 +79,8 @@ class Relation:
 
     @property
     def share(self) -> float:
-        """Share of the relation that the released rows have, at most 1."""
-        return min(self.released / self.raw, 1.0)
+        """Share of what the columns say about each other, which grows with the square of V; at most 1."""
+        return min(self.released / self.raw, 1.0) ** 2
 
 
 def pair_relations(

@@ -97,7 +97,7 @@ def test_generated_rows_are_written_by_what_pairs_of_columns_say(case, tmp_path,
     assert many - few > 3  # of 15; six deviations of chance away at least, as keys are fresh
 
 
-USELESS = {"few rows for so many columns": with_hours(300, 8, 3), "rows for one class": linked_by_a_secret(100)}
+USELESS = {"few rows for so many columns": with_hours(120, 8, 3), "rows for one class": linked_by_a_secret(100)}
 
 
 @pytest.mark.parametrize("table", USELESS.values(), ids=USELESS)

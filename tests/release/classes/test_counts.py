@@ -42,8 +42,8 @@ def shown(ours, theirs, *, is_drawn=True) -> dict:
 
 
 OTHERS = {
-    "other rows like them": (pair(0.5), 0.93, 1.0),
-    "a weaker relation": (pair(0.25), 0.3, 0.9),
+    "other rows like them": (pair(0.5), 0.86, 1.0),
+    "a weaker relation": (pair(0.25), 0.15, 0.4),
     "independent columns with the margins of the table": (pair(0.0), 0.0, 0.05),
     "turned around": (pair(0.5, -1), 0.0, 0.0),
     "one group alone": ([np.zeros(N, int)] * 2, 0.0, 0.03),
