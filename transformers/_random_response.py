@@ -48,7 +48,7 @@ class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
         buy.
     target : str, optional
         Public column T that matters: the channel keeps most of I(T;Y), in place of all public columns alike.
-    known : str or list of str
+    side_columns : str or list of str
         Public columns that whoever reads a row may know of it, any part of them: the budget then holds for P(s|y,w) /
         P(s|w), too, for whatever w that is. Not with a confidence; for labels it is still the best channel.
     person : str, optional
@@ -86,7 +86,7 @@ class OptimalRandomResponse(OptimalResponseParameters, Sanitizer):
     >>> joint = sz.JointDistribution.from_frame(df, "survived", ["class", "sex"])
     >>> round(sz.core.measures.side_knowledge(joint, sanitizer.channel_, ["class"])[1], 3)
     1.289
-    >>> sanitizer = sanitizer.set_params(known=["class"]).fit(df)
+    >>> sanitizer = sanitizer.set_params(side_columns=["class"]).fit(df)
     >>> round(sz.core.measures.side_knowledge(joint, sanitizer.channel_, ["class"])[1], 3)
     0.5
     """

@@ -263,10 +263,10 @@ def _ready(sanitizer: Designer, book: UnitBook, rows: Mapping[str, Any]) -> tupl
     if not hasattr(sanitizer, "bare_release"):
         raise InvalidParameter(f"a unit ledger takes a fitted sanitizer, got {type(sanitizer).__name__}")
     recipe, release = sanitizer.recipe(), sanitizer.bare_release()
-    if recipe.known:
+    if recipe.side_columns:
         raise InvalidParameter(
-            "known limits what one release tells those who know columns of a row, and units are told of several: leave "
-            "it out here"
+            "side_columns limits what one release tells those who know columns of a row, and units are told of "
+            "several: leave it out here"
         )
     words = random_words(recipe.random_state)
     if isinstance(words, NoiseKey):

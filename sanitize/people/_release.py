@@ -65,7 +65,7 @@ class UnitRelease:
 
     Parameters
     ----------
-    by : LatentClassRelease or Policy
+    sanitizer : LatentClassRelease or Policy
         What designs the channel. Its public columns are those of the root that are released, all by default. A policy
         also says what follows here.
     key : str, optional

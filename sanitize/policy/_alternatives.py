@@ -84,7 +84,7 @@ class Drafts:
 
         A limit for those who know columns of a row is kept by the policy's own alone.
         """
-        if is_joint(self.policy) or self.mechanism == CLASSES or "known" in self.policy.channels[0].settings:
+        if is_joint(self.policy) or self.mechanism == CLASSES or "side_columns" in self.policy.channels[0].settings:
             return ()
         kinds = kinds_for(self.n_symbols, self.policy.budget.build())
         family = tuple(kind.name.replace(" ", "-") for kind in kinds)

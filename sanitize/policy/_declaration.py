@@ -227,7 +227,7 @@ _SETTINGS = {
         "Units of work of the search; the same effort is the same work on every machine.",
         *("subset-merging", CLASSES, *_SEARCHES),
     ),
-    "known": _maybe(
+    "side_columns": _maybe(
         _SOME_NAMES,
         "Public columns that whoever reads a row may know of it: the limit holds for those who know any of them, too.",
         "optimal-random-response",
@@ -491,7 +491,7 @@ def _check_settings(where: str, channel: Any, columns: Any, tables: Collection[s
         if getattr(channel, key) is not UNSET and mechanism not in owners:
             reason = f"{mechanism} does not have it; it is a setting of {', '.join(owners)}"
             raise wrong_table(f"{where}.{key}", reason)
-    for key in ("bounds", "known", "step", "hierarchies"):
+    for key in ("bounds", "side_columns", "step", "hierarchies"):
         for column in getattr(channel, key) or ():
             if column not in public:
                 raise wrong_table(f"{where}.{key}.{column}", f"{column!r} is not a public column of this channel")

@@ -71,9 +71,9 @@ class Specification:
     target : str, optional
         Public column that the mechanism shall keep, whose distribution given each public symbol it then gets as
         ``target``.
-    known : sequence of str
+    side_columns : sequence of str
         Public columns that may be known of a row; the mechanism then gets P(w, s, x) of each case of a part of them as
-        ``known``.
+        ``side_columns``.
     prints : bool
         What the mechanism releases is still to be printed, as a public symbol drawn from P(x|y): what it releases
         itself names groups that the exact counts made (a joint release is made of parts that are printed, and points of
@@ -101,7 +101,7 @@ class Specification:
     min_count: int = 0
     confidence: float | None = None
     target: str | None = None
-    known: Sequence[str] = ()
+    side_columns: Sequence[str] = ()
     prints: bool = True
     channel: Channel | None = None
     partition: ClassPartition | None = None
@@ -191,7 +191,7 @@ def design(
             people = f"Each released combination has at least {spec.min_count} {spec.whom}{maybe}."
     warnings = (*facts.warnings, *layout.notes(clipped), *_warnings(layout, table, spec, channel), *rare)
     facts = replace(facts, mechanism=spec.name, binned=layout.binned_public)
-    facts = replace(facts, warnings=warnings, people=people, shortage=shortage, known=tuple(spec.known))
+    facts = replace(facts, warnings=warnings, people=people, shortage=shortage, known=tuple(spec.side_columns))
     facts = replace(facts, replaced=count_replaced_values(layout, table, spec, clipped))
     report = LeakageReport.measure(joint, channel, spec.budget, facts=facts, confidence=among)
     risk = limits_for(spec.budget, joint.sensitive).lift_risk(lift(joint), joint.p_s)
@@ -241,9 +241,9 @@ def design_channels(
         return (check_fixed_channel(spec.channel, joint, pooled),)
     distribution = joint if input_joint is None else input_joint
     settings: dict[str, Any] = {}
-    if spec.known:
-        masses = distribution.pmf * joint.public.alike(spec.known)[:, None]
-        settings["known"] = masses if pooled is None else [pooled.push(mass) for mass in masses]
+    if spec.side_columns:
+        masses = distribution.pmf * joint.public.alike(spec.side_columns)[:, None]
+        settings["side_columns"] = masses if pooled is None else [pooled.push(mass) for mass in masses]
     if pooled is not None:
         distribution = distribution.push(pooled)
     if spec.target is not None:

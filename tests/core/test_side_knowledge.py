@@ -43,7 +43,7 @@ at_least = 0.5
 [channel]
 mechanism = "optimal-random-response"
 effort = 5e6
-known = ["a", "c"]
+side_columns = ["a", "c"]
 """
 
 
@@ -251,7 +251,7 @@ def best_by_listing(counts, known, low, high):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_best_response_for_those_who_know_columns_is_the_best_of_all_mixtures(seed, known):
     joint, budget = joint_of(counts := small(seed)), sz.LiftBudget(at_most=1.25, at_least=0.75)
-    found = solve_optimal_random_response(joint, budget, gap=1e-9, known=known)
+    found = solve_optimal_random_response(joint, budget, gap=1e-9, side_columns=known)
     best = best_by_listing(counts, known, Fraction(3, 4), Fraction(5, 4))
     assert found.utility == pytest.approx(best, abs=2e-9)
     assert (found.status, found.utility - 1e-12 <= best <= found.bound + 1e-9) == ("optimal", True)
@@ -260,7 +260,7 @@ def test_the_best_response_for_those_who_know_columns_is_the_best_of_all_mixture
 @pytest.mark.parametrize("known", [["a"], ["b", "c"], COLUMNS], ids="+".join)
 def test_every_part_that_may_be_known_is_within_the_budget_in_fractions(known):
     least, most = Fraction(1, 2), Fraction(3, 2)
-    channel = sz.optimal_random_response(JOINT, BUDGET, known=known, effort=20_000_000)
+    channel = sz.optimal_random_response(JOINT, BUDGET, side_columns=known, effort=20_000_000)
     kept = sz.normalized_utility(JOINT, channel)
     for t in range(len(known) + 1):
         for part in combinations(known, t):
@@ -284,7 +284,7 @@ def test_every_budget_on_lifts_holds_for_those_who_know(budget):
     known = SideKnowledge.from_columns(JOINT, ["a", "c"])
     limits = sz.core.budgets.limits_for(budget, JOINT.sensitive)
     plain, channel = (
-        sz.optimal_random_response(JOINT, budget, known=one, effort=5_000_000) for one in ((), ["a", "c"])
+        sz.optimal_random_response(JOINT, budget, side_columns=one, effort=5_000_000) for one in ((), ["a", "c"])
     )
     assert known.excess(limits, plain).max() > 0.01
     assert known.excess(limits, channel).max() <= 1e-12
@@ -293,7 +293,7 @@ def test_every_budget_on_lifts_holds_for_those_who_know(budget):
 
 def test_whoever_may_know_more_leaves_less_to_keep():
     kept = [
-        solve_optimal_random_response(joint_of(small(7)), 0.2, gap=1e-9, known=known).utility
+        solve_optimal_random_response(joint_of(small(7)), 0.2, gap=1e-9, side_columns=known).utility
         for known in ([], ["a"], ["a", "b"])
     ]
     assert kept[0] > kept[1] + 1e-3
@@ -307,14 +307,14 @@ def test_letters_that_are_within_the_budget_may_not_be_so_for_those_who_know():
         sz.LiftBudget(at_most=1.8, at_least=0),
     )
     assert sz.normalized_utility(joint, sz.optimal_random_response(joint, budget)) == pytest.approx(1)
-    channel = sz.optimal_random_response(joint, budget, known=["b"])
+    channel = sz.optimal_random_response(joint, budget, side_columns=["b"])
     assert math.exp(side_knowledge(joint, channel, ["b"])[1]) == pytest.approx(1.8)
 
 
 def test_what_is_known_may_be_no_column():
     joint, rng = joint_of(small(3)), np.random.default_rng(5)
     of_w = rng.dirichlet([1.0, 1.0, 1.0], joint.pmf.shape).transpose(2, 0, 1)  # P(w|s,x), which goes by the secret, too
-    channel = sz.optimal_random_response(joint, 0.2, known=of_w * joint.pmf)
+    channel = sz.optimal_random_response(joint, 0.2, side_columns=of_w * joint.pmf)
     matrix = np.asarray(channel.sparse_matrix().todense())
     for case in of_w * joint.pmf:
         after = case @ matrix
@@ -342,18 +342,18 @@ def test_knowing_that_one_of_several_cases_holds_is_a_case_of_its_own():
         lifts = after / after.sum(axis=0) / (case.sum(axis=1) / case.sum())[:, None]
         return max(float(lifts.max()) / 1.3, 0.7 / float(lifts.min()))
 
-    alone = sz.optimal_random_response(joint, budget, known=masses, effort=2e6)
+    alone = sz.optimal_random_response(joint, budget, side_columns=masses, effort=2e6)
     assert max(told(alone, case) for case in masses) <= 1 + 1e-9
     assert max(told(alone, case) for case in sums) > 1.4
-    both = sz.optimal_random_response(joint, budget, known=[*masses, *sums], effort=2e6)
+    both = sz.optimal_random_response(joint, budget, side_columns=[*masses, *sums], effort=2e6)
     assert max(told(both, case) for case in (*masses, *sums)) <= 1 + 1e-9
 
 
 def test_columns_are_the_cases_that_they_tell_apart():
     joint = joint_of(small(1))
     is_case = [joint.public.codes[:, 0] == code for code in (0, 1)]
-    as_array = sz.optimal_random_response(joint, 0.1, known=[joint.pmf * case for case in is_case])
-    by_name = sz.optimal_random_response(joint, 0.1, known=["a"])
+    as_array = sz.optimal_random_response(joint, 0.1, side_columns=[joint.pmf * case for case in is_case])
+    by_name = sz.optimal_random_response(joint, 0.1, side_columns=["a"])
     assert np.array_equal(as_array.sparse_matrix().todense(), by_name.sparse_matrix().todense())
 
 
@@ -372,7 +372,7 @@ def test_more_letters_than_vertices_can_be_listed_of(most, least, gap):
     s, n = rng.integers(0, 3, 20_000), 20_000
     df = pd.DataFrame({"s": s, "a": (rng.integers(0, 6, n) + s) % 8, "b": rng.integers(0, 10, n) + s})
     joint, budget = sz.JointDistribution.from_frame(df, "s", ["a", "b"]), sz.LiftBudget(at_most=most, at_least=least)
-    found = solve_optimal_random_response(joint, budget, known=["a", "b"], effort=10_000_000)
+    found = solve_optimal_random_response(joint, budget, side_columns=["a", "b"], effort=10_000_000)
     assert len(joint.public) > 64
     assert found.bound - found.utility == pytest.approx(found.gap)
     assert found.gap < gap
@@ -385,23 +385,23 @@ def test_more_letters_than_vertices_can_be_listed_of(most, least, gap):
 def test_an_estimator_keeps_it_for_those_who_know_columns_of_the_table_though_rare_rows_are_pooled():
     settings = {"sensitive": "ill", "public": COLUMNS, "effort": 20_000_000}
     plain = sz.OptimalRandomResponse(BUDGET, **settings).fit(DF)
-    fitted = sz.OptimalRandomResponse(BUDGET, **settings, known=["a", "c"]).fit(DF)
+    fitted = sz.OptimalRandomResponse(BUDGET, **settings, side_columns=["a", "c"]).fit(DF)
     assert fitted.report_.ok
     assert math.exp(side_knowledge(JOINT, plain.channel_, ["a"])[1]) > 1.6
     for known in (["a"], ["c"], ["a", "c"]):
         least, most = by_counting(fitted.channel_, known)
         assert Fraction(1, 2) - Fraction(1, 10**11) <= least <= most <= Fraction(3, 2) + Fraction(1, 10**11)
-    with pytest.raises(InvalidParameter, match="known is under the frequencies"):
-        sz.OptimalRandomResponse(BUDGET, **settings, known="a", confidence=0.95).fit(DF)
+    with pytest.raises(InvalidParameter, match="side_columns is under the frequencies"):
+        sz.OptimalRandomResponse(BUDGET, **settings, side_columns="a", confidence=0.95).fit(DF)
     with pytest.raises(ColumnError, match="known column 'ill' is not public"):
-        sz.OptimalRandomResponse(BUDGET, **settings, known="ill").fit(DF)
+        sz.OptimalRandomResponse(BUDGET, **settings, side_columns="ill").fit(DF)
 
 
 def test_a_report_that_says_for_whom_the_limit_holds_has_measured_it():
     budget = sz.LiftBudget(at_most=1.5, at_least=0)
     plain = sz.optimal_random_response(JOINT, budget, gap=1e-3)
     for known in (["a"], COLUMNS):
-        channel = sz.optimal_random_response(JOINT, budget, known=known, effort=5_000_000)
+        channel = sz.optimal_random_response(JOINT, budget, side_columns=known, effort=5_000_000)
         facts = ReleaseFacts(known=tuple(known))
         assert sz.LeakageReport.measure(JOINT, plain, budget).ok
         assert sz.LeakageReport.measure(JOINT, channel, budget, facts=facts).require().ok
@@ -422,8 +422,8 @@ def test_of_a_sample_nothing_is_said_for_those_who_know_more(known):
 
 
 def test_what_others_are_told_beside_one_channel_is_no_matter_of_its_limit():
-    one = sz.OptimalRandomResponse(BUDGET, sensitive="ill", public=["a", "b"], known="a")
-    with pytest.raises(InvalidParameter, match="part 'ab': leave known out"):
+    one = sz.OptimalRandomResponse(BUDGET, sensitive="ill", public=["a", "b"], side_columns="a")
+    with pytest.raises(InvalidParameter, match="part 'ab': leave side_columns out"):
         sz.JointRelease([("ab", one)], BUDGET, sensitive="ill").fit(DF)
 
 
@@ -431,7 +431,9 @@ def test_units_that_are_told_of_several_releases_have_no_such_limit(tmp_path):
     rows = DF.assign(person=range(len(DF)))
     units = UnitLedger(tmp_path / "people.units", BUDGET, unit="person")
     with pytest.raises(InvalidParameter, match="units are told of several"):
-        units.release(rows, sz.OptimalRandomResponse(BUDGET, sensitive="ill", public=["a", "b"], known="a").fit(rows))
+        units.release(
+            rows, sz.OptimalRandomResponse(BUDGET, sensitive="ill", public=["a", "b"], side_columns="a").fit(rows)
+        )
 
 
 def test_a_policy_says_what_may_be_known(tmp_path):
@@ -444,7 +446,7 @@ def test_a_policy_says_what_may_be_known(tmp_path):
     plan = make_plan(policy, tmp_path / "raw.parquet")
     assert "optimal random response; no other mechanism fits" in " ".join(plan.to_text().split())
     assert "subset-merging" not in plan.to_text()
-    plain = sz.Policy.from_toml(POLICY.replace("known", "# known"))
+    plain = sz.Policy.from_toml(POLICY.replace("side_columns", "# side_columns"))
     assert "subset merging" in make_plan(plain, tmp_path / "raw.parquet").to_text()
     assert not sz.verify_file(tmp_path / "released.parquet", tmp_path / "raw.parquet", plain).ok
     with pytest.raises(PolicyError, match="'ill' is not a public column"):
@@ -456,11 +458,11 @@ def test_a_policy_says_what_may_be_known(tmp_path):
 def test_what_cannot_be_known_is_refused():
     joint = joint_of(small(0))
     with pytest.raises(ColumnError, match="known column 's' is not public; choose among a, b"):
-        sz.optimal_random_response(joint, 0.1, known=["a", "s"])
+        sz.optimal_random_response(joint, 0.1, side_columns=["a", "s"])
     for wrong in (np.ones((2, 4)), np.full((1, 2, 4), 0.6), -joint.pmf[None], [["a"]], [3]):
-        with pytest.raises(InvalidParameter, match="known must be"):
-            sz.optimal_random_response(joint, 0.1, known=wrong)
-    with pytest.raises(InvalidParameter, match="known is under the frequencies"):
-        sz.optimal_random_response(joint, 0.1, known=["a"], confidence=0.95)
-    with pytest.raises(InvalidBudget, match="takes no confidence, target or known"):
-        sz.optimal_random_response(joint, MutualInformationBudget(0.1), known=["a"])
+        with pytest.raises(InvalidParameter, match="side_columns must be"):
+            sz.optimal_random_response(joint, 0.1, side_columns=wrong)
+    with pytest.raises(InvalidParameter, match="side_columns is under the frequencies"):
+        sz.optimal_random_response(joint, 0.1, side_columns=["a"], confidence=0.95)
+    with pytest.raises(InvalidBudget, match="takes no confidence, target or side_columns"):
+        sz.optimal_random_response(joint, MutualInformationBudget(0.1), side_columns=["a"])

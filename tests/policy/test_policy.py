@@ -61,7 +61,7 @@ min_count = 5
 smoothing = 0.5
 gap = 1e-4
 effort = 1e6
-known = ["town"]
+side_columns = ["town"]
 time_limit = 60
 [channel.bins]
 age = [18, 30, 65]
@@ -453,7 +453,7 @@ def test_the_estimator_has_every_setting():
     assert (given["sensitive"], given["public"]) == (["illness", "wage"], ["town", "age"])
     assert given["bins"] == {"age": [18, 30, 65], "wage": [0, 1000.5]}
     assert (given["min_count"], given["smoothing"]) == (5, 0.5)
-    assert (given["gap"], given["effort"], given["known"], given["time_limit"]) == (1e-4, 1e6, ("town",), 60)
+    assert (given["gap"], given["effort"], given["side_columns"], given["time_limit"]) == (1e-4, 1e6, ("town",), 60)
     assert (given["missing"], given["handle_unknown"], given["random_state"]) == ("error", "error", 7)
     grid = sz.Policy.from_toml(GAUSSIAN).sanitizer().get_params()
     assert (grid["budget"], grid["bounds"]) == (CapacityBudget(0.5), {"age": [0, 100]})

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def release_file(
     source: SourceLike,
     target: TargetLike,
-    by: Releases[Report],
+    sanitizer: Releases[Report],
     *,
     rows: RowOrder | None = None,
     key: bytes | None = None,
@@ -73,7 +73,7 @@ def release_file(
         Parquet parts (a name ending in ``.parquet`` or ``.csv`` makes one file of it). A stream gets CSV, when all
         of it is there. Texts that start with ``=``, ``+``, ``-`` or ``@`` are written to CSV as they are, and the
         report warns of spreadsheets.
-    by : Sanitizer, Policy or SavedRelease
+    sanitizer : Sanitizer, Policy or SavedRelease
         An estimator of `sanitize.transformers`, which is fitted in place; a policy, which must list every column of the
         source, and says what is not said here (rows, workers, ledger, description, receipt); or a saved release, which
         fits nothing and refuses values that were not there at fit.
@@ -132,12 +132,12 @@ def release_file(
     LeakageReport(subset merging, holds for these rows only)
     """
     key = hidden(key)
-    settings = _Settings.from_arguments(by, rows, workers, description)
-    sanitizer, rows, threads = settings.sanitizer, settings.rows, settings.threads
+    settings = _Settings.from_arguments(sanitizer, rows, workers, description)
+    releaser, rows, threads = settings.sanitizer, settings.rows, settings.threads
     ledger, receipt = settings.policy_default("ledger", ledger), settings.policy_default("receipt", receipt)
     whole_number("batch_rows", batch_rows, 1)
     place, opened = open_target(target, source, force=force)
-    spending = None if ledger is None else _spending(ledger, sanitizer)
+    spending = None if ledger is None else _spending(ledger, releaser)
     with opened as outputs, settings.open_table(source) as table:
         written = place.path if isinstance(place, Target) else None
         if spending is not None and table.weights is not None:
@@ -148,11 +148,11 @@ def release_file(
 
             outputs.home(Path(receipt))
             check_place(Path(receipt), written)
-            begun = Receipt.begin(table, sanitizer, rows, key)
+            begun = Receipt.begin(table, releaser, rows, key)
             key = begun.key.key
         first = TableCounter(table, batch_rows, workers=threads, keeps=rows == "keep")
-        prepared = sanitizer.prepare(first, rows, key=key)
-        if not allow_useless and isinstance(sanitizer, Designer):
+        prepared = releaser.prepare(first, rows, key=key)
+        if not allow_useless and isinstance(releaser, Designer):
             prepared.report.require_use()
         receipt_text = None if begun is None else begun.to_json(prepared.release)
         digest = None if receipt_text is None else hashlib.sha256(receipt_text.encode()).hexdigest()
@@ -199,16 +199,16 @@ class _Settings:
 
     @classmethod
     def from_arguments(
-        cls, by: Any, rows: RowOrder | None, workers: int | None, description: TableDescription | None
+        cls, sanitizer: Any, rows: RowOrder | None, workers: int | None, description: TableDescription | None
     ) -> Self:
         """Settings that hold; arguments in another order are refused."""
-        if not hasattr(by, "_releaser"):
+        if not hasattr(sanitizer, "_releaser"):
             raise InvalidParameter(
                 "what releases comes last, an estimator, a policy or a saved release, as in release_file(source, "
-                f"target, sanitizer); got {type(by).__name__} there"
+                f"target, sanitizer); got {type(sanitizer).__name__} there"
             )
-        releaser = by._releaser()
-        policy, is_listed = getattr(releaser, "policy", None), releaser is not by
+        releaser = sanitizer._releaser()
+        policy, is_listed = getattr(releaser, "policy", None), releaser is not sanitizer
         if policy is not None:
             if policy.unit is not None:
                 raise InvalidParameter(
@@ -238,7 +238,7 @@ class _Settings:
 
 def plan_file(
     source: SourceLike,
-    by: Releases[LeakageReport],
+    sanitizer: Releases[LeakageReport],
     *,
     rows: RowOrder | None = None,
     batch_rows: int = BATCH_ROWS,
@@ -251,7 +251,7 @@ def plan_file(
     ----------
     source : path, table or stream
         As `release_file` takes it.
-    by : Sanitizer or Policy
+    sanitizer : Sanitizer or Policy
         An estimator is fitted in place.
     rows : {"shuffle", "keep"}, optional
         ``keep`` also measures what the order of the rows tells.
@@ -280,7 +280,7 @@ def plan_file(
     >>> plan_file(file, Watchdog(sz.LiftBudget.symmetric(1.0), sensitive="survived", public=["class", "sex"]))
     LeakageReport(watchdog, holds for these rows only)
     """
-    settings = _Settings.from_arguments(by, rows, workers, description)
+    settings = _Settings.from_arguments(sanitizer, rows, workers, description)
     refuse_noisy(settings.sanitizer, "a plan would be a fit of its own; release, and read the report, or plan without")
     with settings.open_table(source) as table:
         report: LeakageReport = settings.sanitizer.prepare(

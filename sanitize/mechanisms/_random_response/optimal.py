@@ -46,8 +46,7 @@ def optimal_random_response(
     time_limit: float | None = None,
     confidence: float | ConfidenceSet | None = None,
     target: ArrayLike | None = None,
-    known: str | Sequence[str] | ArrayLike = (),
-    keep: Sequence[str] = (),
+    side_columns: str | Sequence[str] | ArrayLike = (),
     keep_margin: bool = False,
 ) -> Channel:
     """Channel of the largest I(X;Y) within a budget on lifts or on averages of them [ZDS §III-A2].
@@ -68,8 +67,8 @@ def optimal_random_response(
     Guarantee
     ---------
     Every released symbol is within the budget under the distribution given (to 1e-12), or with a confidence under all
-    its distributions; with ``known``, also in each case that is given, and in no other. Knowing that one of two cases
-    holds is a case of its own, which can be beyond a limit that both keep: by half of it, with three values.
+    its distributions; with ``side_columns``, also in each case that is given, and in no other. Knowing that one of two
+    cases holds is a case of its own, which can be beyond a limit that both keep: by half of it, with three values.
 
     Parameters
     ----------
@@ -93,7 +92,7 @@ def optimal_random_response(
         the gap is not certified.
     target : array-like of shape (n_t, n_x), optional
         P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
-    known : str, sequence of str, or array-like of shape (n_w, n_s, n_x)
+    side_columns : str, sequence of str, or array-like of shape (n_w, n_s, n_x)
         Public columns that whoever reads a row may know of it, any part of them: P(s|y,w) / P(s|w) is then within the
         budget, too, for whatever w a part of them says. Or P(w, s, x) of anything else that may be known, with
         (S, W) - X - Y: cases may overlap, and the sum of some cases is the one of somebody who knows that one of them
@@ -116,7 +115,7 @@ def optimal_random_response(
     InvalidBudget
         If there is no budget or it is of another kind.
     InvalidParameter
-        If gap, effort or time_limit is not a positive number, or ``known`` or ``keep`` stands beside a confidence.
+        If gap, effort or time_limit is not a positive number, or ``side_columns`` stands beside a confidence.
     ColumnError
         If a known column is not public, or a kept one is over the budget by itself.
     KeyboardInterrupt
@@ -139,7 +138,7 @@ def optimal_random_response(
 
     >>> joint = sz.JointDistribution.from_frame(sz.datasets.load_titanic(), "survived", ["class", "sex"])
     >>> budget = sz.LiftBudget(at_most=1.65, at_least=0.37)
-    >>> channels = [optimal_random_response(joint, budget, known=known) for known in ([], ["class"])]
+    >>> channels = [optimal_random_response(joint, budget, side_columns=columns) for columns in ([], ["class"])]
     >>> [float(round(np.exp(sz.core.measures.side_knowledge(joint, channel, ["class"])[1]), 2)) for channel in channels]
     [3.63, 1.65]
     >>> [round(sz.normalized_utility(joint, channel), 3) for channel in channels]
@@ -152,8 +151,7 @@ def optimal_random_response(
         effort=effort,
         time_limit=time_limit,
         target=target,
-        known=known,
-        keep=keep,
+        side_columns=side_columns,
         confidence=confidence,
     )
     channel = response.released()
@@ -170,8 +168,7 @@ def solve_optimal_random_response(
     effort: float | None = None,
     time_limit: float | None = None,
     target: ArrayLike | None = None,
-    known: str | Sequence[str] | ArrayLike = (),
-    keep: Sequence[str] = (),
+    side_columns: str | Sequence[str] | ArrayLike = (),
     confidence: float | ConfidenceSet | None = None,
 ) -> RandomResponse:
     """Optimal random response with its utility, its bound and the certified gap [ZDS §III-A2].
@@ -198,7 +195,7 @@ def solve_optimal_random_response(
         Seconds after which the best so far is returned; the bound needs a first pass whatever the limit.
     target : array-like of shape (n_t, n_x), optional
         P(t|x) of a variable T that matters, with T - X - Y; by default X itself.
-    known : str, sequence of str, or array-like of shape (n_w, n_s, n_x)
+    side_columns : str, sequence of str, or array-like of shape (n_w, n_s, n_x)
         Public columns, any part of which may be known of a row, or P(w, s, x); the bound is on channels that are within
         the budget for those who know it.
     keep : sequence of str
@@ -231,9 +228,8 @@ def solve_optimal_random_response(
     ('optimal', True, 0.8004)
     """
     account = effort_account(effort, RESPONSE_EFFORT, time_limit)
-    stated = known if len(known) else None  # type: ignore[arg-type]
-    kept = keep if len(keep) else None
-    options: dict[str, Any] = {"confidence": confidence, "target": target, "known": stated, "keep": kept}
+    stated = side_columns if len(side_columns) else None  # type: ignore[arg-type]
+    options: dict[str, Any] = {"confidence": confidence, "target": target, "side_columns": stated}
     for kind, takes, solve in _SOLVERS:
         if isinstance(budget, kind):
             refused = [name for name in options if name not in takes]
@@ -251,20 +247,13 @@ def _limited_response(
     account: Effort,
     confidence: float | ConfidenceSet | None,
     target: ArrayLike | None,
-    known: str | Sequence[str] | ArrayLike | None,
-    keep: Sequence[str] | None,
+    side_columns: str | Sequence[str] | ArrayLike | None,
 ) -> RandomResponse:
     """Response within bounds on each lift, or on the ratio of two."""
-    problem = Problem.from_request(joint, budget, gap, target, () if known is None else known)
-    if keep is not None:
-        if confidence is not None or problem.side is not None:
-            raise InvalidParameter("keep is under the frequencies of the rows: give it without a confidence or known")
-        groups = kept_groups(problem.joint, keep, problem.budget)
-        blocks = [[np.flatnonzero(groups == group)] for group in np.unique(groups)]
-        return solve_within_blocks(replace(problem, groups=groups), blocks, account)
+    problem = Problem.from_request(joint, budget, gap, target, () if side_columns is None else side_columns)
     if confidence is not None:
         if problem.side is not None:
-            raise InvalidParameter("known is under the frequencies of the rows: give it without a confidence")
+            raise InvalidParameter("side_columns is under the frequencies of the rows: give it without a confidence")
         return robust_random_response(problem, confidence, account)
     share = _WHOLE if account.seconds < math.inf else 1.0
     return _better(problem, solve_within_blocks(problem, None, account.part(share)), account)

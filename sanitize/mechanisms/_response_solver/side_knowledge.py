@@ -45,15 +45,17 @@ class SideKnowledge:
     masses: Vector
 
     @classmethod
-    def from_columns(cls, joint: JointDistribution, known: str | Sequence[str] | ArrayLike) -> SideKnowledge | None:
+    def from_columns(
+        cls, joint: JointDistribution, side_columns: str | Sequence[str] | ArrayLike
+    ) -> SideKnowledge | None:
         """From public columns, any part of which may be known, or from P(w, s, x); None where nothing is known."""
-        if isinstance(known, str):
-            known = [known]
-        if isinstance(known, list | tuple) and all(isinstance(name, str) for name in known):
-            masses = joint.pmf * joint.public.alike(known)[:, None]
+        if isinstance(side_columns, str):
+            side_columns = [side_columns]
+        if isinstance(side_columns, list | tuple) and all(isinstance(name, str) for name in side_columns):
+            masses = joint.pmf * joint.public.alike(side_columns)[:, None]
         else:
-            error = InvalidParameter("known must be public columns, or an array of P(w, s, x), each at most P(s, x)")
-            masses = doubles(known, error)
+            error = InvalidParameter("side_columns must be public columns, or P(w, s, x), each at most P(s, x)")
+            masses = doubles(side_columns, error)
             is_part = masses.ndim == 3 and masses.shape[1:] == joint.pmf.shape and bool((masses >= 0).all())
             if not is_part or (masses > joint.pmf + PROBABILITY_SUM).any():
                 raise error

@@ -118,10 +118,10 @@ class JointReleaseRecipe(JointReleaseParameters, Recipe):
                 f"part {name!r}: leave confidence out; a joint release is designed and judged for the "
                 "frequencies of its table, and its report adds the worst case of a sample"
             )
-        if part.known:
+        if part.side_columns:
             raise InvalidParameter(
-                f"part {name!r}: leave known out; its limit for those who know columns of a row is on one channel, and "
-                "a joint release prints others beside it: release these columns alone"
+                f"part {name!r}: leave side_columns out; its limit for those who know columns of a row is on one "
+                "channel, and a joint release prints others beside it: release these columns alone"
             )
         for setting, default in (("missing", "category"), ("handle_unknown", "high_risk")):
             if setting in vars(part) and getattr(part, setting) not in (default, getattr(self, setting)):

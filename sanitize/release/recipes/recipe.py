@@ -72,7 +72,7 @@ class Recipe(ABC):
     smoothing: float = 0.0
     min_count: int = 0
     confidence: float | None = None
-    known: str | Sequence[str] = ()
+    side_columns: str | Sequence[str] = ()
     keep_sensitive: bool = False
     random_state: Randomness = None
     secret_dp: Any = None

@@ -84,7 +84,7 @@ class OptimalResponseParameters(ResponseParameters):
 
     takes_weights = True
 
-    known: str | Sequence[str] = ()
+    side_columns: str | Sequence[str] = ()
 
 
 class OptimalRandomResponseRecipe(OptimalResponseParameters, _Searching):
@@ -93,7 +93,8 @@ class OptimalRandomResponseRecipe(OptimalResponseParameters, _Searching):
     def specification(self) -> Specification:
         """Budget and mechanism."""
         spec = self._specify_search("optimal random response", mechanisms.optimal_random_response)
-        return replace(spec, known=[self.known] if isinstance(self.known, str) else list(self.known))
+        names = self.side_columns
+        return replace(spec, side_columns=[names] if isinstance(names, str) else list(names))
 
 
 class SubsetRandomResponseRecipe(_Searching):
