@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sanitize._util.checks import check_choice
 from sanitize._util.formatting import box, percent, times, times_down, times_up
 from sanitize._util.tolerances import BUDGET, SAME_SHARE
 from sanitize.core.budgets import LDPBudget, LiftBudget, as_budget
@@ -127,7 +126,6 @@ def compare(
     *,
     sensitive: str | Sequence[str] | None = None,
     public: str | Sequence[str] | None = None,
-    output: Literal["resample", "label"] = "resample",
     effort: float | None = None,
 ) -> Comparison:
     """Design with every mechanism that fits the distribution, and say which one keeps most within the budget.
@@ -144,9 +142,6 @@ def compare(
         A number is symmetric local information privacy (LIP) in nats.
     sensitive, public : str or list of str, optional
         Columns of the table; ``public=None`` means all others.
-    output : {"resample", "label"}
-        What is measured: a public symbol printed for each released one, which costs a random response something, or
-        the released symbol itself.
     effort : float, optional
         Units of work of each search, >= 1; by default each mechanism's own.
 
@@ -159,7 +154,7 @@ def compare(
     InvalidBudget
         If there is no budget or it is not one.
     InvalidParameter
-        If columns are named for a distribution, or none is for a table, or release is another word.
+        If columns are named for a distribution, or none is for a table.
 
     Examples
     --------
@@ -171,7 +166,6 @@ def compare(
     >>> {name: round(told["normalized_utility"], 3) for name, told in found.summary.items()}
     {'watchdog': 0.166, 'subset merging': 0.76, 'optimal random response': 0.766}
     """
-    check_choice("output", output, "resample", "label")
     budget = as_budget(budget)
     if isinstance(data, JointDistribution):
         if sensitive is not None or public is not None:
@@ -188,7 +182,8 @@ def compare(
     results = []
     for kind in kinds_for(len(joint.public), budget):
         channel = kind.function(joint, budget, **({} if kind.function is watchdog else {"effort": effort}))
-        printed = channel if output == "label" else channel.then(channel.reversed(joint.p_x))
+        # Measured is what is printed, a public symbol for each released one, which costs a random response something.
+        printed = channel.then(channel.reversed(joint.p_x))
         facts = ReleaseFacts(mechanism=kind.name)
         report = LeakageReport.measure(joint, printed.with_optimality(channel.optimality), budget, facts=facts)
         results.append(Compared(kind.name, channel, report.require()))

@@ -159,7 +159,6 @@ def test_a_distribution_and_a_table_are_compared_alike_in_every_view(df):
     [
         ({"budget": None}, InvalidBudget, "budget"),
         ({"sensitive": "survived"}, InvalidParameter, "a distribution has its own"),
-        ({"output": "print"}, InvalidParameter, "output must be 'resample' or 'label'"),
     ],
 )
 def test_bad_questions_are_refused(arguments, error, words):
