@@ -146,13 +146,8 @@ class Alphabet:
         return cls._from_parts((column,), (pa.array(np.arange(n)),), np.arange(n, dtype=np.int32)[:, None])
 
     @classmethod
-    def from_labels(cls, column: str, labels: Sequence[str]) -> Alphabet:
-        """Alphabet of texts in the order given; a label met before gets its position added."""
-        return cls.from_n_labels(column, len(labels), lambda: labels)
-
-    @classmethod
     def from_n_labels(cls, column: str, n: int, labels: Callable[[], Sequence[str]]) -> Alphabet:
-        """Alphabet of n texts that are asked for when they are first needed; otherwise like `from_labels`."""
+        """Alphabet of n texts in order, asked for when first needed; a label met before gets its position added."""
         instance = cls.__new__(cls)
         codes = np.arange(n, dtype=np.int32)[:, None]
         codes.flags.writeable = False

@@ -343,7 +343,7 @@ def test_a_value_outside_its_declared_order_is_refused():
 
 
 def test_labels_are_text_in_the_order_given():
-    assert Alphabet.from_labels("g", ["z", "a", "z"]).symbols == ("z", "a", "z #2")
+    assert Alphabet.from_n_labels("g", 3, lambda: ["z", "a", "z"]).symbols == ("z", "a", "z #2")
     assert Alphabet(("a", "b"), [("x", None)]).label(0) == "x | (missing)"
 
 
@@ -354,7 +354,7 @@ def test_labels_are_made_when_they_are_first_needed_and_once():
         asked.append(len(asked))
         return ["z", "a", "z"]
 
-    later, now = Alphabet.from_n_labels("g", 3, labels), Alphabet.from_labels("g", ["z", "a", "z"])
+    later, now = Alphabet.from_n_labels("g", 3, labels), Alphabet.from_n_labels("g", 3, lambda: ["z", "a", "z"])
     assert len(later) == 3
     assert later.columns == ("g",)
     assert not asked

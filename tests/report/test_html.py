@@ -155,7 +155,7 @@ def test_margins_of_two_alphabets_match_what_is_the_same_symbol():
     rng = np.random.default_rng(4)
     joint = sz.JointDistribution.from_matrix(rng.dirichlet(np.ones(14)).reshape(2, 7))
     channel = sz.Channel.merge(
-        [0, 1, 1, 2, 3, 3, 4], joint.public, sz.core.alphabet.Alphabet.from_labels("x", list("0abc6"))
+        [0, 1, 1, 2, 3, 3, 4], joint.public, sz.core.alphabet.Alphabet.from_n_labels("x", 5, lambda: list("0abc6"))
     )
     found = sz.LeakageReport.measure(joint, channel).to_dict()["margins"]
     wanted: dict[str, list[Any]] = {str(x): [joint.p_x[x], None] for x in range(7)}

@@ -293,7 +293,7 @@ def test_equality_looks_at_the_kernel_and_the_symbols():
     channel = Channel.from_matrix(HALF)
     assert channel == Channel.from_matrix(HALF)
     assert channel != Channel.from_matrix([[0.25, 0.75], [0.75, 0.25]])
-    assert channel != channel.renamed(outputs=Alphabet.from_labels("z", ["p", "q"]))
+    assert channel != channel.renamed(outputs=Alphabet.from_n_labels("z", 2, lambda: ["p", "q"]))
     assert channel != "channel"
 
 
