@@ -225,7 +225,7 @@ def test_looks_take_the_level_that_is_promised_and_no_more(promise, found):
 @contextlib.contextmanager
 def counting_all_rows():
     """Each unit is counted as often as it has visits."""
-    right, chosen, many = PrivateModel.learn.__func__, _private._chosen, []
+    right, chosen, many = PrivateModel.learn.__func__, _private._choose_rows, []
 
     def remembered(above, *rest):
         if above.children and above.children[0].name == "visits":
@@ -252,7 +252,7 @@ def columns_by_what_there_is():
 @contextlib.contextmanager
 def choosing_by_all_rows():
     """Which row is chosen follows from how many rows stand before."""
-    right = _private._chosen
+    right = _private._choose_rows
 
     def chosen(*given):
         for rows, own, before in right(*given):
@@ -267,22 +267,22 @@ def choosing_by_all_rows():
 @contextlib.contextmanager
 def raw_profiles():
     """Histories are learned of the profiles that there are."""
-    right = FlatRecords.printed
-    with patch.object(FlatRecords, "printed", lambda self, made: right(self, {**made, **self.root.columns})):
+    right = FlatRecords.generate_rows
+    with patch.object(FlatRecords, "generate_rows", lambda self, made: right(self, {**made, **self.root.columns})):
         yield
 
 
 @contextlib.contextmanager
 def raw_rows():
     """Histories are learned of the rows that there are."""
-    with patch.object(FlatRecords, "printed", lambda self, _: self.root):
+    with patch.object(FlatRecords, "generate_rows", lambda self, _: self.root):
         yield
 
 
 @contextlib.contextmanager
 def raw_figures():
     """The report tells how many rows there are."""
-    right, kept = FlatRecords.printed, []
+    right, kept = FlatRecords.generate_rows, []
 
     def printed(self, made):
         kept[:] = [len(rows.owner) for rows in self.root.below]
@@ -294,7 +294,7 @@ def raw_figures():
         return made.with_section(replace(whole, words=f"{whole.words} Of {kept}.")) if kept else made
 
     told = UnitRelease._make_report
-    with patch.object(FlatRecords, "printed", printed), patch.object(UnitRelease, "_reported", reported):
+    with patch.object(FlatRecords, "generate_rows", printed), patch.object(UnitRelease, "_make_report", reported):
         yield
 
 
