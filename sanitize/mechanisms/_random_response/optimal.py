@@ -47,6 +47,7 @@ def optimal_random_response(
     confidence: float | ConfidenceSet | None = None,
     target: ArrayLike | None = None,
     side_columns: str | Sequence[str] | ArrayLike = (),
+    keep: Sequence[str] = (),
     keep_margin: bool = False,
 ) -> Channel:
     """Channel of the largest I(X;Y) within a budget on lifts or on averages of them [ZDS §III-A2].
@@ -115,7 +116,7 @@ def optimal_random_response(
     InvalidBudget
         If there is no budget or it is of another kind.
     InvalidParameter
-        If gap, effort or time_limit is not a positive number, or ``side_columns`` stands beside a confidence.
+        If gap, effort or time_limit is not a positive number, or ``side_columns`` or ``keep`` is beside a confidence.
     ColumnError
         If a known column is not public, or a kept one is over the budget by itself.
     KeyboardInterrupt
@@ -152,6 +153,7 @@ def optimal_random_response(
         time_limit=time_limit,
         target=target,
         side_columns=side_columns,
+        keep=keep,
         confidence=confidence,
     )
     channel = response.released()
@@ -169,6 +171,7 @@ def solve_optimal_random_response(
     time_limit: float | None = None,
     target: ArrayLike | None = None,
     side_columns: str | Sequence[str] | ArrayLike = (),
+    keep: Sequence[str] = (),
     confidence: float | ConfidenceSet | None = None,
 ) -> RandomResponse:
     """Optimal random response with its utility, its bound and the certified gap [ZDS §III-A2].
@@ -229,7 +232,8 @@ def solve_optimal_random_response(
     """
     account = effort_account(effort, RESPONSE_EFFORT, time_limit)
     stated = side_columns if len(side_columns) else None  # type: ignore[arg-type]
-    options: dict[str, Any] = {"confidence": confidence, "target": target, "side_columns": stated}
+    kept = keep if len(keep) else None
+    options: dict[str, Any] = {"confidence": confidence, "target": target, "side_columns": stated, "keep": kept}
     for kind, takes, solve in _SOLVERS:
         if isinstance(budget, kind):
             refused = [name for name in options if name not in takes]
@@ -248,9 +252,18 @@ def _limited_response(
     confidence: float | ConfidenceSet | None,
     target: ArrayLike | None,
     side_columns: str | Sequence[str] | ArrayLike | None,
+    keep: Sequence[str] | None,
 ) -> RandomResponse:
     """Response within bounds on each lift, or on the ratio of two."""
     problem = Problem.from_request(joint, budget, gap, target, () if side_columns is None else side_columns)
+    if keep is not None:
+        if confidence is not None or problem.side is not None:
+            raise InvalidParameter(
+                "keep is under the frequencies of the rows: give it without a confidence or side_columns"
+            )
+        groups = kept_groups(problem.joint, keep, problem.budget)
+        blocks = [[np.flatnonzero(groups == group)] for group in np.unique(groups)]
+        return solve_within_blocks(replace(problem, groups=groups), blocks, account)
     if confidence is not None:
         if problem.side is not None:
             raise InvalidParameter("side_columns is under the frequencies of the rows: give it without a confidence")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from scipy.cluster.hierarchy import linkage
 
 from sanitize._util.sampling.noise import NoiseKey
@@ -19,7 +20,7 @@ from sanitize.release.layout import CellLayout
 from sanitize.report import ReplacedValues
 from sanitize.tables.columns import as_arrow, ascending, factorize, look_up, value_type
 from sanitize.tables.keys import distinct_rows
-from sanitize.tables.ordered import as_ordered, is_ordered
+from sanitize.tables.ordered import decode_dictionary, is_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -170,10 +171,20 @@ def _row_groups(column: ArrowColumn, name: str) -> NDArray[np.int64]:
     return group_levels(counts, is_ordered=is_ordered(values.type, name))[levels].astype(np.int64)
 
 
+def _numbers(column: ArrowColumn) -> tuple[NDArray[Any], Mask]:
+    """Numbers in the order of the values, in the column's own unit (dates lie in any year), and which are missing."""
+    column = decode_dictionary(column)
+    is_missing = np.asarray(pc.is_null(column, nan_is_null=True))
+    present = to_numbers(column.filter(pa.array(~is_missing)))
+    numbers = np.zeros(len(is_missing), present.dtype)
+    numbers[~is_missing] = present
+    return numbers, is_missing
+
+
 def _common_groups(raw: ArrowColumn, other: ArrowColumn, name: str) -> tuple[Codes, ...]:
     """Group of each row of a column and of another one, by what values the first has, whatever groups classes have."""
     if is_ordered(raw.type, name):
-        sides = [as_ordered(column, name) for column in (raw, other)]
+        sides = [_numbers(column) for column in (raw, other)]
         known, counts = np.unique(sides[0][0][~sides[0][1]], return_counts=True)
         group = np.append(group_levels(counts, is_ordered=True, most=_GROUPS), 0)  # of no value, where all are missing
         # Missing values are a group of their own, but for a few, by which two columns would determine each other.
