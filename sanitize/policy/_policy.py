@@ -378,7 +378,7 @@ def _build(policy: Policy, kind: Callable[[str], Any], random_state: Any) -> Any
 
 def is_joint(policy: Policy) -> bool:
     """Return whether it is joint: several channels, one with a budget of its own, or tuples and kept columns."""
-    keeps = bool(policy.keep) and policy.channels[0].mechanism != CLASSES
+    keeps = bool(policy.keep) and [channel.mechanism for channel in policy.channels] != [CLASSES]
     return len(policy.channels) != 1 or keeps or policy.channels[0].budget is not None
 
 

@@ -22,7 +22,8 @@ def guesses_section(joint: JointDistribution, channel: Channel) -> Section | Non
     """Section of a report on the adversary before and after; None of few rows, or where it is much work."""
     n = joint.n or 0
     most = joint.pmf.shape[0] * max(joint.pmf.shape[1], ReducedChannel.from_channel(channel).most_symbols)
-    is_counted = abs(np.rint(joint.pmf * n).sum() - n) <= 0.01 * n  # and no distribution that was stated, or smoothed
+    # Rows, and no distribution that was stated, smoothed or weighted.
+    is_counted = np.allclose(joint.pmf * n, np.rint(joint.pmf * n), rtol=0, atol=1e-6)
     if not (is_counted and _FEWEST_ROWS <= n <= _MOST_ROWS and most <= _MOST_CELLS):
         return None
     words = (

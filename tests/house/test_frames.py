@@ -27,7 +27,7 @@ def frames() -> Any:
 @pytest.mark.parametrize(
     ("door", "first", "most", "files"),
     [
-        ("fit_transform", "Sanitizer.fit", 5, 38),
+        ("fit_transform", "Sanitizer.fit", 5, 39),
         ("release_file", "release_file", 7, 49),
         ("sanitize release", "main", 10, 58),
         ("verify_file", None, 0, 52),  # the channel of the receipt is measured, and nothing designed

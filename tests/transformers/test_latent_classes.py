@@ -264,7 +264,7 @@ def test_a_target_keeps_what_is_known_of_it():
     for target in (None, "smokes"):
         made = sanitizer(n_classes=10, target=target).fit(DF)
         kept[target] = {one.column: one.share for one in made.report_.kept}["smokes"]
-    assert kept["smokes"] >= kept[None] - 1e-3
+    assert kept["smokes"] >= kept[None] - 0.02  # shares are less what chance gives, which differs by design
     with pytest.raises(ColumnError, match="target must be one of the public columns"):
         sanitizer(target="ill").fit(DF)
 

@@ -64,7 +64,10 @@ class Bins(Declared, frozen=True, tag_field="kind", tag="numbers"):
             raise error
         _check_numeric(column, dtype)
         is_learned = isinstance(edges, LearnedEdges)
-        return cls(column, cls.with_ends(numbers.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))
+        bins = cls(column, cls.with_ends(numbers.tolist()), learned=is_learned, whole=pa.types.is_integer(dtype))
+        if bins.whole and bins.whole_range[0] > bins.whole_range[1]:
+            raise InvalidParameter(f"bins of {column!r} hold no whole number, and the column holds no others")
+        return bins
 
     @classmethod
     def with_ends(cls, edges: Sequence[float]) -> tuple[float, ...]:

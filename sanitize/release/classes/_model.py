@@ -481,7 +481,7 @@ def _draw_classes(memberships: Vector, words: RandomWords) -> NDArray[np.int32]:
 
 
 def draw_edge_shares(words: RandomWords, n_columns: int) -> Vector:
-    """Where between rows the key puts the edges of each column, shape (n_columns, N_SHARES)."""
+    """Places between rows at which the key puts the edges of each column, shape (n_columns, N_SHARES)."""
     return _uniform(words, 4, n_columns * N_SHARES).reshape(-1, N_SHARES)
 
 

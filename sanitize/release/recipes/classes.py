@@ -358,7 +358,7 @@ def _check_kept(settings: Mapping[str, Any], budget: Budget, rule: str) -> None:
 
 
 def _kept_notes(layout: FittedClasses, counted: RowCounts) -> Iterator[str]:
-    """What a reader must know of kept columns."""
+    """Warnings for a reader about kept columns."""
     public, rows = counted.table.public, counted.table.counts.sum(axis=0)
     of_values = np.bincount(public.group_by(layout.keep), rows)
     if n_rare := int(of_values[of_values < MIN_COUNT].sum()):

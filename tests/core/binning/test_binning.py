@@ -19,6 +19,7 @@ import sanitize as sz
 from sanitize.core.binning import Bins
 from sanitize.core.budgets import LiftBudget
 from sanitize.engines.parquet import release_file
+from sanitize.errors import InvalidParameter
 from sanitize.transformers import SubsetMerging
 
 SMALLEST, LARGEST, LARGEST_UNSIGNED = -(2**63), 2**63 - 1, 2**64 - 1
@@ -35,6 +36,7 @@ EDGES = st.lists(st.one_of(st.floats(-100, 100), st.floats(-1e20, 1e20), st.samp
 
 
 @given(EDGES.map(lambda edges: sorted(set(edges))).filter(lambda edges: len(edges) > 1))
+@example([0.25, 0.5])
 @example([0.0, 2.0**63, 2.0**64])
 @example([-1.0, 2.0**63])
 @example([0.0, 2.0**64, 2.0**65])
@@ -43,6 +45,10 @@ EDGES = st.lists(st.one_of(st.floats(-100, 100), st.floats(-1e20, 1e20), st.samp
 @example([-(2.0**63), 2.0**63])
 @example([0.25, 0.5, 3.0])
 def test_whole_numbers_are_drawn_exactly(edges):
+    if math.ceil(edges[0]) > math.floor(edges[-1]):
+        with pytest.raises(InvalidParameter, match="'x' hold no whole number"):
+            Bins.from_edges("x", edges, pa.int64())
+        return
     bins = Bins.from_edges("x", edges, pa.int64())
     least, largest = bins.whole_range
     assert SMALLEST <= least <= largest <= (LARGEST_UNSIGNED if least >= 0 else LARGEST)
