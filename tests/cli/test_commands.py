@@ -182,7 +182,7 @@ def test_a_plan_as_json_has_the_curve(place, run):
             "notion = 'ldp'\neps = 1",
             "randomized-response",
             0,
-        ),  # which keeps next to nothing: there is no curve of zeros
+        ),  # no curve of zeros
         ("notion = 'alpha'\nalpha = 2\nupper = 0.5\nlower = inf", "watchdog", 5),
         ("notion = 'capacity'\nnats = 0.5", "exponential-channel", 5),
     ],
