@@ -172,7 +172,7 @@ def looks_like_people(name: str, columns: Mapping[str, Coded], times: NDArray[An
 
 
 def may_be_people(column: Coded, times: NDArray[Any]) -> bool:
-    """Return whether values are names of something on a few rows each, so that what goes with them says if it is people."""
+    """Return whether values name something on a few rows each, so that what goes with them says if it is people."""
     is_on_few = 2 <= float(np.sum(times)) / max(len(column.values), 1) <= _MOST_ROWS_EACH
     return len(column.values) > _FEW_VALUES and is_on_few and _may_be_names(column.values)
 

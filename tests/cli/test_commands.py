@@ -178,11 +178,7 @@ def test_a_plan_as_json_has_the_curve(place, run):
     ("notion", "mechanism", "points"),
     [
         ("notion = 'ldp'\neps = 1", "optimal-random-response", 5),
-        (
-            "notion = 'ldp'\neps = 1",
-            "randomized-response",
-            0,
-        ),  # no curve of zeros
+        ("notion = 'ldp'\neps = 1", "randomized-response", 0),  # no curve of zeros
         ("notion = 'alpha'\nalpha = 2\nupper = 0.5\nlower = inf", "watchdog", 5),
         ("notion = 'capacity'\nnats = 0.5", "exponential-channel", 5),
     ],

@@ -141,14 +141,14 @@ _COSTLY = ("BestSanitizer", "OptimalRandomResponse", "SubsetRandomResponse")
 
 
 def variants() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Every estimator, and once more with a confidence, by a name for the case."""
+    """Every estimator, once more with a confidence, and classes with a kept column, by a name for the case."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for name, kind in estimators().items():
         known = inspect.signature(kind).parameters
         found[name] = name, {}
         if "confidence" in known and name not in _COSTLY:
             found[f"{name}-confidence"] = name, {"confidence": 0.95}
-    return found
+    return found | {"LatentClassRelease-keep": ("LatentClassRelease", {"keep": ()})}
 
 
 def _known(kind: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,6 +160,9 @@ def make(name: str, case: Case, settings: Mapping[str, Any]) -> Any:
     kind = estimators()[name]
     asked = {"budget": LIMIT, "sensitive": case.sensitive, "public": list(case.public), **case.settings}
     asked |= {"effort": EFFORT} | NEEDS.get(name, lambda _: {})(case)
+    if "keep" in settings:  # the first public column, within a limit that it meets by itself
+        settings = {**settings, "keep": list(case.public[:1])}
+        asked |= {"public": list(case.public[1:]), "budget": sz.LiftBudget(at_most=9, at_least=0)}
     return kind(**_known(kind, {name: value for name, value in asked.items() if value is not None}), **settings)
 
 
