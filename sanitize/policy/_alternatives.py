@@ -279,7 +279,7 @@ class Drafts:
         with contextlib.suppress(SanitizeError):
             changed = designer_of(with_channel(self.policy, settings=settings))
             utility = float(changed.draft(table, self.policy.rows, classes=self.classes).summary[self._share])
-            return utility if utility > self.utility((self.mechanism, 1.0)) else None
+            return utility if utility > self.utility((self.mechanism, 1.0)) + self.room else None
         return None
 
     def report_of(self, table: TableCounter, policy: Policy) -> LeakageReport | None:
@@ -289,6 +289,11 @@ class Drafts:
         with contextlib.suppress(SanitizeError):
             return designer_of(policy).draft(table, policy.rows, classes=self.classes if is_same else None)
         return None
+
+    @property
+    def room(self) -> float:
+        """Difference of shares that so many rows do not show: a line that gains less changes nothing."""
+        return 1 / math.sqrt(max(self.reports[self.mechanism, 1.0].n_rows or 1, 1)) if self.reports else 0.0
 
     @property
     def share(self) -> str:

@@ -278,7 +278,7 @@ def _changes(drafts: Drafts, table: TableCounter) -> tuple[Proposal, ...]:
     """A looser limit, rare values pooled, and no claim beyond the rows, where that keeps more."""
     looser, current = drafts.mechanism, drafts.utility((drafts.mechanism, 1.0))
     words, proposals = f"in place of {percent(current)}", []
-    if (looser, 2.0) in drafts.reports and drafts.utility((looser, 2.0)) > current:
+    if (looser, 2.0) in drafts.reports and drafts.utility((looser, 2.0)) > current + drafts.room:
         words_of_it = f"a looser limit: keeps {percent(drafts.utility((looser, 2.0)))}, {words}"
         bounds = drafts.policy_at(looser, 2.0).budget.bounds
         proposals = [

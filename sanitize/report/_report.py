@@ -253,9 +253,8 @@ class LeakageReport(Verdict, ReportViews):
 
     def with_section(self, section: Section) -> LeakageReport:
         """The report with one more section, or with the section of that name replaced."""
-        sections = (*(part for part in self.sections if part.name != section.name), section)
-        # The adversary's figures come last: a terminal shows the first sections alone.
-        return replace(self, sections=tuple(sorted(sections, key=lambda part: part.name == "guesses")))
+        sections = tuple(part for part in self.sections if part.name != section.name)
+        return replace(self, sections=(*sections, section))
 
     def with_origin(
         self,

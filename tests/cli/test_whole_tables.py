@@ -121,7 +121,7 @@ def test_plan_advises_latent_classes_where_tuples_are_too_many(place, run):
     """One figure is said of the release that is advised, and not a word of it to others than the owner."""
     few = [word for name in ("age", "town", "smokes", "floor") for word in ("-x", name)]
     asked = ["raw.parquet", "-s", "illness", *few, "--lower", "1", "--upper", "0.5"]
-    assert_line(run("plan", *asked)[2], "so that none can be printed: cut numbers and dates into bins")
+    assert_line(run("plan", *asked)[2], "so that none can be printed: cut ")
     asked += ["--min-count", "2"]
     code, out, _ = run("plan", *asked)
     assert code == 0

@@ -464,5 +464,5 @@ def test_what_cannot_be_known_is_refused():
             sz.optimal_random_response(joint, 0.1, side_columns=wrong)
     with pytest.raises(InvalidParameter, match="side_columns is under the frequencies"):
         sz.optimal_random_response(joint, 0.1, side_columns=["a"], confidence=0.95)
-    with pytest.raises(InvalidBudget, match="takes no confidence, target or side_columns"):
+    with pytest.raises(InvalidBudget, match="takes no confidence, target, side_columns or keep"):
         sz.optimal_random_response(joint, MutualInformationBudget(0.1), side_columns=["a"])

@@ -28,7 +28,7 @@ def frames() -> Any:
     ("door", "first", "most", "files"),
     [
         ("fit_transform", "Sanitizer.fit", 5, 39),
-        ("release_file", "release_file", 7, 49),
+        ("release_file", "release_file", 7, 50),
         ("sanitize release", "main", 10, 58),
         ("verify_file", None, 0, 52),  # the channel of the receipt is measured, and nothing designed
     ],

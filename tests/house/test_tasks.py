@@ -240,7 +240,7 @@ def test_everything_released_under_an_advised_limit(empty):
     pq.write_table(visits(1, 6000).drop_columns("person"), "visits.parquet")
     plan = commands(ADVISED[:4])[-1]
     advised = {key: line for line, key in re.findall(r"^#? ?((at_\w+|mechanism) = \S+)  # ", plan, re.MULTILINE)}
-    assert advised["mechanism"] == 'mechanism = "auto"'
+    assert advised["mechanism"] == 'mechanism = "latent-classes"'
     take_over, release = ADVISED[4:]
     for key, line in advised.items():
         take_over = take_over.replace(key.upper(), line)

@@ -302,7 +302,7 @@ def test_a_search_that_is_cut_short_says_so_and_is_within_the_budget():
 @pytest.mark.parametrize("settings", [{"confidence": 0.95}, {"side_columns": ["x"]}])
 def test_what_has_no_bound_with_averages_is_refused(settings):
     joint = sz.JointDistribution.from_matrix([[0.4, 0.1], [0.1, 0.4]])
-    with pytest.raises(InvalidBudget, match=r"L1LiftBudget takes no confidence or side_columns; give LiftBudget"):
+    with pytest.raises(InvalidBudget, match=r"L1LiftBudget takes no confidence, side_columns or keep; give LiftBudget"):
         optimal_random_response(joint, L1LiftBudget(lower=1, upper=0.1), **settings)
 
 

@@ -367,7 +367,7 @@ def test_where_x_is_the_secret_two_letters_say_all():
 def test_what_it_cannot_do_is_refused():
     joint = sz.datasets.make_joint(30, 12, random_state=0)
     for more in ({"confidence": 0.95}, {"target": np.eye(30)}):
-        with pytest.raises(InvalidBudget, match="takes no confidence, target or side_columns"):
+        with pytest.raises(InvalidBudget, match="takes no confidence, target, side_columns or keep"):
             sz.optimal_random_response(joint, MutualInformationBudget(0.1), **more)
     with pytest.raises(InvalidBudget, match="random response takes a LiftBudget"):
         sz.subset_random_response(joint, MaximalLeakageBudget(0.1))

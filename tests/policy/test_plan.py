@@ -76,7 +76,7 @@ def policy():
 
 def share(report, policy: sz.Policy) -> float:
     is_whole = policy.channels[0].mechanism.startswith("latent")
-    return report.summary["mean_column_utility" if is_whole else "normalized_utility"]
+    return report.summary["relations_kept" if is_whole else "normalized_utility"]
 
 
 def at(policy: sz.Policy, multiple: float) -> sz.Policy:
